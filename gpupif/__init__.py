@@ -1,0 +1,62 @@
+"""gpupif: privacy risk of every cell of a table, exact, from a tutorial's seven rows to a census."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from .errors import (
+    ColumnNotFoundError,
+    ColumnTypeError,
+    DeviceError,
+    GpupifError,
+    InputError,
+    NearlyUniqueWarning,
+    OutputError,
+    PriorError,
+    TableReadError,
+)
+
+if TYPE_CHECKING:
+    from . import datasets
+    from .result import Scores
+    from .scoring import score
+    from .summary import Summary
+
+try:
+    __version__ = version("gpupif")
+except PackageNotFoundError:
+    __version__ = "0+unknown"
+
+__all__ = [
+    "ColumnNotFoundError",
+    "ColumnTypeError",
+    "DeviceError",
+    "GpupifError",
+    "InputError",
+    "NearlyUniqueWarning",
+    "OutputError",
+    "PriorError",
+    "Scores",
+    "Summary",
+    "TableReadError",
+    "__version__",
+    "datasets",
+    "score",
+]
+
+# pandas, pyarrow and numba take a second to import: only who scores waits for them.
+_LATER = {"score": "scoring", "Scores": "result", "Summary": "summary", "datasets": "datasets", "piflib": "piflib"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        from importlib import import_module
+
+        module = import_module(f".{_LATER[name]}", __name__)
+        return module if name == _LATER[name] else getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -1,0 +1,209 @@
+"""Where a table becomes codes: each column's values numbered densely, exactly, whatever their type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from gpupif.kernels import codes as kernels
+
+from .columns import Column, EncodedTable
+from .engines.workers import Workers
+from .errors import ColumnTypeError, InputError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# Integers within so narrow a range (or one no wider than the table is long) are counted instead of hashed.
+COUNTED_RANGE = 1 << 16
+
+
+def encode_table(
+    names: Sequence[Hashable],
+    arrays: Sequence[Any],
+    rows: int,
+    missing: str,
+    workers: Workers,
+    done: Callable[[], None] = lambda: None,
+) -> EncodedTable:
+    """Encode columns given as pandas Series or Arrow chunked arrays, several at a time.
+
+    missing: "category" makes missing values (null, None, NaN, NA, NaT alike) one value of their own; "error" raises
+    InputError. Raises ColumnTypeError for values that are no categories. Calls `done` after each column.
+    """
+
+    def encode(name: Hashable, array: Any) -> Column:
+        column = encode_column(name, array)
+        if missing == "error" and column.missing:
+            row = int(np.flatnonzero(column.codes == column.cardinality - 1)[0])
+            raise InputError(
+                f"column {name!r}: {column.missing_rows:,} missing values, the first in row {row} (counted from 0), "
+                "where missing='error' expects none. Fill or drop them, or use missing='category'."
+            )
+        done()
+        return column
+
+    return EncodedTable(workers.run(encode, list(zip(names, arrays, strict=True))), rows)
+
+
+def encode_column(name: Hashable, array: Any) -> Column:
+    """Encode one pandas Series or Arrow chunked array."""
+    if isinstance(array, pd.Series):
+        return _encode_series(name, array)
+    return _encode_arrow(name, array)
+
+
+def _encode_series(name: Hashable, series: pd.Series[Any]) -> Column:
+    dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _renumber(name, series.array.codes, 0, len(series.cat.categories), series.cat.categories)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iub":
+        return _encode_integers(name, series.to_numpy())
+    if isinstance(dtype, np.dtype) and dtype.kind == "f":
+        # Adding zero makes -0.0 and 0.0 the one value that they are.
+        return _encode_arrow(name, pa.chunked_array([pa.array(series.to_numpy() + 0, from_pandas=True)]))
+    if isinstance(dtype, np.dtype) and dtype.kind in "mM":
+        return _with_labels(_encode_arrow(name, pa.chunked_array([pa.array(series.to_numpy())])), pd.Index)
+    if isinstance(dtype, pd.ArrowDtype | pd.StringDtype) or _is_masked(dtype):
+        converted = pa.array(series.array, from_pandas=True)
+        return _encode_arrow(name, converted if isinstance(converted, pa.ChunkedArray) else pa.chunked_array([converted]))
+    return _encode_objects(name, series)
+
+
+def _is_masked(dtype: Any) -> bool:
+    """Whether dtype is one of pandas' nullable numeric or boolean types."""
+    return isinstance(dtype, pd.api.extensions.ExtensionDtype) and hasattr(dtype, "numpy_dtype")
+
+
+def _with_labels(column: Column, convert: Callable[[Any], Any]) -> Column:
+    return Column(column.name, column.codes, column.counts, convert(column.labels.to_pandas()), column.missing)
+
+
+def _encode_objects(name: Hashable, series: pd.Series[Any]) -> Column:
+    """Python objects and other pandas types: equal where Python says equal (1 == 1.0 == True)."""
+    try:
+        codes, labels = pd.factorize(series, use_na_sentinel=True)
+    except TypeError as error:
+        kinds = sorted({type(value).__name__ for value in series.head(1000)})
+        raise ColumnTypeError(
+            f"column {name!r}: expected values that can be compared as categories (text, numbers, dates, ...), got "
+            f"{', '.join(kinds)}. Convert them, with str for instance, or leave the column out with columns=."
+        ) from error
+    return _renumber(name, codes, 0, len(labels), pd.Index(labels))
+
+
+def _encode_arrow(name: Hashable, array: pa.ChunkedArray) -> Column:
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return _encode_dictionary(name, array)
+    if pa.types.is_nested(kind) or pa.types.is_union(kind):
+        raise ColumnTypeError(
+            f"column {name!r}: expected plain values (text, numbers, dates, ...), got {kind}. "
+            "Flatten it into columns of its own, convert it to text, or leave it out with columns=."
+        )
+    if pa.types.is_null(kind):
+        return _renumber(name, np.full(len(array), -1, np.int8), 0, 0, pa.array([], pa.null()))
+    if pa.types.is_integer(kind) and array.null_count == 0:
+        return _encode_integers(name, array.to_numpy())
+    if pa.types.is_floating(kind):
+        array = _plain_floats(array)
+    return _encode_dictionary(name, _hash_values(name, array))
+
+
+def _hash_values(name: Hashable, array: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _hash_values(name, array.cast(kind.storage_type))
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        array = array.cast(pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary())
+    try:
+        return array.dictionary_encode()
+    except pa.ArrowNotImplementedError as error:
+        raise ColumnTypeError(
+            f"column {name!r}: values of type {kind} cannot be numbered as categories. Convert them to text, or leave "
+            "the column out with columns=."
+        ) from error
+
+
+def _plain_floats(array: pa.ChunkedArray) -> pa.ChunkedArray:
+    """NaN to null and -0.0 to 0.0."""
+    import pyarrow.compute as pc
+
+    if pa.types.is_float16(array.type):
+        array = array.cast(pa.float32())
+    array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    return pc.add(array, pa.scalar(0.0, array.type))
+
+
+def _encode_dictionary(name: Hashable, array: pa.ChunkedArray) -> Column:
+    """Codes of a dictionary array; its dictionary may differ by chunk, hold duplicates, nulls or unused values."""
+    array = array.unify_dictionaries()
+    values = array.chunk(0).dictionary if array.num_chunks else pa.array([], array.type.value_type)
+    if pa.types.is_nested(values.type):
+        return _encode_arrow(name, pa.chunked_array([pa.nulls(0, values.type)]))
+    indices = pa.chunked_array([chunk.indices for chunk in array.chunks], array.type.index_type)
+    codes = _indices(indices)
+    floats = pa.types.is_floating(values.type)
+    labels = _plain_floats(pa.chunked_array([values])).combine_chunks() if floats else values
+    merged = labels.dictionary_encode()
+    if merged.null_count or len(merged.dictionary) < len(labels):
+        # Equal labels under several codes become one code, null labels the missing value.
+        new_codes = np.append(merged.indices.fill_null(-1).to_numpy(zero_copy_only=False), -1)
+        codes, labels = new_codes[codes], merged.dictionary
+    return _renumber(name, codes, 0, len(labels), labels)
+
+
+def _indices(indices: pa.ChunkedArray) -> npt.NDArray[Any]:
+    """Dictionary indices as one array, -1 for null."""
+    if indices.null_count:
+        if pa.types.is_unsigned_integer(indices.type):
+            indices = indices.cast(pa.int64())
+        indices = indices.fill_null(-1)
+    return indices.to_numpy()
+
+
+def _encode_integers(name: Hashable, values: npt.NDArray[Any]) -> Column:
+    """Integers or booleans without missing values; labels in ascending order."""
+    low, high = int(values.min()), int(values.max())
+    if high - low < max(COUNTED_RANGE, len(values)):
+        labels = np.arange(high - low + 1, dtype=np.int64) + low if low >= -(2**63) and high < 2**63 else None
+        if labels is not None:
+            return _renumber(name, values, low, len(labels), labels.astype(values.dtype), missing=False)
+    encoded = pa.chunked_array([pa.array(values)]).dictionary_encode()
+    return _encode_dictionary(name, encoded)
+
+
+def _renumber(
+    name: Hashable, values: npt.NDArray[Any], low: int, size: int, labels: Any, missing: bool = True
+) -> Column:
+    """Column of integer values `low` to `low` + `size` - 1, labels[v - low] their labels; -1 missing if `missing`.
+
+    Values that do not occur lose their label, so that the codes are dense.
+    """
+    offset = int(missing)
+    counts = np.zeros(size + offset, np.int64)
+    kernels.count_values(values, 0, len(values), low - offset, counts)
+    used = counts > 0
+    has_missing = bool(missing and used[0])
+    new_codes = np.cumsum(used) - 1
+    if missing:
+        new_codes -= int(has_missing)
+        new_codes[0] = new_codes.max(initial=-1) + 1
+    kept = np.append(counts[1:][used[1:]], counts[0]) if has_missing else counts[used]
+    codes = np.empty(len(values), _code_type(len(kept)))
+    kernels.recode(values, 0, len(values), low - offset, new_codes, codes)
+    present = used[offset:]
+    if not present.all():
+        labels = labels.filter(pa.array(present)) if isinstance(labels, pa.Array) else labels[present]
+    return Column(name, codes, kept, labels, has_missing)
+
+
+def _code_type(cardinality: int) -> type[np.unsignedinteger[Any]]:
+    for kind in (np.uint8, np.uint16, np.uint32):
+        if cardinality <= np.iinfo(kind).max + 1:
+            return kind
+    return np.uint64

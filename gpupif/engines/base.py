@@ -1,0 +1,67 @@
+"""The interface between scoring and the engines: codes in, scores out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from ..measures import Measure
+
+
+class Progress(Protocol):
+    """Where an engine reports how far it is, in cells."""
+
+    def advance(self, cells: int) -> None:
+        """Another `cells` cells are scored."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be scored.
+
+    codes: per column one code per row, 0 to its cardinality - 1, all of them in use. counts: per column the number
+    of rows with each code. priors: per column the prior by code, positive. accuracies: per column, in [0, 1].
+    targets: the columns to score; known: the columns the attacker knows (a target among them is not known when it
+    is itself scored).
+    """
+
+    codes: Sequence[npt.NDArray[Any]]
+    counts: Sequence[npt.NDArray[np.int64]]
+    priors: Sequence[npt.NDArray[np.float64]]
+    accuracies: Sequence[float]
+    targets: Sequence[int]
+    known: Sequence[int]
+    measures: Sequence[Measure]
+    dtype: str
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table."""
+        return len(self.codes[0])
+
+
+@dataclass(frozen=True)
+class EngineResult:
+    """What an engine gives back.
+
+    values: measure name to an array (targets, rows), each target contiguous. weights: per target
+    H(X|known) / H(X), 0 where H(X) is 0. distinct_rows: different rows over all columns of the job.
+    """
+
+    values: dict[str, npt.NDArray[Any]]
+    weights: list[float]
+    distinct_rows: int
+
+
+class Engine(Protocol):
+    """An engine: the same scores whatever the device."""
+
+    device: str
+
+    def score(self, job: Job, progress: Progress) -> EngineResult:
+        """Score all targets of the job."""

@@ -1,0 +1,102 @@
+"""Frames in and out: one adapter a kind, from a frame to its columns and from scores to a frame of the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+
+from .errors import InputError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    # Column name to the scores of that column.
+    Values = Mapping[Hashable, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table seen by its columns.
+
+    names: in order. column(i): a pandas Series or an Arrow chunked array. wrap: a frame of the kind that came in, with
+    its rows and index, from the scores by column. index: row labels, where the kind has them.
+    """
+
+    kind: str
+    names: list[Hashable]
+    rows: int
+    column: Callable[[int], Any]
+    wrap: Callable[[npt.NDArray[Any], Sequence[Hashable]], Any]
+    index: pd.Index[Any] | None
+    arrow: Callable[[], pa.Table]
+
+
+def open_frame(table: Any) -> Frame:
+    """View a pandas or Polars DataFrame, a pyarrow Table or anything with __arrow_c_stream__ by its columns.
+
+    Raises InputError for anything else.
+    """
+    if isinstance(table, pd.DataFrame):
+        return _pandas(table)
+    if isinstance(table, pa.Table | pa.RecordBatch):
+        return _arrow(table if isinstance(table, pa.Table) else pa.Table.from_batches([table]))
+    if type(table).__module__.partition(".")[0] == "polars":
+        return _polars(table)
+    if hasattr(table, "__arrow_c_stream__"):
+        return _arrow(pa.table(table))
+    raise InputError(
+        "table: expected a pandas or Polars DataFrame, a pyarrow Table, an object with __arrow_c_stream__, or the path "
+        f"of a Parquet, CSV or Feather file; got {type(table).__module__}.{type(table).__qualname__}."
+    )
+
+
+def _pandas(frame: pd.DataFrame) -> Frame:
+    def wrap(values: npt.NDArray[Any], names: Sequence[Hashable]) -> pd.DataFrame:
+        columns = frame.columns[[frame.columns.get_loc(name) for name in names]]
+        return pd.DataFrame(values.T, index=frame.index, columns=columns, copy=False)
+
+    return Frame(
+        "pandas",
+        list(frame.columns),
+        len(frame),
+        lambda i: frame.iloc[:, i],
+        wrap,
+        frame.index,
+        lambda: pa.Table.from_pandas(frame, preserve_index=False),
+    )
+
+
+def _arrow(table: pa.Table) -> Frame:
+    return Frame("pyarrow", list(table.column_names), table.num_rows, table.column, arrow_table, None, lambda: table)
+
+
+def _polars(frame: Any) -> Frame:
+    import polars as pl
+
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
+    if not isinstance(frame, pl.DataFrame):
+        raise InputError(f"table: expected a Polars DataFrame or LazyFrame, got {type(frame).__qualname__}.")
+
+    def column(i: int) -> pa.ChunkedArray:
+        array = frame.get_column(frame.columns[i]).to_arrow(compat_level=pl.CompatLevel.oldest())
+        return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+    return Frame(
+        "polars",
+        list(frame.columns),
+        frame.height,
+        column,
+        lambda values, names: pl.DataFrame(arrow_table(values, names)),
+        None,
+        lambda: frame.to_arrow(compat_level=pl.CompatLevel.oldest()),
+    )
+
+
+def arrow_table(values: npt.NDArray[Any], names: Sequence[Hashable]) -> pa.Table:
+    """Arrow table over the rows of a (columns, rows) array, without a copy."""
+    return pa.table({str(name): pa.array(column) for name, column in zip(names, values, strict=True)})

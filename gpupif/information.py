@@ -1,0 +1,37 @@
+"""Entropies of counts, in bits; sums run over sorted counts, so they do not depend on the order of rows or values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+def sum_count_log_count(counts: npt.ArrayLike, times: npt.ArrayLike | None = None) -> float:
+    """Sum of c log2 c over counts c > 0, each taken `times` times (default once)."""
+    import numpy as np
+
+    values, repeats = np.asarray(counts), np.ones(np.size(counts), np.int64) if times is None else np.asarray(times)
+    order = np.argsort(values, kind="stable")
+    values, repeats = values[order], repeats[order]
+    keep = (values > 1) & (repeats > 0)
+    values = values[keep].astype(np.float64)
+    return float(np.sum(repeats[keep] * values * np.log2(values)))
+
+
+def entropy_of_counts(counts: npt.NDArray[np.integer]) -> float:
+    """Entropy of the distribution that these counts have, in bits; 0 for a single value."""
+    import math
+
+    total = int(counts.sum())
+    return max(0.0, math.log2(total) - sum_count_log_count(counts) / total)
+
+
+def entropy_of_probabilities(probabilities: npt.NDArray[np.float64]) -> float:
+    """Entropy of a distribution, in bits; zero probabilities add nothing."""
+    import numpy as np
+
+    positive = np.sort(probabilities[probabilities > 0])
+    return max(0.0, float(-np.sum(positive * np.log2(positive))))

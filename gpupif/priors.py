@@ -1,0 +1,107 @@
+"""Priors: the table's own distribution of each column, or one that the user gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from .columns import Column
+from .errors import PriorError
+from .information import entropy_of_counts, entropy_of_probabilities
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+SUM_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Distribution assumed for a column before anything is known of a person.
+
+    probabilities: by code, over the values that occur. entropy: in bits, over all values the prior names.
+    given: the user's own, None where it is the table's distribution.
+    """
+
+    column: Column
+    probabilities: npt.NDArray[np.float64]
+    entropy: float
+    given: Mapping[Any, float] | None
+
+    def as_dict(self) -> dict[Any, float]:
+        """Value to probability; None for missing."""
+        if self.given is not None:
+            return {_plain(value): float(share) for value, share in self.given.items()}
+        return dict(zip(self.column.values(), self.probabilities.tolist(), strict=True))
+
+
+class Priors(Mapping[Hashable, dict[Any, float]]):
+    """Column name to its prior, value to probability; made when looked up, for a column may have many values."""
+
+    def __init__(self, priors: Mapping[Hashable, Prior]) -> None:
+        self._priors = priors
+
+    def __getitem__(self, column: Hashable) -> dict[Any, float]:
+        return self._priors[column].as_dict()
+
+    def __iter__(self) -> Any:
+        return iter(self._priors)
+
+    def __len__(self) -> int:
+        return len(self._priors)
+
+    def __repr__(self) -> str:
+        return f"Priors of {', '.join(map(str, self._priors))}"
+
+
+def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> Prior:
+    """Prior of one column: the table's distribution, or `given` checked against the table.
+
+    Raises PriorError where `given` misses a value that occurs, is negative or not finite, gives 0 to a value that
+    occurs, or does not sum to 1 within 1e-6.
+    """
+    if given is None:
+        return Prior(column, column.counts / rows, entropy_of_counts(column.counts), None)
+    name = column.name
+    if not isinstance(given, Mapping):
+        raise PriorError(
+            f"priors: column {name!r}: expected a dictionary of value: probability, got {type(given).__name__}."
+        )
+    shares: dict[Any, float] = {}
+    for value, share in given.items():
+        if not isinstance(share, int | float | np.number) or not math.isfinite(share) or share < 0:
+            raise PriorError(
+                f"priors: column {name!r}: expected a probability between 0 and 1 for {value!r}, got {share!r}."
+            )
+        shares[_plain(value)] = shares.get(_plain(value), 0.0) + float(share)
+    total = math.fsum(shares.values())
+    if abs(total - 1.0) > SUM_TOLERANCE:
+        raise PriorError(
+            f"priors: column {name!r}: expected probabilities that sum to 1, they sum to {total:.9g}. "
+            "Divide each by the sum."
+        )
+    values = column.values()
+    lacking = [value for value in values if not shares.get(_plain(value), 0.0) > 0.0]
+    if lacking:
+        shown = ", ".join("missing value" if value is None else repr(value) for value in lacking[:5])
+        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+        raise PriorError(
+            f"priors: column {name!r}: expected a probability above 0 for every value that occurs; got none or 0 for "
+            f"{shown}{more}. Add them (use None for missing values), even with a small probability."
+        )
+    probabilities = np.array([shares[_plain(value)] for value in values])
+    return Prior(column, probabilities, entropy_of_probabilities(np.array(list(shares.values()))), given)
+
+
+def _plain(value: Any) -> Any:
+    """One representation of a value: NumPy scalars as Python's, all missing values as None."""
+    if isinstance(value, np.generic):
+        value = {"m": pd.Timedelta, "M": pd.Timestamp}.get(value.dtype.kind, np.generic.item)(value)
+    if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
+        return None
+    return value

@@ -1,0 +1,76 @@
+"""Progress on a terminal, and the one-time word that kernels are being compiled."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+
+class Reporter:
+    """Shows how far a run is; silent unless `visible`. A context manager.
+
+    visible: True, False, or None for only where standard error is a terminal.
+    """
+
+    def __init__(self, visible: bool | None = None) -> None:
+        self.visible = sys.stderr.isatty() if visible is None else visible
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Reporter:
+        if self.visible:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._bar = Progress(
+                TextColumn("{task.description:8}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[unit]}"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def stage(self, name: str, total: int, unit: str) -> None:
+        """A new stage begins, of `total` units."""
+        if self._bar is not None:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._task = self._bar.add_task(name, total=total, unit=unit)
+
+    def advance(self, amount: int = 1) -> None:
+        """So many more units of the stage are done."""
+        if self._bar is not None and self._task is not None:
+            self._bar.advance(self._task, amount)
+
+
+@contextlib.contextmanager
+def announce_compilation(quiet: bool = False) -> Iterator[None]:
+    """Say once, on standard error, when Numba starts to compile: that is slow, and only the first run does it."""
+    from numba.core import event
+
+    class _Announce(event.Listener):  # type: ignore[misc]
+        said = False
+
+        def on_start(self, _: object) -> None:
+            if not self.said and not quiet:
+                self.said = True
+                print(
+                    "gpupif: compiling for this machine; this happens once and takes about 15 seconds.",
+                    file=sys.stderr,
+                )
+
+        def on_end(self, _: object) -> None:
+            """Nothing to say."""
+
+    with event.install_listener("numba:compile", _Announce()):
+        yield

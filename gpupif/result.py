@@ -1,0 +1,173 @@
+"""What `score` returns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from .errors import InputError, OutputError
+from .files import check_output, write_table
+from .measures import MEASURES
+from .priors import Prior, Priors
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .columns import EncodedTable
+    from .engines.base import EngineResult, Job
+    from .frames import Frame
+    from .summary import Summary
+
+
+class Scores:
+    """Scores of all cells of a table; made by `gpupif.score`.
+
+    Each measure that was asked for is an attribute and an item (``scores.cig``, ``scores["csf"]``): n rows by scored
+    columns, a frame of the kind that came in, with the same rows, order, index and column names.
+
+    columns: the scored columns. rows: n. device: the engine that ran. distinct_rows: different rows over the scored
+    and known columns. seconds: wall time by stage.
+    """
+
+    def __init__(
+        self,
+        frame: Frame,
+        encoded: EncodedTable,
+        job: Job,
+        result: EngineResult,
+        columns: Sequence[Hashable],
+        priors: Mapping[Hashable, Prior],
+        device: str,
+        seconds: dict[str, float],
+    ) -> None:
+        self.columns = list(columns)
+        self.rows = frame.rows
+        self.device = device
+        self.distinct_rows = result.distinct_rows
+        self.seconds = seconds
+        self.measures = tuple(result.values)
+        self._frame = frame
+        self._encoded = encoded
+        self._job = job
+        self._values = result.values
+        self._prior_of = priors
+        self._weights = result.weights
+        self._rig: npt.NDArray[np.float64] | None = None
+
+    def __getitem__(self, measure: str) -> Any:
+        """Scores of one measure as a frame of the kind that came in."""
+        return self._frame.wrap(self.array(measure), self.columns)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in MEASURES:
+            return self[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.measures]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Scores of {self.rows:,} rows x {len(self.columns)} columns: {', '.join(self.measures)}; "
+            f"device {self.device}>"
+        )
+
+    def array(self, measure: str) -> npt.NDArray[Any]:
+        """Scores of one measure as an array (scored columns, rows). Raises InputError where it was not asked for."""
+        if measure not in self._values:
+            raise InputError(
+                f"measures: {measure!r} was not scored (scored: {', '.join(self.measures)}). "
+                f"Add it: gpupif.score(table, measures=[..., {measure!r}])."
+            )
+        return self._values[measure]
+
+    @property
+    def priors(self) -> Priors:
+        """Per column the distribution used: value to probability, None for missing values."""
+        return Priors({name: self._prior_of[name] for name in self.columns})
+
+    @property
+    def weights(self) -> dict[Hashable, float]:
+        """Per column the weight of wCIG: H(X|known) / H(X), in [0, 1]; 0 where H(X) is 0 (manual, section 1.5)."""
+        return dict(zip(self.columns, self._weights, strict=True))
+
+    def fig(self) -> pd.Series[float]:
+        """Feature information gain: the sum of the CIG of each column, in bits (manual, section 1.7.1)."""
+        return pd.Series([float(column.sum(dtype=np.float64)) for column in self.array("cig")], self.columns, name="fig")
+
+    def rig(self) -> Any:
+        """Row information gain: the sum of the CIG of each row, in bits (manual, section 1.7.2).
+
+        n values: a pandas Series with the table's index (a Polars Series or Arrow array for those kinds).
+        """
+        values = self._row_gains()
+        if self._frame.kind == "polars":
+            import polars as pl
+
+            return pl.Series("rig", values)
+        if self._frame.kind == "pyarrow":
+            return pa.array(values)
+        return pd.Series(values, index=self._frame.index, name="rig")
+
+    def pif(self, n: float | Sequence[float]) -> Any:
+        """PIF_n: the n-th percentile (linear) of the row information gains, in bits (manual, section 1.7.3).
+
+        n: from 0 to 100, one or several. Raises InputError outside that.
+        """
+        wanted = np.asarray(n, dtype=np.float64)
+        if not ((wanted >= 0) & (wanted <= 100)).all():
+            raise InputError(f"pif: expected percentiles from 0 to 100, got {n!r}.")
+        gains = np.percentile(self._row_gains(), wanted)
+        return float(gains) if wanted.ndim == 0 else [float(gain) for gain in gains]
+
+    def _row_gains(self) -> npt.NDArray[np.float64]:
+        if self._rig is None:
+            self._rig = self.array("cig").sum(axis=0, dtype=np.float64)
+        return self._rig
+
+    def summary(self) -> Summary:
+        """Risk by column and for the whole table; prints as a table, `.columns` is a DataFrame, `.to_dict()` plain."""
+        from .summary import summarize
+
+        return summarize(self)
+
+    def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
+        """The n riskiest cells, by the measure `by` (default: CIG, or else the first that was scored).
+
+        Ties go to the earlier row, then the earlier column. Columns: row (position, from 0), index (the table's label
+        of the row, pandas only), column, value, the scored measures, posterior, prior, cohort_size.
+        """
+        from .riskiest import riskiest_cells
+
+        return riskiest_cells(self, n, by or ("cig" if "cig" in self.measures else self.measures[0]))
+
+    def to_arrow(self, keep_input: bool = False) -> pa.Table:
+        """All scores as one Arrow table, columns named <measure>_<column>, rows in order.
+
+        keep_input: put the columns of the table before them. Raises OutputError where names collide.
+        """
+        source = self._frame.arrow() if keep_input else None
+        names = [str(name) for name in source.column_names] if source else []
+        arrays: list[Any] = list(source.columns) if source else []
+        for measure in self.measures:
+            for column, values in zip(self.columns, self._values[measure], strict=True):
+                names.append(f"{measure}_{column}")
+                arrays.append(pa.array(values))
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise OutputError(f"output: two columns would be called {repeated[0]!r}. Rename the column in the table.")
+        return pa.table(arrays, names=names)
+
+    def to_parquet(self, path: str | os.PathLike[str], *, keep_input: bool = False, overwrite: bool = True) -> None:
+        """Write all scores to one Parquet file, columns named <measure>_<column>, rows in order.
+
+        The file appears whole or not at all. keep_input: put the table's columns before them. overwrite: replace a
+        file that exists. Raises OutputError where it cannot be written.
+        """
+        check_output(path, overwrite)
+        write_table(self.to_arrow(keep_input), path)

@@ -1,0 +1,244 @@
+"""The public `score`: arguments checked, table encoded, engine run."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from .columns import Column
+from .device import choose_engine
+from .encode import encode_table
+from .engines.base import Job
+from .engines.workers import Workers
+from .errors import ColumnNotFoundError, InputError, NearlyUniqueWarning
+from .files import read_table
+from .frames import Frame, open_frame
+from .measures import resolve_measures
+from .priors import make_prior
+from .progress import Reporter, announce_compilation
+from .result import Scores
+
+if TYPE_CHECKING:
+    from .priors import Prior
+
+# From so many rows on, a column with so large a share of different values is named in a warning.
+UNIQUE_ROWS = 50
+UNIQUE_SHARE = 0.9
+
+
+def score(
+    table: Any,
+    measures: str | Iterable[str] = ("cig", "csf"),
+    *,
+    columns: Sequence[Hashable] | None = None,
+    known: Sequence[Hashable] | None = None,
+    priors: Mapping[Hashable, Mapping[Any, float]] | None = None,
+    accuracies: Mapping[Hashable, float] | None = None,
+    missing: str = "category",
+    device: str = "auto",
+    dtype: str = "float64",
+    progress: bool | None = None,
+) -> Scores:
+    """Score every cell: what does an attacker who knows everything else about a person learn from this value?
+
+    For a target column the rows that agree on all columns the attacker knows are a *cohort*. The share of the cohort
+    with the cell's value is its *posterior* probability, the share of the whole table with it the *prior*.
+
+    Parameters
+    ----------
+    table:
+        n rows by m columns: a pandas or Polars DataFrame, a pyarrow Table, any object with ``__arrow_c_stream__``, or
+        a path: a Parquet file or folder of them, CSV (separator found by itself, UTF-8), or Feather. Values are
+        categories as they stand, numbers too.
+    measures:
+        Any of ``cig`` (cell information gain, bits), ``wcig`` (weighted CIG, bits), ``csf`` (cell surprise factor, 0 to
+        1), ``posterior``, ``prior`` (probabilities), ``cohort_size`` (rows, int64).
+    columns:
+        Columns to score; default all.
+    known:
+        Columns that the attacker knows; default all scored columns. For a target among them, the others of them.
+        An empty list: nothing, so that every cohort is the whole table.
+    priors:
+        ``{column: {value: probability}}`` in place of the table's own distribution. Every value that occurs needs a
+        probability above 0; further values are fine. None stands for a missing value.
+    accuracies:
+        ``{column: a}``: the attacker's knowledge of the column is right with probability a in [0, 1], otherwise drawn
+        from the prior: posterior = a c/C + (1 - a) prior. Default 1.
+    missing:
+        "category": missing values (None, NaN, NA, NaT, null) are one value of their own, whatever their
+        representation; "error": refuse them.
+    device:
+        "cpu", "cuda" or "auto": CUDA where it can run, else the CPU. ``Scores.device`` says which ran.
+    dtype:
+        "float64" or "float32" of the results; all is computed in float64.
+    progress:
+        Show progress on standard error: True, False, or None for only where that is a terminal.
+
+    Returns
+    -------
+    Scores
+        ``scores.cig``, ``scores["csf"]``, ...: n rows by scored columns, a frame of the kind that came in with the same
+        rows, order, index and column names (pandas for a path).
+
+    Raises
+    ------
+    InputError
+        No rows, no columns, duplicate column names, unknown columns (ColumnNotFoundError), lists or structs
+        (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
+        [0, 1], missing values under "error", an unknown word for an argument.
+    TableReadError
+        A file that cannot be read.
+    DeviceError
+        ``device="cuda"`` without a usable GPU.
+
+    Warns
+    -----
+    NearlyUniqueWarning
+        A column in which at least 90 % of the rows have different values.
+
+    References
+    ----------
+    piflib manual, CSIRO Data61: CIG section 1.4, weighted CIG 1.5, CSF 1.6, summaries 1.7.
+    """
+    wanted = resolve_measures(measures)
+    _check_word("missing", missing, ("category", "error"))
+    _check_word("dtype", dtype, ("float64", "float32"))
+    engine = choose_engine(device)
+    seconds: dict[str, float] = {}
+    with Reporter(progress) as report, announce_compilation(quiet=progress is False):
+        started = time.perf_counter()
+        frame = _open(table, columns, known)
+        targets, attacker = _resolve_columns(frame, columns, known)
+        used = [name for name in frame.names if name in {*targets, *attacker}]
+        _check_names("priors", priors or {}, frame.names, used)
+        _check_names("accuracies", accuracies or {}, frame.names, used)
+        seconds["read"] = time.perf_counter() - started
+
+        started = time.perf_counter()
+        report.stage("encode", len(used), "columns")
+        arrays = [frame.column(frame.names.index(name)) for name in used]
+        with Workers() as workers:
+            encoded = encode_table(used, arrays, frame.rows, missing, workers, report.advance)
+        del arrays
+        column_of = {column.name: column for column in encoded.columns}
+        _warn_of_unique(encoded.columns, frame.rows)
+        prior_of = {name: make_prior(column_of[name], (priors or {}).get(name), frame.rows) for name in used}
+        accuracy_of = {name: _accuracy(name, (accuracies or {}).get(name, 1.0)) for name in used}
+        job = Job(
+            codes=[column.codes for column in encoded.columns],
+            counts=[column.counts for column in encoded.columns],
+            priors=[prior_of[name].probabilities for name in used],
+            accuracies=[accuracy_of[name] for name in used],
+            targets=[used.index(name) for name in targets],
+            known=[used.index(name) for name in attacker],
+            measures=wanted,
+            dtype=dtype,
+        )
+        seconds["encode"] = time.perf_counter() - started
+
+        started = time.perf_counter()
+        report.stage("score", frame.rows * len(targets), "cells")
+        result = engine.score(job, report)
+        seconds["score"] = time.perf_counter() - started
+    return Scores(frame, encoded, job, result, targets, prior_of, engine.device, seconds)
+
+
+def _check_word(argument: str, word: Any, words: Sequence[str]) -> None:
+    if word not in words:
+        raise InputError(f"{argument}: expected {' or '.join(map(repr, words))}, got {word!r}.")
+
+
+def _open(table: Any, columns: Sequence[Hashable] | None, known: Sequence[Hashable] | None) -> Frame:
+    """The table as a frame; of a file only the columns that are needed are read."""
+    if not isinstance(table, str | os.PathLike):
+        return open_frame(table)
+
+    def pick(names: Sequence[str]) -> list[str] | None:
+        if columns is None:
+            return None
+        wanted = {*_as_list("columns", columns), *_as_list("known", known if known is not None else columns)}
+        _check_names("columns", columns, names)
+        _check_names("known", known or (), names)
+        return [name for name in names if name in wanted]
+
+    frame = open_frame(read_table(Path(table), pick))
+    index = pd.RangeIndex(frame.rows)
+    return replace(
+        frame,
+        kind="file",
+        wrap=lambda values, names: pd.DataFrame(values.T, index=index, columns=list(names), copy=False),
+    )
+
+
+def _resolve_columns(
+    frame: Frame, columns: Sequence[Hashable] | None, known: Sequence[Hashable] | None
+) -> tuple[list[Hashable], list[Hashable]]:
+    """Targets and the columns the attacker knows, in the order asked for, checked against the table."""
+    names = frame.names
+    if not names:
+        raise InputError("table: expected at least one column, got none.")
+    repeated = sorted({str(name) for name in names if names.count(name) > 1})
+    if repeated:
+        raise InputError(f"table: expected different column names, these occur twice: {', '.join(repeated)}. Rename them.")
+    if frame.rows == 0:
+        raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, names))}).")
+    targets = list(names) if columns is None else _as_list("columns", columns)
+    if not targets:
+        raise InputError("columns: expected at least one column to score, got an empty list.")
+    attacker = list(targets) if known is None else _as_list("known", known)
+    _check_names("columns", targets, names)
+    _check_names("known", attacker, names)
+    return targets, attacker
+
+
+def _as_list(argument: str, columns: Sequence[Hashable]) -> list[Hashable]:
+    """Column names as a list without repeats; a bare string is more likely a slip than a list of letters."""
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise InputError(f"{argument}: expected a list of column names, got {columns!r}. Write [{columns!r}].")
+    return list(dict.fromkeys(columns))
+
+
+def _check_names(
+    argument: str, given: Iterable[Hashable], names: Sequence[Hashable], used: Sequence[Hashable] | None = None
+) -> None:
+    given = list(given)
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise ColumnNotFoundError(argument, unknown, names)
+    idle = [name for name in given if used is not None and name not in used]
+    if idle:
+        raise InputError(
+            f"{argument}: column {idle[0]!r} is neither scored nor known, so it would be ignored. "
+            "Add it to columns= or leave it out."
+        )
+
+
+def _accuracy(name: Hashable, value: Any) -> float:
+    try:
+        accuracy = float(value)
+    except (TypeError, ValueError):
+        accuracy = float("nan")
+    if not 0.0 <= accuracy <= 1.0:
+        raise InputError(f"accuracies: column {name!r}: expected a number from 0 to 1, got {value!r}.")
+    return accuracy
+
+
+def _warn_of_unique(columns: Iterable[Column], rows: int) -> None:
+    if rows < UNIQUE_ROWS:
+        return
+    for column in columns:
+        if column.cardinality >= UNIQUE_SHARE * rows:
+            warnings.warn(
+                f"column {column.name!r}: {column.cardinality:,} different values in {rows:,} rows. While the attacker "
+                "knows it, nearly every cohort is a single row, so every other column looks fully revealed. Exclude it "
+                "with columns= (an identifier), or bin it (a measurement).",
+                NearlyUniqueWarning,
+                stacklevel=3,
+            )

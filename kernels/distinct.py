@@ -1,0 +1,61 @@
+"""Equal rows to one distinct row with a count, in order of first appearance in the table."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import uint64
+
+from .groups import group_rows, new_table
+from .jit import kernel
+
+
+@kernel
+def find_first_rows(rows, hashes, offsets, blocks, first, counts):
+    """For each block of `blocks` (first, last + 1) find equal rows.
+
+    `rows` is (order, keys, weights) of a partition; order gives a row's place in the table, empty weights count 1.
+    `first[i]` gets the place of the first row equal to row i; `counts[f]` of such a first row how often it occurs.
+    """
+    order, keys, weights = rows
+    largest = 0
+    for block in range(blocks[0], blocks[1]):
+        largest = max(largest, offsets[block + 1] - offsets[block])
+    heads = np.empty(largest, np.int64)
+    group_of = np.empty(largest, np.int64)
+    totals = np.empty(largest, np.int64)
+    table = new_table()
+    for block in range(blocks[0], blocks[1]):
+        start, stop = offsets[block], offsets[block + 1]
+        groups, table = group_rows(keys, hashes, start, stop, 0, ~uint64(0), table, heads, group_of)
+        totals[:groups] = 0
+        for row in range(start, stop):
+            totals[group_of[row - start]] += weights[row] if weights.size else 1
+        for row in range(start, stop):
+            first[order[row]] = order[heads[group_of[row - start]]]
+        for group in range(groups):
+            counts[order[heads[group]]] = totals[group]
+
+
+@kernel
+def count_first_rows(first, start, stop):
+    """How many of the rows start to stop are the first of their kind."""
+    total = 0
+    for row in range(start, stop):
+        total += first[row] == row
+    return total
+
+
+@kernel
+def collect_first_rows(first, start, stop, keys, counts, number, distinct):
+    """Copy the first rows of their kind among start to stop to `distinct` (keys, counts, ids), from `number` on.
+
+    ids[row] gets the number of the distinct row.
+    """
+    distinct_keys, distinct_counts, ids = distinct
+    for row in range(start, stop):
+        if first[row] == row:
+            for word in range(keys.shape[1]):
+                distinct_keys[number, word] = keys[row, word]
+            distinct_counts[number] = counts[row]
+            ids[row] = number
+            number += 1

@@ -1,0 +1,45 @@
+"""Stable partition of rows by a hash of some of their columns."""
+
+from __future__ import annotations
+
+from numba import uint32, uint64
+
+from .hashing import hash_row
+from .jit import kernel
+
+
+@kernel
+def partition_ids(keys, start, stop, masks, parts, ids):
+    """Partition (0 to `parts` - 1, below 2^32) of each row by the upper half of the hash of its masked key."""
+    for row in range(start, stop):
+        upper = hash_row(keys, row, masks) >> uint64(32)
+        ids[row] = uint32((upper * uint64(parts)) >> uint64(32))
+
+
+@kernel
+def count_digits(ids, start, stop, shift, digit_mask, histogram):
+    """Add to histogram[d] how many of the rows start to stop have digit d: bits of their partition id."""
+    for row in range(start, stop):
+        histogram[(ids[row] >> uint32(shift)) & uint32(digit_mask)] += 1
+
+
+@kernel
+def scatter_rows(source, start, stop, shift, digit_mask, position, target):
+    """Move each row from start to stop to the next free `position` of its digit.
+
+    source and target: (ids, order, keys, counts). Empty `order` in the source: rows are numbered as they stand.
+    Empty `counts`: there are none to move.
+    """
+    ids, order, keys, counts = source
+    new_ids, new_order, new_keys, new_counts = target
+    words = keys.shape[1]
+    for row in range(start, stop):
+        digit = (ids[row] >> uint32(shift)) & uint32(digit_mask)
+        place = position[digit]
+        position[digit] = place + 1
+        new_ids[place] = ids[row]
+        new_order[place] = order[row] if order.size else row
+        for word in range(words):
+            new_keys[place, word] = keys[row, word]
+        if counts.size:
+            new_counts[place] = counts[row]
