@@ -328,7 +328,7 @@ def household_size() -> Column:
 
 def income_band() -> Column:
     # three positions to a band; a child has no income, and some of the others out of work have none
-    by_pay = (0, 5, 6, 9, 13, 15, 18, 21, 25, 29)
+    by_pay = (0, 5, 6, 9, 12, 14, 17, 20, 23, 26)
     weights = bells(range(0, 36, 3), 36, by_pay, (-1, 0, 2), (-3, -1, 1, 0), (-1, 1))
     nothing = [1, 230_000, 190_000, 48_000, 3_500, 800, 400, 300, 200, 300]
     weights[..., 0] = np.reshape(nothing, (-1, 1, 1, 1))
@@ -388,12 +388,12 @@ def dwelling_type() -> Column:
 
 
 def bedrooms() -> Column:
-    weights = bells(range(0, 32, 4), 12, (14, 12, 7, 5), (-1, 0, 2, 4))
+    weights = bells(range(0, 32, 4), 12, (13, 11, 6, 4), (-1, 0, 1, 3))
     return Column("bedrooms", range(8), (DWELLING_KIND, HOUSEHOLD_KIND), weights)
 
 
 def vehicles() -> Column:
-    weights = bells(range(0, 24, 4), 20, (1, 4, 7, 6), (2, -1, 1, 3, 5), (-2, 1, 3, 4))
+    weights = bells(range(0, 24, 4), 20, (0, 3, 6, 5), (1, -2, 0, 2, 4), (-2, 1, 2, 3))
     return Column("vehicles", range(6), (REGION_KIND, INCOME_KIND, HOUSEHOLD_KIND), weights)
 
 
@@ -524,5 +524,5 @@ def column(place: int) -> Column:
 
 
 def place_of(name: str) -> int:
-    """Where the named column stands; parents all have a name of their own."""
+    """The place of a column that may be a parent; survey items are nobody's parents."""
     return [build.__name__ for build in NAMED].index(name)

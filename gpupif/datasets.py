@@ -16,7 +16,7 @@ __all__ = ["census", "csf_example", "pif_example"]
 
 MOST_ROWS = 10**12
 MOST_COLUMNS = 200
-CHUNK = 1 << 15  # rows; the codes of a chunk stay in the cache from a parent's column to its children's
+CHUNK = 1 << 16  # rows; the codes of a chunk stay in the cache from a parent's column to its children's
 ALWAYS = (1 << 32) - 1
 
 
@@ -37,9 +37,9 @@ def census(rows: int, seed: int = 0, columns: int = 10) -> pd.DataFrame:
 
     Raises InputError for a count or seed that is no whole number or out of range.
     """
-    rows = _whole("rows", rows, 1, MOST_ROWS, "Give the number of persons, e.g. census(1_000_000).")
-    seed = _whole("seed", seed, 0, (1 << 64) - 1, "Give another seed, e.g. seed=0.")
-    columns = _whole("columns", columns, 1, MOST_COLUMNS, "Give the number of columns, e.g. columns=10.")
+    rows = _whole("rows", rows, 1, MOST_ROWS, "give the number of persons, e.g. census(1_000_000).")
+    seed = _whole("seed", seed, 0, (1 << 64) - 1, "give another seed, e.g. seed=0.")
+    columns = _whole("columns", columns, 1, MOST_COLUMNS, "give the number of columns, e.g. columns=10.")
     return _frame(_codes(rows, seed, columns))
 
 
@@ -66,14 +66,15 @@ def csf_example() -> pd.DataFrame:
 def _whole(argument: str, value: object, least: int, most: int, remedy: str) -> int:
     """The value as an int, or InputError; numpy's whole numbers count, True and 1.0 do not."""
     from operator import index
+    from reprlib import repr as short
 
     try:
-        number = -1 if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
+        number = None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:
-        number = -1
-    if not least <= number <= most:
-        expected = f"a whole number from {least} to {most}"
-        raise InputError(f"{argument}: expected {expected}, got {value!r} ({type(value).__name__}). {remedy}")
+        number = None
+    if number is None or not least <= number <= most:
+        came = f"{short(value)} ({type(value).__name__})"
+        raise InputError(f"{argument}: expected a whole number from {least} to {most}, got {came}; {remedy}")
     return number
 
 
@@ -111,8 +112,11 @@ def _tables(place: int) -> _Tables:
 
 
 def _alias(weights: list[int]) -> tuple[list[int], list[int]]:
-    """Alias table of whole weights (Vose's method, in whole numbers): each cell's chance of 2**32 to keep its own
-    level, and the level it gives otherwise. A level of weight 0 is never drawn."""
+    """Alias table of whole weights, by Vose's method in whole numbers.
+
+    For each cell, in how many of 2**32 cases it keeps its own level, and the level it gives otherwise. A level of
+    weight 0 is never drawn.
+    """
     total, levels = sum(weights), len(weights)
     keep, other = [ALWAYS] * levels, list(range(levels))
     share = [weight * levels for weight in weights]  # a cell holds `total`
@@ -168,5 +172,5 @@ def _frame(codes: NDArray[np.int8]) -> pd.DataFrame:
         if isinstance(levels, range):
             data[name] = drawn + drawn.dtype.type(levels.start) if levels.start else drawn
         else:
-            data[name] = pd.Categorical.from_codes(drawn, dtype=pd.CategoricalDtype(levels))
+            data[name] = pd.Categorical.from_codes(drawn, dtype=pd.CategoricalDtype(list(levels)))
     return pd.DataFrame(data, copy=False)

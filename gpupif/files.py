@@ -191,7 +191,8 @@ def _replacing(file: Path) -> Iterator[IO[bytes]]:
             sink.flush()
             os.fsync(sink.fileno())
             if not named:
-                os.link(f"/proc/self/fd/{sink.fileno()}", beside, follow_symlinks=True)
+                # A directory descriptor, unused with an absolute path, makes Python call linkat, which follows the link.
+                os.link(f"/proc/self/fd/{sink.fileno()}", beside, src_dir_fd=sink.fileno(), follow_symlinks=True)
                 named = True
         os.replace(beside, file)
     except OSError as error:

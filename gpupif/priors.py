@@ -36,8 +36,12 @@ class Prior:
     def as_dict(self) -> dict[Any, float]:
         """Value to probability; None for missing."""
         if self.given is not None:
-            return {_plain(value): float(share) for value, share in self.given.items()}
+            return dict(self.given)
         return dict(zip(self.column.values(), self.probabilities.tolist(), strict=True))
+
+
+class TextPrior(dict[str, float]):
+    """A prior whose keys are the texts of values, as JSON has it: "39" stands for 39 and "" for a missing value."""
 
 
 class Priors(Mapping[Hashable, dict[Any, float]]):
@@ -79,14 +83,17 @@ def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> 
                 f"priors: column {name!r}: expected a probability between 0 and 1 for {value!r}, got {share!r}."
             )
         shares[_plain(value)] = shares.get(_plain(value), 0.0) + float(share)
+    values = [_plain(value) for value in column.values()]
+    if isinstance(given, TextPrior):
+        of_text = {text: value for value in values for text in _texts(value)}
+        shares = {of_text.get(text, text): share for text, share in shares.items()}
     total = math.fsum(shares.values())
     if abs(total - 1.0) > SUM_TOLERANCE:
         raise PriorError(
             f"priors: column {name!r}: expected probabilities that sum to 1, they sum to {total:.9g}. "
             "Divide each by the sum."
         )
-    values = column.values()
-    lacking = [value for value in values if not shares.get(_plain(value), 0.0) > 0.0]
+    lacking = [value for value in values if not shares.get(value, 0.0) > 0.0]
     if lacking:
         shown = ", ".join("missing value" if value is None else repr(value) for value in lacking[:5])
         more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
@@ -94,8 +101,8 @@ def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> 
             f"priors: column {name!r}: expected a probability above 0 for every value that occurs; got none or 0 for "
             f"{shown}{more}. Add them (use None for missing values), even with a small probability."
         )
-    probabilities = np.array([shares[_plain(value)] for value in values])
-    return Prior(column, probabilities, entropy_of_probabilities(np.array(list(shares.values()))), given)
+    probabilities = np.array([shares[value] for value in values])
+    return Prior(column, probabilities, entropy_of_probabilities(np.array(list(shares.values()))), shares)
 
 
 def _plain(value: Any) -> Any:
@@ -105,3 +112,38 @@ def _plain(value: Any) -> Any:
     if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
         return None
     return value
+
+
+def _texts(value: Any) -> list[str]:
+    """How a value may be written as a key in JSON."""
+    if value is None:
+        return ["", "null", "None"]
+    if isinstance(value, bool):
+        return [str(value), str(value).lower()]
+    if isinstance(value, float) and value.is_integer():
+        return [str(value), str(int(value))]
+    if hasattr(value, "isoformat"):
+        return [str(value), value.isoformat(), value.isoformat().removesuffix("T00:00:00")]
+    return [str(value)]
+
+
+def priors_from_json(text: str) -> dict[str, Mapping[Any, float]]:
+    """Priors from a JSON document: {"column": {"value": probability}} or {"column": [[value, probability], ...]}.
+
+    In the first form a value is known by its text (see `TextPrior`); in the second it has its JSON type, null for
+    missing. Raises ValueError with what is wrong.
+    """
+    import json
+
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        raise ValueError('expected an object {"column": {"value": probability}}.')
+    priors: dict[str, Mapping[Any, float]] = {}
+    for column, prior in document.items():
+        if isinstance(prior, dict):
+            priors[column] = TextPrior(prior)
+        elif isinstance(prior, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in prior):
+            priors[column] = dict(prior)
+        else:
+            raise ValueError(f"column {column!r}: expected an object or a list of [value, probability] pairs.")
+    return priors

@@ -149,7 +149,8 @@ class Scores:
     def to_arrow(self, keep_input: bool = False) -> pa.Table:
         """All scores as one Arrow table, columns named <measure>_<column>, rows in order.
 
-        keep_input: put the columns of the table before them. Raises OutputError where names collide.
+        keep_input: put the columns of the table before them. A pandas index other than the row numbers comes last, as
+        pandas stores it. Raises OutputError where names collide.
         """
         source = self._frame.arrow() if keep_input else None
         names = [str(name) for name in source.column_names] if source else []
@@ -161,7 +162,14 @@ class Scores:
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise OutputError(f"output: two columns would be called {repeated[0]!r}. Rename the column in the table.")
-        return pa.table(arrays, names=names)
+        table = pa.table(arrays, names=names)
+        index = self._frame.index
+        if index is None or index.equals(pd.RangeIndex(self.rows)):
+            return table
+        labels = pa.Table.from_pandas(pd.DataFrame(index=index))
+        for name, array in zip(labels.column_names, labels.columns, strict=True):
+            table = table.append_column(name, array)
+        return table.replace_schema_metadata(labels.schema.metadata)
 
     def to_parquet(self, path: str | os.PathLike[str], *, keep_input: bool = False, overwrite: bool = True) -> None:
         """Write all scores to one Parquet file, columns named <measure>_<column>, rows in order.

@@ -18,7 +18,7 @@ from .encode import encode_table
 from .engines.base import Job
 from .engines.workers import Workers
 from .errors import ColumnNotFoundError, InputError, NearlyUniqueWarning
-from .files import read_table
+from .files import Pick, read_table
 from .frames import Frame, open_frame
 from .measures import resolve_measures
 from .priors import make_prior
@@ -119,7 +119,8 @@ def score(
         used = [name for name in frame.names if name in {*targets, *attacker}]
         _check_names("priors", priors or {}, frame.names, used)
         _check_names("accuracies", accuracies or {}, frame.names, used)
-        seconds["read"] = time.perf_counter() - started
+        if frame.kind == "file":
+            seconds["read"] = time.perf_counter() - started
 
         started = time.perf_counter()
         report.stage("encode", len(used), "columns")
@@ -160,21 +161,27 @@ def _open(table: Any, columns: Sequence[Hashable] | None, known: Sequence[Hashab
     if not isinstance(table, str | os.PathLike):
         return open_frame(table)
 
-    def pick(names: Sequence[str]) -> list[str] | None:
-        if columns is None:
-            return None
-        wanted = {*_as_list("columns", columns), *_as_list("known", known if known is not None else columns)}
-        _check_names("columns", columns, names)
-        _check_names("known", known or (), names)
-        return [name for name in names if name in wanted]
-
-    frame = open_frame(read_table(Path(table), pick))
+    frame = open_frame(read_table(Path(table), needed_columns(columns, known)))
     index = pd.RangeIndex(frame.rows)
     return replace(
         frame,
         kind="file",
         wrap=lambda values, names: pd.DataFrame(values.T, index=index, columns=list(names), copy=False),
     )
+
+
+def needed_columns(columns: Sequence[Hashable] | None, known: Sequence[Hashable] | None) -> Pick:
+    """Of a file's columns those that scoring `columns` against `known` needs; raises InputError for unknown ones."""
+
+    def pick(names: Sequence[str]) -> list[str] | None:
+        if columns is None:
+            return None
+        wanted = [*_as_list("columns", columns), *([] if known is None else _as_list("known", known))]
+        _check_names("columns", columns, names)
+        _check_names("known", known or (), names)
+        return [name for name in names if name in wanted]
+
+    return pick
 
 
 def _resolve_columns(

@@ -37,6 +37,31 @@ class CpuEngine:
             return _Run(job, progress, workers, self.block_rows).result()
 
 
+def pack_keys(
+    codes: Sequence[npt.NDArray[Any]], layout: KeyLayout, workers: Workers
+) -> npt.NDArray[np.uint64]:
+    """Row keys (rows, words) of columns of codes."""
+    rows = len(codes[0])
+    keys = np.zeros((rows, layout.words), np.uint64)
+
+    def pack_range(start: int, stop: int) -> None:
+        for column, values in enumerate(codes):
+            field = layout.fields[column]
+            if field.mask:
+                pack.pack_column(values, start, stop, field.word, field.shift, keys)
+
+    workers.run(pack_range, workers.ranges(rows))
+    return keys
+
+
+def count_rows(
+    codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], workers: Workers
+) -> npt.NDArray[Any]:
+    """How often each distinct row of these columns occurs, in order of first appearance."""
+    keys = pack_keys(codes, KeyLayout.of(cardinalities), workers)
+    return distinct_rows(Rows(keys), len(keys), workers).rows.counts
+
+
 class _Run:
     """One scoring run: what its steps share."""
 
@@ -58,7 +83,7 @@ class _Run:
         """Run all projections of the table that the targets need."""
         job = self.job
         layout = KeyLayout.of([len(counts) for counts in job.counts])
-        table = distinct_rows(Rows(self._pack(layout)), job.rows, self.workers, self.block_rows)
+        table = distinct_rows(Rows(pack_keys(job.codes, layout, self.workers)), job.rows, self.workers, self.block_rows)
         inside = [column for column in job.targets if column in job.known]
         everything = set(range(len(job.codes)))
         for targets in (inside, *([column] for column in job.targets if column not in job.known)):
@@ -67,18 +92,6 @@ class _Run:
                 rows, words = (table, layout) if set(columns) == everything else self._project(table, layout, columns)
                 self._score_projection(rows, words, targets)
         return EngineResult(self.values, self.weights, len(table.rows.keys))
-
-    def _pack(self, layout: KeyLayout) -> npt.NDArray[np.uint64]:
-        keys = np.zeros((self.job.rows, layout.words), np.uint64)
-
-        def pack_range(start: int, stop: int) -> None:
-            for column, codes in enumerate(self.job.codes):
-                field = layout.fields[column]
-                if field.mask:
-                    pack.pack_column(codes, start, stop, field.word, field.shift, keys)
-
-        self.workers.run(pack_range, self.workers.ranges(self.job.rows))
-        return keys
 
     def _project(self, table: Distinct, layout: KeyLayout, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
         """Distinct rows over some of the columns only."""

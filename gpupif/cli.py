@@ -1,0 +1,219 @@
+"""The command line: `gpupif score`, `gpupif demo`, `gpupif info`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import __version__
+from .errors import GpupifError, InputError
+
+if TYPE_CHECKING:
+    from .result import Scores
+
+app = typer.Typer(
+    name="gpupif",
+    help="Privacy risk of every cell of a table: what would an attacker learn from it who knows everything else?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where to compute.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+@app.command()
+def score(
+    table: Annotated[Path, typer.Argument(help="Parquet file or folder, CSV, or Feather.", show_default=False)],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", help="Scores: .parquet, .csv or .feather.", show_default=False),
+    ],
+    columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to score. Default: all.")] = None,
+    measures: Annotated[
+        str, typer.Option(metavar="M,M", help="Any of cig, wcig, csf, posterior, prior, cohort_size.")
+    ] = "cig,csf,wcig",
+    known: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Columns the attacker knows. Default: all scored ones.")
+    ] = None,
+    priors: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help='Priors: {"column": {"value": probability}}.')
+    ] = None,
+    accuracy: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=0.9", help="How sure the attacker is; may be repeated.")
+    ] = None,
+    missing: Annotated[str, typer.Option(metavar="category|error", help="Missing values.")] = "category",
+    device: Device = "auto",
+    dtype: Annotated[str, typer.Option(metavar="float64|float32", help="Type of the scores.")] = "float64",
+    sep: Annotated[
+        str | None, typer.Option(metavar="CHARACTER", help="Separator of a CSV file. Default: found by itself.")
+    ] = None,
+    keep_input: Annotated[bool, typer.Option("--keep-input", help="Put the table's columns before the scores.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
+    import time
+
+    from .device import choose_engine
+    from .files import check_output, read_table, write_table
+    from .measures import resolve_measures
+    from .scoring import needed_columns
+    from .scoring import score as score_table
+
+    check_output(output, overwrite, table)
+    choose_engine(device)
+    resolve_measures(_names(measures) or [])
+    if sep is not None and len(sep) != 1:
+        raise InputError(f"--sep: expected one character, got {sep!r}. For a tab write --sep $'\\t'.")
+    prior = _read_priors(priors) if priors else None
+    accuracies = dict(_accuracy(text) for text in accuracy or ())
+    targets, attacker = _names(columns), _names(known)
+    started = time.perf_counter()
+    source = read_table(table, (lambda names: None) if keep_input else needed_columns(targets, attacker), sep)
+    seconds = time.perf_counter() - started
+    scores = score_table(
+        source,
+        _names(measures) or [],
+        columns=targets,
+        known=attacker,
+        priors=prior,
+        accuracies=accuracies,
+        missing=missing,
+        device=device,
+        dtype=dtype,
+        progress=False if quiet else None,
+    )
+    scores.seconds = {"read": seconds, **scores.seconds}
+    started = time.perf_counter()
+    write_table(scores.to_arrow(keep_input), output)
+    scores.seconds["write"] = time.perf_counter() - started
+    _show(scores, as_json, quiet, {"input": str(table), "output": str(output)})
+    if not quiet and not as_json:
+        typer.echo(f"Scores written to {output}")
+
+
+@app.command()
+def demo(
+    rows: Annotated[int, typer.Option(help="People in the synthetic census.")] = 1_000_000,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Score a synthetic census: see what gpupif says, and how fast."""
+    import time
+
+    from .datasets import census
+    from .progress import announce_compilation
+    from .scoring import score as score_table
+
+    started = time.perf_counter()
+    with announce_compilation():
+        table = census(rows)
+    made = time.perf_counter() - started
+    scores = score_table(table, ("cig", "csf", "wcig"), device=device)
+    if not as_json:
+        typer.echo(f"A synthetic census of {rows:,} people, made in {made:.1f} s; no real person is in it.\n")
+    _show(scores, as_json, False, {})
+    if not as_json:
+        typer.echo("\nNext, your own table:   gpupif score TABLE.parquet -o SCORES.parquet   (CSV and Feather too)")
+        typer.echo("From Python:            import gpupif; scores = gpupif.score(frame); scores.cig; scores.top(20)")
+        typer.echo("More:                   gpupif score --help, gpupif info")
+
+
+@app.command()
+def info(as_json: Json = False) -> None:
+    """Show versions, CPU and GPU: which engine runs, and where that is not CUDA, exactly why not."""
+    import json
+
+    from .environment import describe
+
+    facts = describe()
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2))
+        return
+    width = max(map(len, facts))
+    for name, fact in facts.items():
+        typer.echo(f"{name:{width}}  {fact}")
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"gpupif {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Privacy risk of every cell of a table."""
+
+
+def _names(text: str | None) -> list[str] | None:
+    """Names separated by commas; one with a comma in it stands in double quotes."""
+    import csv
+
+    return None if text is None else [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+
+
+def _accuracy(text: str) -> tuple[str, float]:
+    column, equals, number = text.rpartition("=")
+    try:
+        return column, float(number if equals else "")
+    except ValueError:
+        raise InputError(f"--accuracy: expected COLUMN=NUMBER, such as age=0.9; got {text!r}.") from None
+
+
+def _read_priors(path: Path) -> dict[str, Any]:
+    from .priors import priors_from_json
+
+    try:
+        return dict(priors_from_json(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InputError(f"--priors: {path}: {error.strerror or error}.") from None
+    except ValueError as error:
+        raise InputError(f"--priors: {path}: {error}") from None
+
+
+def _show(scores: Scores, as_json: bool, quiet: bool, more: dict[str, str]) -> None:
+    import json
+
+    if as_json:
+        document = {"gpupif": __version__, **more, **scores.summary().to_dict()}
+        typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    elif not quiet:
+        from rich.console import Console
+
+        from .report import print_summary
+
+        console = Console(width=None if sys.stdout.isatty() else 140)
+        print_summary(scores.summary(), console)
+
+
+def main() -> None:
+    """Run the command line; errors that gpupif raises on purpose are one line on standard error, exit code 2."""
+    import warnings
+
+    def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"gpupif: warning: {message}", file=sys.stderr)
+
+    warnings.showwarning = show_warning
+    try:
+        app()
+    except GpupifError as error:
+        print(f"gpupif: error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except MemoryError:
+        print("gpupif: error: not enough memory for this table. Score fewer columns (--columns).", file=sys.stderr)
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        print("gpupif: interrupted; nothing was written.", file=sys.stderr)
+        raise SystemExit(130) from None

@@ -1,0 +1,123 @@
+"""Scores summarised: by column, for the whole table, and the riskiest cells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from .engines.workers import Workers
+
+if TYPE_CHECKING:
+    from .result import Scores
+
+PERCENTILES = (50, 95, 99, 100)
+TOP_CELLS = 10
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Risk of a table; made by `Scores.summary`.
+
+    columns: one row a scored column; prior_entropy (bits), cig_mean, cig_median, cig_p95, cig_max (bits per cell), fig
+    (bits), csf_mean, csf_max (probability), weight (of wCIG), distinct_values; those of measures that were scored.
+    pif: percentile to PIF in bits (empty without CIG). top: the riskiest cells. seconds: wall time by stage.
+    """
+
+    rows: int
+    distinct_rows: int
+    device: str
+    measures: tuple[str, ...]
+    seconds: Mapping[str, float]
+    columns: pd.DataFrame
+    pif: Mapping[int, float]
+    top: pd.DataFrame
+
+    @property
+    def cells(self) -> int:
+        """Cells that were scored."""
+        return self.rows * len(self.columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
+        by_stage = {
+            stage: {"seconds": seconds, "cells_per_second": self.cells / seconds if seconds else None}
+            for stage, seconds in self.seconds.items()
+        }
+        columns = [
+            {"column": _json_value(name), **{key: _json_value(value) for key, value in row.items()}}
+            for name, row in self.columns.to_dict("index").items()
+        ]
+        top = [{key: _json_value(value) for key, value in cell.items()} for cell in self.top.to_dict("records")]
+        return {
+            "rows": self.rows,
+            "distinct_rows": self.distinct_rows,
+            "cells": self.cells,
+            "device": self.device,
+            "measures": list(self.measures),
+            "stages": by_stage,
+            "columns": columns,
+            "pif": {str(percentile): value for percentile, value in self.pif.items()},
+            "top": top,
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as one JSON document."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def __str__(self) -> str:
+        from io import StringIO
+
+        from rich.console import Console
+
+        from .report import print_summary
+
+        out = StringIO()
+        print_summary(self, Console(file=out, width=120))
+        return out.getvalue()
+
+
+def _json_value(value: Any) -> Any:
+    """A value as JSON has it: numbers, text, booleans and null as they are, anything else as its text."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return str(value)
+
+
+def summarize(scores: Scores) -> Summary:
+    """Summary of scores (see `Scores.summary`)."""
+    with Workers() as workers:
+        rows = workers.run(lambda name, target: _column(scores, name, target), [*zip(scores.columns, range(10**9))])
+    has_cig = "cig" in scores.measures
+    return Summary(
+        rows=scores.rows,
+        distinct_rows=scores.distinct_rows,
+        device=scores.device,
+        measures=scores.measures,
+        seconds=dict(scores.seconds),
+        columns=pd.DataFrame.from_records(rows, index=pd.Index(scores.columns, name="column", tupleize_cols=False)),
+        pif=dict(zip(PERCENTILES, scores.pif(PERCENTILES), strict=True)) if has_cig else {},
+        top=scores.top(TOP_CELLS),
+    )
+
+
+def _column(scores: Scores, name: Hashable, target: int) -> dict[str, float]:
+    prior = scores._prior_of[name]
+    row: dict[str, float] = {"distinct_values": prior.column.cardinality, "prior_entropy": prior.entropy}
+    if "cig" in scores.measures:
+        gains = scores.array("cig")[target]
+        median, high, most = np.percentile(gains, (50, 95, 100)).tolist()
+        total = float(gains.sum(dtype=np.float64))
+        row |= {"cig_mean": total / scores.rows, "cig_median": median, "cig_p95": high, "cig_max": most, "fig": total}
+    if "csf" in scores.measures:
+        surprise = scores.array("csf")[target]
+        row |= {"csf_mean": float(surprise.mean(dtype=np.float64)), "csf_max": float(surprise.max())}
+    return row | {"weight": scores.weights[name]}
