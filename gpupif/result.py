@@ -57,11 +57,19 @@ class Scores:
         self._values = result.values
         self._prior_of = priors
         self._weights = result.weights
+        self._frames: dict[str, Any] = {}
+        for values in result.values.values():
+            values.setflags(write=False)
         self._rig: npt.NDArray[np.float64] | None = None
 
     def __getitem__(self, measure: str) -> Any:
         """Scores of one measure as a frame of the kind that came in."""
-        return self._frame.wrap(self.array(measure), self.columns)
+        values = self.array(measure)
+        if measure not in self._frames:
+            self._frames[measure] = self._frame.wrap(values, self.columns)
+        frame = self._frames[measure]
+        # pandas copies on write what shares memory with another frame, so the scores stay as they are.
+        return frame.copy(deep=False) if isinstance(frame, pd.DataFrame) else frame
 
     def __getattr__(self, name: str) -> Any:
         if name in MEASURES:

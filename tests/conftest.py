@@ -1,0 +1,38 @@
+"""Stops where the tests would not test this repository; the engines that all tests share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import gpupif
+import gpupif.kernels
+from gpupif.engines.cpu import CpuEngine
+
+ROOT = Path(__file__).parent.parent
+
+
+def _sources(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.py"))}
+
+
+def pytest_configure() -> None:
+    for module, name in ((gpupif, "gpupif"), (gpupif.kernels, "kernels")):
+        found = Path(module.__file__).parent
+        if _sources(found) != _sources(ROOT / name):
+            pytest.exit(f"{module.__name__} comes from {found}, which differs from {ROOT / name}: run pip install .", 3)
+
+
+ENGINES = {
+    "cpu": CpuEngine(),
+    "cpu-1-thread": CpuEngine(threads=1),
+    "cpu-3-threads-tiny-blocks": CpuEngine(threads=3, block_rows=2),
+}
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request, monkeypatch):
+    """Every engine, in the settings that must not matter, behind `gpupif.score`."""
+    monkeypatch.setattr("gpupif.scoring.choose_engine", lambda device: ENGINES[request.param])
+    return ENGINES[request.param]

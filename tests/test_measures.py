@@ -1,0 +1,139 @@
+"""Every measure against the oracle, on every engine."""
+
+from __future__ import annotations
+
+import naive
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.measures import MEASURES
+
+SHARED_FIXTURES = settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+
+VALUES = {
+    "text": st.sampled_from(["a", "b", "c", "dd", "é", ""]),
+    "integer": st.integers(-2, 3),
+    "wide": st.sampled_from([-(2**62), -1, 0, 7, 2**62]),
+    "float": st.sampled_from([0.5, -1.25, 0.0, 1e300]),
+    "boolean": st.booleans(),
+    "date": st.sampled_from(list(pd.date_range("1999-12-31", periods=4))),
+    "single": st.just("x"),
+}
+
+
+@st.composite
+def tables(draw, most_columns=5, most_rows=24):
+    """A small table: columns of any type, some with missing values, often with equal rows."""
+    kinds = draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=most_columns))
+    rows = draw(st.integers(1, most_rows))
+    pool = draw(st.integers(1, rows))
+    picks = draw(st.lists(st.integers(0, pool - 1), min_size=rows, max_size=rows))
+    table = {}
+    for number, kind in enumerate(kinds):
+        values = VALUES[kind] if draw(st.booleans()) else st.one_of(st.none(), VALUES[kind])
+        distinct = draw(st.lists(values, min_size=pool, max_size=pool))
+        table[f"{kind}{number}"] = [distinct[pick] for pick in picks]
+    return table
+
+
+@st.composite
+def jobs(draw):
+    """A table with columns to score, columns known, priors and accuracies."""
+    table = draw(tables())
+    names = list(table)
+
+    def some(least):
+        return [name for name in names if draw(st.booleans())] or names[:least]
+
+    arguments = {}
+    if draw(st.booleans()):
+        arguments["columns"] = some(1)
+    if draw(st.booleans()):
+        arguments["known"] = some(0)
+    used = {*arguments.get("columns", names), *arguments.get("known", [])}
+    arguments["accuracies"] = {
+        name: draw(st.sampled_from([0.0, 0.25, 0.9, 1.0])) for name in names if name in used and draw(st.booleans())
+    }
+    arguments["priors"] = {}
+    for name in names:
+        if name in used and draw(st.booleans()):
+            values = list(dict.fromkeys([*table[name], *(["elsewhere"] if draw(st.booleans()) else [])]))
+            weights = draw(st.lists(st.integers(1, 9), min_size=len(values), max_size=len(values)))
+            arguments["priors"][name] = {v: w / sum(weights) for v, w in zip(values, weights, strict=True)}
+    return table, arguments
+
+
+def frame_of(table):
+    """The table as pandas would hold it: missing values as each type has them."""
+    return pd.DataFrame({name: pd.Series(values) for name, values in table.items()})
+
+
+def assert_scores(scores, expected):
+    for measure in scores.measures:
+        frame = scores[measure]
+        for name, values in expected[measure].items():
+            np.testing.assert_allclose(frame[name], values, rtol=1e-11, atol=1e-12, err_msg=f"{measure} of {name}")
+
+
+@given(job=jobs())
+@SHARED_FIXTURES
+def test_all_measures(engine, job):
+    table, arguments = job
+    scores = gpupif.score(frame_of(table), list(MEASURES), **arguments)
+    assert_scores(scores, naive.score(table, **arguments))
+    assert scores.columns == arguments.get("columns", list(table))
+    for name in scores.columns:
+        known = naive.knowledge(name, scores.columns, arguments.get("known"))
+        assert scores.weights[name] == pytest.approx(naive.column_weight(table, name, known), abs=1e-12)
+
+
+@pytest.mark.parametrize("columns", [12, 40, 150])
+def test_keys_of_many_words(engine, columns):
+    """40 columns of 8 bits are 5 words, 150 are 19."""
+    random = np.random.default_rng(columns)
+    base = random.integers(0, 200, (12, columns))
+    rows = base[random.integers(0, 12, 60)]
+    # Near duplicates: rows that differ in one column only are cohorts with more than one value.
+    for row in range(0, 60, 2):
+        rows[row, random.integers(columns)] = random.integers(0, 200)
+    table = {f"c{j}": rows[:, j].tolist() for j in range(columns)}
+    targets = ["c0", f"c{columns // 2}", f"c{columns - 1}"]
+    scores = gpupif.score(pd.DataFrame(table), list(MEASURES), columns=targets, known=list(table))
+    assert_scores(scores, naive.score(table, columns=targets, known=list(table)))
+    all_columns = gpupif.score(pd.DataFrame(table), ["cig"])
+    np.testing.assert_array_equal(all_columns.cig[targets], scores.cig)
+
+
+def test_field_of_full_word_width(engine):
+    """A column whose codes fill their field to the last bit sits beside others in the same word."""
+    table = {"a": list(range(256)), "b": [row % 2 for row in range(256)], "c": [row // 4 for row in range(256)]}
+    scores = gpupif.score(pd.DataFrame(table), list(MEASURES))
+    assert_scores(scores, naive.score(table))
+
+
+def test_oversized_blocks_are_cut_again(engine):
+    """One combination of the columns of either half covers most of the table."""
+    random = np.random.default_rng(5)
+    rows = np.where(random.random((400, 6)) < 0.8, 0, random.integers(0, 5, (400, 6)))
+    table = {f"c{j}": rows[:, j].tolist() for j in range(6)}
+    scores = gpupif.score(pd.DataFrame(table), list(MEASURES))
+    assert_scores(scores, naive.score(table))
+
+
+def test_float32_is_the_rounded_float64(engine):
+    frame = gpupif.datasets.census(500)
+    wide, narrow = (gpupif.score(frame, list(MEASURES), dtype=dtype) for dtype in ("float64", "float32"))
+    for measure in MEASURES:
+        expected = np.int64 if measure == "cohort_size" else np.float32
+        assert (narrow[measure].dtypes == expected).all()
+        np.testing.assert_array_equal(narrow[measure], wide[measure].astype(expected))
+
+
+def test_device_that_ran(engine):
+    assert gpupif.score(pd.DataFrame({"a": [1]})).device == engine.device == "cpu"
