@@ -53,7 +53,7 @@ def score(
     sep: Annotated[
         str | None, typer.Option(metavar="CHARACTER", help="Separator of a CSV file. Default: found by itself.")
     ] = None,
-    keep_input: Annotated[bool, typer.Option("--keep-input", help="Put the table's columns before the scores.")] = False,
+    keep_input: Annotated[bool, typer.Option("--keep-input", help="Put the table's columns first.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -62,7 +62,7 @@ def score(
     import time
 
     from .device import choose_engine
-    from .files import check_output, read_table, write_table
+    from .files import check_output, every_column, read_table, write_table
     from .measures import resolve_measures
     from .scoring import needed_columns
     from .scoring import score as score_table
@@ -76,7 +76,7 @@ def score(
     accuracies = dict(_accuracy(text) for text in accuracy or ())
     targets, attacker = _names(columns), _names(known)
     started = time.perf_counter()
-    source = read_table(table, (lambda names: None) if keep_input else needed_columns(targets, attacker), sep)
+    source = read_table(table, every_column if keep_input else needed_columns(targets, attacker), sep)
     seconds = time.perf_counter() - started
     scores = score_table(
         source,

@@ -69,8 +69,8 @@ def _encode_series(name: Hashable, series: pd.Series[Any]) -> Column:
     if isinstance(dtype, np.dtype) and dtype.kind in "mM":
         return _with_labels(_encode_arrow(name, pa.chunked_array([pa.array(series.to_numpy())])), pd.Index)
     if isinstance(dtype, pd.ArrowDtype | pd.StringDtype) or _is_masked(dtype):
-        converted = pa.array(series.array, from_pandas=True)
-        return _encode_arrow(name, converted if isinstance(converted, pa.ChunkedArray) else pa.chunked_array([converted]))
+        array = pa.array(series.array, from_pandas=True)
+        return _encode_arrow(name, array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))
     return _encode_objects(name, series)
 
 
@@ -163,7 +163,8 @@ def _indices(indices: pa.ChunkedArray) -> npt.NDArray[Any]:
         if pa.types.is_unsigned_integer(indices.type):
             indices = indices.cast(pa.int64())
         indices = indices.fill_null(-1)
-    return indices.to_numpy()
+    codes: npt.NDArray[Any] = indices.to_numpy()
+    return codes
 
 
 def _encode_integers(name: Hashable, values: npt.NDArray[Any]) -> Column:

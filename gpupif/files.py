@@ -5,16 +5,13 @@ from __future__ import annotations
 import contextlib
 import csv
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import pyarrow as pa
 
 from .errors import OutputError, TableReadError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
@@ -24,10 +21,15 @@ SEPARATORS = ",;\t|"
 ROWS_PER_GROUP = 1 << 20
 
 # From the names that a file has, which columns to read (None: all); may raise.
-Pick = Callable[["Sequence[str]"], "list[str] | None"]
+Pick = Callable[[Sequence[str]], list[str] | None]
 
 
-def read_table(path: str | os.PathLike[str], pick: Pick = lambda names: None, sep: str | None = None) -> pa.Table:
+def every_column(_: Sequence[str]) -> list[str] | None:
+    """The `Pick` that reads all columns."""
+    return None
+
+
+def read_table(path: str | os.PathLike[str], pick: Pick = every_column, sep: str | None = None) -> pa.Table:
     """Read a Parquet file or folder of them, a CSV file or a Feather (Arrow IPC) file.
 
     sep: separator of a CSV file; by default the one of , ; tab | that its first lines agree on. An empty CSV field
@@ -39,6 +41,7 @@ def read_table(path: str | os.PathLike[str], pick: Pick = lambda names: None, se
     name = file.name.lower()
     if not file.exists():
         raise TableReadError(f"{file}: no such file or folder. Check the path.")
+    read: Callable[[], pa.Table]
     if file.is_dir() or name.endswith(PARQUET):
         kind, read = "Parquet", lambda: _read_parquet(file, pick)
     elif name.endswith(CSV):
@@ -52,7 +55,7 @@ def read_table(path: str | os.PathLike[str], pick: Pick = lambda names: None, se
         raise TableReadError(f"{file}: the file is empty (0 bytes). Expected a {kind} file with a table in it.")
     try:
         return read()
-    except (pa.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise TableReadError(
             f"{file}: could not be read as {kind}; it may be truncated, or not be what its name says. ({reason})"
@@ -191,7 +194,7 @@ def _replacing(file: Path) -> Iterator[IO[bytes]]:
             sink.flush()
             os.fsync(sink.fileno())
             if not named:
-                # A directory descriptor, unused with an absolute path, makes Python call linkat, which follows the link.
+                # The descriptor, unused with an absolute path, makes Python call linkat, which follows the link.
                 os.link(f"/proc/self/fd/{sink.fileno()}", beside, src_dir_fd=sink.fileno(), follow_symlinks=True)
                 named = True
         os.replace(beside, file)

@@ -56,7 +56,8 @@ def open_frame(table: Any) -> Frame:
 
 def _pandas(frame: pd.DataFrame) -> Frame:
     def wrap(values: npt.NDArray[Any], names: Sequence[Hashable]) -> pd.DataFrame:
-        columns = frame.columns[[frame.columns.get_loc(name) for name in names]]
+        positions: list[Hashable] = list(frame.columns)
+        columns = frame.columns.take([positions.index(name) for name in names])
         return pd.DataFrame(values.T, index=frame.index, columns=columns, copy=False)
 
     return Frame(

@@ -61,7 +61,5 @@ class KeyLayout:
         """Layout of keys that keep only these columns, the words of this layout it needs, and their masks."""
         needed = sorted({self.fields[column].word for column in columns}) or [0]
         new_word = {word: position for position, word in enumerate(needed)}
-        fields = {
-            column: self.fields[column]._replace(word=new_word[self.fields[column].word]) for column in columns
-        }
+        fields = {column: self.fields[column]._replace(word=new_word[self.fields[column].word]) for column in columns}
         return KeyLayout(fields, len(needed)), needed, self.masks(columns)[needed]

@@ -58,7 +58,7 @@ def announce_compilation(quiet: bool = False) -> Iterator[None]:
     """Say once, on standard error, when Numba starts to compile: that is slow, and only the first run does it."""
     from numba.core import event
 
-    class _Announce(event.Listener):  # type: ignore[misc]
+    class _Announce(event.Listener):
         said = False
 
         def on_start(self, _: object) -> None:

@@ -106,7 +106,8 @@ class Scores:
 
     def fig(self) -> pd.Series[float]:
         """Feature information gain: the sum of the CIG of each column, in bits (manual, section 1.7.1)."""
-        return pd.Series([float(column.sum(dtype=np.float64)) for column in self.array("cig")], self.columns, name="fig")
+        sums = [float(column.sum(dtype=np.float64)) for column in self.array("cig")]
+        return pd.Series(sums, pd.Index(self.columns, tupleize_cols=False), name="fig")
 
     def rig(self) -> Any:
         """Row information gain: the sum of the CIG of each row, in bits (manual, section 1.7.2).

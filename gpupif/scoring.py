@@ -26,7 +26,7 @@ from .progress import Reporter, announce_compilation
 from .result import Scores
 
 if TYPE_CHECKING:
-    from .priors import Prior
+    pass
 
 # From so many rows on, a column with so large a share of different values is named in a warning.
 UNIQUE_ROWS = 50
@@ -39,14 +39,14 @@ def score(
     *,
     columns: Sequence[Hashable] | None = None,
     known: Sequence[Hashable] | None = None,
-    priors: Mapping[Hashable, Mapping[Any, float]] | None = None,
-    accuracies: Mapping[Hashable, float] | None = None,
+    priors: Mapping[Any, Mapping[Any, float]] | None = None,
+    accuracies: Mapping[Any, float] | None = None,
     missing: str = "category",
     device: str = "auto",
     dtype: str = "float64",
     progress: bool | None = None,
 ) -> Scores:
-    """Score every cell: what does an attacker who knows everything else about a person learn from this value?
+    """Score every cell for what an attacker who knows everything else about a person would learn from it.
 
     For a target column the rows that agree on all columns the attacker knows are a *cohort*. The share of the cohort
     with the cell's value is its *posterior* probability, the share of the whole table with it the *prior*.
@@ -106,6 +106,7 @@ def score(
     References
     ----------
     piflib manual, CSIRO Data61: CIG section 1.4, weighted CIG 1.5, CSF 1.6, summaries 1.7.
+
     """
     wanted = resolve_measures(measures)
     _check_word("missing", missing, ("category", "error"))
@@ -193,7 +194,7 @@ def _resolve_columns(
         raise InputError("table: expected at least one column, got none.")
     repeated = sorted({str(name) for name in names if names.count(name) > 1})
     if repeated:
-        raise InputError(f"table: expected different column names, these occur twice: {', '.join(repeated)}. Rename them.")
+        raise InputError(f"table: expected different column names, repeated are {', '.join(repeated)}. Rename them.")
     if frame.rows == 0:
         raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, names))}).")
     targets = list(names) if columns is None else _as_list("columns", columns)

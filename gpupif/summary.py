@@ -95,7 +95,10 @@ def _json_value(value: Any) -> Any:
 def summarize(scores: Scores) -> Summary:
     """Summary of scores (see `Scores.summary`)."""
     with Workers() as workers:
-        rows = workers.run(lambda name, target: _column(scores, name, target), [*zip(scores.columns, range(10**9))])
+        rows = workers.run(
+            lambda name, target: _column(scores, name, target),
+            [(name, target) for target, name in enumerate(scores.columns)],
+        )
     has_cig = "cig" in scores.measures
     return Summary(
         rows=scores.rows,

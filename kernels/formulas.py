@@ -60,7 +60,7 @@ def surprise(posterior, prior):
 @kernel
 def cell_measure(measure, count, cohort_size, prior, accuracy, gain):
     """Value of one measure (one of the constants above) for one cell; wCIG before its column's weight is known."""
-    if measure == CIG or measure == WCIG:
+    if measure in (CIG, WCIG):
         return gain
     if measure == CSF:
         return surprise(posterior(count, cohort_size, prior, accuracy), prior)

@@ -207,7 +207,9 @@ def test_neither_the_table_nor_the_scores_are_changed():
 def test_many_distinct_values_and_rows():
     """A column of 70,000 different values (codes beyond 16 bits) beside one of two, and alone."""
     size = 70_000
-    frame = pd.DataFrame({"id": np.arange(size)[::-1], "half": np.arange(size) % 2, "text": np.arange(size).astype(str)})
+    frame = pd.DataFrame(
+        {"id": np.arange(size)[::-1], "half": np.arange(size) % 2, "text": np.arange(size).astype(str)}
+    )
     scores = gpupif.score(frame[["id", "half"]], ["cig", "csf", "cohort_size"])
     np.testing.assert_allclose(scores.cig["half"], 1.0)
     np.testing.assert_allclose(scores.cig["id"], np.log2(size) - np.log2(size / 2))

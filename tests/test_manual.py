@@ -87,7 +87,7 @@ def test_piflib_priors_and_accuracies_by_position_and_by_name():
 def test_piflib_refuses_what_piflib_ignores():
     with pytest.raises(ColumnNotFoundError, match="'Z'"):
         piflib.compute_cigs(DEPENDENT, {"Z": {1: 1.0}})
-    with pytest.raises(PriorError, match="sum to 0.9"):
+    with pytest.raises(PriorError, match=r"sum to 0\.9"):
         piflib.compute_cigs(DEPENDENT, {0: {1: 0.4, 2: 0.5}})
     with pytest.raises(InputError, match=r"0 to 1, got 1\.5"):
         piflib.compute_csfs(DEPENDENT, feature_accuracies={0: 1.5})

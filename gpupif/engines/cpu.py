@@ -37,9 +37,7 @@ class CpuEngine:
             return _Run(job, progress, workers, self.block_rows).result()
 
 
-def pack_keys(
-    codes: Sequence[npt.NDArray[Any]], layout: KeyLayout, workers: Workers
-) -> npt.NDArray[np.uint64]:
+def pack_keys(codes: Sequence[npt.NDArray[Any]], layout: KeyLayout, workers: Workers) -> npt.NDArray[np.uint64]:
     """Row keys (rows, words) of columns of codes."""
     rows = len(codes[0])
     keys = np.zeros((rows, layout.words), np.uint64)
@@ -54,9 +52,7 @@ def pack_keys(
     return keys
 
 
-def count_rows(
-    codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], workers: Workers
-) -> npt.NDArray[Any]:
+def count_rows(codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], workers: Workers) -> npt.NDArray[Any]:
     """How often each distinct row of these columns occurs, in order of first appearance."""
     keys = pack_keys(codes, KeyLayout.of(cardinalities), workers)
     return distinct_rows(Rows(keys), len(keys), workers).rows.counts
@@ -140,7 +136,7 @@ class _Run:
         large = [np.empty(self.job.rows // SMALL_COHORTS + 1, np.int64) for _ in cohort_blocks.tasks]
 
         def run(task: int, first: int, last: int) -> int:
-            return cohorts.score_blocks(
+            used: int = cohorts.score_blocks(
                 rows,
                 hashes,
                 blocks.offsets,
@@ -152,6 +148,7 @@ class _Run:
                 (small[task], large[task]),
                 scores,
             )
+            return used
 
         listed = self.workers.run(run, [(task, *edges) for task, edges in enumerate(cohort_blocks.tasks)])
         counts = small.sum(axis=0)

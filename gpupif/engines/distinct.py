@@ -10,7 +10,7 @@ import numpy as np
 from gpupif.kernels import distinct as kernels
 from gpupif.kernels.spread import look_up
 
-from .partition import BLOCK_ROWS, Rows, index_type, partition_rows
+from .partition import BLOCK_ROWS, Blocks, Rows, index_type, partition_rows
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -29,16 +29,9 @@ def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BL
     """Collapse equal rows, exactly; `total` is the sum of the counts."""
     size, words = rows.keys.shape
     everything = np.full(words, ~np.uint64(0))
-    blocks = partition_rows(rows, everything, block_rows, workers)
-    hashes = blocks.hashes(workers)
     first = np.empty(size, index_type(size))
     counts = np.empty(size, index_type(total + 1))
-    partitioned = (blocks.order, blocks.rows.keys, blocks.rows.counts)
-    workers.run(
-        lambda a, b: kernels.find_first_rows(partitioned, hashes, blocks.offsets, (a, b), first, counts),
-        blocks.tasks(workers),
-    )
-    del blocks, hashes, partitioned
+    _find_first_rows(partition_rows(rows, everything, block_rows, workers), first, counts, workers)
     ranges = workers.ranges(size)
     found = workers.run(lambda a, b: kernels.count_first_rows(first, a, b), ranges)
     starts = np.cumsum([0, *found])
@@ -54,3 +47,13 @@ def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BL
     number = np.empty(size, first.dtype)
     workers.run(lambda a, b: look_up(ids, first, a, b, number), ranges)
     return Distinct(Rows(keys, distinct_counts), number)
+
+
+def _find_first_rows(blocks: Blocks, first: npt.NDArray[Any], counts: npt.NDArray[Any], workers: Workers) -> None:
+    """For each row the first row equal to it, and for such a first row how often it occurs."""
+    hashes = blocks.hashes(workers)
+    rows = (blocks.order, blocks.rows.keys, blocks.rows.counts)
+    workers.run(
+        lambda a, b: kernels.find_first_rows(rows, hashes, blocks.offsets, (a, b), first, counts),
+        blocks.tasks(workers),
+    )

@@ -1,7 +1,7 @@
 """The partition plan: rows into cache-sized blocks such that every cohort lies inside one block.
 
 Rows that agree on a set of columns P have the same hash over P, so a partition by that hash keeps every cohort of
-every column outside P whole (`shared` idea: two partitions, by either half of the columns, serve all columns).
+every column outside P whole: two partitions, by either half of the columns, serve all columns.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def partition_rows(rows: Rows, masks: npt.NDArray[np.uint64], block_rows: int, w
     bits = (parts - 1).bit_length()
     passes = -(-bits // DIGIT_BITS)
     digit_bits = -(-bits // passes)
-    source = (ids, NO_ROWS, rows.keys, rows.counts)
+    source: tuple[npt.NDArray[Any], ...] = (ids, NO_ROWS, rows.keys, rows.counts)
     for shift in range(0, bits, digit_bits):
         source = _scatter(source, shift, digit_bits, ranges, workers)
     ids, order, keys, counts = source

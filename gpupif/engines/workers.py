@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 from ..errors import InputError
@@ -48,4 +49,4 @@ class Workers:
         """Cut range(size) into (start, stop) pieces, a few for each thread."""
         pieces = max(1, min(self.threads * TASKS_PER_THREAD, size // SMALLEST_RANGE))
         edges = [size * piece // pieces for piece in range(pieces + 1)]
-        return list(zip(edges[:-1], edges[1:], strict=True))
+        return list(pairwise(edges))

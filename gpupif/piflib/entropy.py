@@ -39,7 +39,7 @@ def entropy(df: pd.DataFrame, rvs: Columns) -> float:
     return entropy_of_counts(counts)
 
 
-def mutual_information(df: pd.DataFrame, rvs_X: Columns, rvs_Y: Columns) -> float:  # noqa: N803 piflib's names
+def mutual_information(df: pd.DataFrame, rvs_X: Columns, rvs_Y: Columns) -> float:
     """Mutual information I(X; Y) = H(X) + H(Y) - H(X, Y) of two sets of columns."""
     return entropy(df, rvs_X) + entropy(df, rvs_Y) - entropy(df, [*rvs_X, *rvs_Y])
 
@@ -54,7 +54,7 @@ def pairwise_mutual_information(df: pd.DataFrame) -> tuple[list[Hashable], list[
 def create_entropy_mi_table(df: pd.DataFrame, round_digits: int = 2) -> pd.DataFrame:
     """Entropies and mutual information of all pairs of columns, rounded: columns X, Y, H(X), H(Y), I(X;Y)."""
     first, second, shared = pairwise_mutual_information(df)
-    entropies = {name: entropy(df, [name]) for name in df.columns}
+    entropies: dict[Hashable, float] = {name: entropy(df, [name]) for name in df.columns}
     return pd.DataFrame(
         {
             "X": first,
@@ -66,14 +66,14 @@ def create_entropy_mi_table(df: pd.DataFrame, round_digits: int = 2) -> pd.DataF
     ).round(round_digits)
 
 
-def conditional_entropy(df: pd.DataFrame, rvs_X: Columns, rvs_Y: Columns) -> float:  # noqa: N803 piflib's names
+def conditional_entropy(df: pd.DataFrame, rvs_X: Columns, rvs_Y: Columns) -> float:
     """Conditional entropy H(X | Y) = H(X, Y) - H(Y)."""
     return max(0.0, entropy(df, [*rvs_X, *rvs_Y]) - entropy(df, rvs_Y))
 
 
 def create_conditional_entropy_table(df: pd.DataFrame, round_digits: int = 2) -> pd.DataFrame:
     """Entropy of each column given all others, rounded: columns X, Y, H(X), H(Y), H(X|Y)."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     joint = entropy(df, list(df.columns))
     for name in df.columns:
         others = [other for other in df.columns if other != name]

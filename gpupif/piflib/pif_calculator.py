@@ -21,8 +21,8 @@ Distribution = Mapping[Any, float]
 
 def compute_cigs(
     dataframe: pd.DataFrame,
-    feature_priors: Mapping[Hashable, Distribution] | None = None,
-    feature_accuracies: Mapping[Hashable, float] | None = None,
+    feature_priors: Mapping[Any, Distribution] | None = None,
+    feature_accuracies: Mapping[Any, float] | None = None,
     samples: int | None = None,
 ) -> pd.DataFrame:
     """Cell information gain of every cell, in bits: a DataFrame of the shape, index and columns of `dataframe`.
@@ -41,8 +41,8 @@ def compute_cigs(
 
 def compute_weighted_cigs(
     dataframe: pd.DataFrame,
-    feature_priors: Mapping[Hashable, Distribution] | None = None,
-    feature_accuracies: Mapping[Hashable, float] | None = None,
+    feature_priors: Mapping[Any, Distribution] | None = None,
+    feature_accuracies: Mapping[Any, float] | None = None,
 ) -> pd.DataFrame:
     """Weighted CIG of every cell, in bits: CIG times H(X|rest) / H(X), not rounded. Arguments as in `compute_cigs`.
 
@@ -53,8 +53,8 @@ def compute_weighted_cigs(
 
 def compute_csfs(
     df: pd.DataFrame,
-    feature_priors: Mapping[Hashable, Distribution] | None = None,
-    feature_accuracies: Mapping[Hashable, float] | None = None,
+    feature_priors: Mapping[Any, Distribution] | None = None,
+    feature_accuracies: Mapping[Any, float] | None = None,
 ) -> pd.DataFrame:
     """Cell surprise factor of every cell, in [0, 1]. Arguments as in `compute_cigs`.
 
@@ -96,8 +96,8 @@ def compute_posterior_distributions(
 def _score(
     frame: pd.DataFrame,
     measure: str,
-    priors: Mapping[Hashable, Distribution] | None,
-    accuracies: Mapping[Hashable, float] | None,
+    priors: Mapping[Any, Distribution] | None,
+    accuracies: Mapping[Any, float] | None,
 ) -> pd.DataFrame:
     """One measure, columns known by position, as piflib has it: names may repeat."""
     if not isinstance(frame, pd.DataFrame):
