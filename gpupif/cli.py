@@ -62,10 +62,12 @@ def score(
     import time
 
     from .device import choose_engine
-    from .files import check_output, every_column, read_table, write_table
     from .measures import resolve_measures
+    from .progress import Reporter
+    from .reading import every_column, read_table
     from .scoring import needed_columns
     from .scoring import score as score_table
+    from .writing import check_output, write_table
 
     check_output(output, overwrite, table)
     choose_engine(device)
@@ -75,8 +77,11 @@ def score(
     prior = _read_priors(priors) if priors else None
     accuracies = dict(_accuracy(text) for text in accuracy or ())
     targets, attacker = _names(columns), _names(known)
+    visible = False if quiet else None
     started = time.perf_counter()
-    source = read_table(table, every_column if keep_input else needed_columns(targets, attacker), sep)
+    with Reporter(visible) as report:
+        report.stage("read", None, "rows")
+        source = read_table(table, every_column if keep_input else needed_columns(targets, attacker), sep)
     seconds = time.perf_counter() - started
     scores = score_table(
         source,
@@ -88,11 +93,13 @@ def score(
         missing=missing,
         device=device,
         dtype=dtype,
-        progress=False if quiet else None,
+        progress=visible,
     )
     scores.seconds = {"read": seconds, **scores.seconds}
     started = time.perf_counter()
-    write_table(scores.to_arrow(keep_input), output)
+    with Reporter(visible) as report:
+        report.stage("write", scores.rows, "rows")
+        write_table(scores.to_arrow(keep_input), output, report.advance)
     scores.seconds["write"] = time.perf_counter() - started
     _show(scores, as_json, quiet, {"input": str(table), "output": str(output)})
     if not quiet and not as_json:

@@ -50,7 +50,7 @@ def choose_engine(device: str) -> Engine:
 
     Raises InputError for any other word and DeviceError where "cuda" cannot run.
     """
-    if device not in DEVICES:
+    if not isinstance(device, str) or device not in DEVICES:
         raise InputError(f"device: expected one of {', '.join(DEVICES)}; got {device!r}.")
     if device == "cuda":
         raise DeviceError(

@@ -89,10 +89,7 @@ def _encode_objects(name: Hashable, series: pd.Series[Any]) -> Column:
         codes, labels = pd.factorize(series, use_na_sentinel=True)
     except TypeError as error:
         kinds = sorted({type(value).__name__ for value in series.head(1000)})
-        raise ColumnTypeError(
-            f"column {name!r}: expected values that can be compared as categories (text, numbers, dates, ...), got "
-            f"{', '.join(kinds)}. Convert them, with str for instance, or leave the column out with columns=."
-        ) from error
+        raise ColumnTypeError(name, ", ".join(kinds)) from error
     return _renumber(name, codes, 0, len(labels), pd.Index(labels))
 
 
@@ -101,10 +98,7 @@ def _encode_arrow(name: Hashable, array: pa.ChunkedArray) -> Column:
     if pa.types.is_dictionary(kind):
         return _encode_dictionary(name, array)
     if pa.types.is_nested(kind) or pa.types.is_union(kind):
-        raise ColumnTypeError(
-            f"column {name!r}: expected plain values (text, numbers, dates, ...), got {kind}. "
-            "Flatten it into columns of its own, convert it to text, or leave it out with columns=."
-        )
+        raise ColumnTypeError(name, kind)
     if pa.types.is_null(kind):
         return _renumber(name, np.full(len(array), -1, np.int8), 0, 0, pa.array([], pa.null()))
     if pa.types.is_integer(kind) and array.null_count == 0:
@@ -123,10 +117,7 @@ def _hash_values(name: Hashable, array: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
         return array.dictionary_encode()
     except pa.ArrowNotImplementedError as error:
-        raise ColumnTypeError(
-            f"column {name!r}: values of type {kind} cannot be numbered as categories. Convert them to text, or leave "
-            "the column out with columns=."
-        ) from error
+        raise ColumnTypeError(name, kind) from error
 
 
 def _plain_floats(array: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -141,10 +132,10 @@ def _plain_floats(array: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _encode_dictionary(name: Hashable, array: pa.ChunkedArray) -> Column:
     """Codes of a dictionary array; its dictionary may differ by chunk, hold duplicates, nulls or unused values."""
+    if pa.types.is_nested(array.type.value_type):
+        raise ColumnTypeError(name, array.type.value_type)
     array = array.unify_dictionaries()
     values = array.chunk(0).dictionary if array.num_chunks else pa.array([], array.type.value_type)
-    if pa.types.is_nested(values.type):
-        return _encode_arrow(name, pa.chunked_array([pa.nulls(0, values.type)]))
     indices = pa.chunked_array([chunk.indices for chunk in array.chunks], array.type.index_type)
     codes = _indices(indices)
     floats = pa.types.is_floating(values.type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class GpupifError(Exception):
@@ -17,13 +18,27 @@ class ColumnNotFoundError(InputError):
     """A column was named that the table does not have."""
 
     def __init__(self, argument: str, missing: Iterable[object], existing: Iterable[object]) -> None:
-        names = ", ".join(repr(name) for name in missing)
-        have = ", ".join(repr(name) for name in existing)
-        super().__init__(f"{argument}: no column {names} in the table. Columns that exist: {have}.")
+        unknown, have = list(missing), list(existing)
+        near = get_close_matches(str(unknown[0]), [str(name) for name in have], n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        super().__init__(
+            f"{argument}: no column {_some(unknown)} in the table.{hint} Columns that exist: {_some(have)}."
+        )
+
+
+def _some(names: list[object], most: int = 40) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(repr(name) for name in names[:most]) + more
 
 
 class ColumnTypeError(InputError, TypeError):
     """A column whose values cannot be compared for equality as categories (lists, structs, ...)."""
+
+    def __init__(self, column: object, came: object) -> None:
+        super().__init__(
+            f"column {column!r}: expected plain values (text, numbers, dates, ...), got {came}. Convert them to text, "
+            "make columns of their own of them, or leave the column out with columns=."
+        )
 
 
 class PriorError(InputError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 
-from .errors import InputError
+from .errors import ColumnTypeError, InputError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,8 +47,10 @@ def open_frame(table: Any) -> Frame:
         return _arrow(table if isinstance(table, pa.Table) else pa.Table.from_batches([table]))
     if type(table).__module__.partition(".")[0] == "polars":
         return _polars(table)
-    if hasattr(table, "__arrow_c_stream__"):
-        return _arrow(pa.table(table))
+    if hasattr(table, "__arrow_c_stream__") and not isinstance(table, type):
+        # A column, say, exports a stream too.
+        with contextlib.suppress(pa.ArrowInvalid, TypeError):
+            return _arrow(pa.table(table))
     raise InputError(
         "table: expected a pandas or Polars DataFrame, a pyarrow Table, an object with __arrow_c_stream__, or the path "
         f"of a Parquet, CSV or Feather file; got {type(table).__module__}.{type(table).__qualname__}."
@@ -84,6 +87,8 @@ def _polars(frame: Any) -> Frame:
         raise InputError(f"table: expected a Polars DataFrame or LazyFrame, got {type(frame).__qualname__}.")
 
     def column(i: int) -> pa.ChunkedArray:
+        if frame.dtypes[i] == pl.Object:
+            raise ColumnTypeError(frame.columns[i], "Polars objects")
         array = frame.get_column(frame.columns[i]).to_arrow(compat_level=pl.CompatLevel.oldest())
         return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 

@@ -44,8 +44,8 @@ def resolve_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
 
     Raises InputError for a name that is none, or for no name at all.
     """
-    wanted = [names] if isinstance(names, str) else list(names)
-    unknown = [name for name in wanted if name not in MEASURES]
+    wanted = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
+    unknown = [name for name in wanted if not isinstance(name, str) or name not in MEASURES]
     if unknown or not wanted:
         came = ", ".join(repr(name) for name in unknown) or "none"
         raise InputError(f"measures: expected some of {', '.join(MEASURES)}; got {came}.")

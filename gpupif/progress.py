@@ -40,8 +40,8 @@ class Reporter:
         if self._bar is not None:
             self._bar.stop()
 
-    def stage(self, name: str, total: int, unit: str) -> None:
-        """A new stage begins, of `total` units."""
+    def stage(self, name: str, total: int | None, unit: str) -> None:
+        """A new stage begins, of `total` units (None: unknown)."""
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)

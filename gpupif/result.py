@@ -11,9 +11,9 @@ import pandas as pd
 import pyarrow as pa
 
 from .errors import InputError, OutputError
-from .files import check_output, write_table
 from .measures import MEASURES
 from .priors import Prior, Priors
+from .writing import check_output, write_table
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from .columns import Column
@@ -17,12 +18,13 @@ from .device import choose_engine
 from .encode import encode_table
 from .engines.base import Job
 from .engines.workers import Workers
-from .errors import ColumnNotFoundError, InputError, NearlyUniqueWarning
-from .files import Pick, read_table
+from .errors import InputError, NearlyUniqueWarning
 from .frames import Frame, open_frame
 from .measures import resolve_measures
+from .names import as_list, as_mapping, check_exist, check_unique
 from .priors import make_prior
 from .progress import Reporter, announce_compilation
+from .reading import Pick, read_table
 from .result import Scores
 
 if TYPE_CHECKING:
@@ -117,9 +119,10 @@ def score(
         started = time.perf_counter()
         frame = _open(table, columns, known)
         targets, attacker = _resolve_columns(frame, columns, known)
-        used = [name for name in frame.names if name in {*targets, *attacker}]
-        _check_names("priors", priors or {}, frame.names, used)
-        _check_names("accuracies", accuracies or {}, frame.names, used)
+        needed = {*targets, *attacker}
+        used = [name for name in frame.names if name in needed]
+        priors = as_mapping("priors", priors, frame.names, used)
+        accuracies = as_mapping("accuracies", accuracies, frame.names, used)
         if frame.kind == "file":
             seconds["read"] = time.perf_counter() - started
 
@@ -131,8 +134,8 @@ def score(
         del arrays
         column_of = {column.name: column for column in encoded.columns}
         _warn_of_unique(encoded.columns, frame.rows)
-        prior_of = {name: make_prior(column_of[name], (priors or {}).get(name), frame.rows) for name in used}
-        accuracy_of = {name: _accuracy(name, (accuracies or {}).get(name, 1.0)) for name in used}
+        prior_of = {name: make_prior(column_of[name], priors.get(name), frame.rows) for name in used}
+        accuracy_of = {name: _accuracy(name, accuracies.get(name, 1.0)) for name in used}
         job = Job(
             codes=[column.codes for column in encoded.columns],
             counts=[column.counts for column in encoded.columns],
@@ -153,7 +156,7 @@ def score(
 
 
 def _check_word(argument: str, word: Any, words: Sequence[str]) -> None:
-    if word not in words:
+    if not isinstance(word, str) or word not in words:
         raise InputError(f"{argument}: expected {' or '.join(map(repr, words))}, got {word!r}.")
 
 
@@ -177,10 +180,10 @@ def needed_columns(columns: Sequence[Hashable] | None, known: Sequence[Hashable]
     def pick(names: Sequence[str]) -> list[str] | None:
         if columns is None:
             return None
-        wanted = [*_as_list("columns", columns), *([] if known is None else _as_list("known", known))]
-        _check_names("columns", columns, names)
-        _check_names("known", known or (), names)
-        return [name for name in names if name in wanted]
+        targets, attacker = as_list("columns", columns), [] if known is None else as_list("known", known)
+        check_exist("columns", targets, names)
+        check_exist("known", attacker, names)
+        return [name for name in names if name in {*targets, *attacker}]
 
     return pick
 
@@ -192,50 +195,22 @@ def _resolve_columns(
     names = frame.names
     if not names:
         raise InputError("table: expected at least one column, got none.")
-    repeated = sorted({str(name) for name in names if names.count(name) > 1})
-    if repeated:
-        raise InputError(f"table: expected different column names, repeated are {', '.join(repeated)}. Rename them.")
+    check_unique(names)
     if frame.rows == 0:
         raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, names))}).")
-    targets = list(names) if columns is None else _as_list("columns", columns)
+    targets = list(names) if columns is None else as_list("columns", columns)
     if not targets:
         raise InputError("columns: expected at least one column to score, got an empty list.")
-    attacker = list(targets) if known is None else _as_list("known", known)
-    _check_names("columns", targets, names)
-    _check_names("known", attacker, names)
+    attacker = list(targets) if known is None else as_list("known", known)
+    check_exist("columns", targets, names)
+    check_exist("known", attacker, names)
     return targets, attacker
 
 
-def _as_list(argument: str, columns: Sequence[Hashable]) -> list[Hashable]:
-    """Column names as a list without repeats; a bare string is more likely a slip than a list of letters."""
-    if isinstance(columns, str) or not isinstance(columns, Iterable):
-        raise InputError(f"{argument}: expected a list of column names, got {columns!r}. Write [{columns!r}].")
-    return list(dict.fromkeys(columns))
-
-
-def _check_names(
-    argument: str, given: Iterable[Hashable], names: Sequence[Hashable], used: Sequence[Hashable] | None = None
-) -> None:
-    given = list(given)
-    unknown = [name for name in given if name not in names]
-    if unknown:
-        raise ColumnNotFoundError(argument, unknown, names)
-    idle = [name for name in given if used is not None and name not in used]
-    if idle:
-        raise InputError(
-            f"{argument}: column {idle[0]!r} is neither scored nor known, so it would be ignored. "
-            "Add it to columns= or leave it out."
-        )
-
-
 def _accuracy(name: Hashable, value: Any) -> float:
-    try:
-        accuracy = float(value)
-    except (TypeError, ValueError):
-        accuracy = float("nan")
-    if not 0.0 <= accuracy <= 1.0:
+    if not isinstance(value, int | float | np.number) or not 0.0 <= value <= 1.0:
         raise InputError(f"accuracies: column {name!r}: expected a number from 0 to 1, got {value!r}.")
-    return accuracy
+    return float(value)
 
 
 def _warn_of_unique(columns: Iterable[Column], rows: int) -> None:

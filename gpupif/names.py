@@ -1,0 +1,51 @@
+"""Column names in arguments, checked against those of a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from .errors import ColumnNotFoundError, InputError
+
+
+def check_unique(names: Sequence[Hashable]) -> None:
+    """Raise InputError where column names repeat."""
+    repeated = [str(name) for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise InputError(f"table: expected different column names, repeated are {', '.join(repeated)}. Rename them.")
+
+
+def check_exist(argument: str, given: Iterable[Hashable], names: Sequence[Hashable]) -> None:
+    """Raise ColumnNotFoundError for names in `given` that are not among `names`."""
+    existing = set(names)
+    unknown = [name for name in given if name not in existing]
+    if unknown:
+        raise ColumnNotFoundError(argument, unknown, names)
+
+
+def as_list(argument: str, columns: Sequence[Hashable]) -> list[Hashable]:
+    """Column names as a list without repeats; a bare string is more likely a slip than a list of letters."""
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise InputError(f"{argument}: expected a list of column names, got {columns!r}. Write [{columns!r}].")
+    columns = list(columns)
+    for column in columns:
+        if not isinstance(column, Hashable):
+            raise InputError(f"{argument}: expected a list of column names, got {column!r} in it.")
+    return list(dict.fromkeys(columns))
+
+
+def as_mapping(argument: str, given: Any, names: Sequence[Hashable], used: Sequence[Hashable]) -> Mapping[Any, Any]:
+    """A dictionary by column name (None: an empty one), all of columns that are scored or known."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InputError(f"{argument}: expected a dictionary by column name, got {type(given).__name__}.")
+    check_exist(argument, given, names)
+    idle = [name for name in given if name not in used]
+    if idle:
+        raise InputError(
+            f"{argument}: column {idle[0]!r} is neither scored nor known, so it would be ignored. "
+            "Add it to columns= or leave it out."
+        )
+    return given

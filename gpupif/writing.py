@@ -1,0 +1,96 @@
+"""Scores to files; what is written appears whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from .errors import OutputError
+from .reading import FEATHER, PARQUET
+
+# Row groups of this size keep the writer's memory small beside the scores.
+ROWS_PER_GROUP = 1 << 20
+
+
+def check_output(path: str | os.PathLike[str], overwrite: bool, source: str | os.PathLike[str] | None = None) -> None:
+    """Refuse an output that could not be written, before any work is done.
+
+    Raises OutputError where it exists (without `overwrite`), is a folder, lies in a folder that does not exist or
+    cannot be written to, is the input `source` or inside it, or has an ending that names no format.
+    """
+    file = Path(path)
+    if not file.name.lower().endswith((*PARQUET, ".csv", *FEATHER)):
+        raise OutputError(f"{file}: expected an output name ending in .parquet, .csv or .feather.")
+    if source is not None and Path(source).exists():
+        given = Path(source).resolve()
+        if file.resolve() == given or given in file.resolve().parents:
+            raise OutputError(f"{file}: the output is the input {source}, or inside it. Choose another place for it.")
+    if file.is_dir():
+        raise OutputError(f"{file}: is a folder; expected the name of a file to write.")
+    if not file.parent.is_dir():
+        raise OutputError(f"{file}: there is no folder {file.parent}. Make it first, or choose another place.")
+    if not os.access(file.parent, os.W_OK):
+        raise OutputError(f"{file}: the folder {file.parent} cannot be written to.")
+    if file.exists() and not overwrite:
+        raise OutputError(f"{file}: exists already. Use overwrite (--overwrite) to replace it, or choose another name.")
+
+
+def write_table(table: pa.Table, path: str | os.PathLike[str], done: Callable[[int], None] = lambda rows: None) -> None:
+    """Write a table as its name's ending says, whole or not at all; `done` hears how many rows went out."""
+    file = Path(path)
+    name = file.name.lower()
+    with _replacing(file) as sink, _writer(sink, name, table.schema) as writer:
+        for start in range(0, max(1, table.num_rows), ROWS_PER_GROUP):
+            part = table.slice(start, ROWS_PER_GROUP)
+            writer.write_table(part)
+            done(part.num_rows)
+
+
+def _writer(sink: IO[bytes], name: str, schema: pa.Schema) -> Any:
+    if name.endswith(PARQUET):
+        import pyarrow.parquet as pq
+
+        return pq.ParquetWriter(sink, schema, compression="zstd", compression_level=1)
+    if name.endswith(".csv"):
+        from pyarrow import csv as arrow_csv
+
+        return arrow_csv.CSVWriter(sink, schema)
+    from pyarrow import ipc
+
+    return ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression="lz4"))
+
+
+@contextlib.contextmanager
+def _replacing(file: Path) -> Iterator[IO[bytes]]:
+    """A file to write that takes its name only when whole: a failed or killed run leaves nothing behind.
+
+    On Linux the file has no name until then, so that even SIGKILL leaves none; where the file system cannot do that
+    it is a hidden file beside its target, removed on failure.
+    """
+    beside = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    named = False
+    try:
+        try:
+            descriptor = os.open(file.parent, os.O_TMPFILE | os.O_WRONLY, 0o666)
+        except OSError:
+            named = True
+            descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        with os.fdopen(descriptor, "wb") as sink:
+            yield sink
+            sink.flush()
+            os.fsync(sink.fileno())
+            if not named:
+                # The descriptor, unused with an absolute path, makes Python call linkat, which follows the link.
+                os.link(f"/proc/self/fd/{sink.fileno()}", beside, src_dir_fd=sink.fileno(), follow_symlinks=True)
+                named = True
+        os.replace(beside, file)
+    except OSError as error:
+        raise OutputError(f"{file}: could not be written: {error.strerror or error}.") from error
+    finally:
+        if named:
+            beside.unlink(missing_ok=True)
