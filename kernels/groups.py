@@ -15,7 +15,7 @@ LARGEST_START = 32768
 def table_size(rows):
     """Slots for a block of `rows` rows: a power of two, at most half full; large blocks start small and grow."""
     size = 16
-    while size < 2 * rows and size < LARGEST_START:
+    while size <= 2 * rows and size < LARGEST_START:
         size *= 2
     return size
 
@@ -55,20 +55,18 @@ def grown(slots, slot_hashes):
 
 
 @kernel
-def group_rows(keys, hashes, start, stop, word, keep, table, heads, group_of):
-    """Number the groups of rows start to stop in order of first appearance.
+def insert_rows(keys, hashes, rows, word, keep, slots, slot_hashes, groups, heads, group_of):
+    """Number the groups of rows[1] to rows[2] - 1, `groups` being there already, until the table is half full.
 
-    Two rows are one group where all words agree, `word` seen through the mask `keep`. `hashes` are the rows' full
-    hashes (used with keys of several words; one word is its own hash, `mix_word` being a bijection). `heads[g]` gets
-    the first row of group g, `group_of[r - start]` the group of row r. Returns the number of groups and the table,
-    which may have grown.
+    rows: (first row of the block, next row, row after the last). Returns the row it stopped at and the groups. No array
+    changes hands inside the loop: that would cost a reference count each time.
     """
-    slots, slot_hashes = table
+    start, begin, stop = rows
+    size = slots.size
     one_word = keys.shape[1] == 1
-    size = min(slots.size, table_size(stop - start))
-    slots[:size] = -1
-    groups = 0
-    for row in range(start, stop):
+    for row in range(begin, stop):
+        if 2 * groups >= size:
+            return row, groups
         value = keys[row, word]
         h = mix_word(value & keep, word)
         if not one_word:
@@ -86,10 +84,31 @@ def group_rows(keys, hashes, start, stop, word, keep, table, heads, group_of):
             heads[group] = row
             slots[slot] = group
             slot_hashes[slot] = h
-            if 2 * groups > size:
-                slots, slot_hashes = grown(slots[:size], slot_hashes[:size])
-                size = slots.size
         group_of[row - start] = group
+    return stop, groups
+
+
+@kernel
+def group_rows(keys, hashes, start, stop, word, keep, table, heads, group_of):
+    """Number the groups of rows start to stop in order of first appearance.
+
+    Two rows are one group where all words agree, `word` seen through the mask `keep`. `hashes` are the rows' full
+    hashes (used with keys of several words; one word is its own hash, `mix_word` being a bijection). `heads[g]` gets
+    the first row of group g, `group_of[r - start]` the group of row r. Returns the number of groups and the table,
+    which may have grown.
+    """
+    slots, slot_hashes = table
+    size = min(slots.size, table_size(stop - start))
+    slots[:size] = -1
+    row, groups = insert_rows(
+        keys, hashes, (start, start, stop), word, keep, slots[:size], slot_hashes[:size], 0, heads, group_of
+    )
+    while row < stop:
+        slots, slot_hashes = grown(slots[:size], slot_hashes[:size])
+        size = slots.size
+        row, groups = insert_rows(
+            keys, hashes, (start, row, stop), word, keep, slots, slot_hashes, groups, heads, group_of
+        )
     return groups, (slots, slot_hashes)
 
 

@@ -1,0 +1,400 @@
+"""The command line: what it writes and prints, and that every error is one line, exit code 2, and no file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import gpupif
+from gpupif import cli
+from gpupif.device import CudaStatus
+
+COMMAND = [sys.executable, "-m", "gpupif"]
+if not Path(gpupif.__file__).with_name("__main__.py").exists():
+    COMMAND = [str(Path(sys.executable).with_name("gpupif"))]
+
+CSV = "age,sex,a=b\n39,f,1.5\n39,m,2.5\n40,f,\n41,,1.5\n39,f,1.5\n"
+FRAME = pd.DataFrame(
+    {"age": [39, 39, 40, 41, 39], "sex": ["f", "m", "f", None, "f"], "a=b": [1.5, 2.5, None, 1.5, 1.5]}
+)
+PRIORS = {"age": {39: 0.5, 40: 0.25, 41: 0.25}, "sex": {"f": 0.5, "m": 0.3, None: 0.2}}
+
+
+def without_compilation(text):
+    """Standard error without the word that kernels are being compiled, which only the first run ever says."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("gpupif: compiling"))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working directory, with a table in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text(CSV)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder, monkeypatch, capsys):
+    """Run the command line in this process."""
+
+    def run_here(*arguments):
+        monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+        monkeypatch.setattr(sys, "argv", ["gpupif", *map(str, arguments)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = ended.code
+        shown = capsys.readouterr()
+        return SimpleNamespace(code=code or 0, out=shown.out, err=without_compilation(shown.err))
+
+    return run_here
+
+
+def start(*arguments, command=COMMAND):
+    """Run the command line as a process of its own."""
+    ended = subprocess.run([*command, *arguments], check=False, text=True, capture_output=True)
+    return SimpleNamespace(code=ended.returncode, out=ended.stdout, err=without_compilation(ended.stderr))
+
+
+def assert_written(path, scores, before=()):
+    read = {".parquet": pd.read_parquet, ".csv": pd.read_csv, ".feather": pd.read_feather}
+    written = read[path.suffix](path)
+    expected = {f"{measure}_{name}": scores[measure][name] for measure in scores.measures for name in scores.columns}
+    assert list(written.columns) == [*before, *expected]
+    for name, values in expected.items():
+        np.testing.assert_array_equal(written[name].astype(values.dtype), values)
+
+
+@pytest.mark.parametrize("output", ["scores.parquet", "scores.csv", "scores.feather"])
+def test_score(run, folder, output):
+    ended = run("score", "people.csv", "-o", output)
+    assert (ended.code, ended.err) == (0, "")
+    assert_written(folder / output, gpupif.score(FRAME, ["cig", "csf", "wcig"]))
+    assert f"Scores written to {output}" in ended.out
+
+
+def test_summary(run):
+    lines = run("score", "people.csv", "--output", "scores.parquet").out.splitlines()
+    scores = gpupif.score(FRAME)
+    assert "5 rows x 3 columns scored, 4 distinct rows, device cpu" in lines[0]
+    assert [stage.split()[0] for stage in lines[1].split(", ")] == ["read", "encode", "score", "write"]
+    assert lines[1].count(" s (") == lines[1].count(" cells/s)") == 4
+    pif = next(line for line in lines if "PIF" in line)
+    shown = [f"PIF {n}: {value:.3f}" for n, value in zip((50, 95, 99, 100), scores.pif([50, 95, 99, 100]), strict=True)]
+    assert pif.split("   ")[1:] == shown
+    riskiest = lines[lines.index(next(line for line in lines if "Riskiest cells" in line)) :]
+    for key in ("row", "column", "value", "cig", "csf", "posterior", "prior", "cohort_size"):
+        assert key in riskiest[2].split(" ")
+    first = scores.top(1).iloc[0]
+    cells = [cell.strip() for cell in riskiest[4].strip("│").split("│")]
+    assert cells[:4] == [str(first["row"]), first["column"], str(first["value"]), f"{first['cig']:.4g}"]
+    for name in FRAME.columns:
+        row = next(line for line in lines if line.startswith(f"│ {name} "))
+        assert f"{scores.fig()[name]:,.1f}" in row
+        assert f"{scores.cig[name].mean():.3f}" in row
+
+
+OPTIONS = [
+    (["--columns", "sex,a=b"], {"columns": ["sex", "a=b"]}),
+    (["--columns", ' "sex", age '], {"columns": ["sex", "age"]}),
+    (["--measures", "posterior,cohort_size"], {"measures": ["posterior", "cohort_size"]}),
+    (["--measures", "prior"], {"measures": ["prior"]}),
+    (["--known", "sex"], {"known": ["sex"]}),
+    (["--known", ""], {"known": []}),
+    (["--columns", "age", "--known", "sex,a=b"], {"columns": ["age"], "known": ["sex", "a=b"]}),
+    (["--accuracy", "age=0.5", "--accuracy", "a=b=0.75"], {"accuracies": {"age": 0.5, "a=b": 0.75}}),
+    (["--missing", "category"], {"missing": "category"}),
+    (["--columns", "age", "--missing", "error"], {"columns": ["age"], "missing": "error"}),
+    (["--dtype", "float32"], {"dtype": "float32"}),
+    (["--device", "cpu"], {"device": "cpu"}),
+]
+
+
+@pytest.mark.parametrize(("options", "arguments"), OPTIONS)
+def test_options_and_json(run, folder, options, arguments):
+    ended = run("score", "people.csv", "-o", "scores.parquet", "--json", *options)
+    assert (ended.code, ended.err) == (0, "")
+    arguments = {"measures": ["cig", "csf", "wcig"], **arguments}
+    assert_written(folder / "scores.parquet", gpupif.score(FRAME, **arguments))
+    document = json.loads(ended.out, parse_constant=pytest.fail)
+    scores = gpupif.score("people.csv", **arguments)
+    expected = json.loads(scores.summary().to_json())
+    stages = document.pop("stages")
+    assert list(stages) == ["read", "encode", "score", "write"]
+    for stage in stages.values():
+        assert stage["cells_per_second"] * stage["seconds"] == pytest.approx(expected["cells"])
+    expected.pop("stages")
+    assert document == {"gpupif": gpupif.__version__, "input": "people.csv", "output": "scores.parquet", **expected}
+
+
+PRIORS_JSON = [
+    '{"age": {"39": 0.5, "40": 0.25, "41": 0.25}, "sex": {"f": 0.5, "m": 0.3, "": 0.2}}',
+    '{"age": {"39": 0.5, "40": 0.25, "41": 0.25}, "sex": {"f": 0.5, "m": 0.3, "null": 0.2}}',
+    '{"age": [[39, 0.5], [40, 0.25], [41, 0.25]], "sex": [["f", 0.5], ["m", 0.3], [null, 0.2]]}',
+]
+
+
+@pytest.mark.parametrize("text", PRIORS_JSON)
+def test_priors(run, folder, text):
+    (folder / "priors.json").write_text(text)
+    ended = run("score", "people.csv", "-o", "scores.csv", "--priors", "priors.json", "--measures", "cig,prior")
+    assert ended.code == 0, ended.err
+    assert_written(folder / "scores.csv", gpupif.score(FRAME, ["cig", "prior"], priors=PRIORS))
+
+
+def test_priors_of_values_that_are_no_text(run, folder):
+    """Numbers, truth values, dates and a text that could stand for a missing value, beside a missing value."""
+    table = "rate,yes,day,note\n1.5,true,2000-01-01,None\n2,false,2000-01-02,\n2,true,2000-01-01,x\n"
+    (folder / "t.csv").write_text(table)
+    priors = {
+        "rate": {"1.5": 0.5, "2": 0.5},
+        "yes": {"true": 0.25, "false": 0.75},
+        "day": {"2000-01-01": 0.125, "2000-01-02": 0.875},
+        "note": {"None": 0.5, "": 0.25, "x": 0.25},
+    }
+    (folder / "priors.json").write_text(json.dumps(priors))
+    ended = run("score", "t.csv", "-o", "scores.csv", "--priors", "priors.json", "--measures", "prior")
+    assert ended.code == 0, ended.err
+    expected = [[0.5, 0.25, 0.125, 0.5], [0.5, 0.75, 0.875, 0.25], [0.5, 0.25, 0.125, 0.25]]
+    assert pd.read_csv("scores.csv").to_numpy().tolist() == expected
+
+
+def test_separator(run, folder):
+    (folder / "people.txt").write_text(CSV.replace(",", ":"))
+    assert run("score", "people.txt", "-o", "scores.parquet", "--sep", ":", "--quiet").code == 0
+    assert_written(folder / "scores.parquet", gpupif.score(FRAME, ["cig", "csf", "wcig"]))
+
+
+@pytest.mark.parametrize("source", ["people.csv", "people.parquet", "parts"])
+@pytest.mark.parametrize("output", ["scores.parquet", "scores.csv", "scores.feather"])
+def test_keep_input(run, folder, source, output):
+    pq.write_table(pa.Table.from_pandas(FRAME), "people.parquet")
+    (folder / "parts").mkdir()
+    pq.write_table(pa.Table.from_pandas(FRAME), "parts/1.parquet")
+    ended = run("score", source, "-o", output, "--keep-input", "--columns", "sex,a=b", "--known", "a=b")
+    assert ended.code == 0, ended.err
+    scores = gpupif.score(FRAME, ["cig", "csf", "wcig"], columns=["sex", "a=b"], known=["a=b"])
+    assert_written(folder / output, scores, before=FRAME.columns)
+    if output == "scores.csv":
+        pd.testing.assert_frame_equal(pd.read_csv(output)[list(FRAME.columns)], pd.read_csv("people.csv"))
+
+
+def test_overwrite_and_quiet(run, folder):
+    (folder / "scores.parquet").write_bytes(b"what stood here before")
+    ended = run("score", "people.csv", "-o", "scores.parquet", "--overwrite", "-q")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+    assert_written(folder / "scores.parquet", gpupif.score(FRAME, ["cig", "csf", "wcig"]))
+    assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "scores.parquet"]
+
+
+@pytest.mark.filterwarnings("default::gpupif.NearlyUniqueWarning")
+def test_warning_is_one_line(run, folder):
+    (folder / "ids.csv").write_text("id,sex\n" + "".join(f"{number},f\n" for number in range(60)))
+    ended = run("score", "ids.csv", "-o", "scores.parquet", "--json")
+    assert ended.err.startswith("gpupif: warning: column 'id': 60 different values in 60 rows.")
+    assert ended.err.count("\n") == 1
+    assert json.loads(ended.out)["rows"] == 60
+
+
+def test_demo(run):
+    ended = run("demo", "--rows", "1000")
+    assert (ended.code, ended.err) == (0, "")
+    assert "census of 1,000 people" in ended.out
+    assert "1,000 rows x 10 columns scored" in ended.out
+    assert "PIF 95: " in ended.out
+    assert "gpupif score" in ended.out
+    document = json.loads(run("demo", "--rows", "1000", "--json").out)
+    expected = json.loads(gpupif.score(gpupif.datasets.census(1_000), ["cig", "csf", "wcig"]).summary().to_json())
+    assert [key for key in ("rows", "device", "columns", "pif", "top") if document[key] != expected[key]] == []
+
+
+def test_info(run, monkeypatch):
+    monkeypatch.setattr("gpupif.environment.cuda_status", lambda: CudaStatus(False, ("Card 1",), "too old"))
+    facts = json.loads(run("info", "--json").out)
+    assert facts["gpupif"] == gpupif.__version__
+    assert facts["numpy"] == np.__version__
+    assert facts["GPU"] == "Card 1"
+    assert facts["engine"].startswith("cpu")
+    assert "too old" in facts["engine"]
+    lines = run("info").out.splitlines()
+    assert [line.split(maxsplit=1)[0] for line in lines] == list(facts)
+    assert all(line.endswith(fact) for line, fact in zip(lines, facts.values(), strict=True))
+
+
+def test_version_and_help(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    ended = run("--version")
+    assert (ended.code, ended.out, ended.err) == (0, f"gpupif {gpupif.__version__}\n", "")
+    shown = run("--help")
+    assert shown.code == 0
+    assert [name for name in ("score", "demo", "info", "--version") if name not in shown.out] == []
+    shown = run("score", "--help")
+    assert shown.code == 0
+    options = "output columns measures known priors accuracy missing device dtype sep keep-input overwrite json quiet"
+    assert [name for name in options.split() if f"--{name}" not in shown.out] == []
+
+
+# Without -o, the output is scores.parquet.
+BAD = {
+    "unknown column": (["people.csv", "--columns", "agee"], ["'agee'", "'age', 'sex', 'a=b'"]),
+    "empty column": (["people.csv", "--columns", "age,"], ["columns", "''"]),
+    "no column": (["people.csv", "--columns", ""], ["columns", "at least one"]),
+    "line break in columns": (["people.csv", "--columns", "age\nsex"], ["columns"]),
+    "unknown known column": (["people.csv", "--known", "agee"], ["known", "'agee'", "'age', 'sex', 'a=b'"]),
+    "missing file": (["nobody.csv"], ["nobody.csv", "no such file"]),
+    "empty file": (["empty.csv"], ["empty.csv", "empty"]),
+    "file of another kind": (["csv.parquet"], ["csv.parquet", "Parquet"]),
+    "rows of different length": (["ragged.csv"], ["ragged.csv", "Expected 2 columns, got 3"]),
+    "Latin-1": (["latin.csv"], ["latin.csv", "UTF-8"]),
+    "output exists": (["people.csv", "-o", "old.csv"], ["old.csv", "exists", "--overwrite"]),
+    "output in a missing folder": (["people.csv", "-o", "no/scores.csv"], ["no/scores.csv", "no folder no"]),
+    "output is the input": (["people.csv", "-o", "people.csv", "--overwrite"], ["people.csv", "is the input"]),
+    "output is a link to the input": (["people.csv", "-o", "link.csv", "--overwrite"], ["link.csv", "is the input"]),
+    "output inside the input": (["parts", "-o", "parts/scores.parquet"], ["parts/scores.parquet", "inside"]),
+    "output without ending": (["people.csv", "-o", "scores"], ["scores", ".parquet, .csv or .feather"]),
+    "output with another ending": (["people.csv", "-o", "scores.xlsx"], ["scores.xlsx", ".parquet, .csv or .feather"]),
+    "output is a folder": (["people.csv", "-o", "folder.csv", "--overwrite"], ["folder.csv", "is a folder"]),
+    "names collide": (["collide.csv", "--keep-input"], ["'cig_age'", "Rename"]),
+    "accuracy without number": (["people.csv", "--accuracy", "age"], ["--accuracy", "COLUMN=NUMBER", "'age'"]),
+    "accuracy is text": (["people.csv", "--accuracy", "age=high"], ["--accuracy", "'age=high'"]),
+    "accuracy too high": (["people.csv", "--accuracy", "age=2"], ["'age'", "from 0 to 1", "2.0"]),
+    "accuracy of nobody": (["people.csv", "--accuracy", "agee=1"], ["accurac", "'agee'", "'age', 'sex'"]),
+    "no priors file": (["people.csv", "--priors", "nobody.json"], ["--priors", "nobody.json", "No such file"]),
+    "no GPU": (["people.csv", "--device", "cuda"], ["'cuda'", "no GPU here", "cpu"]),
+    "unknown device": (["people.csv", "--device", "tpu"], ["device", "auto, cpu, cuda", "'tpu'"]),
+    "missing values": (["people.csv", "--missing", "error"], ["'sex'", "1 missing", "row 3"]),
+    "unknown word for missing": (["people.csv", "--missing", "drop"], ["missing", "'drop'", "'category'"]),
+    "unknown dtype": (["people.csv", "--dtype", "int8"], ["dtype", "'int8'", "'float32'"]),
+    "unknown measure": (["people.csv", "--measures", "cig,risk"], ["measures", "'risk'", "cohort_size"]),
+    "no measure": (["people.csv", "--measures", ""], ["measures", "cohort_size"]),
+    **{
+        f"separator {sep!r}": (["people.csv", "--sep", sep], ["--sep", "one", "character", repr(sep)])
+        for sep in ("ab", "", "\\t", "é", '"', "\n")
+    },
+}  # fmt: skip
+
+
+def assert_refused(ended, fragments):
+    assert ended.code == 2
+    assert ended.out == ""
+    assert ended.err.startswith("gpupif: error: ")
+    assert ended.err.count("\n") == 1
+    assert [fragment for fragment in fragments if fragment not in ended.err] == []
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(("arguments", "fragments"), BAD.values(), ids=BAD)
+def test_bad_input(run, folder, monkeypatch, arguments, fragments):
+    monkeypatch.setattr("gpupif.device.cuda_status", lambda: CudaStatus(False, (), "no GPU here"))
+    (folder / "empty.csv").touch()
+    (folder / "csv.parquet").write_text(CSV)
+    (folder / "ragged.csv").write_text("age,sex\n1,f\n2,m,3\n")
+    (folder / "latin.csv").write_bytes("age,name\n1,Jürgen\n".encode("latin-1"))
+    (folder / "collide.csv").write_text("age,cig_age\n1,2\n")
+    (folder / "old.csv").write_text("what stood here before")
+    (folder / "link.csv").symlink_to("people.csv")
+    (folder / "folder.csv").mkdir()
+    (folder / "parts").mkdir()
+    pq.write_table(pa.Table.from_pandas(FRAME), "parts/1.parquet")
+    before = contents(folder)
+    output = [] if "-o" in arguments else ["-o", "scores.parquet"]
+    assert_refused(run("score", *arguments, *output), fragments)
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "fragments"),
+    [
+        ('{"age": ', ["line 1 column 9"]),
+        ("[1]", ["expected an object"]),
+        ('{"age": 3}', ["'age'", "expected an object or a list"]),
+        ('{"age": [[39, 0.5, 1]]}', ["'age'", "expected an object or a list"]),
+        ('{"age": [[[39], 0.5]]}', ["'age'", "[39]"]),
+        ('{"age": [[{"a": 1}, 0.5]]}', ["'age'"]),
+        ('{"age": {"39": "0.5", "40": 0.25, "41": 0.25}}', ["'age'", "between 0 and 1", "'0.5'"]),
+        ('{"age": {"39": NaN, "40": 0.25, "41": 0.25}}', ["'age'", "between 0 and 1", "nan"]),
+        ('{"age": {"39": 0.5, "40": 0.5}}', ["'age'", "every value that occurs", "41"]),
+        ('{"age": {"39": 0.5, "40": 0.25, "41": 0.2}}', ["'age'", "sum to 1", "0.95"]),
+        ('{"sex": {"f": 0.5, "m": 0.5}}', ["'sex'", "missing value"]),
+        ('{"agee": {"39": 1.0}}', ["'agee'", "'age', 'sex', 'a=b'"]),
+    ],
+)
+def test_bad_priors(run, folder, text, fragments):
+    (folder / "priors.json").write_text(text)
+    ended = run("score", "people.csv", "-o", "scores.parquet", "--priors", "priors.json")
+    assert_refused(ended, ["priors", *fragments])
+    assert not (folder / "scores.parquet").exists()
+
+
+@pytest.mark.parametrize("rows", ["0", "-5"])
+def test_bad_demo(run, rows):
+    assert_refused(run("demo", "--rows", rows), ["rows", f"got {rows}"])
+
+
+def test_process(folder):
+    ended = start("score", "people.csv", "-o", "scores.parquet", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert json.loads(ended.out)["rows"] == 5
+    assert_written(folder / "scores.parquet", gpupif.score(FRAME, ["cig", "csf", "wcig"]))
+    assert_refused(start("score", "people.csv", "-o", "scores.parquet"), ["scores.parquet", "exists", "--overwrite"])
+
+
+LIMITED = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_full_disk(folder):
+    """Files of this process may not grow beyond 1 MB: the write fails in the middle, the old output stays."""
+    gpupif.datasets.census(20_000).to_csv("census.csv", index=False)
+    gpupif.score("census.csv", ["cig", "csf", "wcig"])
+    (folder / "scores.csv").write_text("what stood here before")
+    before = contents(folder)
+    arguments = ["score", "census.csv", "-o", "scores.csv", "--overwrite"]
+    ended = start(*arguments, command=[sys.executable, "-c", LIMITED, *COMMAND])
+    assert_refused(ended, ["scores.csv", "could not be written", "File too large"])
+    assert contents(folder) == before
+
+
+def on_terminal(*arguments):
+    """Run the command line with standard error on a terminal: what it shows there, and its standard output."""
+    reader, writer = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm"}
+    with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=writer, env=environment) as process:
+        os.close(writer)
+        shown = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while part := os.read(reader, 1 << 16):
+                shown += part
+        os.close(reader)
+        out = process.stdout.read()
+    assert process.returncode == 0
+    return shown, out
+
+
+def test_progress_bar_only_on_a_terminal(folder):
+    shown, out = on_terminal("score", "people.csv", "-o", "1.csv", "--json")
+    assert [word for word in (b"encode", b"/3", b"columns", b"score", b"/15", b"cells") if word not in shown] == []
+    assert json.loads(out)["rows"] == 5
+    assert on_terminal("score", "people.csv", "-o", "2.csv", "-q") == (b"", b"")
+    ended = start("score", "people.csv", "-o", "3.csv", "-q")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
