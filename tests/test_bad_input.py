@@ -148,18 +148,13 @@ def test_columns_that_are_neither_scored_nor_known(argument):
 NO_CATEGORIES = {
     "pandas lists": pd.DataFrame({"age": [1, 2], "tags": [["a"], ["b"]]}),
     "pandas dictionaries": pd.DataFrame({"age": [1, 2], "tags": [{"a": 1}, {"a": 2}]}),
-    "pandas sets": pd.DataFrame({"age": [1, 2], "tags": [{"a"}, {"b"}]}),
-    "pandas arrays": pd.DataFrame({"age": [1, 2], "tags": [np.array([1]), np.array([2])]}),
     "pandas tuples of lists": pd.DataFrame({"age": [1, 2], "tags": [([1],), ([2],)]}),
     "pandas a list among text": pd.DataFrame({"age": [1, 2], "tags": ["a", ["b"]]}),
     "pandas Arrow lists": pd.DataFrame({"tags": pd.array([["a"]], dtype=pd.ArrowDtype(pa.list_(pa.string())))}),
     "Arrow list": pa.table({"age": [1, 2], "tags": [["a"], ["b"]]}),
     "Arrow struct": pa.table({"age": [1, 2], "tags": [{"a": 1}, {"a": 2}]}),
     "Arrow map": pa.table({"tags": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int8()))}),
-    "Arrow dictionary of lists": pa.table(
-        {"tags": pa.DictionaryArray.from_arrays(pa.array([0, 0]), pa.array([["a"]]))}
-    ),
-    "Arrow stream of structs": Stream(pa.table({"tags": [{"a": 1}]})),
+    "Arrow dictionary": pa.table({"tags": pa.DictionaryArray.from_arrays(pa.array([0, 0]), pa.array([["a"]]))}),
     "Polars list": pl.DataFrame({"age": [1, 2], "tags": [["a"], ["b"]]}),
     "Polars array": pl.DataFrame({"tags": pl.Series([["a"]], dtype=pl.Array(pl.String, 1))}),
     "Polars struct": pl.DataFrame({"age": [1, 2], "tags": [{"a": 1}, {"a": 2}]}),
@@ -172,13 +167,6 @@ def test_values_that_are_no_categories(table):
     assert_refused(ColumnTypeError, ["column 'tags'", "expected", "got", "text", "columns="], table)
 
 
-def test_columns_that_are_not_used_may_hold_anything():
-    assert gpupif.score(NO_CATEGORIES["Arrow list"], columns=["age"]).columns == ["age"]
-
-
-GOOD_PRIOR = {39: 0.5, 40: 0.25, 41: 0.25}
-
-
 @pytest.mark.parametrize(
     ("prior", "fragments"),
     [
@@ -186,14 +174,12 @@ GOOD_PRIOR = {39: 0.5, 40: 0.25, 41: 0.25}
         ({39: 0.5, 40: 0.5, 41: 0}, ["above 0", "for 41"]),
         ({39: 0.5, 40: 0.7, 41: -0.2}, ["between 0 and 1", "for 41", "got -0.2"]),
         ({39: 0.5, 40: 0.5, 41: float("nan")}, ["between 0 and 1", "for 41", "got nan"]),
-        ({39: 0.5, 40: 0.5, 41: float("inf")}, ["between 0 and 1", "for 41", "got inf"]),
         ({39: 0.5, 40: 0.25, 41: "0.25"}, ["between 0 and 1", "for 41", "got '0.25'"]),
         ({39: 0.5, 40: 0.25, 41: 0.2}, ["sum to 1", "0.95", "Divide"]),
         ({39: 0.5, 40: 0.25, 41: 0.25 + 2e-6}, ["sum to 1", "1.000002"]),
         ({39: 0.5, 40: 0.25, 41: 0.25 - 2e-6}, ["sum to 1", "0.999998"]),
         ({}, ["sum to 1"]),
         ([0.5, 0.25, 0.25], ["dictionary", "got list"]),
-        (0.5, ["dictionary", "got float"]),
     ],
 )
 def test_priors_that_are_no_distribution(prior, fragments):
@@ -206,7 +192,7 @@ def test_prior_without_missing_values():
 
 @pytest.mark.parametrize("off", [0.0, 1e-7, -1e-7])
 def test_priors_may_be_off_by_rounding_and_name_further_values(off):
-    prior = {**GOOD_PRIOR, 41: 0.15 + off, 42: 0.1, 43: 0}
+    prior = {39: 0.5, 40: 0.25, 41: 0.15 + off, 42: 0.1, 43: 0}
     scores = gpupif.score(FRAME, "prior", priors={"age": prior})
     assert scores.prior["age"].tolist() == [0.5, 0.5, 0.25, 0.15 + off]
 
@@ -223,19 +209,14 @@ def test_accuracies_from_0_to_1(value):
     assert posterior["sex"][2] == pytest.approx(float(value) + (1 - float(value)) * 0.5)
 
 
-@pytest.mark.parametrize(
-    ("measures", "got"),
-    [("risk", "'risk'"), (["cig", "CSF"], "'CSF'"), ("cig,csf", "'cig,csf'"), ([], "none"), ((), "none"), ("", "''"),
-     (None, "None"), (5, "5"), ([["cig"]], "['cig']")],
-)  # fmt: skip
+BAD_MEASURES = [("risk", "'risk'"), (["cig", "CSF"], "'CSF'"), ("cig,csf", "'cig,csf'"), ([], "none"), ("", "''"),
+                (None, "None"), (5, "5"), ([["cig"]], "['cig']")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("measures", "got"), BAD_MEASURES)
 def test_measures_unknown_or_none(measures, got):
     expected = ["measures", "cig, wcig, csf, posterior, prior, cohort_size", f"got {got}"]
     assert_refused(InputError, expected, measures=measures)
-
-
-def test_measure_that_was_not_scored():
-    with pytest.raises(InputError, match=r"'wcig' was not scored \(scored: cig, csf\)"):
-        gpupif.score(FRAME)["wcig"]
 
 
 @of_every_kind
@@ -281,7 +262,6 @@ def file_bytes(ending):
 PARQUET, FEATHER = file_bytes("parquet"), file_bytes("feather")
 LATIN = "name,age\nJürgen,39\nMary,40\n"
 BAD_FILES = {
-    "no ending": ("table", b"age\n1\n", ["ending in", ".parquet", ".csv", ".feather"]),
     "unknown ending": ("table.xlsx", b"age\n1\n", ["ending in", ".parquet", ".csv", ".feather"]),
     "empty Parquet": ("t.parquet", b"", ["empty", "Parquet"]),
     "empty CSV": ("t.csv", b"", ["empty", "CSV"]),
@@ -294,7 +274,6 @@ BAD_FILES = {
     "half a gzip file": ("t.csv.gz", gzip.compress(LATIN.encode() * 99)[:60], ["CSV", "truncated"]),
     "CSV named Parquet": ("t.parquet", LATIN.encode(), ["Parquet", "what its name says"]),
     "CSV named Feather": ("t.feather", LATIN.encode(), ["Feather", "what its name says"]),
-    "CSV named gzip": ("t.csv.gz", LATIN.encode(), ["CSV", "what its name says"]),
     "Parquet named CSV": ("t.csv", PARQUET, ["CSV", "what its name says"]),
     "Parquet named Feather": ("t.arrow", PARQUET, ["Feather", "what its name says"]),
     "Feather named CSV": ("t.csv", FEATHER, ["CSV", "what its name says"]),
@@ -302,7 +281,6 @@ BAD_FILES = {
     "gzip named CSV": ("t.csv", gzip.compress(LATIN.encode()), ["CSV"]),
     "Latin-1 values": ("t.csv", LATIN.encode("latin-1"), ["UTF-8"]),
     "Latin-1 values, far down": ("t.csv", b"name,age\n" + b"Mary,40\n" * 200_000 + b"J\xfcrgen,39\n", ["UTF-8"]),
-    "Latin-1 names": ("t.csv", "größe,age\n1,2\n".encode("latin-1"), ["UTF-8"]),
     "UTF-16": ("t.csv", LATIN.encode("utf-16"), ["CSV"]),
 }
 
@@ -312,13 +290,13 @@ def test_files_that_cannot_be_read(tmp_path, name, content, fragments):
     file = tmp_path / name
     file.write_bytes(content)
     assert_refused(TableReadError, [str(file), *fragments], file)
-    assert_refused(TableReadError, [str(file), *fragments], str(file))
 
 
-def test_csv_in_latin_1_with_columns(tmp_path):
+@pytest.mark.parametrize("columns", [None, ["age"], ["größe"]])
+def test_csv_with_names_in_latin_1(tmp_path, columns):
     file = tmp_path / "t.csv"
     file.write_bytes("größe,age\n1,2\n".encode("latin-1"))
-    assert_refused(TableReadError, [str(file), "UTF-8"], file, columns=["größe"])
+    assert_refused(TableReadError, [str(file), "UTF-8"], str(file), columns=columns)
 
 
 @pytest.mark.parametrize("separator", list(",;\t|"))

@@ -90,7 +90,7 @@ def test_score(run, folder, output):
 def test_summary(run):
     lines = run("score", "people.csv", "--output", "scores.parquet").out.splitlines()
     scores = gpupif.score(FRAME)
-    assert "5 rows x 3 columns scored, 4 distinct rows, device cpu" in lines[0]
+    assert lines[0] == f"5 rows x 3 columns scored, 4 distinct rows, device {scores.device}"
     assert [stage.split()[0] for stage in lines[1].split(", ")] == ["read", "encode", "score", "write"]
     assert lines[1].count(" s (") == lines[1].count(" cells/s)") == 4
     pif = next(line for line in lines if "PIF" in line)
@@ -112,12 +112,10 @@ OPTIONS = [
     (["--columns", "sex,a=b"], {"columns": ["sex", "a=b"]}),
     (["--columns", ' "sex", age '], {"columns": ["sex", "age"]}),
     (["--measures", "posterior,cohort_size"], {"measures": ["posterior", "cohort_size"]}),
-    (["--measures", "prior"], {"measures": ["prior"]}),
     (["--known", "sex"], {"known": ["sex"]}),
     (["--known", ""], {"known": []}),
     (["--columns", "age", "--known", "sex,a=b"], {"columns": ["age"], "known": ["sex", "a=b"]}),
     (["--accuracy", "age=0.5", "--accuracy", "a=b=0.75"], {"accuracies": {"age": 0.5, "a=b": 0.75}}),
-    (["--missing", "category"], {"missing": "category"}),
     (["--columns", "age", "--missing", "error"], {"columns": ["age"], "missing": "error"}),
     (["--dtype", "float32"], {"dtype": "float32"}),
     (["--device", "cpu"], {"device": "cpu"}),
@@ -143,7 +141,6 @@ def test_options_and_json(run, folder, options, arguments):
 
 PRIORS_JSON = [
     '{"age": {"39": 0.5, "40": 0.25, "41": 0.25}, "sex": {"f": 0.5, "m": 0.3, "": 0.2}}',
-    '{"age": {"39": 0.5, "40": 0.25, "41": 0.25}, "sex": {"f": 0.5, "m": 0.3, "null": 0.2}}',
     '{"age": [[39, 0.5], [40, 0.25], [41, 0.25]], "sex": [["f", 0.5], ["m", 0.3], [null, 0.2]]}',
 ]
 
@@ -265,7 +262,6 @@ BAD = {
     "output is the input": (["people.csv", "-o", "people.csv", "--overwrite"], ["people.csv", "is the input"]),
     "output is a link to the input": (["people.csv", "-o", "link.csv", "--overwrite"], ["link.csv", "is the input"]),
     "output inside the input": (["parts", "-o", "parts/scores.parquet"], ["parts/scores.parquet", "inside"]),
-    "output without ending": (["people.csv", "-o", "scores"], ["scores", ".parquet, .csv or .feather"]),
     "output with another ending": (["people.csv", "-o", "scores.xlsx"], ["scores.xlsx", ".parquet, .csv or .feather"]),
     "output is a folder": (["people.csv", "-o", "folder.csv", "--overwrite"], ["folder.csv", "is a folder"]),
     "names collide": (["collide.csv", "--keep-input"], ["'cig_age'", "Rename"]),

@@ -1,0 +1,88 @@
+"""One contender in a process of its own: `python -m benchmarks.contender JOB.json` prints one line of JSON."""
+
+from __future__ import annotations
+
+import gc
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpupif.datasets import census
+
+from .peers import PEERS
+
+# Rows whose scores are compared between contenders; the sums of all rows are compared too.
+SAMPLE = 100_000
+WARM_UP_ROWS = 2_000
+
+
+def make_table(kind: str, rows: int) -> pd.DataFrame:
+    """Table of a benchmark: "census", "census60" (60 columns), "census90" (one value covers 90 % of each column)."""
+    frame = census(rows, columns=60 if kind == "census60" else 10)
+    if kind == "census90":
+        random = np.random.default_rng(0)
+        for name in frame:
+            frame[name] = frame[name].where(random.random(rows) < 0.1, frame[name].mode()[0])
+    return frame
+
+
+def gpupif_scores(frame: pd.DataFrame) -> Any:
+    """CIG and CSF with gpupif: the frames themselves, so that making them is counted."""
+    import gpupif
+
+    scores = gpupif.score(frame, device="cpu", progress=False)
+    return {"cig": scores.cig, "csf": scores.csf}
+
+
+def run(job: dict[str, Any]) -> dict[str, Any]:
+    """Time a contender: the best of the runs after a warm-up, frame in to scores out; its peak memory; a check."""
+    name, frame = job["contender"], make_table(job["table"], job["rows"])
+    columns = list(frame.columns)
+    if name == "gpupif":
+        prepare, score = (lambda table: table), gpupif_scores
+        extract = lambda result, _: {measure: table.to_numpy() for measure, table in result.items()}  # noqa: E731
+    else:
+        prepare, score, extract = PEERS[name]
+    score(prepare(frame.head(WARM_UP_ROWS)))
+    table = prepare(frame)
+    table_bytes = int(frame.memory_usage(deep=True).sum())
+    before = _peak_memory()
+    seconds = []
+    result: Any = None
+    while len(seconds) < job["repeats"] and sum(seconds) < job["enough_seconds"]:
+        del result
+        gc.collect()
+        started = time.perf_counter()
+        result = score(table)
+        seconds.append(time.perf_counter() - started)
+    peak = _peak_memory()
+    scores = extract(result, columns)
+    rows = np.linspace(0, len(frame) - 1, min(SAMPLE, len(frame))).astype(np.int64)
+    check = np.concatenate([np.concatenate([scores[m][rows], scores[m].sum(axis=0)[None]]) for m in ("cig", "csf")])
+    np.save(job["check"], check)
+    return {
+        "contender": name,
+        "table": job["table"],
+        "rows": len(frame),
+        "columns": len(columns),
+        "seconds": min(seconds),
+        "runs": seconds,
+        "peak_bytes": peak,
+        "peak_bytes_before": before,
+        "table_bytes": table_bytes,
+        "score_bytes": int(sum(scores[measure].nbytes for measure in ("cig", "csf"))),
+    }
+
+
+def _peak_memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+if __name__ == "__main__":
+    print(json.dumps(run(json.loads(Path(sys.argv[1]).read_text()))))
