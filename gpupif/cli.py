@@ -67,13 +67,11 @@ def score(
     from .reading import every_column, read_table
     from .scoring import needed_columns
     from .scoring import score as score_table
-    from .writing import check_output, write_table
+    from .writing import check_output, output_names, write_table
 
     check_output(output, overwrite, table)
     choose_engine(device)
     resolve_measures(_names(measures) or [])
-    if sep is not None and len(sep) != 1:
-        raise InputError(f"--sep: expected one character, got {sep!r}. For a tab write --sep $'\\t'.")
     prior = _read_priors(priors) if priors else None
     accuracies = dict(_accuracy(text) for text in accuracy or ())
     targets, attacker = _names(columns), _names(known)
@@ -83,6 +81,11 @@ def score(
         report.stage("read", None, "rows")
         source = read_table(table, every_column if keep_input else needed_columns(targets, attacker), sep)
     seconds = time.perf_counter() - started
+    output_names(
+        _names(measures) or [],
+        targets or source.column_names,
+        source.column_names if keep_input else [],
+    )
     scores = score_table(
         source,
         _names(measures) or [],
@@ -167,8 +170,14 @@ def _root(
 def _names(text: str | None) -> list[str] | None:
     """Names separated by commas; one with a comma in it stands in double quotes."""
     import csv
+    import io
 
-    return None if text is None else [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    if text is None:
+        return None
+    lines = list(csv.reader(io.StringIO(text, newline=""), skipinitialspace=True))
+    if len(lines) > 1:
+        raise InputError(f"columns: expected names separated by commas, got a line break in {text!r}.")
+    return [name.strip() for name in lines[0]] if lines else []
 
 
 def _accuracy(text: str) -> tuple[str, float]:
@@ -183,7 +192,7 @@ def _read_priors(path: Path) -> dict[str, Any]:
     from .priors import priors_from_json
 
     try:
-        return dict(priors_from_json(path.read_text(encoding="utf-8")))
+        return dict(priors_from_json(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise InputError(f"--priors: {path}: {error.strerror or error}.") from None
     except ValueError as error:
@@ -205,18 +214,29 @@ def _show(scores: Scores, as_json: bool, quiet: bool, more: dict[str, str]) -> N
         print_summary(scores.summary(), console)
 
 
+def _as_options(message: str) -> str:
+    """A message about arguments in the words of the command line: columns= is --columns."""
+    import re
+
+    names = "columns|known|priors|measures|missing|dtype|device|sep"
+    message = re.sub(r"^accuracies:", "--accuracy:", message)
+    message = re.sub(rf"^({names}):", r"--\1:", message)
+    message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)
+    return re.sub(rf"\b({names})=(?!\w)", r"--\1", message)
+
+
 def main() -> None:
     """Run the command line; errors that gpupif raises on purpose are one line on standard error, exit code 2."""
     import warnings
 
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"gpupif: warning: {message}", file=sys.stderr)
+        print(f"gpupif: warning: {_as_options(str(message))}", file=sys.stderr)
 
     warnings.showwarning = show_warning
     try:
         app()
     except GpupifError as error:
-        print(f"gpupif: error: {error}", file=sys.stderr)
+        print(f"gpupif: error: {_as_options(str(error))}", file=sys.stderr)
         raise SystemExit(2) from None
     except MemoryError:
         print("gpupif: error: not enough memory for this table. Score fewer columns (--columns).", file=sys.stderr)

@@ -40,9 +40,10 @@ def encode_table(
         column = encode_column(name, array)
         if missing == "error" and column.missing:
             row = int(np.flatnonzero(column.codes == column.cardinality - 1)[0])
+            count = column.missing_rows
             raise InputError(
-                f"column {name!r}: {column.missing_rows:,} missing values, the first in row {row} (counted from 0), "
-                "where missing='error' expects none. Fill or drop them, or use missing='category'."
+                f"column {name!r}: {count:,} missing value{'s' * (count > 1)}, the first in row {row} (from 0); "
+                "missing='error' expects none. Fill or drop them, or use missing='category'."
             )
         done()
         return column

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 
-from .errors import ColumnTypeError, InputError
+from .errors import ColumnTypeError, InputError, OutputError
+from .reading import decode, pandas_index_names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,7 +25,8 @@ class Frame:
     """A table seen by its columns.
 
     names: in order. column(i): a pandas Series or an Arrow chunked array. wrap: a frame of the kind that came in, with
-    its rows and index, from the scores by column. index: row labels, where the kind has them.
+    its rows and index, from the scores by column. index: row labels, where the kind has them. arrow: the whole table
+    as Arrow data. index_names: columns that hold row labels, scored only where they are asked for.
     """
 
     kind: str
@@ -34,6 +36,7 @@ class Frame:
     wrap: Callable[[npt.NDArray[Any], Sequence[Hashable]], Any]
     index: pd.Index[Any] | None
     arrow: Callable[[], pa.Table]
+    index_names: Sequence[Hashable] = ()
 
 
 def open_frame(table: Any) -> Frame:
@@ -70,12 +73,37 @@ def _pandas(frame: pd.DataFrame) -> Frame:
         lambda i: frame.iloc[:, i],
         wrap,
         frame.index,
-        lambda: pa.Table.from_pandas(frame, preserve_index=False),
+        lambda: _pandas_to_arrow(frame),
     )
 
 
+def _pandas_to_arrow(frame: pd.DataFrame) -> pa.Table:
+    columns = []
+    for position, name in enumerate(frame.columns):
+        series = frame.iloc[:, position]
+        if isinstance(series.dtype, pd.SparseDtype):
+            series = series.sparse.to_dense()
+        try:
+            columns.append(pa.array(series, from_pandas=True))
+        except (pa.ArrowException, TypeError) as error:
+            raise OutputError(
+                f"output: column {name!r} of the table, of type {series.dtype}, cannot be stored beside the scores "
+                f"({error}). Convert it, to text for instance, or write the scores alone."
+            ) from error
+    return pa.table(columns, names=[str(name) for name in frame.columns])
+
+
 def _arrow(table: pa.Table) -> Frame:
-    return Frame("pyarrow", list(table.column_names), table.num_rows, table.column, arrow_table, None, lambda: table)
+    return Frame(
+        "pyarrow",
+        list(table.column_names),
+        table.num_rows,
+        table.column,
+        arrow_table,
+        None,
+        lambda: decode(table),
+        pandas_index_names(table.schema),
+    )
 
 
 def _polars(frame: Any) -> Frame:

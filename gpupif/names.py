@@ -26,7 +26,7 @@ def check_exist(argument: str, given: Iterable[Hashable], names: Sequence[Hashab
 
 def as_list(argument: str, columns: Sequence[Hashable]) -> list[Hashable]:
     """Column names as a list without repeats; a bare string is more likely a slip than a list of letters."""
-    if isinstance(columns, str) or not isinstance(columns, Iterable):
+    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
         raise InputError(f"{argument}: expected a list of column names, got {columns!r}. Write [{columns!r}].")
     columns = list(columns)
     for column in columns:

@@ -76,9 +76,11 @@ def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> 
         raise PriorError(
             f"priors: column {name!r}: expected a dictionary of value: probability, got {type(given).__name__}."
         )
+    if not given:
+        raise PriorError(f"priors: column {name!r}: expected a probability for every value that occurs, got none.")
     shares: dict[Any, float] = {}
     for value, share in given.items():
-        if not isinstance(share, int | float | np.number) or not math.isfinite(share) or share < 0:
+        if not isinstance(share, int | float | np.number) or not 0 <= share <= 1 + SUM_TOLERANCE:
             raise PriorError(
                 f"priors: column {name!r}: expected a probability between 0 and 1 for {value!r}, got {share!r}."
             )
@@ -86,6 +88,7 @@ def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> 
     values = [_plain(value) for value in column.values()]
     if isinstance(given, TextPrior):
         of_text = {text: value for value in values for text in _texts(value)}
+        of_text |= {value: value for value in values if isinstance(value, str)}
         shares = {of_text.get(text, text): share for text, share in shares.items()}
     total = math.fsum(shares.values())
     if abs(total - 1.0) > SUM_TOLERANCE:
@@ -140,10 +143,13 @@ def priors_from_json(text: str) -> dict[str, Mapping[Any, float]]:
         raise ValueError('expected an object {"column": {"value": probability}}.')
     priors: dict[str, Mapping[Any, float]] = {}
     for column, prior in document.items():
+        pairs = prior if isinstance(prior, list) else [None]
         if isinstance(prior, dict):
             priors[column] = TextPrior(prior)
-        elif isinstance(prior, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in prior):
-            priors[column] = dict(prior)
+        elif all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], Hashable) for pair in pairs):
+            priors[column] = dict(pairs)
         else:
-            raise ValueError(f"column {column!r}: expected an object or a list of [value, probability] pairs.")
+            raise ValueError(
+                f"column {column!r}: expected an object or a list of [value, probability] pairs, got {prior!r:.60}."
+            )
     return priors

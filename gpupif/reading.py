@@ -1,24 +1,23 @@
-"""Tables from files: Parquet, CSV, Feather."""
+"""Tables from files: Parquet, CSV (see `csv_text`), Feather."""
 
 from __future__ import annotations
 
-import codecs
-import csv
+import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from .errors import TableReadError
+from .errors import InputError, TableReadError
 from .names import check_unique
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 FEATHER = (".feather", ".arrow", ".ipc")
-SEPARATORS = ",;\t|"
-HEAD_BYTES = 1 << 16
+# Names of columns that were read as dictionaries to save time, though they are none in the file.
+ENCODED = b"gpupif.encoded"
 
 # From the names that a file has, which columns to read (None: all); may raise.
 Pick = Callable[[Sequence[str]], list[str] | None]
@@ -33,20 +32,27 @@ def read_table(path: str | os.PathLike[str], pick: Pick = every_column, sep: str
     """Read a Parquet file or folder of them, a CSV file or a Feather (Arrow IPC) file.
 
     sep: separator of a CSV file; by default the one of , ; tab | that its first lines agree on. An empty CSV field
-    is a missing value, any other text is taken as it stands.
+    is a missing value; a column becomes numbers or dates only where that would make no two texts the same.
 
     Raises TableReadError for a file that is missing, empty, truncated, or not what its name says, and InputError
-    where column names repeat.
+    where column names repeat or `sep` is no separator.
     """
+    from .csv_text import check_separator, read_csv
+
     file = Path(path)
     name = file.name.lower()
     if not file.exists():
         raise TableReadError(f"{file}: no such file or folder. Check the path.")
+    is_csv = file.is_file() and name.endswith(CSV)
+    if sep is not None:
+        check_separator(sep)
+        if not is_csv:
+            raise InputError(f"sep: {file} is no CSV file, so it has no separator. Leave sep out.")
     read: Callable[[], pa.Table]
     if file.is_dir() or name.endswith(PARQUET):
         kind, read = "Parquet", lambda: _read_parquet(file, pick)
-    elif name.endswith(CSV):
-        kind, read = "CSV", lambda: _read_csv(file, pick, sep)
+    elif is_csv:
+        kind, read = "CSV", lambda: read_csv(file, pick, sep)
     elif name.endswith(FEATHER):
         kind, read = "Feather", lambda: _read_feather(file, pick)
     else:
@@ -60,6 +66,28 @@ def read_table(path: str | os.PathLike[str], pick: Pick = every_column, sep: str
         raise _unreadable(file, kind, error) from error
 
 
+def mark_encoded(table: pa.Table, names: Iterable[str]) -> pa.Table:
+    """Note in the table which columns `decode` is to turn back."""
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), ENCODED: json.dumps(list(names)).encode()})
+
+
+def decode(table: pa.Table) -> pa.Table:
+    """The table with the types that its file has."""
+    metadata = dict(table.schema.metadata or {})
+    encoded = json.loads(metadata.pop(ENCODED, b"[]"))
+    for position, name in enumerate(table.column_names):
+        column = table.column(position)
+        if name in encoded and pa.types.is_dictionary(column.type):
+            table = table.set_column(position, name, column.cast(column.type.value_type))
+    return table.replace_schema_metadata(metadata or None)
+
+
+def pandas_index_names(schema: pa.Schema) -> list[str]:
+    """Columns that pandas stored as its index: labels of rows, not values of persons."""
+    metadata = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    return [name for name in metadata.get("index_columns", []) if isinstance(name, str) and name in schema.names]
+
+
 def _unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
     reason = " ".join(str(error).split()).rstrip(".")
     return TableReadError(
@@ -70,7 +98,9 @@ def _unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
 def _read_parquet(file: Path, pick: Pick) -> pa.Table:
     import pyarrow.parquet as pq
 
-    schema = _folder_schema(file) if file.is_dir() else pq.read_schema(file)
+    files = _parquet_files(file) if file.is_dir() else [file]
+    dataset = pq.ParquetDataset(files if file.is_dir() else file)
+    schema = dataset.schema
     check_unique(schema.names)
     columns = pick(schema.names)
     # Text comes as dictionaries: Parquet has it encoded already. A dot would mean a field of a struct.
@@ -79,15 +109,19 @@ def _read_parquet(file: Path, pick: Pick) -> pa.Table:
         for field in schema
         if (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)) and "." not in field.name
     ]
-    return pq.read_table(file, columns=columns, read_dictionary=text)
+    return mark_encoded(pq.read_table(files if file.is_dir() else file, columns=columns, read_dictionary=text), text)
 
 
-def _folder_schema(folder: Path) -> pa.Schema:
-    """Schema of a folder of Parquet files, which must all have the same columns."""
+def _parquet_files(folder: Path) -> list[Path]:
+    """Parquet files of a folder in order of their paths; they must all have the same columns."""
     import pyarrow.parquet as pq
 
-    parts = [part for part in sorted(folder.rglob("*")) if part.is_file() and part.name[0] not in "._"]
-    if not any(part.name.lower().endswith(PARQUET) for part in parts):
+    parts = [
+        part
+        for part in sorted(folder.rglob("*"))
+        if part.name.lower().endswith(PARQUET) and not any(p[0] in "._" for p in part.relative_to(folder).parts)
+    ]
+    if not parts:
         raise TableReadError(f"{folder}: expected a folder with .parquet files in it, found none.")
     first: dict[str, Any] = {}
     for part in parts:
@@ -96,62 +130,13 @@ def _folder_schema(folder: Path) -> pa.Schema:
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(part, "Parquet", error) from error
         first = first or fields
-        for name in first.keys() | fields.keys():
+        for name in [*first, *fields]:
             if first.get(name) != fields.get(name):
                 raise TableReadError(
                     f"{part}: column {name!r} is {fields.get(name, 'not there')}, in {parts[0].name} it is "
                     f"{first.get(name, 'not there')}. Expected files with the same columns; write one of them anew."
                 )
-    schema: pa.Schema = pq.ParquetDataset(folder).schema
-    return schema
-
-
-def _read_csv(file: Path, pick: Pick, sep: str | None) -> pa.Table:
-    from pyarrow import csv as arrow_csv
-
-    with pa.input_stream(str(file)) as stream:
-        start = stream.read(HEAD_BYTES)
-    try:
-        head = codecs.getincrementaldecoder("utf-8-sig")().decode(start)
-    except UnicodeDecodeError as error:
-        raise _not_utf8(file) from error
-    separator = sep if sep is not None else _sniff_separator(head)
-    lines = head.splitlines()
-    names = next(csv.reader(lines, delimiter=separator), [])
-    check_unique(names)
-    columns = pick(names)
-    if len(lines) == 1 and len(start) < HEAD_BYTES:
-        return pa.table({name: pa.nulls(0) for name in names})
-    table = arrow_csv.read_csv(
-        str(file),
-        parse_options=arrow_csv.ParseOptions(delimiter=separator),
-        convert_options=arrow_csv.ConvertOptions(
-            null_values=[""], strings_can_be_null=True, include_columns=columns or []
-        ),
-    )
-    if any(pa.types.is_binary(kind) for kind in table.schema.types):
-        raise _not_utf8(file)
-    return table
-
-
-def _not_utf8(file: Path) -> TableReadError:
-    return TableReadError(
-        f"{file}: could not be read as CSV: expected text in UTF-8. Save it as UTF-8, or check that it is what its "
-        "name says."
-    )
-
-
-def _sniff_separator(head: str) -> str:
-    """The separator that gives the first lines the same number of fields, or else the header the most."""
-    lines = head.splitlines()
-    lines = lines[:20] if len(head) < HEAD_BYTES or len(lines) < 2 else lines[:-1][:20]
-
-    def fields(separator: str) -> tuple[int, int]:
-        counts = [len(row) for row in csv.reader(lines, delimiter=separator) if row]
-        header = counts[0] if counts else 0
-        return (header if header > 1 and len(set(counts)) == 1 else 0, header)
-
-    return max(SEPARATORS, key=lambda separator: (fields(separator), -SEPARATORS.index(separator)))
+    return parts
 
 
 def _read_feather(file: Path, pick: Pick) -> pa.Table:

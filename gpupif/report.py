@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,7 +72,7 @@ def _columns(summary: Summary) -> Table:
     scale = max(frame[key].max() for key in ("prior_entropy", "cig_mean") if key in kept)
     for name, row in frame.iterrows():
         bar = [_bar(row["cig_mean"] / scale if scale else 0.0)] if "cig_mean" in kept else []
-        table.add_row(_text(name), *bar, *(_number(key, row[key]) for key in kept))
+        table.add_row(Text(_text(name)), *bar, *(_number(key, row[key]) for key in kept))
     return table
 
 
@@ -95,7 +96,7 @@ def _riskiest(summary: Summary) -> Table:
         text = key in ("index", "column", "value")
         table.add_column(key, justify="left" if text else "right", overflow="fold")
     for cell in top.to_dict("records"):
-        table.add_row(*(_cell(value) for value in cell.values()))
+        table.add_row(*(Text(_cell(value)) for value in cell.values()))
     return table
 
 
@@ -106,6 +107,4 @@ def _cell(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    from rich.markup import escape
-
-    return escape("(missing)" if value is None else str(value))
+    return "(missing)" if value is None else str(value)

@@ -13,7 +13,8 @@ import pyarrow as pa
 from .errors import InputError, OutputError
 from .measures import MEASURES
 from .priors import Prior, Priors
-from .writing import check_output, write_table
+from .reading import PARQUET
+from .writing import check_output, output_names, write_table
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -162,29 +163,41 @@ class Scores:
         pandas stores it. Raises OutputError where names collide.
         """
         source = self._frame.arrow() if keep_input else None
-        names = [str(name) for name in source.column_names] if source else []
-        arrays: list[Any] = list(source.columns) if source else []
-        for measure in self.measures:
-            for column, values in zip(self.columns, self._values[measure], strict=True):
-                names.append(f"{measure}_{column}")
-                arrays.append(pa.array(values))
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise OutputError(f"output: two columns would be called {repeated[0]!r}. Rename the column in the table.")
-        table = pa.table(arrays, names=names)
-        index = self._frame.index
-        if index is None or index.equals(pd.RangeIndex(self.rows)):
+        labels = self._labels()
+        scores = [pa.array(values) for measure in self.measures for values in self._values[measure]]
+        names = output_names(
+            self.measures,
+            self.columns,
+            [*(source.column_names if source else []), *(labels.column_names if labels else [])],
+        )
+        table = pa.table(
+            [*(source.columns if source else []), *scores], names=[*(source.column_names if source else []), *names]
+        )
+        if labels is None:
             return table
-        labels = pa.Table.from_pandas(pd.DataFrame(index=index))
         for name, array in zip(labels.column_names, labels.columns, strict=True):
             table = table.append_column(name, array)
         return table.replace_schema_metadata(labels.schema.metadata)
+
+    def _labels(self) -> pa.Table | None:
+        """The index of a pandas table, as pandas stores it, where it is more than row numbers."""
+        index = self._frame.index
+        if index is None or (index.equals(pd.RangeIndex(self.rows)) and index.name is None):
+            return None
+        try:
+            return pa.Table.from_pandas(pd.DataFrame(index=index, columns=pd.Index([], dtype=object)))
+        except (pa.ArrowException, TypeError) as error:
+            raise OutputError(
+                f"output: the index of the table cannot be stored ({error}). Convert it, to text for instance, or drop "
+                "it with reset_index(drop=True)."
+            ) from error
 
     def to_parquet(self, path: str | os.PathLike[str], *, keep_input: bool = False, overwrite: bool = True) -> None:
         """Write all scores to one Parquet file, columns named <measure>_<column>, rows in order.
 
         The file appears whole or not at all. keep_input: put the table's columns before them. overwrite: replace a
-        file that exists. Raises OutputError where it cannot be written.
+        file that exists. A table read from a file has only the columns that were needed. Raises OutputError where it
+        cannot be written or its name does not end in .parquet or .pq.
         """
-        check_output(path, overwrite)
+        check_output(path, overwrite, endings=PARQUET)
         write_table(self.to_arrow(keep_input), path)

@@ -198,7 +198,9 @@ def _resolve_columns(
     check_unique(names)
     if frame.rows == 0:
         raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, names))}).")
-    targets = list(names) if columns is None else as_list("columns", columns)
+    labels = frame.index_names if len(frame.index_names) < len(names) else ()
+    default = [name for name in names if name not in labels]
+    targets = default if columns is None else as_list("columns", columns)
     if not targets:
         raise InputError("columns: expected at least one column to score, got an empty list.")
     attacker = list(targets) if known is None else as_list("known", known)

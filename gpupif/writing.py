@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+import secrets
+import stat
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,15 +20,29 @@ from .reading import FEATHER, PARQUET
 ROWS_PER_GROUP = 1 << 20
 
 
-def check_output(path: str | os.PathLike[str], overwrite: bool, source: str | os.PathLike[str] | None = None) -> None:
+def output_names(measures: Sequence[str], columns: Sequence[Hashable], others: Sequence[Hashable]) -> list[str]:
+    """Names of the score columns, <measure>_<column>; raises OutputError where one would stand twice."""
+    names = [f"{measure}_{column}" for measure in measures for column in columns]
+    repeated = [name for name, times in Counter([*map(str, others), *names]).items() if times > 1]
+    if repeated:
+        raise OutputError(f"output: two columns would be called {repeated[0]!r}. Rename the column in the table.")
+    return names
+
+
+def check_output(
+    path: str | os.PathLike[str],
+    overwrite: bool,
+    source: str | os.PathLike[str] | None = None,
+    endings: tuple[str, ...] = (*PARQUET, ".csv", *FEATHER),
+) -> None:
     """Refuse an output that could not be written, before any work is done.
 
     Raises OutputError where it exists (without `overwrite`), is a folder, lies in a folder that does not exist or
     cannot be written to, is the input `source` or inside it, or has an ending that names no format.
     """
     file = Path(path)
-    if not file.name.lower().endswith((*PARQUET, ".csv", *FEATHER)):
-        raise OutputError(f"{file}: expected an output name ending in .parquet, .csv or .feather.")
+    if not file.name.lower().endswith(endings):
+        raise OutputError(f"{file}: expected an output name ending in {', '.join(endings)}.")
     if source is not None and Path(source).exists():
         given = Path(source).resolve()
         if file.resolve() == given or given in file.resolve().parents:
@@ -43,15 +60,22 @@ def check_output(path: str | os.PathLike[str], overwrite: bool, source: str | os
 def write_table(table: pa.Table, path: str | os.PathLike[str], done: Callable[[int], None] = lambda rows: None) -> None:
     """Write a table as its name's ending says, whole or not at all; `done` hears how many rows went out."""
     file = Path(path)
+    try:
+        with _replacing(file) as sink, _writer(sink, file, table.schema) as writer:
+            for start in range(0, max(1, table.num_rows), ROWS_PER_GROUP):
+                part = table.slice(start, ROWS_PER_GROUP)
+                writer.write_table(part)
+                done(part.num_rows)
+    except pa.ArrowException as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise OutputError(
+            f"{file}: the table cannot be written in this format ({reason}). Choose .parquet, or leave out the columns "
+            "concerned."
+        ) from error
+
+
+def _writer(sink: IO[bytes], file: Path, schema: pa.Schema) -> Any:
     name = file.name.lower()
-    with _replacing(file) as sink, _writer(sink, name, table.schema) as writer:
-        for start in range(0, max(1, table.num_rows), ROWS_PER_GROUP):
-            part = table.slice(start, ROWS_PER_GROUP)
-            writer.write_table(part)
-            done(part.num_rows)
-
-
-def _writer(sink: IO[bytes], name: str, schema: pa.Schema) -> Any:
     if name.endswith(PARQUET):
         import pyarrow.parquet as pq
 
@@ -59,6 +83,12 @@ def _writer(sink: IO[bytes], name: str, schema: pa.Schema) -> Any:
     if name.endswith(".csv"):
         from pyarrow import csv as arrow_csv
 
+        for field in schema:
+            if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
+                raise OutputError(
+                    f"{file}: column {field.name!r}, of type {field.type}, has no place in CSV. Choose .parquet, or "
+                    "leave it out."
+                )
         return arrow_csv.CSVWriter(sink, schema)
     from pyarrow import ipc
 
@@ -72,7 +102,9 @@ def _replacing(file: Path) -> Iterator[IO[bytes]]:
     On Linux the file has no name until then, so that even SIGKILL leaves none; where the file system cannot do that
     it is a hidden file beside its target, removed on failure.
     """
-    beside = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    file = file.resolve()
+    beside = file.with_name(f".gpupif-{secrets.token_hex(8)}.tmp")
+    mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else None
     named = False
     try:
         try:
@@ -83,6 +115,8 @@ def _replacing(file: Path) -> Iterator[IO[bytes]]:
         with os.fdopen(descriptor, "wb") as sink:
             yield sink
             sink.flush()
+            if mode is not None:
+                os.fchmod(sink.fileno(), mode)
             os.fsync(sink.fileno())
             if not named:
                 # The descriptor, unused with an absolute path, makes Python call linkat, which follows the link.

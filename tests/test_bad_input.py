@@ -178,7 +178,7 @@ def test_values_that_are_no_categories(table):
         ({39: 0.5, 40: 0.25, 41: 0.2}, ["sum to 1", "0.95", "Divide"]),
         ({39: 0.5, 40: 0.25, 41: 0.25 + 2e-6}, ["sum to 1", "1.000002"]),
         ({39: 0.5, 40: 0.25, 41: 0.25 - 2e-6}, ["sum to 1", "0.999998"]),
-        ({}, ["sum to 1"]),
+        ({}, ["every value that occurs", "got none"]),
         ([0.5, 0.25, 0.25], ["dictionary", "got list"]),
     ],
 )

@@ -102,6 +102,13 @@ def test_only_needed_columns_are_read(file):
     assert_same_scores(gpupif.score(file, ALL, **arguments), gpupif.score(FRAME, ALL, **arguments))
 
 
+def test_index_that_pandas_stores_in_a_file_is_no_column(tmp_path):
+    frame = FRAME.set_axis(range(8, 0, -1)).iloc[[0, 1, 2, 4, 3, 5, 6, 7]]
+    frame.to_parquet(tmp_path / "t.parquet")
+    assert "__index_level_0__" in pq.read_schema(tmp_path / "t.parquet").names
+    assert_same_scores(gpupif.score(tmp_path / "t.parquet", ALL), gpupif.score(frame, ALL))
+
+
 @pytest.mark.parametrize("separator", [*",;\t|", ":", " "])
 def test_separator_that_is_given(tmp_path, separator):
     file = tmp_path / "t.csv"
@@ -344,7 +351,7 @@ def test_killed_process_leaves_all_as_it_was(tmp_path, way, before):
     ended = subprocess.run([sys.executable, "-c", KILLED, path, way], check=False, capture_output=True)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     left = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-    hidden = [name for name in left if name.startswith(".scores.parquet.") and name.endswith(".tmp")]
+    hidden = [name for name in left if name.startswith(".gpupif-") and name.endswith(".tmp")]
     assert len(hidden) == (way == "named")
     assert {name: left[name] for name in left if name not in hidden} == ({path.name: before} if before else {})
     write_table(BIG, path)

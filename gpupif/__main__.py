@@ -1,0 +1,5 @@
+"""`python -m gpupif` is `gpupif`."""
+
+from .cli import main
+
+main()

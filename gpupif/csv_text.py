@@ -1,0 +1,144 @@
+"""CSV: texts first, numbers and dates only where they say the same."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import mmap
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .errors import InputError, TableReadError
+from .names import check_unique
+
+if TYPE_CHECKING:
+    from .reading import Pick
+
+SEPARATORS = ",;\t|"
+HEAD_BYTES = 1 << 16
+SNIFFED_RECORDS = 20
+
+
+def check_separator(sep: str) -> None:
+    """Raise InputError where `sep` cannot separate fields."""
+    if not isinstance(sep, str) or len(sep) != 1 or not sep.isascii() or sep in '"\r\n\0':
+        raise InputError(
+            f"sep: expected one ASCII character such as ';', got {sep!r}. For a tab, in bash, write $'\\t'."
+        )
+
+
+def read_csv(file: Path, pick: Pick, sep: str | None) -> pa.Table:
+    """Read a CSV file (see `reading.read_table`); raises pyarrow's errors for what cannot be parsed."""
+    from pyarrow import csv as arrow_csv
+
+    from .reading import mark_encoded
+
+    head, whole = _read_head(file)
+    separator = sep if sep is not None else _sniff_separator(head, whole)
+    records = list(islice(_records(head, separator), 2))
+    names = records[0] if records else []
+    check_unique(names)
+    columns = pick(names)
+    if whole and len(records) == 1:
+        return pa.table({name: pa.nulls(0) for name in names})
+    text = pa.dictionary(pa.int32(), pa.string())
+    options = {
+        "parse_options": arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=_has_quotes(file)),
+        "convert_options": arrow_csv.ConvertOptions(
+            null_values=[""],
+            strings_can_be_null=True,
+            column_types=dict.fromkeys(names, text),
+            include_columns=columns or [],
+        ),
+    }
+    try:
+        table = arrow_csv.read_csv(str(file), **options)
+    except pa.ArrowInvalid as error:
+        if "UTF8" in str(error):
+            raise _not_utf8(file) from error
+        # On one thread the parser knows the number of the line and says it.
+        table = arrow_csv.read_csv(str(file), read_options=arrow_csv.ReadOptions(use_threads=False), **options)
+    return mark_encoded(pa.table([_typed(column) for column in table.columns], names=table.column_names), names)
+
+
+def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A dictionary column of texts as one of integers, numbers, booleans, dates or times, if that loses nothing.
+
+    Only the different texts are looked at. "007" and "7" stay texts, as do "1.0" and "1.00" side by side.
+    """
+    column = column.unify_dictionaries()
+    if column.num_chunks == 0 or len(column.chunk(0).dictionary) == 0:
+        return column
+    texts = column.chunk(0).dictionary
+    for kind in (pa.int64(), pa.bool_(), pa.date32(), pa.timestamp("s"), pa.timestamp("us"), pa.float64()):
+        try:
+            values = texts.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+        if pa.types.is_floating(kind):
+            same = len(values.unique()) == len(values) and pc.all(pc.is_finite(values)).as_py()
+        else:
+            same = values.cast(pa.string()).equals(texts)
+        if same:
+            chunks = [pa.DictionaryArray.from_arrays(chunk.indices, values) for chunk in column.chunks]
+            return pa.chunked_array(chunks)
+    return column
+
+
+def _read_head(file: Path) -> tuple[str, bool]:
+    """The beginning of a file, long enough for its first records, and whether it is the whole file."""
+    size = HEAD_BYTES
+    while True:
+        with pa.input_stream(str(file)) as stream:
+            start = stream.read(size)
+        whole = len(start) < size
+        try:
+            head = codecs.getincrementaldecoder("utf-8-sig")().decode(start)
+        except UnicodeDecodeError as error:
+            raise _not_utf8(file) from error
+        # A line break in quotes does not end the header, so two records tell that it is complete.
+        if whole or len(list(islice(_records(head, ","), 3))) == 3:
+            return head, whole
+        size *= 8
+
+
+def _records(head: str, separator: str) -> Iterator[list[str]]:
+    try:
+        yield from (record for record in csv.reader(io.StringIO(head, newline=""), delimiter=separator) if record)
+    except csv.Error:
+        # A NUL byte or an endless field; the parser proper will say what is wrong.
+        return
+
+
+def _sniff_separator(head: str, whole: bool) -> str:
+    """The separator that gives the first records the same number of fields, or else the header the most."""
+
+    def fields(separator: str) -> tuple[int, int]:
+        counts = [len(record) for record in islice(_records(head, separator), SNIFFED_RECORDS + 1)]
+        # The last record may be cut off.
+        counts = counts[:SNIFFED_RECORDS] if whole or len(counts) > SNIFFED_RECORDS else counts[:-1]
+        header = counts[0] if counts else 0
+        return (header if header > 1 and len(set(counts)) == 1 else 0, header)
+
+    return max(SEPARATORS, key=lambda separator: (fields(separator), -SEPARATORS.index(separator)))
+
+
+def _has_quotes(file: Path) -> bool:
+    """Whether quoted fields, which may hold line breaks, are possible; without them the parser is faster."""
+    if file.name.lower().endswith(".gz"):
+        return True
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return content.find(b'"') >= 0
+
+
+def _not_utf8(file: Path) -> TableReadError:
+    return TableReadError(
+        f"{file}: could not be read as CSV: expected text in UTF-8. Save it as UTF-8, or check that it is what its "
+        "name says."
+    )
