@@ -9,6 +9,17 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+def log2_counts(counts: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
+    """log2 of each count, by the function that the kernels use."""
+    import numpy as np
+
+    from gpupif.kernels.formulas import log2_of
+
+    logs = np.empty(len(counts))
+    log2_of(counts, logs)
+    return logs
+
+
 def sum_count_log_count(counts: npt.ArrayLike, times: npt.ArrayLike | None = None) -> float:
     """Sum of c log2 c over counts c > 0, each taken `times` times (default once)."""
     import numpy as np

@@ -12,7 +12,7 @@ import pandas as pd
 
 from .columns import Column
 from .errors import PriorError
-from .information import entropy_of_counts, entropy_of_probabilities
+from .information import entropy_of_counts, entropy_of_probabilities, log2_counts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,12 +24,13 @@ SUM_TOLERANCE = 1e-6
 class Prior:
     """Distribution assumed for a column before anything is known of a person.
 
-    probabilities: by code, over the values that occur. entropy: in bits, over all values the prior names.
+    probabilities: by code, over the values that occur; log2_probabilities: their logarithms. entropy: in bits, over all values the prior names.
     given: the user's own, None where it is the table's distribution.
     """
 
     column: Column
     probabilities: npt.NDArray[np.float64]
+    log2_probabilities: npt.NDArray[np.float64]
     entropy: float
     given: Mapping[Any, float] | None
 
@@ -70,7 +71,8 @@ def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> 
     occurs, or does not sum to 1 within 1e-6.
     """
     if given is None:
-        return Prior(column, column.counts / rows, entropy_of_counts(column.counts), None)
+        logs = log2_counts(column.counts) - log2_counts(np.array([rows]))
+        return Prior(column, column.counts / rows, logs, entropy_of_counts(column.counts), None)
     name = column.name
     if not isinstance(given, Mapping):
         raise PriorError(
@@ -105,7 +107,7 @@ def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> 
             f"{shown}{more}. Add them (use None for missing values), even with a small probability."
         )
     probabilities = np.array([shares[value] for value in values])
-    return Prior(column, probabilities, entropy_of_probabilities(np.array(list(shares.values()))), shares)
+    return Prior(column, probabilities, np.log2(probabilities), entropy_of_probabilities(np.array(list(shares.values()))), shares)
 
 
 def _plain(value: Any) -> Any:

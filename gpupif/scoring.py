@@ -140,6 +140,7 @@ def score(
             codes=[column.codes for column in encoded.columns],
             counts=[column.counts for column in encoded.columns],
             priors=[prior_of[name].probabilities for name in used],
+            log2_priors=[prior_of[name].log2_probabilities for name in used],
             accuracies=[accuracy_of[name] for name in used],
             targets=[used.index(name) for name in targets],
             known=[used.index(name) for name in attacker],

@@ -6,7 +6,7 @@ import numpy as np
 from numba import uint64
 
 from .formulas import cell_measure, divergence_absent, divergence_term, information_gain, posterior
-from .groups import group_rows, new_table
+from .groups import group_rows, new_table, room_for
 from .jit import kernel
 
 
@@ -18,38 +18,37 @@ def value_at(keys, row, field):
 
 
 @kernel
-def add_cohort_sizes(counts, start, stop, group_of, groups, cohort_sizes, small, large, listed):
-    """Sum the rows of each cohort; count cohorts by size in `small`, list sizes too large for it in `large`."""
-    cohort_sizes[:groups] = 0
-    for row in range(start, stop):
-        cohort_sizes[group_of[row - start]] += counts[row]
+def count_sizes(sizes, groups, small, large, listed):
+    """Count cohorts by size in `small`, list the sizes too large for it in `large`; returns how many are listed."""
+    ones = 0
     for group in range(groups):
-        size = cohort_sizes[group]
-        if size < small.size:
+        size = sizes[group]
+        if size == 1:
+            ones += 1
+        elif size < small.size:
             small[size] += 1
         else:
             large[listed] = size
             listed += 1
+    small[1] += ones
     return listed
 
 
 @kernel
-def add_gains(rows, start, stop, field, column, group_of, groups, cohort_sizes, gains, present):
+def add_gains(rows, start, stop, field, column, found, groups, gains):
     """Information gain of each cohort; its rows are its values, summed in order of first appearance in the table."""
-    keys, counts = rows
-    priors, information, accuracy = column
-    certain = accuracy == 1.0
+    keys, counts, _ = rows
+    _, sizes, group_of = found
+    priors, log2_priors, accuracy, logs = column
     gains[:groups] = 0.0
     for row in range(start, stop):
         cohort = group_of[row - start]
         value = value_at(keys, row, field)
-        if certain and counts[row] == cohort_sizes[cohort]:
-            gains[cohort] = information[value]
-        else:
-            prior = priors[value]
-            gains[cohort] += divergence_term(posterior(counts[row], cohort_sizes[cohort], prior, accuracy), prior)
-    if not certain:
-        present[:groups] = 0.0
+        gains[cohort] += divergence_term(
+            counts[row], sizes[cohort], priors[value], log2_priors[value], accuracy, logs
+        )
+    if accuracy < 1.0:
+        present = np.zeros(groups)
         for row in range(start, stop):
             present[group_of[row - start]] += priors[value_at(keys, row, field)]
         for group in range(groups):
@@ -59,40 +58,33 @@ def add_gains(rows, start, stop, field, column, group_of, groups, cohort_sizes, 
 
 
 @kernel
-def score_blocks(rows, hashes, offsets, blocks, field, column, measures, needs_gain, sizes, out):
+def score_blocks(rows, offsets, blocks, field, column, measures, needs_gain, tally, out):
     """Score the cells of one target column in the blocks blocks[0] to blocks[1] - 1.
 
-    rows: (keys, counts) of distinct rows in partition order. field: (word, shift, mask) of the target's bits.
-    column: (prior by code, log2 1/prior by code, accuracy). sizes: (small, large) for the cohorts' sizes, see
-    `add_cohort_sizes`; returns how many sizes it listed in `large`. out[k, row] gets measure measures[k], wCIG
-    before weighting.
+    rows: (keys, counts, hashes) of distinct rows in partition order. field: (word, shift, mask) of the target's bits.
+    column: (prior by code, log2 of it, accuracy, table of `log2_count`). tally: (small, large) for the cohorts' sizes,
+    see `count_sizes`; returns how many are listed. out[row, k] gets measure measures[k], wCIG before weighting.
     """
-    keys, counts = rows
-    priors, _, accuracy = column
+    keys, counts, _ = rows
+    priors, _, accuracy, _ = column
     word, shift, mask = field
     keep = ~(uint64(mask) << uint64(shift))
-    small, large = sizes
+    small, large = tally
     listed = 0
-    most = 0
-    for block in range(blocks[0], blocks[1]):
-        most = max(most, offsets[block + 1] - offsets[block])
-    heads = np.empty(most, np.int64)
-    group_of = np.empty(most, np.int64)
-    cohort_sizes = np.empty(most, np.int64)
-    gains = np.zeros(most, np.float64)
-    present = np.empty(most, np.float64)
+    found = room_for(offsets, blocks)
+    _, sizes, group_of = found
+    gains = np.zeros(group_of.size)
     table = new_table()
     for block in range(blocks[0], blocks[1]):
         start, stop = offsets[block], offsets[block + 1]
-        groups, table = group_rows(keys, hashes, start, stop, word, keep, table, heads, group_of)
-        listed = add_cohort_sizes(counts, start, stop, group_of, groups, cohort_sizes, small, large, listed)
+        groups, table = group_rows(rows, start, stop, word, keep, table, block - blocks[0] + 1, found)
+        listed = count_sizes(sizes, groups, small, large, listed)
         if needs_gain:
-            add_gains(rows, start, stop, field, column, group_of, groups, cohort_sizes, gains, present)
+            add_gains(rows, start, stop, field, column, found, groups, gains)
         for row in range(start, stop):
             cohort = group_of[row - start]
             prior = priors[value_at(keys, row, field)]
+            probability = posterior(counts[row], sizes[cohort], prior, accuracy)
             for k in range(measures.size):
-                out[k, row] = cell_measure(
-                    measures[k], counts[row], cohort_sizes[cohort], prior, accuracy, gains[cohort]
-                )
+                out[row, k] = cell_measure(measures[k], probability, prior, sizes[cohort], gains[cohort])
     return listed

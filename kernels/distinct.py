@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numba import uint64
 
-from .groups import group_rows, new_table
+from .groups import group_rows, new_table, room_for
 from .jit import kernel
 
 
 @kernel
-def find_first_rows(rows, hashes, offsets, blocks, first, counts):
-    """For each block of `blocks` (first, last + 1) find equal rows.
+def find_first_rows(order, rows, offsets, blocks, first, counts):
+    """Find equal rows in the blocks blocks[0] to blocks[1] - 1 of a partition.
 
-    `rows` is (order, keys, weights) of a partition; order gives a row's place in the table, empty weights count 1.
-    `first[i]` gets the place of the first row equal to row i; `counts[f]` of such a first row how often it occurs.
+    order gives a row's place in the table; rows: (keys, counts, hashes), see `group_rows`. first[i] gets the place of
+    the first row equal to row i; counts[f] of such a first row how often it occurs.
     """
-    order, keys, weights = rows
-    largest = 0
-    for block in range(blocks[0], blocks[1]):
-        largest = max(largest, offsets[block + 1] - offsets[block])
-    heads = np.empty(largest, np.int64)
-    group_of = np.empty(largest, np.int64)
-    totals = np.empty(largest, np.int64)
+    found = room_for(offsets, blocks)
+    heads, sizes, group_of = found
     table = new_table()
     for block in range(blocks[0], blocks[1]):
         start, stop = offsets[block], offsets[block + 1]
-        groups, table = group_rows(keys, hashes, start, stop, 0, ~uint64(0), table, heads, group_of)
-        totals[:groups] = 0
-        for row in range(start, stop):
-            totals[group_of[row - start]] += weights[row] if weights.size else 1
+        groups, table = group_rows(rows, start, stop, 0, ~uint64(0), table, block - blocks[0] + 1, found)
         for row in range(start, stop):
             first[order[row]] = order[heads[group_of[row - start]]]
         for group in range(groups):
-            counts[order[heads[group]]] = totals[group]
+            counts[order[heads[group]]] = sizes[group]
 
 
 @kernel

@@ -25,11 +25,31 @@ def posterior(count, cohort_size, prior, accuracy):
 
 
 @kernel
-def divergence_term(posterior, prior):
-    """What one value adds to the Kullback-Leibler divergence of the posterior from the prior, in bits."""
-    if posterior <= 0.0:
-        return 0.0
-    return posterior * math.log2(posterior / prior)
+def log2_of(counts, out):
+    """out[i] = log2 counts[i], by the same function in all places, so that equal logarithms cancel."""
+    for i in range(counts.size):
+        out[i] = math.log2(counts[i])
+
+
+@kernel
+def log2_count(count, logs):
+    """log2 of a count >= 1, from the table `logs` (logs[c] = log2 c) as far as it goes; it may be empty."""
+    if count < logs.size:
+        return logs[count]
+    return math.log2(count)
+
+
+@kernel
+def divergence_term(count, cohort_size, prior, log2_prior, accuracy, logs):
+    """What one value adds to the Kullback-Leibler divergence of the posterior from the prior, in bits.
+
+    With accuracy 1 that is c/C (log2 c - log2 C - log2 q): where the cohort is the whole table and the prior is its
+    distribution, log2 q being log2 c - log2 n too, exactly 0.
+    """
+    probability = posterior(count, cohort_size, prior, accuracy)
+    if accuracy == 1.0:
+        return probability * (log2_count(count, logs) - log2_count(cohort_size, logs) - log2_prior)
+    return probability * math.log2(probability / prior)
 
 
 @kernel
@@ -58,14 +78,17 @@ def surprise(posterior, prior):
 
 
 @kernel
-def cell_measure(measure, count, cohort_size, prior, accuracy, gain):
-    """Value of one measure (one of the constants above) for one cell; wCIG before its column's weight is known."""
+def cell_measure(measure, probability, prior, cohort_size, gain):
+    """Value of one measure (one of the constants above) for one cell; wCIG before its column's weight is known.
+
+    probability: the posterior of the cell's value; gain: the information gain of its cohort.
+    """
     if measure in (CIG, WCIG):
         return gain
     if measure == CSF:
-        return surprise(posterior(count, cohort_size, prior, accuracy), prior)
+        return surprise(probability, prior)
     if measure == POSTERIOR:
-        return posterior(count, cohort_size, prior, accuracy)
+        return probability
     if measure == PRIOR:
         return prior
     return float(cohort_size)

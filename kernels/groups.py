@@ -5,25 +5,32 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, uint64
 
-from .hashing import hash_row, mix_word
+from .hashing import hash_row, mix_word, spread_word
 from .jit import kernel
 
-LARGEST_START = 32768
+# Slots that a table starts with at most; larger blocks grow it when they turn out to have so many groups.
+LARGEST_START = 65536
+GROUP_BITS = 32
+GROUP_MASK = (1 << GROUP_BITS) - 1
 
 
 @kernel
 def table_size(rows):
-    """Slots for a block of `rows` rows: a power of two, at most half full; large blocks start small and grow."""
+    """Slots for a block of `rows` rows: a power of two, at most a quarter full."""
     size = 16
-    while size <= 2 * rows and size < LARGEST_START:
+    while size < 4 * rows and size < LARGEST_START:
         size *= 2
     return size
 
 
 @kernel
 def new_table():
-    """An empty table (slots, hashes) for `group_rows`."""
-    return np.full(LARGEST_START, -1, np.int64), np.empty(LARGEST_START, np.uint64)
+    """An empty table (slots, hashes) for `group_rows`.
+
+    A slot holds the number of the block that filled it, from 1, and below it the group: what an earlier block left
+    counts as free, so nothing is cleared between blocks.
+    """
+    return np.zeros(LARGEST_START, np.int64), np.empty(LARGEST_START, np.uint64)
 
 
 @kernel
@@ -39,15 +46,15 @@ def same_key(keys, a, b, word, keep):
 
 
 @kernel
-def grown(slots, slot_hashes):
-    """The table with twice the slots."""
+def grown(slots, slot_hashes, stamp):
+    """The table with twice the slots and what block `stamp` put there."""
     size = 2 * slots.size
-    new_slots = np.full(size, -1, slots.dtype)
+    new_slots = np.zeros(size, np.int64)
     new_hashes = np.empty(size, np.uint64)
     for old in range(slots.size):
-        if slots[old] >= 0:
+        if slots[old] >> GROUP_BITS == stamp:
             slot = int64(slot_hashes[old] & uint64(size - 1))
-            while new_slots[slot] >= 0:
+            while new_slots[slot] != 0:
                 slot = (slot + 1) & (size - 1)
             new_slots[slot] = slots[old]
             new_hashes[slot] = slot_hashes[old]
@@ -55,61 +62,74 @@ def grown(slots, slot_hashes):
 
 
 @kernel
-def insert_rows(keys, hashes, rows, word, keep, slots, slot_hashes, groups, heads, group_of):
-    """Number the groups of rows[1] to rows[2] - 1, `groups` being there already, until the table is half full.
+def insert_rows(rows, span, word, keep, slots, slot_hashes, stamp, groups, found):
+    """Number the groups of rows span[1] to span[2] - 1, `groups` being there already, until the table is half full.
 
-    rows: (first row of the block, next row, row after the last). Returns the row it stopped at and the groups. No array
+    span: (first row of the block, next row, row after the last). Returns the row it stopped at and the groups. No array
     changes hands inside the loop: that would cost a reference count each time.
     """
-    start, begin, stop = rows
+    keys, counts, hashes = rows
+    heads, sizes, group_of = found
+    start, begin, stop = span
     size = slots.size
     one_word = keys.shape[1] == 1
+    counted = counts.size > 0
     for row in range(begin, stop):
         if 2 * groups >= size:
             return row, groups
         value = keys[row, word]
-        h = mix_word(value & keep, word)
-        if not one_word:
-            h += hashes[row] - mix_word(value, word)
+        if one_word:
+            h = spread_word(value & keep)
+        else:
+            h = hashes[row] - mix_word(value, word) + mix_word(value & keep, word)
         slot = int64(h & uint64(size - 1))
-        group = slots[slot]
-        while group >= 0:
-            if slot_hashes[slot] == h and (one_word or same_key(keys, heads[group], row, word, keep)):
+        entry = slots[slot]
+        while entry >> GROUP_BITS == stamp:
+            if slot_hashes[slot] == h and (one_word or same_key(keys, heads[entry & GROUP_MASK], row, word, keep)):
                 break
             slot = (slot + 1) & (size - 1)
-            group = slots[slot]
-        if group < 0:
-            group = groups
-            groups += 1
-            heads[group] = row
-            slots[slot] = group
+            entry = slots[slot]
+        if entry >> GROUP_BITS != stamp:
+            entry = (stamp << GROUP_BITS) | groups
+            slots[slot] = entry
             slot_hashes[slot] = h
+            heads[groups] = row
+            sizes[groups] = 0
+            groups += 1
+        group = entry & GROUP_MASK
+        sizes[group] += counts[row] if counted else 1
         group_of[row - start] = group
     return stop, groups
 
 
 @kernel
-def group_rows(keys, hashes, start, stop, word, keep, table, heads, group_of):
+def group_rows(rows, start, stop, word, keep, table, stamp, found):
     """Number the groups of rows start to stop in order of first appearance.
 
-    Two rows are one group where all words agree, `word` seen through the mask `keep`. `hashes` are the rows' full
-    hashes (used with keys of several words; one word is its own hash, `mix_word` being a bijection). `heads[g]` gets
-    the first row of group g, `group_of[r - start]` the group of row r. Returns the number of groups and the table,
-    which may have grown.
+    rows: (keys, counts, hashes); two rows are one group where all words of their keys agree, `word` seen through the
+    mask `keep`. Empty counts: each row counts once. hashes are the rows' full hashes, used with keys of several words;
+    one word is its own hash, `spread_word` being a bijection. stamp: from 1, another one for each block that uses the
+    table. found: (heads, sizes, group_of) gets the first row and the sum of the counts of each group, and the group of
+    row r at r - start. Returns the number of groups and the table, which may have grown.
     """
     slots, slot_hashes = table
     size = min(slots.size, table_size(stop - start))
-    slots[:size] = -1
-    row, groups = insert_rows(
-        keys, hashes, (start, start, stop), word, keep, slots[:size], slot_hashes[:size], 0, heads, group_of
-    )
+    part, part_hashes = slots[:size], slot_hashes[:size]
+    row, groups = insert_rows(rows, (start, start, stop), word, keep, part, part_hashes, stamp, 0, found)
     while row < stop:
-        slots, slot_hashes = grown(slots[:size], slot_hashes[:size])
+        slots, slot_hashes = grown(slots[:size], slot_hashes[:size], stamp)
         size = slots.size
-        row, groups = insert_rows(
-            keys, hashes, (start, row, stop), word, keep, slots, slot_hashes, groups, heads, group_of
-        )
+        row, groups = insert_rows(rows, (start, row, stop), word, keep, slots, slot_hashes, stamp, groups, found)
     return groups, (slots, slot_hashes)
+
+
+@kernel
+def room_for(offsets, blocks):
+    """Empty (heads, sizes, group_of) for the largest of the blocks blocks[0] to blocks[1] - 1."""
+    most = 0
+    for block in range(blocks[0], blocks[1]):
+        most = max(most, offsets[block + 1] - offsets[block])
+    return np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
 
 
 @kernel

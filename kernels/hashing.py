@@ -17,6 +17,13 @@ def mix(word):
 
 
 @kernel
+def spread_word(word):
+    """Cheaper bijective mix, good enough for a small table: a multiplication, and the high half into the low."""
+    z = uint64(word) * uint64(0x9E3779B97F4A7C15)
+    return z ^ (z >> uint64(32))
+
+
+@kernel
 def mix_word(word, position):
     """Hash of one word of a key; the position enters, so equal words in different places differ."""
     return mix(uint64(word) + uint64(position + 1) * uint64(0x9E3779B97F4A7C15))

@@ -25,7 +25,8 @@ class Job:
     """What is to be scored.
 
     codes: per column one code per row, 0 to its cardinality - 1, all of them in use. counts: per column the number
-    of rows with each code. priors: per column the prior by code, positive. accuracies: per column, in [0, 1].
+    of rows with each code. priors: per column the prior by code, positive; log2_priors: its logarithm, of the table's
+    own distribution log2 count - log2 rows. accuracies: per column, in [0, 1].
     targets: the columns to score; known: the columns the attacker knows (a target among them is not known when it
     is itself scored).
     """
@@ -33,6 +34,7 @@ class Job:
     codes: Sequence[npt.NDArray[Any]]
     counts: Sequence[npt.NDArray[np.int64]]
     priors: Sequence[npt.NDArray[np.float64]]
+    log2_priors: Sequence[npt.NDArray[np.float64]]
     accuracies: Sequence[float]
     targets: Sequence[int]
     known: Sequence[int]

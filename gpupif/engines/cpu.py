@@ -9,7 +9,7 @@ import numpy as np
 
 from gpupif.kernels import cohorts, pack, spread
 
-from ..information import entropy_of_counts, sum_count_log_count
+from ..information import entropy_of_counts, log2_counts, sum_count_log_count
 from ..keys import KeyLayout
 from .base import EngineResult, Job, Progress
 from .distinct import Distinct, distinct_rows
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 SMALL_COHORTS = 4096
+LOG_TABLE = 1024
 
 
 class CpuEngine:
@@ -70,6 +71,7 @@ class _Run:
         self.needs_gain = any(measure.needs_gain for measure in job.measures)
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
         self.weights = [0.0] * len(job.targets)
+        self.logs = log2_counts(np.arange(LOG_TABLE))
         self.values: dict[str, npt.NDArray[Any]] = {
             measure.name: np.empty((len(job.targets), job.rows), np.int64 if measure.integer else job.dtype)
             for measure in job.measures
@@ -107,7 +109,7 @@ class _Run:
         for group in plan_passes(targets, known, self.entropies, len(rows.keys), self.block_rows):
             blocks = CohortBlocks(rows, layout, group, known, self.entropies, self.block_rows, self.workers)
             index = self._row_index(blocks, table)
-            scores = np.empty((len(self.numbers), len(rows.keys)))
+            scores = np.empty((len(rows.keys), len(self.numbers)))
             for column in group:
                 sizes = self._score_target(blocks, layout, column, scores)
                 self._finish_target(column, sizes, joint, scores, index)
@@ -126,11 +128,11 @@ class _Run:
     def _score_target(
         self, cohort_blocks: CohortBlocks, layout: KeyLayout, column: int, scores: npt.NDArray[np.float64]
     ) -> dict[int, int]:
-        """Fill `scores` (measures, distinct rows in partition order) for one target; returns cohorts by size."""
-        blocks, hashes = cohort_blocks.blocks, cohort_blocks.hashes
-        rows = (blocks.rows.keys, blocks.rows.counts)
-        priors = self.job.priors[column]
-        parameters = (priors, np.log2(1.0 / priors), float(self.job.accuracies[column]))
+        """Fill `scores` (distinct rows in partition order, measures) for one target; returns cohorts by size."""
+        blocks = cohort_blocks.blocks
+        rows = (blocks.rows.keys, blocks.rows.counts, cohort_blocks.hashes)
+        job = self.job
+        parameters = (job.priors[column], job.log2_priors[column], float(job.accuracies[column]), self.logs)
         field = tuple(layout.fields[column])
         small = np.zeros((len(cohort_blocks.tasks), SMALL_COHORTS), np.int64)
         large = [np.empty(self.job.rows // SMALL_COHORTS + 1, np.int64) for _ in cohort_blocks.tasks]
@@ -138,7 +140,6 @@ class _Run:
         def run(task: int, first: int, last: int) -> int:
             used: int = cohorts.score_blocks(
                 rows,
-                hashes,
                 blocks.offsets,
                 (first, last),
                 field,
@@ -158,10 +159,10 @@ class _Run:
                 sizes[size] = sizes.get(size, 0) + 1
         for start, stop, halves in cohort_blocks.children:
             child = next(half for half in halves if column in half.targets)
-            part = np.empty((len(scores), stop - start))
+            part = np.empty((stop - start, scores.shape[1]))
             for size, times in self._score_target(child, layout, column, part).items():
                 sizes[size] = sizes.get(size, 0) + times
-            scores[:, start + child.blocks.order] = part
+            scores[start + child.blocks.order] = part
         return sizes
 
     def _finish_target(
@@ -180,11 +181,22 @@ class _Run:
         conditional = sum_count_log_count(list(sizes), list(sizes.values())) - joint
         entropy = self.entropies[column]
         self.weights[target] = min(1.0, max(0.0, conditional / self.job.rows) / entropy) if entropy > 0 else 0.0
-        ranges = self.workers.ranges(self.job.rows)
-        for measure, distinct_scores in zip(self.job.measures, scores, strict=True):
-            factor = self.weights[target] if measure.weighted else 1.0
-            out = self.values[measure.name][target]
-            self.workers.run(
-                lambda a, b, s=distinct_scores, f=factor, o=out: spread.spread(s, index, a, b, f, o), ranges
-            )
+        self._spread(scores, index, target)
         self.progress.advance(self.job.rows)
+
+    def _spread(self, scores: npt.NDArray[np.float64], index: npt.NDArray[Any], target: int) -> None:
+        """Scores of one target from distinct rows to all rows, two measures of the same type at a time."""
+        measures = self.job.measures
+        ranges = self.workers.ranges(self.job.rows)
+        order = sorted(range(len(measures)), key=lambda k: measures[k].integer)
+        while order:
+            picks = order[: 1 + (len(order) > 1 and measures[order[0]].integer == measures[order[1]].integer)]
+            del order[: len(picks)]
+            factors = tuple(self.weights[target] if measures[k].weighted else 1.0 for k in picks)
+            outs = tuple(self.values[measures[k].name][target] for k in picks)
+            if len(picks) == 2:
+                arguments = (scores, tuple(picks), factors, index)
+                self.workers.run(lambda a, b, x=arguments, o=outs: spread.spread_two(*x, a, b, o), ranges)
+            else:
+                arguments = (scores, picks[0], factors[0], index)
+                self.workers.run(lambda a, b, x=arguments, o=outs: spread.spread(*x, a, b, o[0]), ranges)

@@ -51,9 +51,8 @@ def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BL
 
 def _find_first_rows(blocks: Blocks, first: npt.NDArray[Any], counts: npt.NDArray[Any], workers: Workers) -> None:
     """For each row the first row equal to it, and for such a first row how often it occurs."""
-    hashes = blocks.hashes(workers)
-    rows = (blocks.order, blocks.rows.keys, blocks.rows.counts)
+    rows = (blocks.rows.keys, blocks.rows.counts, blocks.hashes(workers))
     workers.run(
-        lambda a, b: kernels.find_first_rows(rows, hashes, blocks.offsets, (a, b), first, counts),
+        lambda a, b: kernels.find_first_rows(blocks.order, rows, blocks.offsets, (a, b), first, counts),
         blocks.tasks(workers),
     )

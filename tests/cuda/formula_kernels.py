@@ -17,13 +17,14 @@ from gpupif.kernels.hashing import mix_word
 @cuda.jit
 def measure_cells(measure, counts, sizes, priors, accuracy, gains, out):
     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        out[i] = cell_measure(measure, counts[i], sizes[i], priors[i], accuracy, gains[i])
+        probability = posterior(counts[i], sizes[i], priors[i], accuracy)
+        out[i] = cell_measure(measure, probability, priors[i], sizes[i], gains[i])
 
 
 @cuda.jit
-def gain_of_single_values(counts, sizes, priors, accuracy, out):
+def gain_of_single_values(counts, sizes, priors, log2_priors, accuracy, logs, out):
     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        term = divergence_term(posterior(counts[i], sizes[i], priors[i], accuracy), priors[i])
+        term = divergence_term(counts[i], sizes[i], priors[i], log2_priors[i], accuracy, logs)
         out[i] = information_gain(term + divergence_absent(priors[i], accuracy))
 
 
