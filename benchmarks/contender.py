@@ -7,6 +7,7 @@ import json
 import resource
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pandas as pd
 
 from gpupif.datasets import census
 
-from .peers import PEERS
+from .peers import PEERS, as_arrays
 
 # Rows whose scores are compared between contenders; the sums of all rows are compared too.
 SAMPLE = 100_000
@@ -37,23 +38,25 @@ def gpupif_scores(frame: pd.DataFrame) -> Any:
     import gpupif
 
     scores = gpupif.score(frame, device="cpu", progress=False)
-    return {"cig": scores.cig, "csf": scores.csf}
+    return scores.cig, scores.csf
+
+
+CONTENDERS: dict[str, tuple[Callable[[pd.DataFrame], Any], Callable[[Any], Any]]] = {
+    "gpupif": (lambda frame: frame, gpupif_scores),
+    **PEERS,
+}
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
     """Time a contender: the best of the runs after a warm-up, frame in to scores out; its peak memory; a check."""
     name, frame = job["contender"], make_table(job["table"], job["rows"])
     columns = list(frame.columns)
-    if name == "gpupif":
-        prepare, score = (lambda table: table), gpupif_scores
-        extract = lambda result, _: {measure: table.to_numpy() for measure, table in result.items()}  # noqa: E731
-    else:
-        prepare, score, extract = PEERS[name]
+    prepare, score = CONTENDERS[name]
     score(prepare(frame.head(WARM_UP_ROWS)))
     table = prepare(frame)
     table_bytes = int(frame.memory_usage(deep=True).sum())
     before = _peak_memory()
-    seconds = []
+    seconds: list[float] = []
     result: Any = None
     while len(seconds) < job["repeats"] and sum(seconds) < job["enough_seconds"]:
         del result
@@ -62,7 +65,10 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         result = score(table)
         seconds.append(time.perf_counter() - started)
     peak = _peak_memory()
-    scores = extract(result, columns)
+    if name == "gpupif":
+        scores = {"cig": result[0].to_numpy(), "csf": result[1].to_numpy()}
+    else:
+        scores = as_arrays(result, columns)
     rows = np.linspace(0, len(frame) - 1, min(SAMPLE, len(frame))).astype(np.int64)
     check = np.concatenate([np.concatenate([scores[m][rows], scores[m].sum(axis=0)[None]]) for m in ("cig", "csf")])
     np.save(job["check"], check)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-COLOURS = {"gpupif": "#c0392b", "polars": "#2471a3", "duckdb": "#b7950b", "pandas": "#6c3483", "piflib": "#707b7c"}
+COLOURS = {
+    "gpupif": "#c0392b",
+    "polars": "#2471a3",
+    "duckdb": "#b7950b",
+    "pandas": "#6c3483",
+    "packed": "#1e8449",
+    "piflib": "#707b7c",
+}
 
 
 def print_results(document: dict[str, Any]) -> None:

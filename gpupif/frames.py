@@ -82,7 +82,7 @@ def _pandas_to_arrow(frame: pd.DataFrame) -> pa.Table:
     for position, name in enumerate(frame.columns):
         series = frame.iloc[:, position]
         if isinstance(series.dtype, pd.SparseDtype):
-            series = series.sparse.to_dense()
+            series = pd.Series(series.to_numpy())
         try:
             columns.append(pa.array(series, from_pandas=True))
         except (pa.ArrowException, TypeError) as error:

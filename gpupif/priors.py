@@ -24,8 +24,8 @@ SUM_TOLERANCE = 1e-6
 class Prior:
     """Distribution assumed for a column before anything is known of a person.
 
-    probabilities: by code, over the values that occur; log2_probabilities: their logarithms. entropy: in bits, over all values the prior names.
-    given: the user's own, None where it is the table's distribution.
+    probabilities: by code, over the values that occur; log2_probabilities: their logarithms. entropy: in bits, over all
+    values the prior names. given: the user's own, None where it is the table's distribution.
     """
 
     column: Column
@@ -107,7 +107,9 @@ def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> 
             f"{shown}{more}. Add them (use None for missing values), even with a small probability."
         )
     probabilities = np.array([shares[value] for value in values])
-    return Prior(column, probabilities, np.log2(probabilities), entropy_of_probabilities(np.array(list(shares.values()))), shares)
+    return Prior(
+        column, probabilities, np.log2(probabilities), entropy_of_probabilities(np.array(list(shares.values()))), shares
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -145,7 +147,7 @@ def priors_from_json(text: str) -> dict[str, Mapping[Any, float]]:
         raise ValueError('expected an object {"column": {"value": probability}}.')
     priors: dict[str, Mapping[Any, float]] = {}
     for column, prior in document.items():
-        pairs = prior if isinstance(prior, list) else [None]
+        pairs: list[Any] = prior if isinstance(prior, list) else [None]
         if isinstance(prior, dict):
             priors[column] = TextPrior(prior)
         elif all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], Hashable) for pair in pairs):

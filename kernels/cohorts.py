@@ -44,9 +44,7 @@ def add_gains(rows, start, stop, field, column, found, groups, gains):
     for row in range(start, stop):
         cohort = group_of[row - start]
         value = value_at(keys, row, field)
-        gains[cohort] += divergence_term(
-            counts[row], sizes[cohort], priors[value], log2_priors[value], accuracy, logs
-        )
+        gains[cohort] += divergence_term(counts[row], sizes[cohort], priors[value], log2_priors[value], accuracy, logs)
     if accuracy < 1.0:
         present = np.zeros(groups)
         for row in range(start, stop):
@@ -74,7 +72,7 @@ def score_blocks(rows, offsets, blocks, field, column, measures, needs_gain, tal
     found = room_for(offsets, blocks)
     _, sizes, group_of = found
     gains = np.zeros(group_of.size)
-    table = new_table()
+    table = new_table(group_of.size)
     for block in range(blocks[0], blocks[1]):
         start, stop = offsets[block], offsets[block + 1]
         groups, table = group_rows(rows, start, stop, word, keep, table, block - blocks[0] + 1, found)

@@ -17,7 +17,7 @@ def find_first_rows(order, rows, offsets, blocks, first, counts):
     """
     found = room_for(offsets, blocks)
     heads, sizes, group_of = found
-    table = new_table()
+    table = new_table(group_of.size)
     for block in range(blocks[0], blocks[1]):
         start, stop = offsets[block], offsets[block + 1]
         groups, table = group_rows(rows, start, stop, 0, ~uint64(0), table, block - blocks[0] + 1, found)

@@ -24,13 +24,14 @@ def table_size(rows):
 
 
 @kernel
-def new_table():
-    """An empty table (slots, hashes) for `group_rows`.
+def new_table(largest):
+    """An empty table (slots, hashes) for `group_rows` on blocks of at most `largest` rows.
 
     A slot holds the number of the block that filled it, from 1, and below it the group: what an earlier block left
     counts as free, so nothing is cleared between blocks.
     """
-    return np.zeros(LARGEST_START, np.int64), np.empty(LARGEST_START, np.uint64)
+    size = table_size(largest)
+    return np.zeros(size, np.int64), np.empty(size, np.uint64)
 
 
 @kernel

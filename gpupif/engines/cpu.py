@@ -195,8 +195,8 @@ class _Run:
             factors = tuple(self.weights[target] if measures[k].weighted else 1.0 for k in picks)
             outs = tuple(self.values[measures[k].name][target] for k in picks)
             if len(picks) == 2:
-                arguments = (scores, tuple(picks), factors, index)
-                self.workers.run(lambda a, b, x=arguments, o=outs: spread.spread_two(*x, a, b, o), ranges)
+                pair = (scores, tuple(picks), factors, index)
+                self.workers.run(lambda a, b, x=pair, o=outs: spread.spread_two(*x, a, b, o), ranges)
             else:
-                arguments = (scores, picks[0], factors[0], index)
-                self.workers.run(lambda a, b, x=arguments, o=outs: spread.spread(*x, a, b, o[0]), ranges)
+                single = (scores, picks[0], factors[0], index)
+                self.workers.run(lambda a, b, x=single, o=outs: spread.spread(*x, a, b, o[0]), ranges)
