@@ -8,27 +8,24 @@ import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from .columns import Column
+from .columns import Column, EncodedTable
 from .device import choose_engine
 from .encode import encode_table
 from .engines.base import Job
 from .engines.workers import Workers
 from .errors import InputError, NearlyUniqueWarning
 from .frames import Frame, open_frame
-from .measures import resolve_measures
+from .measures import Measure, resolve_measures
 from .names import as_list, as_mapping, check_exist, check_unique
-from .priors import make_prior
+from .priors import Prior, make_prior
 from .progress import Reporter, announce_compilation
 from .reading import Pick, read_table
 from .result import Scores
-
-if TYPE_CHECKING:
-    pass
 
 # From so many rows on, a column with so large a share of different values is named in a warning.
 UNIQUE_ROWS = 50
@@ -114,46 +111,55 @@ def score(
     _check_word("missing", missing, ("category", "error"))
     _check_word("dtype", dtype, ("float64", "float32"))
     engine = choose_engine(device)
-    seconds: dict[str, float] = {}
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         started = time.perf_counter()
         frame = _open(table, columns, known)
         targets, attacker = _resolve_columns(frame, columns, known)
-        needed = {*targets, *attacker}
-        used = [name for name in frame.names if name in needed]
-        priors = as_mapping("priors", priors, frame.names, used)
-        accuracies = as_mapping("accuracies", accuracies, frame.names, used)
-        if frame.kind == "file":
-            seconds["read"] = time.perf_counter() - started
-
-        started = time.perf_counter()
-        report.stage("encode", len(used), "columns")
-        arrays = [frame.column(frame.names.index(name)) for name in used]
-        with Workers() as workers:
-            encoded = encode_table(used, arrays, frame.rows, missing, workers, report.advance)
-        del arrays
-        column_of = {column.name: column for column in encoded.columns}
-        _warn_of_unique(encoded.columns, frame.rows)
-        prior_of = {name: make_prior(column_of[name], priors.get(name), frame.rows) for name in used}
-        accuracy_of = {name: _accuracy(name, accuracies.get(name, 1.0)) for name in used}
-        job = Job(
-            codes=[column.codes for column in encoded.columns],
-            counts=[column.counts for column in encoded.columns],
-            priors=[prior_of[name].probabilities for name in used],
-            log2_priors=[prior_of[name].log2_probabilities for name in used],
-            accuracies=[accuracy_of[name] for name in used],
-            targets=[used.index(name) for name in targets],
-            known=[used.index(name) for name in attacker],
-            measures=wanted,
-            dtype=dtype,
-        )
-        seconds["encode"] = time.perf_counter() - started
-
-        started = time.perf_counter()
+        read = time.perf_counter()
+        encoded, job, prior_of = _encode(frame, targets, attacker, priors, accuracies, missing, wanted, dtype, report)
+        coded = time.perf_counter()
         report.stage("score", frame.rows * len(targets), "cells")
         result = engine.score(job, report)
-        seconds["score"] = time.perf_counter() - started
+        done = time.perf_counter()
+    seconds = {"read": read - started} if frame.kind == "file" else {}
+    seconds |= {"encode": coded - read, "score": done - coded}
     return Scores(frame, encoded, job, result, targets, prior_of, engine.device, seconds)
+
+
+def _encode(
+    frame: Frame,
+    targets: Sequence[Hashable],
+    attacker: Sequence[Hashable],
+    priors: Mapping[Any, Mapping[Any, float]] | None,
+    accuracies: Mapping[Any, float] | None,
+    missing: str,
+    measures: Sequence[Measure],
+    dtype: str,
+    report: Reporter,
+) -> tuple[EncodedTable, Job, dict[Hashable, Prior]]:
+    """The columns that are scored or known as codes, what the engine is to do with them, and their priors."""
+    needed = {*targets, *attacker}
+    used = [name for name in frame.names if name in needed]
+    priors = as_mapping("priors", priors, frame.names, used)
+    accuracies = as_mapping("accuracies", accuracies, frame.names, used)
+    report.stage("encode", len(used), "columns")
+    arrays = [frame.column(frame.names.index(name)) for name in used]
+    with Workers() as workers:
+        encoded = encode_table(used, arrays, frame.rows, missing, workers, report.advance)
+    _warn_of_unique(encoded.columns, frame.rows)
+    prior_of = {column.name: make_prior(column, priors.get(column.name), frame.rows) for column in encoded.columns}
+    job = Job(
+        codes=[column.codes for column in encoded.columns],
+        counts=[column.counts for column in encoded.columns],
+        priors=[prior_of[name].probabilities for name in used],
+        log2_priors=[prior_of[name].log2_probabilities for name in used],
+        accuracies=[_accuracy(name, accuracies.get(name, 1.0)) for name in used],
+        targets=[used.index(name) for name in targets],
+        known=[used.index(name) for name in attacker],
+        measures=measures,
+        dtype=dtype,
+    )
+    return encoded, job, prior_of
 
 
 def _check_word(argument: str, word: Any, words: Sequence[str]) -> None:
@@ -226,5 +232,5 @@ def _warn_of_unique(columns: Iterable[Column], rows: int) -> None:
                 "knows it, nearly every cohort is a single row, so every other column looks fully revealed. Exclude it "
                 "with columns= (an identifier), or bin it (a measurement).",
                 NearlyUniqueWarning,
-                stacklevel=3,
+                stacklevel=4,
             )

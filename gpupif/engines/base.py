@@ -36,8 +36,8 @@ class Job:
     priors: Sequence[npt.NDArray[np.float64]]
     log2_priors: Sequence[npt.NDArray[np.float64]]
     accuracies: Sequence[float]
-    targets: Sequence[int]
-    known: Sequence[int]
+    targets: list[int]
+    known: list[int]
     measures: Sequence[Measure]
     dtype: str
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 SMALL_COHORTS = 4096
 LOG_TABLE = 1024
+# So many targets are scored between two waits for all threads that their scores stay within this.
+SCORES_BYTES = 1 << 26
 
 
 class CpuEngine:
@@ -105,14 +108,19 @@ class _Run:
 
     def _score_projection(self, table: Distinct, layout: KeyLayout, targets: Sequence[int]) -> None:
         rows, known = table.rows, self.job.known
-        joint = sum_count_log_count(*np.unique(rows.counts, return_counts=True))
+        joint = self._sum_log(self._count_sizes(rows.counts))
         for group in plan_passes(targets, known, self.entropies, len(rows.keys), self.block_rows):
             blocks = CohortBlocks(rows, layout, group, known, self.entropies, self.block_rows, self.workers)
             index = self._row_index(blocks, table)
-            scores = np.empty((len(rows.keys), len(self.numbers)))
-            for column in group:
-                sizes = self._score_target(blocks, layout, column, scores)
-                self._finish_target(column, sizes, joint, scores, index)
+            at_once = max(1, SCORES_BYTES // (8 * len(rows.keys) * len(self.numbers)))
+            scores = np.empty((min(at_once, len(group)), len(rows.keys), len(self.numbers)))
+            for first in range(0, len(group), at_once):
+                some = group[first : first + at_once]
+                tallies = self._score_targets(blocks, layout, some, scores)
+                for column, sizes in zip(some, tallies, strict=True):
+                    self._weigh(column, sizes, joint)
+                self._spread(scores, index, some)
+                self.progress.advance(self.job.rows * len(some))
 
     def _row_index(self, blocks: CohortBlocks, table: Distinct) -> npt.NDArray[Any]:
         """For each row of the table its place in partition order."""
@@ -125,78 +133,96 @@ class _Run:
         )
         return index
 
-    def _score_target(
-        self, cohort_blocks: CohortBlocks, layout: KeyLayout, column: int, scores: npt.NDArray[np.float64]
-    ) -> dict[int, int]:
-        """Fill `scores` (distinct rows in partition order, measures) for one target; returns cohorts by size."""
-        blocks = cohort_blocks.blocks
+    def _score_targets(
+        self, cohort_blocks: CohortBlocks, layout: KeyLayout, columns: Sequence[int], scores: npt.NDArray[np.float64]
+    ) -> list[Counter[int]]:
+        """Fill `scores` (targets, distinct rows in partition order, measures); returns the cohorts by size of each."""
+        job, blocks = self.job, cohort_blocks.blocks
         rows = (blocks.rows.keys, blocks.rows.counts, cohort_blocks.hashes)
-        job = self.job
-        parameters = (job.priors[column], job.log2_priors[column], float(job.accuracies[column]), self.logs)
-        field = tuple(layout.fields[column])
-        small = np.zeros((len(cohort_blocks.tasks), SMALL_COHORTS), np.int64)
-        large = [np.empty(self.job.rows // SMALL_COHORTS + 1, np.int64) for _ in cohort_blocks.tasks]
 
-        def run(task: int, first: int, last: int) -> int:
-            used: int = cohorts.score_blocks(
-                rows,
-                blocks.offsets,
-                (first, last),
-                field,
-                parameters,
-                self.numbers,
-                self.needs_gain,
-                (small[task], large[task]),
-                scores,
+        def run(target: int, first: int, last: int) -> Counter[int]:
+            column, tally = columns[target], self._new_tally()
+            parameters = (job.priors[column], job.log2_priors[column], float(job.accuracies[column]), self.logs)
+            field, out = tuple(layout.fields[column]), scores[target]
+            listed = cohorts.score_blocks(
+                rows, blocks.offsets, (first, last), field, parameters, self.numbers, self.needs_gain, tally, out
             )
-            return used
+            return self._read_tally(tally, listed)
 
-        listed = self.workers.run(run, [(task, *edges) for task, edges in enumerate(cohort_blocks.tasks)])
-        counts = small.sum(axis=0)
-        sizes = dict(zip(np.flatnonzero(counts).tolist(), counts[counts > 0].tolist(), strict=True))
-        for used, sizes_listed in zip(listed, large, strict=True):
-            for size in sizes_listed[:used].tolist():
-                sizes[size] = sizes.get(size, 0) + 1
+        tasks = [(target, *edges) for target in range(len(columns)) for edges in cohort_blocks.tasks]
+        sizes: list[Counter[int]] = [Counter() for _ in columns]
+        for (target, *_), counted in zip(tasks, self.workers.run(run, tasks), strict=True):
+            sizes[target].update(counted)
         for start, stop, halves in cohort_blocks.children:
-            child = next(half for half in halves if column in half.targets)
-            part = np.empty((stop - start, scores.shape[1]))
-            for size, times in self._score_target(child, layout, column, part).items():
-                sizes[size] = sizes.get(size, 0) + times
-            scores[start + child.blocks.order] = part
+            for child in halves:
+                here = [target for target, column in enumerate(columns) if column in child.targets]
+                part = np.empty((len(here), stop - start, scores.shape[2]))
+                tallies = self._score_targets(child, layout, [columns[target] for target in here], part)
+                for place, target in enumerate(here):
+                    sizes[target].update(tallies[place])
+                    scores[target, start + child.blocks.order] = part[place]
         return sizes
 
-    def _finish_target(
-        self,
-        column: int,
-        sizes: dict[int, int],
-        joint: float,
-        scores: npt.NDArray[np.float64],
-        index: npt.NDArray[Any],
-    ) -> None:
-        """The weight of one target, and its scores from distinct rows to all rows.
+    def _new_tally(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Where a kernel counts groups by size: small ones by number, large ones, of which there are few, as a list."""
+        return np.zeros(SMALL_COHORTS, np.int64), np.empty(self.job.rows // SMALL_COHORTS + 1, np.int64)
 
-        H(X|known) n = sum over cohorts of C log2 C - sum over distinct rows of c log2 c.
+    @staticmethod
+    def _read_tally(tally: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], listed: int) -> Counter[int]:
+        small, large = tally
+        positions = np.flatnonzero(small)
+        sizes = Counter(dict(zip(positions.tolist(), small[positions].tolist(), strict=True)))
+        sizes.update(large[:listed].tolist())
+        return sizes
+
+    def _count_sizes(self, counts: npt.NDArray[Any]) -> Counter[int]:
+        tally = self._new_tally()
+        return self._read_tally(tally, cohorts.count_sizes(counts, len(counts), *tally, 0))
+
+    @staticmethod
+    def _sum_log(sizes: Counter[int]) -> float:
+        return sum_count_log_count(list(sizes), list(sizes.values()))
+
+    def _weigh(self, column: int, sizes: Counter[int], joint: float) -> None:
+        """Weight of one target: H(X|known) / H(X).
+
+        H(X|known) n = sum over cohorts of C log2 C - sum over distinct rows of c log2 c (`joint`).
         """
-        target = list(self.job.targets).index(column)
-        conditional = sum_count_log_count(list(sizes), list(sizes.values())) - joint
+        conditional = self._sum_log(sizes) - joint
         entropy = self.entropies[column]
-        self.weights[target] = min(1.0, max(0.0, conditional / self.job.rows) / entropy) if entropy > 0 else 0.0
-        self._spread(scores, index, target)
-        self.progress.advance(self.job.rows)
+        weight = min(1.0, max(0.0, conditional / self.job.rows) / entropy) if entropy > 0 else 0.0
+        self.weights[self.job.targets.index(column)] = weight
 
-    def _spread(self, scores: npt.NDArray[np.float64], index: npt.NDArray[Any], target: int) -> None:
-        """Scores of one target from distinct rows to all rows, two measures of the same type at a time."""
+    def _spread(self, scores: npt.NDArray[np.float64], index: npt.NDArray[Any], columns: Sequence[int]) -> None:
+        """Scores of some targets from distinct rows to all rows, two measures of the same type at a time."""
         measures = self.job.measures
-        ranges = self.workers.ranges(self.job.rows)
-        order = sorted(range(len(measures)), key=lambda k: measures[k].integer)
-        while order:
-            picks = order[: 1 + (len(order) > 1 and measures[order[0]].integer == measures[order[1]].integer)]
-            del order[: len(picks)]
+        pairs = [
+            picks
+            for integer in (False, True)
+            for picks in batched([k for k, measure in enumerate(measures) if measure.integer == integer], 2)
+        ]
+
+        def run(source: int, column: int, picks: Sequence[int], start: int, stop: int) -> None:
+            target = self.job.targets.index(column)
             factors = tuple(self.weights[target] if measures[k].weighted else 1.0 for k in picks)
             outs = tuple(self.values[measures[k].name][target] for k in picks)
             if len(picks) == 2:
-                pair = (scores, tuple(picks), factors, index)
-                self.workers.run(lambda a, b, x=pair, o=outs: spread.spread_two(*x, a, b, o), ranges)
+                spread.spread_two(scores[source], tuple(picks), factors, index, start, stop, outs)
             else:
-                single = (scores, picks[0], factors[0], index)
-                self.workers.run(lambda a, b, x=single, o=outs: spread.spread(*x, a, b, o[0]), ranges)
+                spread.spread(scores[source], picks[0], factors[0], index, start, stop, outs[0])
+
+        ranges = self.workers.ranges(self.job.rows)
+        self.workers.run(
+            run,
+            [
+                (source, column, picks, *edges)
+                for source, column in enumerate(columns)
+                for picks in pairs
+                for edges in ranges
+            ],
+        )
+
+
+def batched(items: Sequence[int], size: int) -> list[Sequence[int]]:
+    """Items in groups of `size`, the last perhaps smaller."""
+    return [items[start : start + size] for start in range(0, len(items), size)]

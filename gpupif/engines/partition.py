@@ -15,7 +15,7 @@ import numpy as np
 
 from gpupif.kernels import groups, partition
 
-from .workers import Workers
+from .workers import SMALLEST_TASK, TASKS_PER_THREAD, Workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -56,7 +56,7 @@ class Blocks:
 
     def tasks(self, workers: Workers, largest: int | None = None) -> list[tuple[int, int]]:
         """Runs of blocks (first, last + 1) of about equal numbers of rows, without blocks of over `largest` rows."""
-        aim = len(self.order) // (workers.threads * 8) + 1
+        aim = max(SMALLEST_TASK, len(self.order) // (workers.threads * TASKS_PER_THREAD))
         sizes = np.diff(self.offsets)
         tasks, first, rows = [], 0, 0
         for block, size in enumerate(sizes.tolist()):
@@ -132,8 +132,6 @@ def plan_passes(
     outside = [column for column in known if column not in targets]
     bits_needed = math.log2(max(1.0, rows / block_rows))
     if len(targets) == 1 or (outside and sum(entropies[column] for column in outside) >= bits_needed):
-        return [list(targets)]
-    if len(targets) > 1 and not set(targets) & set(known):
         return [list(targets)]
     return [half for half in split(targets, entropies) if half]
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import Any
 
 from ..errors import InputError
 
 TASKS_PER_THREAD = 8
-SMALLEST_RANGE = 16384
+# Rows that are worth a call.
+SMALLEST_TASK = 16384
 
 
 def default_threads() -> int:
@@ -25,11 +27,12 @@ def default_threads() -> int:
 
 
 class Workers:
-    """A pool of threads for the time of one scoring run (a context manager)."""
+    """The calling thread and helpers for the time of one scoring run (a context manager)."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads or default_threads()
-        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="gpupif") if self.threads > 1 else None
+        helpers = self.threads - 1
+        self._pool = ThreadPoolExecutor(helpers, thread_name_prefix="gpupif") if helpers else None
 
     def __enter__(self) -> Workers:
         return self
@@ -40,13 +43,31 @@ class Workers:
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Results of function(*task) for each task, in the order of the tasks."""
-        tasks = list(tasks)
-        if self._pool is None or len(tasks) == 1:
-            return [function(*task) for task in tasks]
-        return list(self._pool.map(lambda task: function(*task), tasks))
+        waiting = deque(enumerate(tasks))
+        results: list[Any] = [None] * len(waiting)
+
+        def work() -> None:
+            while True:
+                try:
+                    place, task = waiting.popleft()
+                except IndexError:
+                    return
+                results[place] = function(*task)
+
+        helpers = min(self.threads, len(waiting)) - 1
+        others = [self._pool.submit(work) for _ in range(helpers)] if self._pool is not None else []
+        try:
+            work()
+        finally:
+            # After a failure here nobody is to start anything more.
+            waiting.clear()
+            wait(others)
+        for other in others:
+            other.result()
+        return results
 
     def ranges(self, size: int) -> list[tuple[int, int]]:
         """Cut range(size) into (start, stop) pieces, a few for each thread."""
-        pieces = max(1, min(self.threads * TASKS_PER_THREAD, size // SMALLEST_RANGE))
+        pieces = max(1, min(self.threads * TASKS_PER_THREAD, size // SMALLEST_TASK))
         edges = [size * piece // pieces for piece in range(pieces + 1)]
         return list(pairwise(edges))
