@@ -43,11 +43,11 @@ def plan(sizes: list[int], small: int, contenders: list[str]) -> list[dict[str, 
     return jobs + [{"contender": "gpupif", "table": table, "rows": middle} for table in ("census60", "census90")]
 
 
-def run_job(job: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Run one job in a process of its own; its check is in `folder` afterwards."""
+def run_job(job: dict[str, Any], folder: Path, seconds: float) -> dict[str, Any]:
+    """Run one job for at least so many seconds in a process of its own; its check is in `folder` afterwards."""
     file = folder / "job.json"
     check = folder / f"{job['table']}-{job['rows']}-{job['contender']}.npy"
-    file.write_text(json.dumps({"repeats": 5, "enough_seconds": 15, "check": str(check), **job}))
+    file.write_text(json.dumps({"check": str(check), "seconds": seconds, **job}))
     command = [sys.executable, "-m", "benchmarks.contender", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -131,13 +131,15 @@ def main() -> None:
     parser.add_argument("--small", type=int, default=100_000, help="the size that piflib can take")
     parser.add_argument("--contenders", nargs="+", default=["gpupif", *PEERS, "packed", "piflib"])
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for engines.json and engines.svg")
+    parser.add_argument("--seconds", type=float, default=3.0, help="run each contender at least so long")
+    parser.add_argument("--no-plot", action="store_true", help="do not draw engines.svg (needs matplotlib)")
     arguments = parser.parse_args()
     jobs = plan(arguments.rows, arguments.small, arguments.contenders)
     results = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for job in jobs:
-            results.append(run_job(job, folder))
+            results.append(run_job(job, folder, arguments.seconds))
             print(
                 f"{job['table']:9} {job['rows']:>12,} {job['contender']:8} {results[-1]['seconds']:9.3f} s", flush=True
             )
@@ -156,7 +158,8 @@ def main() -> None:
     }
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "engines.json").write_text(json.dumps(document, indent=2) + "\n")
-    draw_times(document, arguments.out / "engines.svg")
+    if not arguments.no_plot:
+        draw_times(document, arguments.out / "engines.svg")
     print_results(document)
 
 

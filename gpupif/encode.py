@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Integers within so narrow a range (or one no wider than the table is long) are counted instead of hashed.
 COUNTED_RANGE = 1 << 16
+# From pandas 3 on a frame that is changed later is copied first where a view of it is kept (see `frames`).
+VIEWS_ARE_SAFE = int(pd.__version__.partition(".")[0]) >= 3
 
 
 def encode_table(
@@ -187,9 +189,13 @@ def _renumber(
         new_codes -= int(has_missing)
         new_codes[0] = new_codes.max(initial=-1) + 1
     kept = np.append(counts[1:][used[1:]], counts[0]) if has_missing else counts[used]
+    present = used[offset:]
+    dense = low == 0 and not has_missing and present.all() and values.dtype.kind in "iu"
+    if dense and values.flags.c_contiguous and VIEWS_ARE_SAFE:
+        # All that a categorical without idle labels needs is another view of its codes.
+        return Column(name, values.view(f"u{values.itemsize}"), kept, labels, False)
     codes = np.empty(len(values), _code_type(len(kept)))
     kernels.recode(values, 0, len(values), low - offset, new_codes, codes)
-    present = used[offset:]
     if not present.all():
         labels = labels.filter(pa.array(present)) if isinstance(labels, pa.Array) else labels[present]
     return Column(name, codes, kept, labels, has_missing)

@@ -60,7 +60,10 @@ def open_frame(table: Any) -> Frame:
     )
 
 
-def _pandas(frame: pd.DataFrame) -> Frame:
+def _pandas(table: pd.DataFrame) -> Frame:
+    # Copy-on-write: what happens to the table later does not reach the codes that the scores keep.
+    frame = table.copy(deep=False)
+
     def wrap(values: npt.NDArray[Any], names: Sequence[Hashable]) -> pd.DataFrame:
         positions: list[Hashable] = list(frame.columns)
         columns = frame.columns.take([positions.index(name) for name in names])

@@ -37,16 +37,16 @@ def count_first_rows(first, start, stop):
 
 
 @kernel
-def collect_first_rows(first, start, stop, keys, counts, number, distinct):
-    """Copy the first rows of their kind among start to stop to `distinct` (keys, counts, ids), from `number` on.
+def collect_first_rows(first, start, stop, keys, notes, number, distinct):
+    """Copy the first rows of their kind among start to stop to `distinct` (keys, counts), numbered from `number` on.
 
-    ids[row] gets the number of the distinct row.
+    notes[row] has the count of such a row; afterwards it has the number of the distinct row.
     """
-    distinct_keys, distinct_counts, ids = distinct
+    distinct_keys, distinct_counts = distinct
     for row in range(start, stop):
         if first[row] == row:
             for word in range(keys.shape[1]):
                 distinct_keys[number, word] = keys[row, word]
-            distinct_counts[number] = counts[row]
-            ids[row] = number
+            distinct_counts[number] = notes[row]
+            notes[row] = number
             number += 1

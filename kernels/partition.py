@@ -28,7 +28,7 @@ def scatter_rows(source, start, stop, shift, digit_mask, position, target):
     """Move each row from start to stop to the next free `position` of its digit.
 
     source and target: (ids, order, keys, counts). Empty `order` in the source: rows are numbered as they stand.
-    Empty `counts`: there are none to move.
+    Empty `ids` in the target, or empty `counts`: there are none to move.
     """
     ids, order, keys, counts = source
     new_ids, new_order, new_keys, new_counts = target
@@ -37,7 +37,8 @@ def scatter_rows(source, start, stop, shift, digit_mask, position, target):
         digit = (ids[row] >> uint32(shift)) & uint32(digit_mask)
         place = position[digit]
         position[digit] = place + 1
-        new_ids[place] = ids[row]
+        if new_ids.size:
+            new_ids[place] = ids[row]
         new_order[place] = order[row] if order.size else row
         for word in range(words):
             new_keys[place, word] = keys[row, word]

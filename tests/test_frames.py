@@ -204,6 +204,16 @@ def test_neither_the_table_nor_the_scores_are_changed():
     np.testing.assert_array_equal(scores.cig, kept.T)
 
 
+@pytest.mark.parametrize("kind", ["category", "int8"])
+def test_changing_the_table_later_does_not_reach_the_scores(kind):
+    frame = pd.DataFrame({"a": [0, 1, 2, 2], "b": [0, 0, 1, 1]}).astype(kind)
+    scores = gpupif.score(frame)
+    before = scores.top(8)
+    frame.loc[0, "a"] = 2
+    frame.loc[3, "b"] = 0
+    pd.testing.assert_frame_equal(scores.top(8), before)
+
+
 def test_many_distinct_values_and_rows():
     """A column of 70,000 different values (codes beyond 16 bits) beside one of two, and alone."""
     size = 70_000

@@ -30,23 +30,20 @@ def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BL
     size, words = rows.keys.shape
     everything = np.full(words, ~np.uint64(0))
     first = np.empty(size, index_type(size))
-    counts = np.empty(size, index_type(total + 1))
-    _find_first_rows(partition_rows(rows, everything, block_rows, workers), first, counts, workers)
+    # Of each first row of its kind the count, later its number among the distinct rows.
+    notes = np.empty(size, index_type(total + 1))
+    _find_first_rows(partition_rows(rows, everything, block_rows, workers), first, notes, workers)
     ranges = workers.ranges(size)
     found = workers.run(lambda a, b: kernels.count_first_rows(first, a, b), ranges)
     starts = np.cumsum([0, *found])
-    keys = np.empty((starts[-1], words), np.uint64)
-    distinct_counts = np.empty(starts[-1], counts.dtype)
-    ids = np.empty(size, first.dtype)
+    distinct = Rows(np.empty((starts[-1], words), np.uint64), np.empty(starts[-1], notes.dtype))
+    target = (distinct.keys, distinct.counts)
     workers.run(
-        lambda a, b, start: kernels.collect_first_rows(
-            first, a, b, rows.keys, counts, start, (keys, distinct_counts, ids)
-        ),
+        lambda a, b, start: kernels.collect_first_rows(first, a, b, rows.keys, notes, start, target),
         [(*edges, start) for edges, start in zip(ranges, starts[:-1], strict=True)],
     )
-    number = np.empty(size, first.dtype)
-    workers.run(lambda a, b: look_up(ids, first, a, b, number), ranges)
-    return Distinct(Rows(keys, distinct_counts), number)
+    workers.run(lambda a, b: look_up(notes, first, a, b, first), ranges)
+    return Distinct(distinct, first)
 
 
 def _find_first_rows(blocks: Blocks, first: npt.NDArray[Any], counts: npt.NDArray[Any], workers: Workers) -> None:

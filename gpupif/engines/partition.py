@@ -83,34 +83,51 @@ def partition_rows(rows: Rows, masks: npt.NDArray[np.uint64], block_rows: int, w
     ranges = workers.ranges(size)
     if parts == 1:
         return Blocks(rows, np.arange(size, dtype=index_type(size)), np.array([0, size], np.int64))
-    ids = np.empty(size, np.uint32)
+    ids = np.empty(size, np.uint16 if parts <= 2**16 else np.uint32)
     workers.run(lambda a, b: partition.partition_ids(rows.keys, a, b, masks, parts, ids), ranges)
     bits = (parts - 1).bit_length()
     passes = -(-bits // DIGIT_BITS)
     digit_bits = -(-bits // passes)
+    sizes = _count(ids, 0, parts, ranges, workers).sum(axis=0)
     source: tuple[npt.NDArray[Any], ...] = (ids, NO_ROWS, rows.keys, rows.counts)
-    for shift in range(0, bits, digit_bits):
-        source = _scatter(source, shift, digit_bits, ranges, workers)
-    ids, order, keys, counts = source
-    offsets = np.searchsorted(ids, np.arange(parts + 1, dtype=np.uint32)).astype(np.int64)
-    return Blocks(Rows(keys, counts), order, offsets)
+    for number in range(passes):
+        source = _scatter(source, number * digit_bits, digit_bits, number == passes - 1, ranges, workers)
+    _, order, keys, counts = source
+    return Blocks(Rows(keys, counts), order, np.concatenate([[0], np.cumsum(sizes)]))
+
+
+def _count(
+    ids: npt.NDArray[Any], shift: int, digits: int, ranges: list[tuple[int, int]], workers: Workers
+) -> npt.NDArray[np.int64]:
+    """Rows by chunk and digit, the bits of the partition ids from `shift` on, below `digits`."""
+    histograms = np.zeros((len(ranges), digits), np.int64)
+    mask = (1 << (digits - 1).bit_length()) - 1
+    tasks = [(chunk, *edges) for chunk, edges in enumerate(ranges)]
+    workers.run(lambda c, a, b: partition.count_digits(ids, a, b, shift, mask, histograms[c]), tasks)
+    return histograms
 
 
 def _scatter(
-    source: tuple[npt.NDArray[Any], ...], shift: int, digit_bits: int, ranges: list[tuple[int, int]], workers: Workers
+    source: tuple[npt.NDArray[Any], ...],
+    shift: int,
+    digit_bits: int,
+    last: bool,
+    ranges: list[tuple[int, int]],
+    workers: Workers,
 ) -> tuple[npt.NDArray[Any], ...]:
-    """One stable pass of a radix sort by digit_bits bits of the partition ids."""
+    """One stable pass of a radix sort by digit_bits bits of the partition ids, which the last pass leaves behind."""
     ids, _, keys, counts = source
-    digit_mask = (1 << digit_bits) - 1
-    tasks = [(chunk, *edges) for chunk, edges in enumerate(ranges)]
-    histograms = np.zeros((len(ranges), digit_mask + 1), np.int64)
-    workers.run(lambda c, a, b: partition.count_digits(ids, a, b, shift, digit_mask, histograms[c]), tasks)
+    histograms = _count(ids, shift, 1 << digit_bits, ranges, workers)
     # Rows go by digit first, by chunk second: each chunk starts where the chunk before it ends within the digit.
     by_digit = histograms.T.ravel()
     position = np.ascontiguousarray((np.cumsum(by_digit) - by_digit).reshape(-1, len(ranges)).T)
     order = np.empty(len(ids), index_type(len(ids)))
-    target = (np.empty_like(ids), order, np.empty_like(keys), np.empty_like(counts))
-    workers.run(lambda c, a, b: partition.scatter_rows(source, a, b, shift, digit_mask, position[c], target), tasks)
+    target = (ids[:0] if last else np.empty_like(ids), order, np.empty_like(keys), np.empty_like(counts))
+    mask = (1 << digit_bits) - 1
+    workers.run(
+        lambda c, a, b: partition.scatter_rows(source, a, b, shift, mask, position[c], target),
+        [(chunk, *edges) for chunk, edges in enumerate(ranges)],
+    )
     return target
 
 
