@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -64,14 +66,16 @@ def score(
     from .device import choose_engine
     from .measures import resolve_measures
     from .progress import Reporter
-    from .reading import every_column, read_table
+    from .reading import every_column, pandas_index_names, read_table
     from .scoring import needed_columns
     from .scoring import score as score_table
     from .writing import check_output, output_names, write_table
 
+    if quiet:
+        warnings.simplefilter("ignore")
     check_output(output, overwrite, table)
     choose_engine(device)
-    resolve_measures(_names(measures) or [])
+    wanted = [measure.name for measure in resolve_measures(_names(measures) or [])]
     prior = _read_priors(priors) if priors else None
     accuracies = dict(_accuracy(text) for text in accuracy or ())
     targets, attacker = _names(columns), _names(known)
@@ -79,16 +83,16 @@ def score(
     started = time.perf_counter()
     with Reporter(visible) as report:
         report.stage("read", None, "rows")
-        source = read_table(table, every_column if keep_input else needed_columns(targets, attacker), sep)
+        source = read_table(
+            table, every_column if keep_input else needed_columns(targets, attacker, prior, accuracies), sep
+        )
     seconds = time.perf_counter() - started
-    output_names(
-        _names(measures) or [],
-        targets or source.column_names,
-        source.column_names if keep_input else [],
-    )
+    labels = pandas_index_names(source.schema)
+    scored = dict.fromkeys(targets or [name for name in source.column_names if name not in labels])
+    output_names(wanted, list(scored), source.column_names if keep_input else [])
     scores = score_table(
         source,
-        _names(measures) or [],
+        wanted,
         columns=targets,
         known=attacker,
         priors=prior,
@@ -102,7 +106,7 @@ def score(
     started = time.perf_counter()
     with Reporter(visible) as report:
         report.stage("write", scores.rows, "rows")
-        write_table(scores.to_arrow(keep_input), output, report.advance)
+        write_table(scores.to_arrow(keep_input), output, report.advance, overwrite)
     scores.seconds["write"] = time.perf_counter() - started
     _show(scores, as_json, quiet, {"input": str(table), "output": str(output)})
     if not quiet and not as_json:
@@ -214,6 +218,10 @@ def _show(scores: Scores, as_json: bool, quiet: bool, more: dict[str, str]) -> N
         print_summary(scores.summary(), console)
 
 
+class _Interrupted(BaseException):
+    """Ctrl-C, under a name that the framework does not catch on its own account."""
+
+
 def _as_options(message: str) -> str:
     """A message about arguments in the words of the command line: columns= is --columns."""
     import re
@@ -227,12 +235,15 @@ def _as_options(message: str) -> str:
 
 def main() -> None:
     """Run the command line; errors that gpupif raises on purpose are one line on standard error, exit code 2."""
-    import warnings
 
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         print(f"gpupif: warning: {_as_options(str(message))}", file=sys.stderr)
 
+    def interrupt(*_: object) -> None:
+        raise _Interrupted
+
     warnings.showwarning = show_warning
+    signal.signal(signal.SIGINT, interrupt)
     try:
         app()
     except GpupifError as error:
@@ -241,6 +252,6 @@ def main() -> None:
     except MemoryError:
         print("gpupif: error: not enough memory for this table. Score fewer columns (--columns).", file=sys.stderr)
         raise SystemExit(2) from None
-    except KeyboardInterrupt:
+    except _Interrupted:
         print("gpupif: interrupted; nothing was written.", file=sys.stderr)
         raise SystemExit(130) from None

@@ -42,14 +42,19 @@ def read_csv(file: Path, pick: Pick, sep: str | None) -> pa.Table:
     head, whole = _read_head(file)
     separator = sep if sep is not None else _sniff_separator(head, whole)
     records = list(islice(_records(head, separator), 2))
-    names = records[0] if records else []
+    if not records:
+        raise TableReadError(f"{file}: could not be read as CSV: it has no line with anything in it.")
+    names = records[0]
     check_unique(names)
     columns = pick(names)
     if whole and len(records) == 1:
         return pa.table({name: pa.nulls(0) for name in names})
     text = pa.dictionary(pa.int32(), pa.string())
     options = {
-        "parse_options": arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=_has_quotes(file)),
+        # In a column alone an empty line is a missing value.
+        "parse_options": arrow_csv.ParseOptions(
+            delimiter=separator, newlines_in_values=_has_quotes(file), ignore_empty_lines=len(names) > 1
+        ),
         "convert_options": arrow_csv.ConvertOptions(
             null_values=[""],
             strings_can_be_null=True,
@@ -68,9 +73,9 @@ def read_csv(file: Path, pick: Pick, sep: str | None) -> pa.Table:
 
 
 def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A dictionary column of texts as one of integers, numbers, booleans, dates or times, if that loses nothing.
+    """A dictionary column of texts as one of integers, numbers, booleans, dates or times, if all read the same back.
 
-    Only the different texts are looked at. "007" and "7" stay texts, as do "1.0" and "1.00" side by side.
+    Only the different texts are looked at. "007", "1.50" and "-0" make their column stay text.
     """
     column = column.unify_dictionaries()
     if column.num_chunks == 0 or len(column.chunk(0).dictionary) == 0:
@@ -81,11 +86,13 @@ def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
             values = texts.cast(kind)
         except pa.ArrowInvalid:
             continue
+        back = values.cast(pa.string())
+        same = pc.equal(back, texts)
         if pa.types.is_floating(kind):
-            same = len(values.unique()) == len(values) and pc.all(pc.is_finite(values)).as_py()
-        else:
-            same = values.cast(pa.string()).equals(texts)
-        if same:
+            # -0.0 and 0.0 are one number, so they may not be two texts.
+            values = pc.add(values, 0.0)
+            same = pc.or_(same, pc.equal(pc.binary_join_element_wise(back, ".0", ""), texts))
+        if pc.all(same).as_py() and len(values.unique()) == len(values):
             chunks = [pa.DictionaryArray.from_arrays(chunk.indices, values) for chunk in column.chunks]
             return pa.chunked_array(chunks)
     return column

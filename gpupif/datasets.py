@@ -133,10 +133,9 @@ def _alias(weights: list[int]) -> tuple[list[int], list[int]]:
 
 def _codes(rows: int, seed: int, columns: int, threads: int | None = None, chunk: int = CHUNK) -> NDArray[np.int8]:
     """The codes of all columns (columns, rows), drawn in chunks of rows by several threads."""
-    from concurrent.futures import ThreadPoolExecutor
-
     import numpy as np
 
+    from .engines.workers import Workers
     from .kernels.census import draw_column
 
     tables = [_tables(place) for place in range(columns)]
@@ -146,18 +145,9 @@ def _codes(rows: int, seed: int, columns: int, threads: int | None = None, chunk
         for place, column in enumerate(tables):
             draw_column(codes, place, begin, min(begin + chunk, rows), np.uint64(seed), *column)
 
-    begins = range(0, rows, chunk)
-    with ThreadPoolExecutor(min(threads or _cores(), len(begins))) as pool:
-        for _ in pool.map(draw, begins):  # looking at each result lets an error through
-            pass
+    with Workers(threads) as workers:
+        workers.run(draw, [(begin,) for begin in range(0, rows, chunk)])
     return codes
-
-
-def _cores() -> int:
-    """Cores this process may use; macOS and Windows do not say, so there it is all of them."""
-    import os
-
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _frame(codes: NDArray[np.int8]) -> pd.DataFrame:

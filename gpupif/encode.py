@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 # Integers within so narrow a range (or one no wider than the table is long) are counted instead of hashed.
 COUNTED_RANGE = 1 << 16
-# From pandas 3 on a frame that is changed later is copied first where a view of it is kept (see `frames`).
-VIEWS_ARE_SAFE = int(pd.__version__.partition(".")[0]) >= 3
 
 
 def encode_table(
@@ -64,17 +63,25 @@ def _encode_series(name: Hashable, series: pd.Series[Any]) -> Column:
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return _renumber(name, series.array.codes, 0, len(series.cat.categories), series.cat.categories)
-    if isinstance(dtype, np.dtype) and dtype.kind in "iub":
-        return _encode_integers(name, series.to_numpy())
-    if isinstance(dtype, np.dtype) and dtype.kind == "f":
-        # Adding zero makes -0.0 and 0.0 the one value that they are.
-        return _encode_arrow(name, pa.chunked_array([pa.array(series.to_numpy() + 0, from_pandas=True)]))
-    if isinstance(dtype, np.dtype) and dtype.kind in "mM":
-        return _with_labels(_encode_arrow(name, pa.chunked_array([pa.array(series.to_numpy())])), pd.Index)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iubfmM" and dtype.itemsize <= 8:
+        return _encode_numpy(name, series.to_numpy())
     if isinstance(dtype, pd.ArrowDtype | pd.StringDtype) or _is_masked(dtype):
-        array = pa.array(series.array, from_pandas=True)
-        return _encode_arrow(name, array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))
+        # Text that is no Unicode (a lone surrogate) has no place in Arrow, but is text for Python.
+        with contextlib.suppress(UnicodeEncodeError):
+            array = pa.array(series.array, from_pandas=True)
+            return _encode_arrow(name, array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))
     return _encode_objects(name, series)
+
+
+def _encode_numpy(name: Hashable, values: npt.NDArray[Any]) -> Column:
+    """Numbers, booleans, dates or time spans of at most 64 bits."""
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
+    if values.dtype.kind in "iub":
+        return _encode_integers(name, values)
+    if values.dtype.kind == "f":
+        # Adding zero makes -0.0 and 0.0 the one value that they are.
+        return _encode_arrow(name, pa.chunked_array([pa.array(values + 0, from_pandas=True)]))
+    return _with_labels(_encode_arrow(name, pa.chunked_array([pa.array(values)])), pd.Index)
 
 
 def _is_masked(dtype: Any) -> bool:
@@ -91,9 +98,16 @@ def _encode_objects(name: Hashable, series: pd.Series[Any]) -> Column:
     try:
         codes, labels = pd.factorize(series, use_na_sentinel=True)
     except TypeError as error:
-        kinds = sorted({type(value).__name__ for value in series.head(1000)})
-        raise ColumnTypeError(name, ", ".join(kinds)) from error
+        raise ColumnTypeError(name, next(type(value).__name__ for value in series if not _hashable(value))) from error
     return _renumber(name, codes, 0, len(labels), pd.Index(labels))
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _encode_arrow(name: Hashable, array: pa.ChunkedArray) -> Column:
@@ -102,7 +116,7 @@ def _encode_arrow(name: Hashable, array: pa.ChunkedArray) -> Column:
         return _encode_dictionary(name, array)
     if pa.types.is_nested(kind) or pa.types.is_union(kind):
         raise ColumnTypeError(name, kind)
-    if pa.types.is_null(kind):
+    if pa.types.is_null(kind) or len(labels) == 0:
         return _renumber(name, np.full(len(array), -1, np.int8), 0, 0, pa.array([], pa.null()))
     if pa.types.is_integer(kind) and array.null_count == 0:
         return _encode_integers(name, array.to_numpy())
@@ -135,30 +149,36 @@ def _plain_floats(array: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _encode_dictionary(name: Hashable, array: pa.ChunkedArray) -> Column:
     """Codes of a dictionary array; its dictionary may differ by chunk, hold duplicates, nulls or unused values."""
-    if pa.types.is_nested(array.type.value_type):
-        raise ColumnTypeError(name, array.type.value_type)
-    array = array.unify_dictionaries()
-    values = array.chunk(0).dictionary if array.num_chunks else pa.array([], array.type.value_type)
-    indices = pa.chunked_array([chunk.indices for chunk in array.chunks], array.type.index_type)
-    codes = _indices(indices)
-    floats = pa.types.is_floating(values.type)
-    labels = _plain_floats(pa.chunked_array([values])).combine_chunks() if floats else values
-    merged = labels.dictionary_encode()
+    kind = array.type.value_type
+    if pa.types.is_nested(kind):
+        raise ColumnTypeError(name, kind)
+    chunks = array.chunks
+    if all(chunk.dictionary.equals(chunks[0].dictionary) for chunk in chunks[1:]):
+        labels = pa.chunked_array([chunk.dictionary for chunk in chunks[:1]], kind)
+        shifts = [0] * len(chunks)
+    else:
+        labels = pa.chunked_array([chunk.dictionary for chunk in chunks], kind)
+        shifts = np.cumsum([0, *(len(chunk.dictionary) for chunk in chunks)])[:-1].tolist()
+    codes = np.concatenate([_indices(chunk.indices, shift) for chunk, shift in zip(chunks, shifts, strict=True)])
+    if pa.types.is_null(kind) or len(labels) == 0:
+        return _renumber(name, np.full(len(codes), -1, np.int8), 0, 0, pa.nulls(0))
+    if pa.types.is_floating(kind):
+        labels = _plain_floats(labels)
+    merged = _hash_values(name, labels).combine_chunks()
+    if isinstance(merged, pa.ChunkedArray):
+        merged = merged.chunk(0)
     if merged.null_count or len(merged.dictionary) < len(labels):
         # Equal labels under several codes become one code, null labels the missing value.
-        new_codes = np.append(merged.indices.fill_null(-1).to_numpy(zero_copy_only=False), -1)
-        codes, labels = new_codes[codes], merged.dictionary
-    return _renumber(name, codes, 0, len(labels), labels)
+        codes = np.append(merged.indices.fill_null(-1).to_numpy(zero_copy_only=False), -1)[codes]
+    return _renumber(name, codes, 0, len(merged.dictionary), merged.dictionary)
 
 
-def _indices(indices: pa.ChunkedArray) -> npt.NDArray[Any]:
-    """Dictionary indices as one array, -1 for null."""
-    if indices.null_count:
-        if pa.types.is_unsigned_integer(indices.type):
-            indices = indices.cast(pa.int64())
-        indices = indices.fill_null(-1)
-    codes: npt.NDArray[Any] = indices.to_numpy()
-    return codes
+def _indices(indices: pa.Array, shift: int) -> npt.NDArray[Any]:
+    """Dictionary indices moved up by `shift`, -1 for null."""
+    if indices.null_count == 0 and shift == 0:
+        return indices.to_numpy()  # type: ignore[no-any-return]
+    codes = indices.cast(pa.int64()).fill_null(-1 - shift).to_numpy(zero_copy_only=False)
+    return codes + shift  # type: ignore[no-any-return]
 
 
 def _encode_integers(name: Hashable, values: npt.NDArray[Any]) -> Column:
@@ -189,13 +209,9 @@ def _renumber(
         new_codes -= int(has_missing)
         new_codes[0] = new_codes.max(initial=-1) + 1
     kept = np.append(counts[1:][used[1:]], counts[0]) if has_missing else counts[used]
-    present = used[offset:]
-    dense = low == 0 and not has_missing and present.all() and values.dtype.kind in "iu"
-    if dense and values.flags.c_contiguous and VIEWS_ARE_SAFE:
-        # All that a categorical without idle labels needs is another view of its codes.
-        return Column(name, values.view(f"u{values.itemsize}"), kept, labels, False)
     codes = np.empty(len(values), _code_type(len(kept)))
     kernels.recode(values, 0, len(values), low - offset, new_codes, codes)
+    present = used[offset:]
     if not present.all():
         labels = labels.filter(pa.array(present)) if isinstance(labels, pa.Array) else labels[present]
     return Column(name, codes, kept, labels, has_missing)

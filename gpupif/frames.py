@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -16,27 +15,135 @@ from .reading import decode, pandas_index_names
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    # Column name to the scores of that column.
-    Values = Mapping[Hashable, npt.NDArray[Any]]
 
-
-@dataclass(frozen=True)
 class Frame:
     """A table seen by its columns.
 
-    names: in order. column(i): a pandas Series or an Arrow chunked array. wrap: a frame of the kind that came in, with
-    its rows and index, from the scores by column. index: row labels, where the kind has them. arrow: the whole table
-    as Arrow data. index_names: columns that hold row labels, scored only where they are asked for.
+    kind: "pandas", "polars", "pyarrow" or "file". names: of the columns, in order. index: row labels, where the kind
+    has them. index_names: columns that hold row labels, scored only where they are asked for.
     """
 
     kind: str
     names: list[Hashable]
     rows: int
-    column: Callable[[int], Any]
-    wrap: Callable[[npt.NDArray[Any], Sequence[Hashable]], Any]
-    index: pd.Index[Any] | None
-    arrow: Callable[[], pa.Table]
+    index: pd.Index[Any] | None = None
     index_names: Sequence[Hashable] = ()
+
+    def column(self, position: int) -> Any:
+        """A column as a pandas Series or an Arrow chunked array."""
+        raise NotImplementedError
+
+    def wrap(self, values: npt.NDArray[Any], names: Sequence[Hashable]) -> Any:
+        """A frame of the kind that came in, with its rows and index, of scores (columns, rows)."""
+        raise NotImplementedError
+
+    def arrow(self) -> pa.Table:
+        """The whole table as Arrow data."""
+        raise NotImplementedError
+
+
+class PandasFrame(Frame):
+    """A pandas DataFrame."""
+
+    kind = "pandas"
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        self._table = table
+        self.names = list(table.columns)
+        self.rows = len(table)
+        self.index = table.index
+
+    def column(self, position: int) -> Any:
+        """See `Frame`."""
+        return self._table.iloc[:, position]
+
+    def wrap(self, values: npt.NDArray[Any], names: Sequence[Hashable]) -> pd.DataFrame:
+        """See `Frame`."""
+        columns = self._table.columns.take([self.names.index(name) for name in names])
+        return pd.DataFrame(values.T, index=self.index, columns=columns, copy=False)
+
+    def arrow(self) -> pa.Table:
+        """See `Frame`; raises OutputError for a column that Arrow cannot hold."""
+        columns = []
+        for position, name in enumerate(self.names):
+            series = self.column(position)
+            if isinstance(series.dtype, pd.SparseDtype):
+                series = pd.Series(series.to_numpy())
+            try:
+                columns.append(pa.array(series, from_pandas=True))
+            except (pa.ArrowException, TypeError) as error:
+                raise OutputError(
+                    f"output: column {name!r} of the table, of type {series.dtype}, cannot be stored beside the scores "
+                    f"({error}). Convert it, to text for instance, or write the scores alone."
+                ) from error
+        return pa.table(columns, names=[str(name) for name in self.names])
+
+
+class ArrowFrame(Frame):
+    """A pyarrow Table; for one read from a file (`kind` "file") scores come as pandas DataFrames."""
+
+    def __init__(self, table: pa.Table, kind: str = "pyarrow") -> None:
+        self.kind = kind
+        self._table = table
+        self.names = list(table.column_names)
+        self.rows = table.num_rows
+        self.index_names = pandas_index_names(table.schema)
+
+    def column(self, position: int) -> Any:
+        """See `Frame`."""
+        return self._table.column(position)
+
+    def wrap(self, values: npt.NDArray[Any], names: Sequence[Hashable]) -> Any:
+        """See `Frame`."""
+        if self.kind == "file":
+            return pd.DataFrame(values.T, columns=list(names), copy=False)
+        return arrow_table(values, names)
+
+    def arrow(self) -> pa.Table:
+        """See `Frame`."""
+        return decode(self._table)
+
+
+class PolarsFrame(Frame):
+    """A Polars DataFrame, or what a LazyFrame collects to."""
+
+    kind = "polars"
+
+    def __init__(self, table: Any) -> None:
+        import polars as pl
+
+        if isinstance(table, pl.LazyFrame):
+            table = table.collect()
+        if not isinstance(table, pl.DataFrame):
+            raise InputError(f"table: expected a Polars DataFrame or LazyFrame, got {type(table).__qualname__}.")
+        self._table = table
+        self.names = list(table.columns)
+        self.rows = table.height
+
+    def column(self, position: int) -> Any:
+        """See `Frame`; raises ColumnTypeError for a type that Arrow does not know."""
+        import polars as pl
+
+        series = self._table.get_columns()[position]
+        try:
+            if series.dtype == pl.Object:
+                raise pa.ArrowInvalid("objects")
+            array = series.to_arrow(compat_level=pl.CompatLevel.oldest())
+        except pa.ArrowException as error:
+            raise ColumnTypeError(series.name, f"Polars type {series.dtype}") from error
+        return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+    def wrap(self, values: npt.NDArray[Any], names: Sequence[Hashable]) -> Any:
+        """See `Frame`."""
+        import polars as pl
+
+        return pl.DataFrame(arrow_table(values, names))
+
+    def arrow(self) -> pa.Table:
+        """See `Frame`."""
+        import polars as pl
+
+        return self._table.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
 def open_frame(table: Any) -> Frame:
@@ -45,92 +152,18 @@ def open_frame(table: Any) -> Frame:
     Raises InputError for anything else.
     """
     if isinstance(table, pd.DataFrame):
-        return _pandas(table)
+        return PandasFrame(table)
     if isinstance(table, pa.Table | pa.RecordBatch):
-        return _arrow(table if isinstance(table, pa.Table) else pa.Table.from_batches([table]))
+        return ArrowFrame(table if isinstance(table, pa.Table) else pa.Table.from_batches([table]))
     if type(table).__module__.partition(".")[0] == "polars":
-        return _polars(table)
+        return PolarsFrame(table)
     if hasattr(table, "__arrow_c_stream__") and not isinstance(table, type):
         # A column, say, exports a stream too.
         with contextlib.suppress(pa.ArrowInvalid, TypeError):
-            return _arrow(pa.table(table))
+            return ArrowFrame(pa.table(table))
     raise InputError(
         "table: expected a pandas or Polars DataFrame, a pyarrow Table, an object with __arrow_c_stream__, or the path "
         f"of a Parquet, CSV or Feather file; got {type(table).__module__}.{type(table).__qualname__}."
-    )
-
-
-def _pandas(table: pd.DataFrame) -> Frame:
-    # Copy-on-write: what happens to the table later does not reach the codes that the scores keep.
-    frame = table.copy(deep=False)
-
-    def wrap(values: npt.NDArray[Any], names: Sequence[Hashable]) -> pd.DataFrame:
-        positions: list[Hashable] = list(frame.columns)
-        columns = frame.columns.take([positions.index(name) for name in names])
-        return pd.DataFrame(values.T, index=frame.index, columns=columns, copy=False)
-
-    return Frame(
-        "pandas",
-        list(frame.columns),
-        len(frame),
-        lambda i: frame.iloc[:, i],
-        wrap,
-        frame.index,
-        lambda: _pandas_to_arrow(frame),
-    )
-
-
-def _pandas_to_arrow(frame: pd.DataFrame) -> pa.Table:
-    columns = []
-    for position, name in enumerate(frame.columns):
-        series = frame.iloc[:, position]
-        if isinstance(series.dtype, pd.SparseDtype):
-            series = pd.Series(series.to_numpy())
-        try:
-            columns.append(pa.array(series, from_pandas=True))
-        except (pa.ArrowException, TypeError) as error:
-            raise OutputError(
-                f"output: column {name!r} of the table, of type {series.dtype}, cannot be stored beside the scores "
-                f"({error}). Convert it, to text for instance, or write the scores alone."
-            ) from error
-    return pa.table(columns, names=[str(name) for name in frame.columns])
-
-
-def _arrow(table: pa.Table) -> Frame:
-    return Frame(
-        "pyarrow",
-        list(table.column_names),
-        table.num_rows,
-        table.column,
-        arrow_table,
-        None,
-        lambda: decode(table),
-        pandas_index_names(table.schema),
-    )
-
-
-def _polars(frame: Any) -> Frame:
-    import polars as pl
-
-    if isinstance(frame, pl.LazyFrame):
-        frame = frame.collect()
-    if not isinstance(frame, pl.DataFrame):
-        raise InputError(f"table: expected a Polars DataFrame or LazyFrame, got {type(frame).__qualname__}.")
-
-    def column(i: int) -> pa.ChunkedArray:
-        if frame.dtypes[i] == pl.Object:
-            raise ColumnTypeError(frame.columns[i], "Polars objects")
-        array = frame.get_column(frame.columns[i]).to_arrow(compat_level=pl.CompatLevel.oldest())
-        return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
-
-    return Frame(
-        "polars",
-        list(frame.columns),
-        frame.height,
-        column,
-        lambda values, names: pl.DataFrame(arrow_table(values, names)),
-        None,
-        lambda: frame.to_arrow(compat_level=pl.CompatLevel.oldest()),
     )
 
 

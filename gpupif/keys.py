@@ -40,6 +40,9 @@ class KeyLayout:
         fields = {}
         for column in sorted(range(len(widths)), key=lambda column: -widths[column]):
             width = widths[column]
+            if width == 0:
+                fields[column] = Field(0, 0, 0)
+                continue
             word = next((w for w, bits in enumerate(used) if bits + width <= WORD_BITS), len(used))
             if word == len(used):
                 used.append(0)

@@ -14,7 +14,8 @@ class Measure:
 
     name: as in `measures=` and in output columns. number: its constant in `kernels/formulas.py`. unit: of its values.
     needs_gain: computed from the cohort's divergence, a sum over the values in the cohort. weighted: multiplied by
-    the column's weight when that is known. integer: counts rows, so it is kept as int64 whatever `dtype` says.
+    the column's weight when that is known. low_is_risky: the riskiest cells are those with the lowest values. integer:
+    counts rows, so it is kept as int64 whatever `dtype` says.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Measure:
     meaning: str
     needs_gain: bool = False
     weighted: bool = False
+    low_is_risky: bool = False
     integer: bool = False
 
 
@@ -33,8 +35,17 @@ MEASURES: dict[str, Measure] = {
         Measure("wcig", 1, "bits", "CIG times the column's weight H(X|known) / H(X)", needs_gain=True, weighted=True),
         Measure("csf", 2, "probability", "cell surprise factor: |posterior - prior| of the cell's value"),
         Measure("posterior", 3, "probability", "probability of the cell's value within its cohort"),
-        Measure("prior", 4, "probability", "probability of the cell's value before anything is known"),
-        Measure("cohort_size", 5, "rows", "rows that agree on everything the attacker knows", integer=True),
+        Measure(
+            "prior", 4, "probability", "probability of the cell's value before anything is known", low_is_risky=True
+        ),
+        Measure(
+            "cohort_size",
+            5,
+            "rows",
+            "rows that agree on everything the attacker knows",
+            low_is_risky=True,
+            integer=True,
+        ),
     )
 }
 

@@ -67,8 +67,8 @@ class Priors(Mapping[Hashable, dict[Any, float]]):
 def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> Prior:
     """Prior of one column: the table's distribution, or `given` checked against the table.
 
-    Raises PriorError where `given` misses a value that occurs, is negative or not finite, gives 0 to a value that
-    occurs, or does not sum to 1 within 1e-6.
+    A sum that is off by rounding is made 1. Raises PriorError where `given` misses a value that occurs, is negative or
+    not finite, gives 0 to a value that occurs, or does not sum to 1 within 1e-6.
     """
     if given is None:
         logs = log2_counts(column.counts) - log2_counts(np.array([rows]))
@@ -98,6 +98,7 @@ def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> 
             f"priors: column {name!r}: expected probabilities that sum to 1, they sum to {total:.9g}. "
             "Divide each by the sum."
         )
+    shares = {value: share / total for value, share in shares.items()} if total != 1.0 else shares
     lacking = [value for value in values if not shares.get(value, 0.0) > 0.0]
     if lacking:
         shown = ", ".join("missing value" if value is None else repr(value) for value in lacking[:5])

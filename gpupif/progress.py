@@ -53,17 +53,19 @@ class Reporter:
             self._bar.advance(self._task, amount)
 
 
+_said = False
+
+
 @contextlib.contextmanager
 def announce_compilation(quiet: bool = False) -> Iterator[None]:
     """Say once, on standard error, when Numba starts to compile: that is slow, and only the first run does it."""
     from numba.core import event
 
     class _Announce(event.Listener):
-        said = False
-
         def on_start(self, _: object) -> None:
-            if not self.said and not quiet:
-                self.said = True
+            global _said
+            if not _said and not quiet:
+                _said = True
                 print(
                     "gpupif: compiling for this machine; this happens once and takes about 15 seconds.",
                     file=sys.stderr,

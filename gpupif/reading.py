@@ -32,7 +32,7 @@ def read_table(path: str | os.PathLike[str], pick: Pick = every_column, sep: str
     """Read a Parquet file or folder of them, a CSV file or a Feather (Arrow IPC) file.
 
     sep: separator of a CSV file; by default the one of , ; tab | that its first lines agree on. An empty CSV field
-    is a missing value; a column becomes numbers or dates only where that would make no two texts the same.
+    is a missing value; a column becomes numbers or dates only where every text reads the same back.
 
     Raises TableReadError for a file that is missing, empty, truncated, or not what its name says, and InputError
     where column names repeat or `sep` is no separator.
@@ -109,7 +109,9 @@ def _read_parquet(file: Path, pick: Pick) -> pa.Table:
         for field in schema
         if (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)) and "." not in field.name
     ]
-    return mark_encoded(pq.read_table(files if file.is_dir() else file, columns=columns, read_dictionary=text), text)
+    return mark_encoded(
+        pq.read_table(files if file.is_dir() else file, columns=columns, read_dictionary=text, partitioning=None), text
+    )
 
 
 def _parquet_files(folder: Path) -> list[Path]:

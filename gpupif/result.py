@@ -149,8 +149,9 @@ class Scores:
     def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
         """The n riskiest cells, by the measure `by` (default: CIG, or else the first that was scored).
 
-        Ties go to the earlier row, then the earlier column. Columns: row (position, from 0), index (the table's label
-        of the row, pandas only), column, value, the scored measures, posterior, prior, cohort_size.
+        The highest come first, by `prior` and `cohort_size` the lowest; ties go to the earlier row, then the earlier
+        column. Columns: row (position, from 0), index (the table's label of the row, pandas only), column, value, the
+        scored measures, posterior, prior, cohort_size.
         """
         from .riskiest import riskiest_cells
 
@@ -200,4 +201,4 @@ class Scores:
         cannot be written or its name does not end in .parquet or .pq.
         """
         check_output(path, overwrite, endings=PARQUET)
-        write_table(self.to_arrow(keep_input), path)
+        write_table(self.to_arrow(keep_input), path, overwrite=overwrite)

@@ -10,6 +10,7 @@ import pandas as pd
 from gpupif.kernels import formulas
 
 from .errors import InputError
+from .measures import MEASURES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
 
 
 def riskiest_cells(scores: Scores, n: int, by: str) -> pd.DataFrame:
-    """The n cells with the highest score by one measure (see `Scores.top`)."""
+    """The n riskiest cells by one measure (see `Scores.top`)."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise InputError(f"top: expected a number of cells of at least 1, got {n!r}.")
     table = scores.array(by)
-    found = [(-value, row, target) for target, column in enumerate(table) for value, row in _highest(column, n)]
+    sign = -1 if MEASURES[by].low_is_risky else 1
+    found = [(-value, row, target) for target, column in enumerate(table) for value, row in _highest(sign * column, n)]
     records = [_describe(scores, row, target) for _, row, target in sorted(found)[:n]]
     return pd.DataFrame.from_records(records)
 

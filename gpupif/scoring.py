@@ -6,12 +6,10 @@ import os
 import time
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from .columns import Column, EncodedTable
 from .device import choose_engine
@@ -19,7 +17,7 @@ from .encode import encode_table
 from .engines.base import Job
 from .engines.workers import Workers
 from .errors import InputError, NearlyUniqueWarning
-from .frames import Frame, open_frame
+from .frames import ArrowFrame, Frame, open_frame
 from .measures import Measure, resolve_measures
 from .names import as_list, as_mapping, check_exist, check_unique
 from .priors import Prior, make_prior
@@ -66,7 +64,7 @@ def score(
         An empty list: nothing, so that every cohort is the whole table.
     priors:
         ``{column: {value: probability}}`` in place of the table's own distribution. Every value that occurs needs a
-        probability above 0; further values are fine. None stands for a missing value.
+        probability above 0; further values are fine. None stands for a missing value. A sum within 1e-6 of 1 is made 1.
     accuracies:
         ``{column: a}``: the attacker's knowledge of the column is right with probability a in [0, 1], otherwise drawn
         from the prior: posterior = a c/C + (1 - a) prior. Default 1.
@@ -113,7 +111,7 @@ def score(
     engine = choose_engine(device)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         started = time.perf_counter()
-        frame = _open(table, columns, known)
+        frame = _open(table, needed_columns(columns, known, priors, accuracies))
         targets, attacker = _resolve_columns(frame, columns, known)
         read = time.perf_counter()
         encoded, job, prior_of = _encode(frame, targets, attacker, priors, accuracies, missing, wanted, dtype, report)
@@ -167,27 +165,24 @@ def _check_word(argument: str, word: Any, words: Sequence[str]) -> None:
         raise InputError(f"{argument}: expected {' or '.join(map(repr, words))}, got {word!r}.")
 
 
-def _open(table: Any, columns: Sequence[Hashable] | None, known: Sequence[Hashable] | None) -> Frame:
+def _open(table: Any, pick: Pick) -> Frame:
     """The table as a frame; of a file only the columns that are needed are read."""
-    if not isinstance(table, str | os.PathLike):
-        return open_frame(table)
-
-    frame = open_frame(read_table(Path(table), needed_columns(columns, known)))
-    index = pd.RangeIndex(frame.rows)
-    return replace(
-        frame,
-        kind="file",
-        wrap=lambda values, names: pd.DataFrame(values.T, index=index, columns=list(names), copy=False),
-    )
+    if isinstance(table, str | os.PathLike):
+        return ArrowFrame(read_table(Path(table), pick), kind="file")
+    return open_frame(table)
 
 
-def needed_columns(columns: Sequence[Hashable] | None, known: Sequence[Hashable] | None) -> Pick:
+def needed_columns(
+    columns: Sequence[Hashable] | None, known: Sequence[Hashable] | None, priors: Any = None, accuracies: Any = None
+) -> Pick:
     """Of a file's columns those that scoring `columns` against `known` needs; raises InputError for unknown ones."""
 
     def pick(names: Sequence[str]) -> list[str] | None:
         if columns is None:
             return None
         targets, attacker = as_list("columns", columns), [] if known is None else as_list("known", known)
+        as_mapping("priors", priors, names, [*targets, *attacker])
+        as_mapping("accuracies", accuracies, names, [*targets, *attacker])
         check_exist("columns", targets, names)
         check_exist("known", attacker, names)
         return [name for name in names if name in {*targets, *attacker}]

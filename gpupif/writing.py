@@ -57,11 +57,19 @@ def check_output(
         raise OutputError(f"{file}: exists already. Use overwrite (--overwrite) to replace it, or choose another name.")
 
 
-def write_table(table: pa.Table, path: str | os.PathLike[str], done: Callable[[int], None] = lambda rows: None) -> None:
-    """Write a table as its name's ending says, whole or not at all; `done` hears how many rows went out."""
+def write_table(
+    table: pa.Table,
+    path: str | os.PathLike[str],
+    done: Callable[[int], None] = lambda rows: None,
+    overwrite: bool = True,
+) -> None:
+    """Write a table as its name's ending says, whole or not at all; `done` hears how many rows went out.
+
+    overwrite: replace a file that is there when all is written; else raise OutputError.
+    """
     file = Path(path)
     try:
-        with _replacing(file) as sink, _writer(sink, file, table.schema) as writer:
+        with _replacing(file, overwrite) as sink, _writer(sink, file, table.schema) as writer:
             for start in range(0, max(1, table.num_rows), ROWS_PER_GROUP):
                 part = table.slice(start, ROWS_PER_GROUP)
                 writer.write_table(part)
@@ -96,7 +104,7 @@ def _writer(sink: IO[bytes], file: Path, schema: pa.Schema) -> Any:
 
 
 @contextlib.contextmanager
-def _replacing(file: Path) -> Iterator[IO[bytes]]:
+def _replacing(file: Path, overwrite: bool) -> Iterator[IO[bytes]]:
     """A file to write that takes its name only when whole: a failed or killed run leaves nothing behind.
 
     On Linux the file has no name until then, so that even SIGKILL leaves none; where the file system cannot do that
@@ -122,7 +130,12 @@ def _replacing(file: Path) -> Iterator[IO[bytes]]:
                 # The descriptor, unused with an absolute path, makes Python call linkat, which follows the link.
                 os.link(f"/proc/self/fd/{sink.fileno()}", beside, src_dir_fd=sink.fileno(), follow_symlinks=True)
                 named = True
-        os.replace(beside, file)
+        if overwrite:
+            os.replace(beside, file)
+        else:
+            os.link(beside, file)
+    except FileExistsError:
+        raise OutputError(f"{file}: came into being meanwhile. Use overwrite (--overwrite) to replace it.") from None
     except OSError as error:
         raise OutputError(f"{file}: could not be written: {error.strerror or error}.") from error
     finally:

@@ -37,16 +37,16 @@ def count_first_rows(first, start, stop):
 
 
 @kernel
-def collect_first_rows(first, start, stop, keys, notes, number, distinct):
+def collect_first_rows(first, start, stop, keys, count_then_number, number, distinct):
     """Copy the first rows of their kind among start to stop to `distinct` (keys, counts), numbered from `number` on.
 
-    notes[row] has the count of such a row; afterwards it has the number of the distinct row.
+    count_then_number[row] has the count of such a row; afterwards it has the number of the distinct row.
     """
     distinct_keys, distinct_counts = distinct
     for row in range(start, stop):
         if first[row] == row:
             for word in range(keys.shape[1]):
                 distinct_keys[number, word] = keys[row, word]
-            distinct_counts[number] = notes[row]
-            notes[row] = number
+            distinct_counts[number] = count_then_number[row]
+            count_then_number[row] = number
             number += 1

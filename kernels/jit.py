@@ -2,34 +2,54 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from numba import config, njit
 
 
+def _bases() -> Iterator[Path]:
+    """Where caches may lie, the best first."""
+    asked = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME")
+    if asked:
+        yield Path(asked)
+    else:
+        # There may be no home: a container that runs under a number without a name.
+        with contextlib.suppress(RuntimeError):
+            yield Path.home() / ".cache"
+    yield Path(tempfile.gettempdir()) / f"gpupif-{os.getuid()}"
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether nobody else can write there: Numba runs what it finds."""
+    status = folder.lstat()
+    return folder.is_dir() and not folder.is_symlink() and status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+
 def _cache_folder() -> str:
-    """Folder for compiled kernels, a new one whenever any kernel source differs.
+    """Folder for compiled kernels, a new one whenever any kernel source differs; "" where there is none to use.
 
     Numba itself looks only at the file that a function stands in: a changed formula would leave its callers in other
     files compiled with the old one.
     """
     sources = sorted(Path(__file__).parent.glob("*.py"))
     fingerprint = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
-    asked = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME")
-    candidates = [Path(asked)] if asked else [Path("~/.cache").expanduser()]
-    for base in (*candidates, Path(tempfile.gettempdir()) / f"gpupif-{os.getuid()}"):
-        folder = base / "gpupif" / fingerprint
+    for base in _bases():
+        parent = base / "gpupif"
+        folder = parent / fingerprint
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            base.mkdir(mode=0o700, parents=True, exist_ok=True)
+            parent.mkdir(mode=0o700, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if _is_ours(parent) and _is_ours(folder) and os.access(folder, os.W_OK):
+                return str(folder)
         except OSError:
             continue
-        if os.access(folder, os.W_OK):
-            return str(folder)
     return ""
 
 

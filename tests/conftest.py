@@ -14,13 +14,14 @@ ROOT = Path(__file__).parent.parent
 
 
 def _sources(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.py"))}
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.py"))}
 
 
 def pytest_configure() -> None:
-    for module, name in ((gpupif, "gpupif"), (gpupif.kernels, "kernels")):
+    for module, name in ((gpupif.kernels, "kernels"), (gpupif, "gpupif")):
         found = Path(module.__file__).parent
-        if _sources(found) != _sources(ROOT / name):
+        installed = {path: text for path, text in _sources(found).items() if not path.startswith("kernels/")}
+        if installed != _sources(ROOT / name):
             pytest.exit(f"{module.__name__} comes from {found}, which differs from {ROOT / name}: run pip install .", 3)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import warnings
 
 import numpy as np
@@ -194,7 +195,9 @@ def test_prior_without_missing_values():
 def test_priors_may_be_off_by_rounding_and_name_further_values(off):
     prior = {39: 0.5, 40: 0.25, 41: 0.15 + off, 42: 0.1, 43: 0}
     scores = gpupif.score(FRAME, "prior", priors={"age": prior})
-    assert scores.prior["age"].tolist() == [0.5, 0.5, 0.25, 0.15 + off]
+    expected = [0.5, 0.5, 0.25, 0.15 + off]
+    assert scores.prior["age"].tolist() == pytest.approx([share / (1 + off) for share in expected], rel=1e-14)
+    assert math.fsum(scores.priors["age"].values()) == pytest.approx(1.0, abs=1e-15)
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.0000001, float("nan"), float("inf"), "high", "0.9", None, [0.9], pd.NA])
@@ -368,3 +371,10 @@ def test_no_warning_of_small_and_ordinary_tables():
     assert warned(pd.concat([unique] * 2)) == []
     assert warned(pd.DataFrame({"id": range(60), "sex": ["f"] * 60}), columns=["sex"]) == []
     assert warned(gpupif.datasets.census(1_000)) == []
+
+
+def test_priors_of_a_column_of_the_file_that_is_not_needed(tmp_path):
+    file = tmp_path / "t.csv"
+    FRAME.to_csv(file, index=False)
+    expected = ["priors", "'sex'", "neither scored nor known"]
+    assert_refused(InputError, expected, file, columns=["age"], priors={"sex": {"f": 1.0}})

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import pickle
 import subprocess
 import sys
 import threading
+import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import gpupif
 from gpupif.datasets import census
+from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.workers import Workers, default_threads
 from gpupif.errors import InputError
+from gpupif.kernels import formulas, groups
+from gpupif.kernels.hashing import mix_word
 from gpupif.keys import KeyLayout
+from gpupif.measures import MEASURES
 
 ROOT = Path(__file__).parent.parent
 
@@ -92,11 +104,142 @@ def test_two_runs_at_the_same_time():
     tables = [census(20_000, seed=seed) for seed in range(4)]
     expected = [gpupif.score(table).array("cig") for table in tables]
     with ThreadPoolExecutor(4) as pool:
-        for together in pool.map(lambda table: gpupif.score(table).array("cig"), tables * 3):
-            assert any(np.array_equal(together, alone) for alone in expected)
-        results = list(pool.map(lambda table: gpupif.score(table).array("cig"), tables))
-    for together, alone in zip(results, expected, strict=True):
-        np.testing.assert_array_equal(together, alone)
+        together = list(pool.map(lambda table: gpupif.score(table).array("cig"), tables * 3))
+    for one, alone in zip(together, expected * 3, strict=True):
+        np.testing.assert_array_equal(one, alone)
+
+
+def test_of_several_errors_the_first_task_s_is_raised():
+    def fail(number):
+        time.sleep(0.02 if number == 0 else 0)
+        raise ValueError(str(number))
+
+    with Workers(4) as workers, pytest.raises(ValueError, match=r"^0$"):
+        workers.run(fail, [(number,) for number in range(4)])
+
+
+def group(keys, blocks, hashes, word, keep):
+    """Groups of each block, as the engine's task would make them, all blocks with one table."""
+    keys = np.asarray(keys, np.uint64)
+    offsets = np.array(blocks, np.int64)
+    hashes = np.asarray(hashes, np.uint64)
+    found = groups.room_for(offsets, (0, len(offsets) - 1))
+    heads, sizes, group_of = found
+    table = groups.new_table(1)
+    result = []
+    for block, (start, stop) in enumerate(pairwise(offsets.tolist())):
+        rows = (keys, np.empty(0, np.uint32), hashes)
+        number, table = groups.group_rows(rows, start, stop, word, keep, table, block + 1, found)
+        result.append((heads[:number].tolist(), sizes[:number].tolist(), group_of[: stop - start].tolist()))
+    return result
+
+
+def naive_groups(keys, blocks, word, keep):
+    result = []
+    for start, stop in pairwise(blocks):
+        names, numbers = {}, []
+        for row in range(start, stop):
+            key = tuple(int(k) & keep if w == word else int(k) for w, k in enumerate(keys[row]))
+            numbers.append(names.setdefault(key, len(names)))
+        heads = [start + numbers.index(number) for number in range(len(names))]
+        result.append((heads, [numbers.count(number) for number in range(len(names))], numbers))
+    return result
+
+
+@pytest.mark.parametrize("words", [1, 2, 3])
+def test_groups_of_blocks_that_grow_one_table(words):
+    """Many groups with repeats, then blocks that find the table grown and full of what earlier ones left."""
+    random = np.random.default_rng(words)
+    keys = random.integers(0, 60, (900, words)).astype(np.uint64)
+    blocks = [0, 5, 400, 410, 880, 900]
+    hashes = np.empty(len(keys), np.uint64)
+    groups.full_hashes(keys, 0, len(keys), np.full(words, ~np.uint64(0)), hashes)
+    keep = ~np.uint64(3)
+    assert group(keys, blocks, hashes, words - 1, keep) == naive_groups(keys, blocks, words - 1, int(keep))
+
+
+def test_rows_with_equal_hashes_are_told_apart_by_their_keys():
+    """Forged hashes, by which all rows agree: the masked word and every other word still decide."""
+    random = np.random.default_rng(0)
+    keys = random.integers(0, 3, (300, 3)).astype(np.uint64)
+    word, keep = 1, ~np.uint64(1)
+    forged = [(int(mix_word(k, word)) - int(mix_word(k & keep, word))) % 2**64 for k in keys[:, word]]
+    assert group(keys, [0, 300], forged, word, keep) == naive_groups(keys, [0, 300], word, int(keep))
+
+
+def test_more_groups_in_a_block_than_the_table_starts_with(monkeypatch):
+    """70,000 different pairs, each row twice, in one block."""
+    monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _: CpuEngine(threads=1, block_rows=10**9))
+    half = np.arange(70_000)
+    frame = pd.DataFrame({"a": np.tile(half // 300, 2), "b": np.tile(half % 300, 2), "c": np.repeat([0, 1], 70_000)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scores = gpupif.score(frame, ["cohort_size", "posterior"], columns=["c"], known=["a", "b"])
+    assert (scores.cohort_size["c"] == 2).all()
+    assert (scores.posterior["c"] == 0.5).all()
+
+
+def test_weights_with_cohorts_too_large_to_be_counted_by_number():
+    """Cohorts of 6,000 and 5,000 rows."""
+    table = pd.DataFrame({"a": [0] * 6_000 + [1] * 5_000, "b": [0, 0, 1] * 2_000 + [0, 1] * 2_500})
+
+    def entropy(*shares):
+        return -sum(share * math.log2(share) for share in shares)
+
+    ones = (2_000 + 2_500) / 11_000
+    given_a = (6_000 * entropy(1 / 3, 2 / 3) + 5_000 * entropy(0.5, 0.5)) / 11_000
+    assert gpupif.score(table, "wcig").weights["b"] == pytest.approx(given_a / entropy(ones, 1 - ones), rel=1e-12)
+
+
+def test_few_targets_at_a_time_give_the_same_bits(monkeypatch):
+    frame = census(5_000)
+    whole = gpupif.score(frame, list(MEASURES))
+    monkeypatch.setattr("gpupif.engines.cpu.SCORES_BYTES", 1)
+    single = gpupif.score(frame, list(MEASURES))
+    for measure in MEASURES:
+        assert single.array(measure).tobytes() == whole.array(measure).tobytes()
+
+
+def test_gains_below_zero_by_rounding_are_zero():
+    assert formulas.information_gain(-1e-17) == 0.0
+    frame = pd.DataFrame({"a": [0, 0, 1] * 7, "b": [0] * 21})
+    given = {0: np.nextafter(2 / 3, 1), 1: np.nextafter(1 / 3, 0)}
+    assert (gpupif.score(frame, "cig", priors={"a": given}).cig >= 0).all(axis=None)
+
+
+def test_measures_have_the_numbers_of_their_formulas():
+    for measure in MEASURES.values():
+        assert getattr(formulas, measure.name.upper()) == measure.number
+
+
+def test_scores_can_be_pickled():
+    for table in (census(100), pl.DataFrame({"a": [1, 2, 2]}), pa.table({"a": [1, 2, 2]})):
+        scores = gpupif.score(table)
+        again = pickle.loads(pickle.dumps(scores))
+        np.testing.assert_array_equal(again.array("cig"), scores.array("cig"))
+        assert type(again.csf) is type(table)
+
+
+CACHE = "from gpupif.kernels import jit; print(jit._CACHE_FOLDER)"
+
+
+def cache_folder(**environment):
+    cleared = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
+    command = [sys.executable, "-P", "-c", CACHE]
+    done = subprocess.run(command, env={**cleared, **environment}, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_a_cache_folder_that_others_can_write_to_is_not_used(tmp_path):
+    """Numba runs the code that it finds there."""
+    good = cache_folder(XDG_CACHE_HOME=str(tmp_path / "c"), TMPDIR=str(tmp_path))
+    assert good.startswith(str(tmp_path / "c"))
+    assert Path(good).stat().st_mode & 0o077 == 0
+    Path(good).chmod(0o777)
+    fallback = cache_folder(XDG_CACHE_HOME=str(tmp_path / "c"), TMPDIR=str(tmp_path))
+    assert fallback.startswith(str(tmp_path / f"gpupif-{os.getuid()}"))
+    Path(fallback).parent.chmod(0o777)
+    assert cache_folder(XDG_CACHE_HOME=str(tmp_path / "c"), TMPDIR=str(tmp_path)) == ""
 
 
 def test_the_first_run_on_a_machine_says_that_it_compiles_and_the_next_does_not(tmp_path):

@@ -390,3 +390,39 @@ def test_parquet_where_it_cannot_be(tmp_path, name, message):
     with pytest.raises(OutputError, match=message):
         gpupif.score(FRAME).to_parquet(tmp_path / name)
     assert [file.name for file in tmp_path.iterdir()] == ["folder.parquet"]
+
+
+def test_csv_texts_become_numbers_only_where_they_read_the_same_back(tmp_path):
+    texts = {
+        "zip": ["01234", "1234", "1234"],
+        "price": ["1.50", "2.00", "2.00"],
+        "zero": ["-0", "0", "0"],
+        "long": ["12345678901234567891", "12345678901234567892", "1"],
+        "mixed": ["1", "1.0", "1"],
+        "whole": ["1", "-2", "1"],
+        "number": ["1.5", "2.0", "2.0"],
+        "day": ["2020-01-31", "1999-12-31", "1999-12-31"],
+        "yes": ["true", "false", "false"],
+    }
+    file = tmp_path / "t.csv"
+    pd.DataFrame(texts).to_csv(file, index=False)
+    values = gpupif.score(file).priors
+    for name in ("zip", "price", "zero", "long", "mixed"):
+        assert list(values[name]) == list(dict.fromkeys(texts[name])), name
+    assert list(values["whole"]) == [1, -2]
+    assert list(values["number"]) == [1.5, 2.0]
+    assert list(values["day"]) == [datetime.date(2020, 1, 31), datetime.date(1999, 12, 31)]
+    assert list(values["yes"]) == [True, False]
+
+
+def test_csv_of_one_column_keeps_its_empty_lines(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("a\nx\n\nx\n")
+    assert gpupif.score(file, "prior").prior["a"].tolist() == [2 / 3, 1 / 3, 2 / 3]
+
+
+def test_output_that_comes_into_being_meanwhile_is_kept(tmp_path):
+    path = tmp_path / "scores.parquet"
+    with pytest.raises(OutputError, match="meanwhile"):
+        write_table(BIG, path, lambda rows: path.write_bytes(b"somebody's"), overwrite=False)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == {path.name: b"somebody's"}

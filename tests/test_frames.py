@@ -154,7 +154,9 @@ def test_zeros_are_one_value_and_missing_ones_are_one_value():
 
 def test_columns_without_any_value():
     frame = pd.DataFrame({"nothing": [None, None, None], "a": [1, 1, 2]})
-    for table in (frame, pl.from_pandas(frame), pa.table({"nothing": pa.nulls(3), "a": [1, 1, 2]})):
+    text = pa.nulls(3, pa.dictionary(pa.int8(), pa.string()))
+    arrow = [pa.table({"nothing": nothing, "a": [1, 1, 2]}) for nothing in (pa.nulls(3), text, pa.nulls(3, pa.int8()))]
+    for table in (frame, pl.from_pandas(frame), *arrow):
         scores = gpupif.score(table)
         assert np.asarray(scores.cig["nothing"]).tolist() == [0.0] * 3
         assert scores.priors["nothing"] == {None: 1.0}
@@ -230,3 +232,32 @@ def test_many_distinct_values_and_rows():
         assert (alone.cohort_size[name] == size).all()
         assert (alone.posterior[name] == 1 / size).all()
     assert gpupif.score(frame[["half"]]).cig["half"].eq(0).all()
+
+
+def test_dictionaries_that_differ_by_chunk():
+    """Together more labels than their index type can number; a null among the labels; labels in another order."""
+    first = pa.array([f"v{n}" for n in range(100)]).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
+    second = pa.array([f"v{n}" for n in range(150, 50, -1)]).dictionary_encode()
+    second = second.cast(pa.dictionary(pa.int8(), pa.string()))
+    third = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), pa.array([None, "v0"]))
+    column = pa.chunked_array([first, second, third])
+    texts = [*(f"v{n}" for n in range(100)), *(f"v{n}" for n in range(150, 50, -1)), None, "v0", None]
+    prior = gpupif.score(pa.table({"a": column, "b": [0] * 203}), "prior").prior["a"].to_pylist()
+    assert prior == [texts.count(text) / 203 for text in texts]
+
+
+@pytest.mark.parametrize("kind", [">i2", ">i8", ">u4", ">f4", ">f8", ">M8[s]", "longdouble"])
+def test_numbers_of_another_byte_order_or_width(kind):
+    values = np.array([0, 1, 1, 256]).astype(kind)
+    scores = gpupif.score(pd.DataFrame({"a": values, "b": [0, 1, 1, 0]}), ["cig", "prior"])
+    assert scores.prior["a"].tolist() == [0.25, 0.5, 0.5, 0.25]
+
+
+def test_text_that_is_no_unicode():
+    frame = pd.DataFrame({"a": pd.Series(["\ud800", "b", "b"], dtype="string[python]")})
+    assert gpupif.score(frame, "prior").prior["a"].tolist() == [1 / 3, 2 / 3, 2 / 3]
+
+
+def test_a_column_named_nan():
+    frame = pd.DataFrame([[1, 2], [1, 3]], columns=[float("nan"), "b"])
+    assert gpupif.score(frame).cig.shape == (2, 2)

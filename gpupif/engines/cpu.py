@@ -160,7 +160,7 @@ class _Run:
                 tallies = self._score_targets(child, layout, [columns[target] for target in here], part)
                 for place, target in enumerate(here):
                     sizes[target].update(tallies[place])
-                    scores[target, start + child.blocks.order] = part[place]
+                    scores[target, start:stop][child.blocks.order] = part[place]
         return sizes
 
     def _new_tally(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

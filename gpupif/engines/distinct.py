@@ -30,19 +30,19 @@ def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BL
     size, words = rows.keys.shape
     everything = np.full(words, ~np.uint64(0))
     first = np.empty(size, index_type(size))
-    # Of each first row of its kind the count, later its number among the distinct rows.
-    notes = np.empty(size, index_type(total + 1))
-    _find_first_rows(partition_rows(rows, everything, block_rows, workers), first, notes, workers)
+    # Of each first row of its kind: one array for what is never needed together.
+    count_then_number = np.empty(size, index_type(total + 1))
+    _find_first_rows(partition_rows(rows, everything, block_rows, workers), first, count_then_number, workers)
     ranges = workers.ranges(size)
     found = workers.run(lambda a, b: kernels.count_first_rows(first, a, b), ranges)
     starts = np.cumsum([0, *found])
-    distinct = Rows(np.empty((starts[-1], words), np.uint64), np.empty(starts[-1], notes.dtype))
+    distinct = Rows(np.empty((starts[-1], words), np.uint64), np.empty(starts[-1], count_then_number.dtype))
     target = (distinct.keys, distinct.counts)
     workers.run(
-        lambda a, b, start: kernels.collect_first_rows(first, a, b, rows.keys, notes, start, target),
+        lambda a, b, start: kernels.collect_first_rows(first, a, b, rows.keys, count_then_number, start, target),
         [(*edges, start) for edges, start in zip(ranges, starts[:-1], strict=True)],
     )
-    workers.run(lambda a, b: look_up(notes, first, a, b, first), ranges)
+    workers.run(lambda a, b: look_up(count_then_number, first, a, b, first), ranges)
     return Distinct(distinct, first)
 
 

@@ -88,12 +88,15 @@ def partition_rows(rows: Rows, masks: npt.NDArray[np.uint64], block_rows: int, w
     bits = (parts - 1).bit_length()
     passes = -(-bits // DIGIT_BITS)
     digit_bits = -(-bits // passes)
-    sizes = _count(ids, 0, parts, ranges, workers).sum(axis=0)
     source: tuple[npt.NDArray[Any], ...] = (ids, NO_ROWS, rows.keys, rows.counts)
     for number in range(passes):
-        source = _scatter(source, number * digit_bits, digit_bits, number == passes - 1, ranges, workers)
-    _, order, keys, counts = source
-    return Blocks(Rows(keys, counts), order, np.concatenate([[0], np.cumsum(sizes)]))
+        source, sizes = _scatter(source, number * digit_bits, digit_bits, passes > 1, ranges, workers)
+    sorted_ids, order, keys, counts = source
+    if passes == 1:
+        offsets = np.concatenate([[0], np.cumsum(sizes[:parts])])
+    else:
+        offsets = np.searchsorted(sorted_ids, np.arange(parts + 1, dtype=sorted_ids.dtype))
+    return Blocks(Rows(keys, counts), order, offsets.astype(np.int64))
 
 
 def _count(
@@ -111,24 +114,24 @@ def _scatter(
     source: tuple[npt.NDArray[Any], ...],
     shift: int,
     digit_bits: int,
-    last: bool,
+    keep_ids: bool,
     ranges: list[tuple[int, int]],
     workers: Workers,
-) -> tuple[npt.NDArray[Any], ...]:
-    """One stable pass of a radix sort by digit_bits bits of the partition ids, which the last pass leaves behind."""
+) -> tuple[tuple[npt.NDArray[Any], ...], npt.NDArray[np.int64]]:
+    """One stable pass of a radix sort by digit_bits bits of the partition ids; also how many rows have each digit."""
     ids, _, keys, counts = source
     histograms = _count(ids, shift, 1 << digit_bits, ranges, workers)
     # Rows go by digit first, by chunk second: each chunk starts where the chunk before it ends within the digit.
     by_digit = histograms.T.ravel()
     position = np.ascontiguousarray((np.cumsum(by_digit) - by_digit).reshape(-1, len(ranges)).T)
     order = np.empty(len(ids), index_type(len(ids)))
-    target = (ids[:0] if last else np.empty_like(ids), order, np.empty_like(keys), np.empty_like(counts))
+    target = (np.empty_like(ids) if keep_ids else ids[:0], order, np.empty_like(keys), np.empty_like(counts))
     mask = (1 << digit_bits) - 1
     workers.run(
         lambda c, a, b: partition.scatter_rows(source, a, b, shift, mask, position[c], target),
         [(chunk, *edges) for chunk, edges in enumerate(ranges)],
     )
-    return target
+    return target, histograms.sum(axis=0)
 
 
 def split(targets: Sequence[int], entropies: Sequence[float]) -> tuple[list[int], list[int]]:

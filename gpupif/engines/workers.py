@@ -42,9 +42,10 @@ class Workers:
             self._pool.shutdown(cancel_futures=True)
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]) -> list[Any]:
-        """Results of function(*task) for each task, in the order of the tasks."""
+        """Results of function(*task) for each task, in the order of the tasks; of several errors the first task's."""
         waiting = deque(enumerate(tasks))
         results: list[Any] = [None] * len(waiting)
+        errors: dict[int, BaseException] = {}
 
         def work() -> None:
             while True:
@@ -52,18 +53,21 @@ class Workers:
                     place, task = waiting.popleft()
                 except IndexError:
                     return
-                results[place] = function(*task)
+                try:
+                    results[place] = function(*task)
+                except BaseException as error:
+                    errors[place] = error
+                    waiting.clear()
 
         helpers = min(self.threads, len(waiting)) - 1
         others = [self._pool.submit(work) for _ in range(helpers)] if self._pool is not None else []
         try:
             work()
         finally:
-            # After a failure here nobody is to start anything more.
             waiting.clear()
             wait(others)
-        for other in others:
-            other.result()
+        if errors:
+            raise errors[min(errors)]
         return results
 
     def ranges(self, size: int) -> list[tuple[int, int]]:

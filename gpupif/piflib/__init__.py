@@ -15,6 +15,8 @@ piflib's are right. Where it is not, this module differs, on purpose:
 * `samples` of `compute_cigs` smaller than the number of columns is an `InputError`, in piflib a ZeroDivisionError.
 * Entropies of a table with one column and conditional entropies given no column are defined; piflib fails.
 * Values that differ only in type (1, 1.0, True) are one value, as in piflib; so are 0.0 and -0.0.
+* Of the inner workings (`binom`, `sample_is`, `calculate_kl`, `find_kls_for_features`, ...) only
+  `data_util.calculate_distribution` and `data_util.complete_feature_priors` are here.
 * Keys of `compute_posterior_distributions` are built of plain Python values: "(1, 'a')", not "(np.int64(1), 'a')".
 """
 
