@@ -116,7 +116,7 @@ def _encode_arrow(name: Hashable, array: pa.ChunkedArray) -> Column:
         return _encode_dictionary(name, array)
     if pa.types.is_nested(kind) or pa.types.is_union(kind):
         raise ColumnTypeError(name, kind)
-    if pa.types.is_null(kind) or len(labels) == 0:
+    if pa.types.is_null(kind):
         return _renumber(name, np.full(len(array), -1, np.int8), 0, 0, pa.array([], pa.null()))
     if pa.types.is_integer(kind) and array.null_count == 0:
         return _encode_integers(name, array.to_numpy())
