@@ -85,7 +85,7 @@ def first_runs(folder: Path) -> dict[str, float]:
         "help": ["--help"],
         "import": None,
     }.items():
-        command = [sys.executable, "-c", *(["import gpupif"] if arguments is None else [program, *arguments])]
+        command = [sys.executable, "-P", "-c", *(["import gpupif"] if arguments is None else [program, *arguments])]
         started = time.perf_counter()
         subprocess.run(command, env=environment, capture_output=True, check=True)
         seconds[name] = time.perf_counter() - started
