@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import uint64
 
 from .formulas import cell_measure, divergence_absent, divergence_term, information_gain, posterior
 from .groups import group_rows, new_table, room_for
 from .jit import kernel
+
+
+@kernel
+def log2_of(counts, out):
+    """out[i] = log2 counts[i], by the same function in all places, so that equal logarithms cancel."""
+    for i in range(counts.size):
+        out[i] = math.log2(counts[i])
+
+
+@kernel
+def log2_count(count, logs):
+    """log2 of a count >= 1, from the table `logs` (logs[c] = log2 c) as far as it goes."""
+    if count < logs.size:
+        return logs[count]
+    return math.log2(count)
 
 
 @kernel
@@ -44,7 +61,10 @@ def add_gains(rows, start, stop, field, column, found, groups, gains):
     for row in range(start, stop):
         cohort = group_of[row - start]
         value = value_at(keys, row, field)
-        gains[cohort] += divergence_term(counts[row], sizes[cohort], priors[value], log2_priors[value], accuracy, logs)
+        prior, count, size = priors[value], counts[row], sizes[cohort]
+        log2_share = log2_count(count, logs) - log2_count(size, logs)
+        probability = posterior(count, size, prior, accuracy)
+        gains[cohort] += divergence_term(probability, log2_share, prior, log2_priors[value], accuracy)
     if accuracy < 1.0:
         present = np.zeros(groups)
         for row in range(start, stop):

@@ -25,31 +25,15 @@ def posterior(count, cohort_size, prior, accuracy):
 
 
 @kernel
-def log2_of(counts, out):
-    """out[i] = log2 counts[i], by the same function in all places, so that equal logarithms cancel."""
-    for i in range(counts.size):
-        out[i] = math.log2(counts[i])
-
-
-@kernel
-def log2_count(count, logs):
-    """log2 of a count >= 1, from the table `logs` (logs[c] = log2 c) as far as it goes; it may be empty."""
-    if count < logs.size:
-        return logs[count]
-    return math.log2(count)
-
-
-@kernel
-def divergence_term(count, cohort_size, prior, log2_prior, accuracy, logs):
+def divergence_term(posterior, log2_share, prior, log2_prior, accuracy):
     """What one value adds to the Kullback-Leibler divergence of the posterior from the prior, in bits.
 
-    With accuracy 1 that is c/C (log2 c - log2 C - log2 q): where the cohort is the whole table and the prior is its
-    distribution, log2 q being log2 c - log2 n too, exactly 0.
+    log2_share is log2 c - log2 C. With accuracy 1 the term is c/C (log2 c - log2 C - log2 q): where the cohort is the
+    whole table and the prior its distribution, log2 q being log2 c - log2 n too, exactly 0.
     """
-    probability = posterior(count, cohort_size, prior, accuracy)
     if accuracy == 1.0:
-        return probability * (log2_count(count, logs) - log2_count(cohort_size, logs) - log2_prior)
-    return probability * math.log2(probability / prior)
+        return posterior * (log2_share - log2_prior)
+    return posterior * math.log2(posterior / prior)
 
 
 @kernel

@@ -22,7 +22,7 @@ MOST_REGISTERS = 128
 ints, floats, words = int64[::1], float64[::1], uint64[::1]
 SIGNATURES = {
     "measure_cells": (int64, ints, ints, floats, float64, floats, floats),
-    "gain_of_single_values": (ints, ints, floats, floats, float64, floats, floats),
+    "gain_of_single_values": (ints, ints, floats, floats, float64, floats),
     "hash_words": (words, int64, words),
 }
 

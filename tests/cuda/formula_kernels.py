@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from numba import cuda
 
 from gpupif.kernels.formulas import (
@@ -22,9 +24,11 @@ def measure_cells(measure, counts, sizes, priors, accuracy, gains, out):
 
 
 @cuda.jit
-def gain_of_single_values(counts, sizes, priors, log2_priors, accuracy, logs, out):
+def gain_of_single_values(counts, sizes, priors, log2_priors, accuracy, out):
     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        term = divergence_term(counts[i], sizes[i], priors[i], log2_priors[i], accuracy, logs)
+        log2_share = math.log2(counts[i]) - math.log2(sizes[i])
+        probability = posterior(counts[i], sizes[i], priors[i], accuracy)
+        term = divergence_term(probability, log2_share, priors[i], log2_priors[i], accuracy)
         out[i] = information_gain(term + divergence_absent(priors[i], accuracy))
 
 
