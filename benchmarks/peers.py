@@ -8,8 +8,8 @@ Measured on 1 M rows of the synthetic census (2 cores), slower ways left out: Po
 distinct rows with group-by and join 1.6 s, windows over distinct rows in memory 2.1 s, streaming 0.8 s (kept); keys
 packed by hand into one integer 0.8 s. DuckDB group-by and join 6.3 s, windows 6.5 s (kept, the shorter). pandas
 group-by transform over distinct rows 1.6 s (kept as "pandas"); keys packed by hand, `pd.factorize` and `np.bincount`
-0.4 s (kept as "packed": the fastest known without compiled code, and a piece of gpupif written in NumPy rather than a
-use of pandas).
+0.4 s (kept as "packed": a piece of gpupif written in NumPy rather than a use of pandas; it takes tables whose columns
+fit into 63 bits).
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import (
@@ -12,6 +13,7 @@ from .errors import (
     GpupifError,
     InputError,
     NearlyUniqueWarning,
+    NothingKnownWarning,
     OutputError,
     PriorError,
     TableReadError,
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from .result import Scores
     from .scoring import score
     from .summary import Summary
+
+# In a checkout the kernels lie beside this folder; installed, inside it.
+if not (Path(__file__).parent / "kernels").is_dir():
+    __path__.append(str(Path(__file__).parent.parent))
 
 try:
     __version__ = version("gpupif")
@@ -35,6 +41,7 @@ __all__ = [
     "GpupifError",
     "InputError",
     "NearlyUniqueWarning",
+    "NothingKnownWarning",
     "OutputError",
     "PriorError",
     "Scores",

@@ -59,3 +59,7 @@ class DeviceError(GpupifError, RuntimeError):
 
 class NearlyUniqueWarning(UserWarning):
     """A column in which nearly every value occurs once: every other column then has cohorts of one row."""
+
+
+class NothingKnownWarning(UserWarning):
+    """The attacker knows no column, so that every cohort is the whole table and nothing can be learnt."""

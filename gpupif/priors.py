@@ -105,7 +105,7 @@ def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> 
         more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
         raise PriorError(
             f"priors: column {name!r}: expected a probability above 0 for every value that occurs; got none or 0 for "
-            f"{shown}{more}. Add them (use None for missing values), even with a small probability."
+            f'{shown}{more}. Add them (None, in JSON "", for missing values), even with a small probability.'
         )
     probabilities = np.array([shares[value] for value in values])
     return Prior(

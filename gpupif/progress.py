@@ -67,7 +67,7 @@ def announce_compilation(quiet: bool = False) -> Iterator[None]:
             if not _said and not quiet:
                 _said = True
                 print(
-                    "gpupif: compiling for this machine; this happens once and takes about 15 seconds.",
+                    "gpupif: compiling for this machine; this happens once for each kind of table, for some seconds.",
                     file=sys.stderr,
                 )
 

@@ -35,7 +35,7 @@ def print_summary(summary: Summary, console: Console) -> None:
 def _stages(summary: Summary) -> str:
     parts = []
     for stage, seconds in summary.seconds.items():
-        speed = f" ({_short(summary.cells / seconds)} cells/s)" if seconds > 0 else ""
+        speed = f" ({_short(summary.cells / seconds)}cells/s)" if seconds > 0 else ""
         parts.append(f"{stage} {seconds:.2f} s{speed}")
     return ", ".join(parts)
 
@@ -43,7 +43,7 @@ def _stages(summary: Summary) -> str:
 def _short(number: float) -> str:
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= limit:
-            return f"{number / limit:.1f} {unit}"
+            return f"{number / limit:.1f} {unit} "
     return f"{number:.0f} "
 
 
@@ -107,4 +107,4 @@ def _cell(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    return "(missing)" if value is None else str(value)
+    return "(missing)" if value is None or value != value else str(value)

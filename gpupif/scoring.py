@@ -16,7 +16,7 @@ from .device import choose_engine
 from .encode import encode_table
 from .engines.base import Job
 from .engines.workers import Workers
-from .errors import InputError, NearlyUniqueWarning
+from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning
 from .frames import ArrowFrame, Frame, open_frame
 from .measures import Measure, resolve_measures
 from .names import as_list, as_mapping, check_exist, check_unique
@@ -99,6 +99,8 @@ def score(
     -----
     NearlyUniqueWarning
         A column in which at least 90 % of the rows have different values.
+    NothingKnownWarning
+        One of several columns is scored and ``known`` is not given.
 
     References
     ----------
@@ -205,6 +207,14 @@ def _resolve_columns(
     targets = default if columns is None else as_list("columns", columns)
     if not targets:
         raise InputError("columns: expected at least one column to score, got an empty list.")
+    if known is None and len(targets) == 1 and (len(names) > 1 or set(str(targets[0])) & set(",;\t|")):
+        others = "Name the columns the attacker knows with known=" if len(names) > 1 else "Is the separator right"
+        warnings.warn(
+            f"columns: only {targets[0]!r} is scored, so by default the attacker knows nothing and every cohort is the "
+            f"whole table. {others}{'.' if len(names) > 1 else '?'}",
+            NothingKnownWarning,
+            stacklevel=4,
+        )
     attacker = list(targets) if known is None else as_list("known", known)
     check_exist("columns", targets, names)
     check_exist("known", attacker, names)

@@ -369,7 +369,7 @@ def test_no_warning_of_small_and_ordinary_tables():
     assert warned(unique) == []
     assert warned(pd.DataFrame({"id": [*range(44)] + [0] * 6})) == []
     assert warned(pd.concat([unique] * 2)) == []
-    assert warned(pd.DataFrame({"id": range(60), "sex": ["f"] * 60}), columns=["sex"]) == []
+    assert warned(pd.DataFrame({"id": range(60), "sex": ["f"] * 60}), columns=["sex"], known=["sex"]) == []
     assert warned(gpupif.datasets.census(1_000)) == []
 
 
@@ -378,3 +378,14 @@ def test_priors_of_a_column_of_the_file_that_is_not_needed(tmp_path):
     FRAME.to_csv(file, index=False)
     expected = ["priors", "'sex'", "neither scored nor known"]
     assert_refused(InputError, expected, file, columns=["age"], priors={"sex": {"f": 1.0}})
+
+
+@pytest.mark.parametrize(
+    ("table", "arguments", "hint"),
+    [(FRAME, {"columns": ["age"]}, "known="), (pd.DataFrame({"a;b": ["1;2", "3;4"]}), {}, "separator right")],
+)
+def test_warning_where_the_attacker_knows_nothing(table, arguments, hint):
+    with pytest.warns(gpupif.NothingKnownWarning, match=hint):
+        gpupif.score(table, **arguments)
+    assert warned(table, **arguments, known=[]) == []
+    assert warned(FRAME) == []

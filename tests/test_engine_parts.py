@@ -257,6 +257,13 @@ def test_the_first_run_on_a_machine_says_that_it_compiles_and_the_next_does_not(
     assert said == [1, 0]
 
 
+def test_the_package_works_in_the_folder_of_its_checkout():
+    """Where the README leaves its reader after `pip install .`: the folder gpupif there has no kernels inside."""
+    code = "import gpupif; print(gpupif.score(gpupif.datasets.pif_example()).pif(100))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert float(done.stdout) == pytest.approx(3.3371022654516564)
+
+
 def test_cheap_to_import_until_something_is_scored():
     code = "import sys, gpupif, gpupif.cli, gpupif.datasets; print([m for m in ('numpy', 'numba') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
