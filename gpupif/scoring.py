@@ -207,11 +207,11 @@ def _resolve_columns(
     targets = default if columns is None else as_list("columns", columns)
     if not targets:
         raise InputError("columns: expected at least one column to score, got an empty list.")
-    if known is None and len(targets) == 1 and (len(names) > 1 or set(str(targets[0])) & set(",;\t|")):
-        others = "Name the columns the attacker knows with known=" if len(names) > 1 else "Is the separator right"
+    if known is None and len(targets) == 1 and (columns is not None or set(str(targets[0])) & set(",;\t|")):
+        mend = "Is the separator right?" if columns is None else "Name the columns the attacker knows with known=."
         warnings.warn(
             f"columns: only {targets[0]!r} is scored, so by default the attacker knows nothing and every cohort is the "
-            f"whole table. {others}{'.' if len(names) > 1 else '?'}",
+            f"whole table. {mend}",
             NothingKnownWarning,
             stacklevel=4,
         )

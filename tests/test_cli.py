@@ -9,6 +9,7 @@ import pty
 import subprocess
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -71,7 +72,7 @@ def start(*arguments, command=COMMAND):
 
 
 def assert_written(path, scores, before=()):
-    read = {".parquet": pd.read_parquet, ".csv": pd.read_csv, ".feather": pd.read_feather}
+    read = {".parquet": pd.read_parquet, ".csv": partial(pd.read_csv, engine="pyarrow"), ".feather": pd.read_feather}
     written = read[path.suffix](path)
     expected = {f"{measure}_{name}": scores[measure][name] for measure in scores.measures for name in scores.columns}
     assert list(written.columns) == [*before, *expected]
@@ -165,7 +166,7 @@ def test_priors_of_values_that_are_no_text(run, folder):
     ended = run("score", "t.csv", "-o", "scores.csv", "--priors", "priors.json", "--measures", "prior")
     assert ended.code == 0, ended.err
     expected = [[0.5, 0.25, 0.125, 0.5], [0.5, 0.75, 0.875, 0.25], [0.5, 0.25, 0.125, 0.25]]
-    assert pd.read_csv("scores.csv").to_numpy().tolist() == expected
+    assert pd.read_csv("scores.csv", engine="pyarrow").to_numpy().tolist() == expected
 
 
 def test_separator(run, folder):
@@ -185,7 +186,9 @@ def test_keep_input(run, folder, source, output):
     scores = gpupif.score(FRAME, ["cig", "csf", "wcig"], columns=["sex", "a=b"], known=["a=b"])
     assert_written(folder / output, scores, before=FRAME.columns)
     if output == "scores.csv":
-        pd.testing.assert_frame_equal(pd.read_csv(output)[list(FRAME.columns)], pd.read_csv("people.csv"))
+        pd.testing.assert_frame_equal(
+            pd.read_csv(output, engine="pyarrow")[list(FRAME.columns)], pd.read_csv("people.csv", engine="pyarrow")
+        )
 
 
 def test_overwrite_and_quiet(run, folder):
@@ -385,3 +388,10 @@ def test_progress_bar_only_on_a_terminal(folder):
     assert on_terminal("score", "people.csv", "-o", "2.csv", "-q") == (b"", b"")
     ended = start("score", "people.csv", "-o", "3.csv", "-q")
     assert (ended.code, ended.out, ended.err) == (0, "", "")
+
+
+def test_warning_where_one_column_alone_is_scored(folder):
+    loud = start("score", "people.csv", "-o", "one.csv", "--columns", "age", "--json")
+    assert loud.err.startswith("gpupif: warning: --columns: only 'age'")
+    assert "--known" in loud.err
+    assert start("score", "people.csv", "-o", "two.csv", "--columns", "age", "--quiet").err == ""

@@ -153,7 +153,7 @@ def test_csv_with_a_line_break_in_a_name_or_a_long_head(tmp_path):
 
 READ = {
     "parquet": pq.read_table,
-    "csv": lambda path: pa.Table.from_pandas(pd.read_csv(path)),
+    "csv": lambda path: pa.Table.from_pandas(pd.read_csv(path, engine="pyarrow")),
     "feather": lambda path: pa.ipc.open_file(path).read_all(),
     "arrow": lambda path: pa.ipc.open_file(path).read_all(),
 }
