@@ -1,15 +1,53 @@
-"""Cohorts of one target column, block by block, and the measures of their cells."""
+"""Cohorts of target columns, block by block, and the measures of their cells."""
 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numba import uint64
 
-from .formulas import cell_measure, divergence_absent, divergence_term, information_gain, posterior
-from .groups import group_rows, new_table, room_for
+from .formulas import COHORT_SIZE, cell_measure, divergence_absent, divergence_term, information_gain, posterior
+from .groups import group_rows, sum_groups
 from .jit import kernel
+
+
+class Targets(NamedTuple):
+    """What the kernels know of the target columns, one after the other.
+
+    fields: (word, shift, mask) of each one's bits. first: where its values begin in priors and log2_priors.
+    accuracies: one each. alone: scores of each value by itself, see `score_values`. logs: table of `log2_count`.
+    """
+
+    fields: npt.NDArray[np.uint64]
+    first: npt.NDArray[np.int64]
+    priors: npt.NDArray[np.float64]
+    log2_priors: npt.NDArray[np.float64]
+    accuracies: npt.NDArray[np.float64]
+    alone: npt.NDArray[np.float64]
+    logs: npt.NDArray[np.float64]
+
+
+class Sums(NamedTuple):
+    """What is summed over each cohort of a block, kept at its first row, and scratch.
+
+    sizes: rows. gains: bits. present: prior mass of the values that occur. probabilities: of rows. several: sizes above
+    one row.
+    """
+
+    sizes: npt.NDArray[Any]
+    gains: npt.NDArray[np.float64]
+    present: npt.NDArray[np.float64]
+    probabilities: npt.NDArray[np.float64]
+    several: npt.NDArray[Any]
+
+    @classmethod
+    def of(cls, rows: int, dtype: Any) -> Sums:
+        """For blocks of at most `rows` rows; dtype: of counts of rows."""
+        floats = [np.empty(rows) for _ in range(3)]
+        return cls(np.empty(rows, dtype), floats[0], floats[1], floats[2], np.empty(rows + 1, dtype))
 
 
 @kernel
@@ -28,81 +66,131 @@ def log2_count(count, logs):
 
 
 @kernel
-def value_at(keys, row, field):
-    """Code of the target column in one row."""
-    word, shift, mask = field
-    return (keys[row, word] >> uint64(shift)) & uint64(mask)
-
-
-@kernel
-def count_sizes(sizes, groups, small, large, listed):
+def count_sizes(sizes, number, small, large, listed):
     """Count cohorts by size in `small`, list the sizes too large for it in `large`; returns how many are listed."""
-    ones = 0
-    for group in range(groups):
-        size = sizes[group]
-        if size == 1:
-            ones += 1
-        elif size < small.size:
+    for i in range(number):
+        size = sizes[i]
+        if size < small.size:
             small[size] += 1
         else:
             large[listed] = size
             listed += 1
-    small[1] += ones
     return listed
 
 
 @kernel
-def add_gains(rows, start, stop, field, column, found, groups, gains):
-    """Information gain of each cohort; its rows are its values, summed in order of first appearance in the table."""
-    keys, counts, _ = rows
-    _, sizes, group_of = found
-    priors, log2_priors, accuracy, logs = column
-    gains[:groups] = 0.0
-    for row in range(start, stop):
-        cohort = group_of[row - start]
-        value = value_at(keys, row, field)
-        prior, count, size = priors[value], counts[row], sizes[cohort]
-        log2_share = log2_count(count, logs) - log2_count(size, logs)
-        probability = posterior(count, size, prior, accuracy)
-        gains[cohort] += divergence_term(probability, log2_share, prior, log2_priors[value], accuracy)
-    if accuracy < 1.0:
-        present = np.zeros(groups)
-        for row in range(start, stop):
-            present[group_of[row - start]] += priors[value_at(keys, row, field)]
-        for group in range(groups):
-            gains[group] += divergence_absent(present[group], accuracy)
-    for group in range(groups):
-        gains[group] = information_gain(gains[group])
+def count_heads(sums, size, small, large, listed):
+    """`count_sizes` of the cohorts of a block; most are of one row, so the others are picked out first."""
+    sizes, _, _, _, several = sums
+    ones = 0
+    for i in range(size):
+        ones += sizes[i] == 1
+    small[1] += ones
+    number = 0
+    for i in range(size):
+        several[number] = sizes[i]
+        number += sizes[i] > 1
+    return count_sizes(several, number, small, large, listed)
 
 
 @kernel
-def score_blocks(rows, offsets, blocks, field, column, measures, needs_gain, tally, out):
-    """Score the cells of one target column in the blocks blocks[0] to blocks[1] - 1.
+def score_values(priors, log2_priors, accuracy, start, stop, measures, out):
+    """Score the values start to stop of one target, each for rows whose cohort holds no other; out[value, k].
 
-    rows: (keys, counts, hashes) of distinct rows in partition order. field: (word, shift, mask) of the target's bits.
-    column: (prior by code, log2 of it, accuracy, table of `log2_count`). tally: (small, large) for the cohorts' sizes,
-    see `count_sizes`; returns how many are listed. out[row, k] gets measure measures[k], wCIG before weighting.
+    The cohort's size is another in each row: see `copy_alone`.
+    """
+    for value in range(start, stop):
+        prior = priors[value]
+        probability = posterior(1, 1, prior, accuracy)
+        gain = divergence_term(probability, 0.0, prior, log2_priors[value], accuracy)
+        gain = information_gain(gain + divergence_absent(prior, accuracy))
+        for k in range(measures.size):
+            out[value, k] = cell_measure(measures[k], probability, prior, 1, gain)
+
+
+@kernel
+def copy_alone(rows, start, stop, target, targets, measures, out):
+    """Score the rows start to stop as if each were all the values of its cohort; out[row, k] by measure k."""
+    keys, counts, _ = rows
+    word, shift, mask = targets.fields[target, 0], targets.fields[target, 1], targets.fields[target, 2]
+    base, alone = uint64(targets.first[target]), targets.alone
+    for k in range(0, measures.size - 1, 2):
+        for row in range(start, stop):
+            value = base + ((keys[row, word] >> shift) & mask)
+            out[row, k], out[row, k + 1] = alone[value, k], alone[value, k + 1]
+    if measures.size % 2:
+        last = measures.size - 1
+        for row in range(start, stop):
+            out[row, last] = alone[base + ((keys[row, word] >> shift) & mask), last]
+    for k in range(measures.size):
+        if measures[k] == COHORT_SIZE:
+            for row in range(start, stop):
+                out[row, k] = counts[row]
+
+
+@kernel
+def score_shared(rows, start, shared, heads, sums, target, targets, measures, out):
+    """Score those rows (`shared`, counted from `start`) whose cohorts have several values.
+
+    A cohort's rows are its values, summed in order of first appearance in the table.
     """
     keys, counts, _ = rows
-    priors, _, accuracy, _ = column
-    word, shift, mask = field
-    keep = ~(uint64(mask) << uint64(shift))
-    small, large = tally
-    listed = 0
-    found = room_for(offsets, blocks)
-    _, sizes, group_of = found
-    gains = np.zeros(group_of.size)
-    table = new_table(group_of.size)
+    fields, first, priors, log2_priors, accuracies, _, logs = targets
+    sizes, gains, present, probabilities, _ = sums
+    word, shift, mask, base = fields[target, 0], fields[target, 1], fields[target, 2], uint64(first[target])
+    accuracy = accuracies[target]
+    for j in range(shared.size):
+        i = shared[j]
+        gains[i] = 0.0
+        present[i] = 0.0
+    for j in range(shared.size):
+        i = shared[j]
+        row, head = start + i, heads[i]
+        value = base + ((keys[row, word] >> shift) & mask)
+        prior, count, size = priors[value], counts[row], sizes[head]
+        log2_share = log2_count(count, logs) - log2_count(size, logs)
+        probability = posterior(count, size, prior, accuracy)
+        probabilities[i] = probability
+        gains[head] += divergence_term(probability, log2_share, prior, log2_priors[value], accuracy)
+        present[head] += prior
+    for j in range(shared.size):
+        i = shared[j]
+        if heads[i] == i:
+            gains[i] = information_gain(gains[i] + divergence_absent(present[i], accuracy))
+    for j in range(shared.size):
+        i = shared[j]
+        row, head = start + i, heads[i]
+        prior = priors[base + ((keys[row, word] >> shift) & mask)]
+        for k in range(measures.size):
+            out[row, k] = cell_measure(measures[k], probabilities[i], prior, sizes[head], gains[head])
+
+
+@kernel
+def score_blocks(rows, offsets, blocks, targets, measures, room, sums, tally, out):
+    """Score the cells of target columns in the blocks blocks[0] to blocks[1] - 1.
+
+    rows: (keys, counts, hashes) of distinct rows in partition order. room, sums: for the largest of these blocks.
+    tally: (small, large, listed), one row per target, gets the cohorts' sizes, see `count_sizes`.
+    out[t // lanes, row, t % lanes, k] gets measure measures[k] of target t, wCIG before weighting.
+    """
+    lanes = out.shape[2]
+    _, counts, _ = rows
+    fields = targets[0]
+    small, large, listed = tally
+    _, _, _, heads, left = room
+    sizes = sums[0]
     for block in range(blocks[0], blocks[1]):
         start, stop = offsets[block], offsets[block + 1]
-        groups, table = group_rows(rows, start, stop, word, keep, table, block - blocks[0] + 1, found)
-        listed = count_sizes(sizes, groups, small, large, listed)
-        if needs_gain:
-            add_gains(rows, start, stop, field, column, found, groups, gains)
-        for row in range(start, stop):
-            cohort = group_of[row - start]
-            prior = priors[value_at(keys, row, field)]
-            probability = posterior(counts[row], sizes[cohort], prior, accuracy)
-            for k in range(measures.size):
-                out[row, k] = cell_measure(measures[k], probability, prior, sizes[cohort], gains[cohort])
-    return listed
+        size = stop - start
+        for target in range(len(fields)):
+            keep = ~(fields[target, 2] << fields[target, 1])
+            group_rows(rows, start, stop, fields[target, 0], keep, room)
+            sum_groups(counts, start, size, heads, sizes)
+            listed[target] = count_heads(sums, size, small[target], large[target], listed[target])
+            scores = out[target // lanes, :, target % lanes]
+            copy_alone(rows, start, stop, target, targets, measures, scores)
+            number = 0
+            for i in range(size):
+                left[number] = i
+                number += sizes[heads[i]] != counts[start + i]
+            score_shared(rows, start, left[:number], heads, sums, target, targets, measures, scores)

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from numba import uint64
 
-from .groups import group_rows, new_table, room_for
+from .groups import group_rows, sum_groups
 from .jit import kernel
 
 
 @kernel
-def find_first_rows(order, rows, offsets, blocks, first, counts):
+def find_first_rows(order, rows, offsets, blocks, room, sizes, first, counts):
     """Find equal rows in the blocks blocks[0] to blocks[1] - 1 of a partition.
 
-    order gives a row's place in the table; rows: (keys, counts, hashes), see `group_rows`. first[i] gets the place of
-    the first row equal to row i; counts[f] of such a first row how often it occurs.
+    order gives a row's place in the table; rows: (keys, counts, hashes), room and sizes: see `group_rows` and
+    `sum_groups`. first[i] gets the place of the first row equal to row i; counts[f] of such a first row how often it
+    occurs.
     """
-    found = room_for(offsets, blocks)
-    heads, sizes, group_of = found
-    table = new_table(group_of.size)
+    heads = room.heads
     for block in range(blocks[0], blocks[1]):
         start, stop = offsets[block], offsets[block + 1]
-        groups, table = group_rows(rows, start, stop, 0, ~uint64(0), table, block - blocks[0] + 1, found)
-        for row in range(start, stop):
-            first[order[row]] = order[heads[group_of[row - start]]]
-        for group in range(groups):
-            counts[order[heads[group]]] = sizes[group]
+        group_rows(rows, start, stop, 0, ~uint64(0), room)
+        sum_groups(rows[1], start, stop - start, heads, sizes)
+        for i in range(stop - start):
+            place = order[start + i]
+            first[place] = order[start + heads[i]]
+            counts[place] = sizes[i]
 
 
 @kernel

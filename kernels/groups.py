@@ -1,37 +1,57 @@
-"""Grouping of the rows of one block by their key with one field cleared: an open-addressing table, exact."""
+"""Grouping of the rows of one block by their key with one field cleared: exact, and without a branch on the data.
+
+Each row writes its number into the slot that a hash of its key names, the last row first, so that the first row of a
+slot is what stays there: the *head* of the slot's rows. Rows whose key is not their head's, because two groups met in
+one slot, go to the next round with another hash, until no row is left. Equal rows share every slot, so they stay
+together, and each round settles at least the head's group. Nothing is cleared between rounds or blocks: only slots just
+written are read.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-from numba import int64, uint64
+from typing import Any, NamedTuple
 
-from .hashing import hash_row, mix_word, spread_word
+import numpy as np
+import numpy.typing as npt
+from numba import uint64
+
+from .hashing import hash_row, mix, mix_word, spread_word
 from .jit import kernel
 
-# Slots that a table starts with at most; larger blocks grow it when they turn out to have so many groups.
-LARGEST_START = 65536
-GROUP_BITS = 32
-GROUP_MASK = (1 << GROUP_BITS) - 1
+# Slots of the first round at most: many rows often are few groups, and a larger table leaves the cache.
+MOST_FIRST_SLOTS = 1 << 16
 
 
-@kernel
-def table_size(rows):
-    """Slots for a block of `rows` rows: a power of two, at most a quarter full."""
-    size = 16
-    while size < 4 * rows and size < LARGEST_START:
-        size *= 2
-    return size
+class Room(NamedTuple):
+    """What `group_rows` works in, for blocks of at most so many rows.
 
-
-@kernel
-def new_table(largest):
-    """An empty table (slots, hashes) for `group_rows` on blocks of at most `largest` rows.
-
-    A slot holds the number of the block that filled it, from 1, and below it the group: what an earlier block left
-    counts as free, so nothing is cleared between blocks.
+    seen: the masked key of a row, or its hash. slots: where a row looks in `table`. heads: for each row the first row
+    of its group, both counted from the start of the block. left: rows that a later round decides.
     """
-    size = table_size(largest)
-    return np.zeros(size, np.int64), np.empty(size, np.uint64)
+
+    seen: npt.NDArray[np.uint64]
+    slots: npt.NDArray[Any]
+    table: npt.NDArray[Any]
+    heads: npt.NDArray[Any]
+    left: npt.NDArray[Any]
+
+    @classmethod
+    def of(cls, rows: int) -> Room:
+        """Room for blocks of at most `rows` rows."""
+        dtype = np.uint32 if rows < 2**32 else np.uint64
+        slots = min(1 << slot_bits.py_func(rows), MOST_FIRST_SLOTS)
+        seen, table = np.empty(rows, np.uint64), np.empty(slots, dtype)
+        # One row more, for the number that is written before it is known whether the row is left.
+        return cls(seen, np.empty(rows, dtype), table, np.empty(rows, dtype), np.empty(rows + 1, dtype))
+
+
+@kernel
+def slot_bits(rows):
+    """Base-2 logarithm of the slots for so many rows: at most half of them are used."""
+    bits = 4
+    while (1 << bits) < 2 * rows:
+        bits += 1
+    return bits
 
 
 @kernel
@@ -47,90 +67,97 @@ def same_key(keys, a, b, word, keep):
 
 
 @kernel
-def grown(slots, slot_hashes, stamp):
-    """The table with twice the slots and what block `stamp` put there."""
-    size = 2 * slots.size
-    new_slots = np.zeros(size, np.int64)
-    new_hashes = np.empty(size, np.uint64)
-    for old in range(slots.size):
-        if slots[old] >> GROUP_BITS == stamp:
-            slot = int64(slot_hashes[old] & uint64(size - 1))
-            while new_slots[slot] != 0:
-                slot = (slot + 1) & (size - 1)
-            new_slots[slot] = slots[old]
-            new_hashes[slot] = slot_hashes[old]
-    return new_slots, new_hashes
+def see_keys(rows, start, stop, word, keep, seen):
+    """What tells the rows' groups apart: their one masked word, or the hash of several."""
+    keys, _, hashes = rows
+    if keys.shape[1] == 1:
+        for row in range(start, stop):
+            seen[row - start] = keys[row, 0] & keep
+    else:
+        for row in range(start, stop):
+            value = keys[row, word]
+            seen[row - start] = hashes[row] - mix_word(value, word) + mix_word(value & keep, word)
 
 
 @kernel
-def insert_rows(rows, span, word, keep, slots, slot_hashes, stamp, groups, found):
-    """Number the groups of rows span[1] to span[2] - 1, `groups` being there already, until the table is half full.
-
-    span: (first row of the block, next row, row after the last). Returns the row it stopped at and the groups. No array
-    changes hands inside the loop: that would cost a reference count each time.
-    """
-    keys, counts, hashes = rows
-    heads, sizes, group_of = found
-    start, begin, stop = span
-    size = slots.size
-    one_word = keys.shape[1] == 1
-    counted = counts.size > 0
-    for row in range(begin, stop):
-        if 2 * groups >= size:
-            return row, groups
-        value = keys[row, word]
-        if one_word:
-            h = spread_word(value & keep)
-        else:
-            h = hashes[row] - mix_word(value, word) + mix_word(value & keep, word)
-        slot = int64(h & uint64(size - 1))
-        entry = slots[slot]
-        while entry >> GROUP_BITS == stamp:
-            if slot_hashes[slot] == h and (one_word or same_key(keys, heads[entry & GROUP_MASK], row, word, keep)):
-                break
-            slot = (slot + 1) & (size - 1)
-            entry = slots[slot]
-        if entry >> GROUP_BITS != stamp:
-            entry = (stamp << GROUP_BITS) | groups
-            slots[slot] = entry
-            slot_hashes[slot] = h
-            heads[groups] = row
-            sizes[groups] = 0
-            groups += 1
-        group = entry & GROUP_MASK
-        sizes[group] += counts[row] if counted else 1
-        group_of[row - start] = group
-    return stop, groups
+def settle(keys, start, word, keep, size, room):
+    """Heads of the block's rows after the first round; returns how many are left for the next."""
+    seen, slots, table, heads, left = room
+    count = 0
+    if keys.shape[1] == 1:
+        for i in range(size):
+            head = table[slots[i]]
+            heads[i] = head
+            left[count] = i
+            count += seen[head] != seen[i]
+    else:
+        for i in range(size):
+            head = table[slots[i]]
+            heads[i] = head
+            left[count] = i
+            count += seen[head] != seen[i] or not same_key(keys, start + head, start + i, word, keep)
+    return count
 
 
 @kernel
-def group_rows(rows, start, stop, word, keep, table, stamp, found):
-    """Number the groups of rows start to stop in order of first appearance.
+def settle_left(keys, start, word, keep, count, room, table):
+    """The same for the `count` rows left by the round before."""
+    seen, slots, _, heads, left = room
+    still = 0
+    for j in range(count):
+        i = left[j]
+        head = table[slots[j]]
+        heads[i] = head
+        left[still] = i
+        still += seen[head] != seen[i] or not same_key(keys, start + head, start + i, word, keep)
+    return still
+
+
+@kernel
+def group_rows(rows, start, stop, word, keep, room):
+    """Find for each of the rows start to stop the first row of its group: room.heads[row - start] + start.
 
     rows: (keys, counts, hashes); two rows are one group where all words of their keys agree, `word` seen through the
-    mask `keep`. Empty counts: each row counts once. hashes are the rows' full hashes, used with keys of several words;
-    one word is its own hash, `spread_word` being a bijection. stamp: from 1, another one for each block that uses the
-    table. found: (heads, sizes, group_of) gets the first row and the sum of the counts of each group, and the group of
-    row r at r - start. Returns the number of groups and the table, which may have grown.
+    mask `keep`. hashes are the rows' full hashes, used with keys of several words.
     """
-    slots, slot_hashes = table
-    size = min(slots.size, table_size(stop - start))
-    part, part_hashes = slots[:size], slot_hashes[:size]
-    row, groups = insert_rows(rows, (start, start, stop), word, keep, part, part_hashes, stamp, 0, found)
-    while row < stop:
-        slots, slot_hashes = grown(slots[:size], slot_hashes[:size], stamp)
-        size = slots.size
-        row, groups = insert_rows(rows, (start, row, stop), word, keep, slots, slot_hashes, stamp, groups, found)
-    return groups, (slots, slot_hashes)
+    keys = rows[0]
+    seen, slots, table, _, left = room
+    size = stop - start
+    see_keys(rows, start, stop, word, keep, seen)
+    bits = slot_bits(size)
+    while (1 << bits) > table.size:
+        bits -= 1
+    shift = uint64(64 - bits)
+    for i in range(size):
+        slots[i] = spread_word(seen[i]) >> shift
+    for i in range(size - 1, -1, -1):
+        table[slots[i]] = i
+    count = settle(keys, start, word, keep, size, room)
+    turn = uint64(0)
+    while count > 0:
+        turn += uint64(0x9E3779B97F4A7C15)
+        bits = slot_bits(count)
+        if (1 << bits) > table.size:
+            table = np.empty(1 << bits, table.dtype)
+        shift = uint64(64 - bits)
+        for j in range(count):
+            slots[j] = mix(seen[left[j]] + turn) >> shift
+        for j in range(count - 1, -1, -1):
+            table[slots[j]] = left[j]
+        count = settle_left(keys, start, word, keep, count, room, table)
 
 
 @kernel
-def room_for(offsets, blocks):
-    """Empty (heads, sizes, group_of) for the largest of the blocks blocks[0] to blocks[1] - 1."""
-    most = 0
-    for block in range(blocks[0], blocks[1]):
-        most = max(most, offsets[block + 1] - offsets[block])
-    return np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+def sum_groups(counts, start, size, heads, sizes):
+    """Sum of the counts of each group, at its head; 0 at all other rows. Empty counts: each row counts once."""
+    for i in range(size):
+        sizes[i] = 0
+    if counts.size:
+        for i in range(size):
+            sizes[heads[i]] += counts[start + i]
+    else:
+        for i in range(size):
+            sizes[heads[i]] += 1
 
 
 @kernel

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from .jit import kernel
+from .stream import finish_stores, store_past_cache
+
+# Rows whose scores are fetched once and then written column by column: they stay in the first-level cache.
+CHUNK = 512
 
 
 @kernel
@@ -20,18 +24,21 @@ def invert(order, start, stop, place):
 
 
 @kernel
-def spread(scores, pick, factor, index, start, stop, out):
-    """Scores of distinct rows to rows start to stop of the table: out[i] = factor * scores[index[i], pick]."""
+def spread_column(scores, lane, k, factor, index, start, stop, out):
+    """out[i] = factor * scores[index[i], lane, k] for start <= i < stop."""
     for i in range(start, stop):
-        out[i] = factor * scores[index[i], pick]
+        store_past_cache(out, i, factor * scores[index[i], lane, k])
 
 
 @kernel
-def spread_two(scores, picks, factors, index, start, stop, outs):
-    """`spread` of two measures at once: both scores lie in the same cache line, so this takes half the time."""
-    first, second = outs
-    a, b = picks
-    for i in range(start, stop):
-        row = index[i]
-        first[i] = factors[0] * scores[row, a]
-        second[i] = factors[1] * scores[row, b]
+def spread(scores, columns, picks, factors, index, start, stop, out):
+    """Scores of distinct rows (rows, lanes, measures) to rows start to stop of the table.
+
+    out[m, columns[lane], i] = factors[lane, m] * scores[index[i], lane, picks[m]].
+    """
+    for first in range(start, stop, CHUNK):
+        last = min(first + CHUNK, stop)
+        for lane in range(columns.size):
+            for m in range(picks.size):
+                spread_column(scores, lane, picks[m], factors[lane, m], index, first, last, out[m, columns[lane]])
+    finish_stores()

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import warnings
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +24,7 @@ import pytest
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.engines.cpu import CpuEngine
+from gpupif.engines.cpu import CACHED_BYTES, CpuEngine, plan_scores
 from gpupif.engines.workers import Workers, default_threads
 from gpupif.errors import InputError
 from gpupif.kernels import formulas, groups
@@ -118,44 +119,55 @@ def test_of_several_errors_the_first_task_s_is_raised():
         workers.run(fail, [(number,) for number in range(4)])
 
 
-def group(keys, blocks, hashes, word, keep):
-    """Groups of each block, as the engine's task would make them, all blocks with one table."""
-    keys = np.asarray(keys, np.uint64)
-    offsets = np.array(blocks, np.int64)
-    hashes = np.asarray(hashes, np.uint64)
-    found = groups.room_for(offsets, (0, len(offsets) - 1))
-    heads, sizes, group_of = found
-    table = groups.new_table(1)
+def group(keys, blocks, hashes, word, keep, room=None):
+    """Of each block's rows the first of their group and the groups' sizes, all blocks in the same room."""
+    keys, hashes = np.asarray(keys, np.uint64), np.asarray(hashes, np.uint64)
+    room = room or groups.Room.of(max(stop - start for start, stop in pairwise(blocks)))
+    sizes = np.empty(len(room.heads), np.uint32)
+    nothing = np.empty(0, np.uint32)
     result = []
-    for block, (start, stop) in enumerate(pairwise(offsets.tolist())):
-        rows = (keys, np.empty(0, np.uint32), hashes)
-        number, table = groups.group_rows(rows, start, stop, word, keep, table, block + 1, found)
-        result.append((heads[:number].tolist(), sizes[:number].tolist(), group_of[: stop - start].tolist()))
+    for start, stop in pairwise(blocks):
+        groups.group_rows((keys, nothing, hashes), start, stop, word, keep, room)
+        groups.sum_groups(nothing, start, stop - start, room.heads, sizes)
+        result.append((room.heads[: stop - start].tolist(), sizes[: stop - start].tolist()))
     return result
 
 
 def naive_groups(keys, blocks, word, keep):
     result = []
     for start, stop in pairwise(blocks):
-        names, numbers = {}, []
-        for row in range(start, stop):
-            key = tuple(int(k) & keep if w == word else int(k) for w, k in enumerate(keys[row]))
-            numbers.append(names.setdefault(key, len(names)))
-        heads = [start + numbers.index(number) for number in range(len(names))]
-        result.append((heads, [numbers.count(number) for number in range(len(names))], numbers))
+        names = [
+            tuple(int(k) & keep if w == word else int(k) for w, k in enumerate(row))
+            for row in keys[start:stop].tolist()
+        ]
+        first, size = {}, Counter(names)
+        heads = [first.setdefault(name, row) for row, name in enumerate(names)]
+        result.append((heads, [size[name] if first[name] == row else 0 for row, name in enumerate(names)]))
     return result
 
 
 @pytest.mark.parametrize("words", [1, 2, 3])
-def test_groups_of_blocks_that_grow_one_table(words):
-    """Many groups with repeats, then blocks that find the table grown and full of what earlier ones left."""
+def test_groups_of_blocks_in_the_same_room(words):
+    """Many groups with repeats, in blocks that find the room full of what earlier ones left."""
     random = np.random.default_rng(words)
     keys = random.integers(0, 60, (900, words)).astype(np.uint64)
-    blocks = [0, 5, 400, 410, 880, 900]
+    blocks = [0, 5, 400, 401, 410, 880, 900]
     hashes = np.empty(len(keys), np.uint64)
     groups.full_hashes(keys, 0, len(keys), np.full(words, ~np.uint64(0)), hashes)
     keep = ~np.uint64(3)
     assert group(keys, blocks, hashes, words - 1, keep) == naive_groups(keys, blocks, words - 1, int(keep))
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_groups_that_need_many_rounds_and_a_larger_table(words):
+    """A table of two slots to begin with: nearly all rows are left to later rounds."""
+    random = np.random.default_rng(words)
+    keys = random.integers(0, 40, (700, words)).astype(np.uint64)
+    hashes = np.empty(len(keys), np.uint64)
+    groups.full_hashes(keys, 0, len(keys), np.full(words, ~np.uint64(0)), hashes)
+    small = groups.Room.of(700)._replace(table=np.empty(2, np.uint32))
+    keep = ~np.uint64(0)
+    assert group(keys, [0, 700], hashes, 0, keep, small) == naive_groups(keys, [0, 700], 0, int(keep))
 
 
 def test_rows_with_equal_hashes_are_told_apart_by_their_keys():
@@ -179,6 +191,13 @@ def test_more_groups_in_a_block_than_the_table_starts_with(monkeypatch):
     assert (scores.posterior["c"] == 0.5).all()
 
 
+def test_targets_at_once_and_side_by_side():
+    assert plan_scores(100, 2) == (CACHED_BYTES // 1600, 1)
+    assert plan_scores(6_500_000, 2) == (4, 4)
+    assert plan_scores(30_000_000, 2) == (1, 1)
+    assert plan_scores(3_000_000, 6) == (3, 1)
+
+
 def test_weights_with_cohorts_too_large_to_be_counted_by_number():
     """Cohorts of 6,000 and 5,000 rows."""
     table = pd.DataFrame({"a": [0] * 6_000 + [1] * 5_000, "b": [0, 0, 1] * 2_000 + [0, 1] * 2_500})
@@ -191,13 +210,19 @@ def test_weights_with_cohorts_too_large_to_be_counted_by_number():
     assert gpupif.score(table, "wcig").weights["b"] == pytest.approx(given_a / entropy(ones, 1 - ones), rel=1e-12)
 
 
-def test_few_targets_at_a_time_give_the_same_bits(monkeypatch):
+@pytest.mark.parametrize(
+    "limits",
+    [{"CACHED_BYTES": 1, "SCORES_BYTES": 1}, {"CACHED_BYTES": 1}, {"CACHED_BYTES": 1, "LINE_BYTES": 192}],
+    ids=["one at a time", "several", "several in a line"],
+)
+def test_where_scores_lie_changes_no_bit(monkeypatch, limits):
     frame = census(5_000)
     whole = gpupif.score(frame, list(MEASURES))
-    monkeypatch.setattr("gpupif.engines.cpu.SCORES_BYTES", 1)
-    single = gpupif.score(frame, list(MEASURES))
+    for name, value in limits.items():
+        monkeypatch.setattr(f"gpupif.engines.cpu.{name}", value)
+    other = gpupif.score(frame, list(MEASURES))
     for measure in MEASURES:
-        assert single.array(measure).tobytes() == whole.array(measure).tobytes()
+        assert other.array(measure).tobytes() == whole.array(measure).tobytes()
 
 
 def test_gains_below_zero_by_rounding_are_zero():

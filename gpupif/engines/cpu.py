@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpupif.kernels import cohorts, pack, spread
+from gpupif.kernels.groups import Room
 
 from ..information import entropy_of_counts, log2_counts, sum_count_log_count
 from ..keys import KeyLayout
@@ -22,8 +24,11 @@ if TYPE_CHECKING:
 
 SMALL_COHORTS = 4096
 LOG_TABLE = 1024
-# So many targets are scored between two waits for all threads that their scores stay within this.
-SCORES_BYTES = 1 << 26
+# Targets whose scores fit into a cache together are scored and spread to all rows before the next ones.
+CACHED_BYTES = 1 << 24
+# Otherwise as many at a time as fit into this, those of a row side by side as far as they fill a line of memory.
+SCORES_BYTES = 1 << 29
+LINE_BYTES = 64
 
 
 class CpuEngine:
@@ -71,14 +76,15 @@ class _Run:
         self.workers = workers
         self.block_rows = block_rows
         self.numbers = np.array([measure.number for measure in job.measures])
-        self.needs_gain = any(measure.needs_gain for measure in job.measures)
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
         self.weights = [0.0] * len(job.targets)
+        self.scratch = np.empty(0)
         self.logs = log2_counts(np.arange(LOG_TABLE))
-        self.values: dict[str, npt.NDArray[Any]] = {
-            measure.name: np.empty((len(job.targets), job.rows), np.int64 if measure.integer else job.dtype)
-            for measure in job.measures
-        }
+        # By what they hold: positions of the measures, and their scores (measures, targets, rows).
+        self.values: list[tuple[list[int], npt.NDArray[Any]]] = []
+        for integer, dtype in ((False, job.dtype), (True, "int64")):
+            picks = [k for k, measure in enumerate(job.measures) if measure.integer == integer]
+            self.values.append((picks, np.empty((len(picks), len(job.targets), job.rows), dtype)))
 
     def result(self) -> EngineResult:
         """Run all projections of the table that the targets need."""
@@ -92,7 +98,8 @@ class _Run:
                 columns = sorted({*job.known, *targets})
                 rows, words = (table, layout) if set(columns) == everything else self._project(table, layout, columns)
                 self._score_projection(rows, words, targets)
-        return EngineResult(self.values, self.weights, len(table.rows.keys))
+        values = {job.measures[k].name: scores[m] for picks, scores in self.values for m, k in enumerate(picks)}
+        return EngineResult(values, self.weights, len(table.rows.keys))
 
     def _project(self, table: Distinct, layout: KeyLayout, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
         """Distinct rows over some of the columns only."""
@@ -112,15 +119,22 @@ class _Run:
         for group in plan_passes(targets, known, self.entropies, len(rows.keys), self.block_rows):
             blocks = CohortBlocks(rows, layout, group, known, self.entropies, self.block_rows, self.workers)
             index = self._row_index(blocks, table)
-            at_once = max(1, SCORES_BYTES // (8 * len(rows.keys) * len(self.numbers)))
-            scores = np.empty((min(at_once, len(group)), len(rows.keys), len(self.numbers)))
+            at_once, lanes = plan_scores(len(rows.keys), len(self.numbers))
             for first in range(0, len(group), at_once):
                 some = group[first : first + at_once]
-                tallies = self._score_targets(blocks, layout, some, scores)
-                for column, sizes in zip(some, tallies, strict=True):
+                scores = self._scores(len(some), len(rows.keys), min(lanes, len(some)))
+                for column, sizes in zip(some, self._score_targets(blocks, layout, some, scores), strict=True):
                     self._weigh(column, sizes, joint)
                 self._spread(scores, index, some)
                 self.progress.advance(self.job.rows * len(some))
+
+    def _scores(self, targets: int, rows: int, lanes: int) -> npt.NDArray[np.float64]:
+        """Where distinct rows get their scores; memory that was touched once is used again where it can be."""
+        shape = (-(-targets // lanes), rows, lanes, len(self.numbers))
+        if self.scratch.size != math.prod(shape):
+            self.scratch = np.empty(0)
+            self.scratch = np.empty(math.prod(shape))
+        return self.scratch.reshape(shape)
 
     def _row_index(self, blocks: CohortBlocks, table: Distinct) -> npt.NDArray[Any]:
         """For each row of the table its place in partition order."""
@@ -136,48 +150,82 @@ class _Run:
     def _score_targets(
         self, cohort_blocks: CohortBlocks, layout: KeyLayout, columns: Sequence[int], scores: npt.NDArray[np.float64]
     ) -> list[Counter[int]]:
-        """Fill `scores` (targets, distinct rows in partition order, measures); returns the cohorts by size of each."""
-        job, blocks = self.job, cohort_blocks.blocks
+        """Fill `scores` (see `score_blocks`), rows in partition order; returns the cohorts by size of each target."""
+        blocks = cohort_blocks.blocks
         rows = (blocks.rows.keys, blocks.rows.counts, cohort_blocks.hashes)
+        targets = self._describe(columns, layout)
 
-        def run(target: int, first: int, last: int) -> Counter[int]:
-            column, tally = columns[target], self._new_tally()
-            parameters = (job.priors[column], job.log2_priors[column], float(job.accuracies[column]), self.logs)
-            field, out = tuple(layout.fields[column]), scores[target]
-            listed = cohorts.score_blocks(
-                rows, blocks.offsets, (first, last), field, parameters, self.numbers, self.needs_gain, tally, out
-            )
-            return self._read_tally(tally, listed)
+        def run(first: int, last: int) -> list[Counter[int]]:
+            largest = int(np.diff(blocks.offsets[first : last + 1]).max())
+            room, sums = Room.of(largest), cohorts.Sums.of(largest, blocks.rows.counts.dtype)
+            tally = self._new_tally(len(columns))
+            cohorts.score_blocks(rows, blocks.offsets, (first, last), targets, self.numbers, room, sums, tally, scores)
+            return self._read_tally(tally)
 
-        tasks = [(target, *edges) for target in range(len(columns)) for edges in cohort_blocks.tasks]
         sizes: list[Counter[int]] = [Counter() for _ in columns]
-        for (target, *_), counted in zip(tasks, self.workers.run(run, tasks), strict=True):
-            sizes[target].update(counted)
+        for counted in self.workers.run(run, cohort_blocks.tasks):
+            for total, part in zip(sizes, counted, strict=True):
+                total.update(part)
         for start, stop, halves in cohort_blocks.children:
             for child in halves:
                 here = [target for target, column in enumerate(columns) if column in child.targets]
-                part = np.empty((len(here), stop - start, scores.shape[2]))
+                part = np.empty((len(here), stop - start, 1, len(self.numbers)))
                 tallies = self._score_targets(child, layout, [columns[target] for target in here], part)
                 for place, target in enumerate(here):
                     sizes[target].update(tallies[place])
-                    scores[target, start:stop][child.blocks.order] = part[place]
+                    whole = scores[target // scores.shape[2], start:stop, target % scores.shape[2]]
+                    whole[child.blocks.order] = part[place, :, 0]
         return sizes
 
-    def _new_tally(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Where a kernel counts groups by size: small ones by number, large ones, of which there are few, as a list."""
-        return np.zeros(SMALL_COHORTS, np.int64), np.empty(self.job.rows // SMALL_COHORTS + 1, np.int64)
+    def _describe(self, columns: Sequence[int], layout: KeyLayout) -> cohorts.Targets:
+        """What the kernels need of these target columns."""
+        job = self.job
+        ends = np.cumsum([0, *(len(job.priors[column]) for column in columns)])
+        alone = np.empty((ends[-1], len(self.numbers)))
+
+        def run(target: int, start: int, stop: int) -> None:
+            column, part = columns[target], alone[ends[target] : ends[target + 1]]
+            priors, accuracy = (job.priors[column], job.log2_priors[column]), float(job.accuracies[column])
+            cohorts.score_values(*priors, accuracy, start, stop, self.numbers, part)
+
+        self.workers.run(
+            run,
+            [
+                (target, *edges)
+                for target, column in enumerate(columns)
+                for edges in self.workers.ranges(len(job.priors[column]))
+            ],
+        )
+        return cohorts.Targets(
+            np.array([layout.fields[column] for column in columns], np.uint64),
+            ends[:-1],
+            np.concatenate([job.priors[column] for column in columns]),
+            np.concatenate([job.log2_priors[column] for column in columns]),
+            np.array([job.accuracies[column] for column in columns], np.float64),
+            alone,
+            self.logs,
+        )
+
+    def _new_tally(self, targets: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Where kernels count groups by size, per target: small ones by number, large ones, being few, as a list."""
+        small = np.zeros((targets, SMALL_COHORTS), np.int64)
+        large = np.empty((targets, self.job.rows // SMALL_COHORTS + 1), np.int64)
+        return small, large, np.zeros(targets, np.int64)
 
     @staticmethod
-    def _read_tally(tally: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], listed: int) -> Counter[int]:
-        small, large = tally
-        positions = np.flatnonzero(small)
-        sizes = Counter(dict(zip(positions.tolist(), small[positions].tolist(), strict=True)))
-        sizes.update(large[:listed].tolist())
-        return sizes
+    def _read_tally(tally: tuple[npt.NDArray[np.int64], ...]) -> list[Counter[int]]:
+        counters = []
+        for small, large, listed in zip(*tally, strict=True):
+            positions = np.flatnonzero(small)
+            counter = Counter(dict(zip(positions.tolist(), small[positions].tolist(), strict=True)))
+            counter.update(large[:listed].tolist())
+            counters.append(counter)
+        return counters
 
     def _count_sizes(self, counts: npt.NDArray[Any]) -> Counter[int]:
-        tally = self._new_tally()
-        return self._read_tally(tally, cohorts.count_sizes(counts, len(counts), *tally, 0))
+        small, large, listed = tally = self._new_tally(1)
+        listed[0] = cohorts.count_sizes(counts, len(counts), small[0], large[0], 0)
+        return self._read_tally(tally)[0]
 
     @staticmethod
     def _sum_log(sizes: Counter[int]) -> float:
@@ -194,35 +242,26 @@ class _Run:
         self.weights[self.job.targets.index(column)] = weight
 
     def _spread(self, scores: npt.NDArray[np.float64], index: npt.NDArray[Any], columns: Sequence[int]) -> None:
-        """Scores of some targets from distinct rows to all rows, two measures of the same type at a time."""
-        measures = self.job.measures
-        pairs = [
-            picks
-            for integer in (False, True)
-            for picks in batched([k for k, measure in enumerate(measures) if measure.integer == integer], 2)
-        ]
-
-        def run(source: int, column: int, picks: Sequence[int], start: int, stop: int) -> None:
-            target = self.job.targets.index(column)
-            factors = tuple(self.weights[target] if measures[k].weighted else 1.0 for k in picks)
-            outs = tuple(self.values[measures[k].name][target] for k in picks)
-            if len(picks) == 2:
-                spread.spread_two(scores[source], tuple(picks), factors, index, start, stop, outs)
-            else:
-                spread.spread(scores[source], picks[0], factors[0], index, start, stop, outs[0])
-
-        ranges = self.workers.ranges(self.job.rows)
-        self.workers.run(
-            run,
-            [
-                (source, column, picks, *edges)
-                for source, column in enumerate(columns)
-                for picks in pairs
-                for edges in ranges
-            ],
-        )
+        """Scores of some targets from distinct rows to all rows."""
+        job = self.job
+        lanes = scores.shape[2]
+        for picks, out in self.values:
+            for group, part in enumerate(scores if picks else ()):
+                places = [job.targets.index(column) for column in columns[group * lanes : (group + 1) * lanes]]
+                factors = [[self.weights[t] if job.measures[k].weighted else 1.0 for k in picks] for t in places]
+                arguments = (part, np.array(places), np.array(picks), np.array(factors), index)
+                tasks = [(*arguments, *edges, out) for edges in self.workers.ranges(job.rows)]
+                self.workers.run(spread.spread, tasks)
 
 
-def batched(items: Sequence[int], size: int) -> list[Sequence[int]]:
-    """Items in groups of `size`, the last perhaps smaller."""
-    return [items[start : start + size] for start in range(0, len(items), size)]
+def plan_scores(rows: int, measures: int) -> tuple[int, int]:
+    """How many targets to score at once, and how many of them to keep side by side in each distinct row.
+
+    Spreading to all rows costs one access to far memory per row and line.
+    """
+    bytes_each = 8 * rows * measures
+    if bytes_each <= CACHED_BYTES:
+        return CACHED_BYTES // bytes_each, 1
+    at_once = max(1, SCORES_BYTES // bytes_each)
+    lanes = max(1, min(at_once, LINE_BYTES // (8 * measures)))
+    return lanes * (at_once // lanes), lanes

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpupif.kernels import distinct as kernels
+from gpupif.kernels.groups import Room
 from gpupif.kernels.spread import look_up
 
 from .partition import BLOCK_ROWS, Blocks, Rows, index_type, partition_rows
@@ -49,7 +50,12 @@ def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BL
 def _find_first_rows(blocks: Blocks, first: npt.NDArray[Any], counts: npt.NDArray[Any], workers: Workers) -> None:
     """For each row the first row equal to it, and for such a first row how often it occurs."""
     rows = (blocks.rows.keys, blocks.rows.counts, blocks.hashes(workers))
-    workers.run(
-        lambda a, b: kernels.find_first_rows(blocks.order, rows, blocks.offsets, (a, b), first, counts),
-        blocks.tasks(workers),
-    )
+
+    def run(start: int, stop: int) -> None:
+        largest = int(np.diff(blocks.offsets[start : stop + 1]).max())
+        sizes = np.empty(largest, counts.dtype)
+        kernels.find_first_rows(
+            blocks.order, rows, blocks.offsets, (start, stop), Room.of(largest), sizes, first, counts
+        )
+
+    workers.run(run, blocks.tasks(workers))
