@@ -99,7 +99,7 @@ def goals(results: list[dict[str, Any]], first: dict[str, float]) -> dict[str, f
     for (contender, table, rows), own in seconds.items():
         rivals = [seconds[peer, table, rows] for peer in PEERS if (peer, table, rows) in seconds]
         if contender == "packed":
-            figures[f"times faster than keys packed by hand in NumPy at {rows:,} rows"] = (
+            figures[f"times faster than keys packed by hand in Polars at {rows:,} rows"] = (
                 own / seconds["gpupif", table, rows]
             )
         if contender == "gpupif" and rivals:

@@ -5,15 +5,15 @@ agree on all other columns, and CIG = sum(c (log2 c - log2 prior)) / C - log2 C,
 distinct rows are joined back to all rows.
 
 Measured on 1 M rows of the synthetic census (2 cores), slower ways left out: Polars windows over all rows 2.1 s,
-distinct rows with group-by and join 1.6 s, windows over distinct rows in memory 2.1 s, streaming 0.8 s (kept); keys
-packed by hand into one integer 0.8 s. DuckDB group-by and join 6.3 s, windows 6.5 s (kept, the shorter). pandas
-group-by transform over distinct rows 1.6 s (kept as "pandas"); keys packed by hand, `pd.factorize` and `np.bincount`
-0.4 s (kept as "packed": a piece of gpupif written in NumPy rather than a use of pandas; it takes tables whose columns
-fit into 63 bits).
+distinct rows with group-by and join 1.6 s, windows over distinct rows in memory 2.1 s, streaming 0.8 s (kept). DuckDB
+group-by and join 6.3 s, windows 6.5 s (kept, the shorter). pandas group-by transform over distinct rows 1.6 s (kept).
+Of gpupif's own idea, keys packed by hand into one integer, the fastest way without compiled code is windows over them
+in Polars (kept as "packed", for tables whose columns fit into 63 bits); NumPy with `pd.factorize` takes twice as long.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -111,30 +111,37 @@ def pandas_scores(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.merge(distinct.drop(columns="_c"), on=names, how="left").drop(columns=names)
 
 
-def packed_scores(frame: pd.DataFrame) -> Arrays:
-    """Codes packed by hand into one 64-bit key, grouped with `pd.factorize` and summed with `np.bincount`."""
-    rows, key, scale, places = len(frame), np.zeros(len(frame), np.int64), 1, []
-    for name in frame.columns:
-        codes, labels = pd.factorize(frame[name])
-        key += codes * scale
-        places.append((str(name), codes, scale, len(labels)))
-        scale *= len(labels)
-    if scale >= 2**63:
+def packed_scores(table: Any) -> Any:
+    """As `polars_scores`, with codes packed by hand into one integer, so that each window is over a single column."""
+    import polars as pl
+
+    names, rows, c = table.columns, table.height, pl.col("_c")
+    codes = {
+        name: (column.to_physical() if column.dtype == pl.Enum else column.rank("dense") - 1).cast(pl.Int64)
+        for name, column in zip(names, table.get_columns(), strict=True)
+    }
+    cardinalities = [int(codes[name].max()) + 1 for name in names]
+    scales = [math.prod(cardinalities[:place]) for place in range(len(names))]
+    if math.prod(cardinalities) >= 2**63:
         raise OverflowError("the columns do not fit into one 64-bit key")
-    number, _ = pd.factorize(key)
-    first = np.empty(int(number.max()) + 1, np.int64)
-    first[number[::-1]] = np.arange(rows - 1, -1, -1)
-    counts = np.bincount(number).astype(np.float64)
-    logs, keys, scores = np.log2(counts), key[first], {}
-    for name, codes, factor, cardinality in places:
-        values = codes[first]
-        priors = np.bincount(codes, minlength=cardinality) / rows
-        cohort, _ = pd.factorize(keys - values * factor)
-        sizes = np.bincount(cohort, counts)
-        sums = np.bincount(cohort, counts * (logs - np.log2(priors)[values]))
-        scores[f"cig_{name}"] = (sums / sizes - np.log2(sizes))[cohort][number]
-        scores[f"csf_{name}"] = np.abs(counts / sizes[cohort] - priors[values])[number]
-    return scores
+    packed = pl.DataFrame(codes).select(_k=pl.sum_horizontal(pl.col(n) * s for n, s in zip(names, scales, strict=True)))
+    distinct = packed.lazy().group_by("_k").agg(_c=pl.len().cast(pl.Float64)).collect(engine="streaming").lazy()
+    fields = list(zip(names, scales, cardinalities, strict=True))
+    terms = (
+        distinct.with_columns((pl.col("_k") // scale % number).alias(name) for name, scale, number in fields)
+        .with_columns((c.sum().over(name) / rows).alias(f"_p{name}") for name in names)
+        .with_columns((c * (c.log(2) - pl.col(f"_p{name}").log(2))).alias(f"_t{name}") for name in names)
+        .with_columns((pl.col("_k") - pl.col(name) * scale).alias(f"_g{name}") for name, scale, _ in fields)
+    )
+    scores = []
+    for name in names:
+        cohort = f"_g{name}"
+        size = c.sum().over(cohort)
+        scores.append((pl.col(f"_t{name}").sum().over(cohort) / size - size.log(2)).alias(f"cig_{name}"))
+        scores.append((c / size - pl.col(f"_p{name}")).abs().alias(f"csf_{name}"))
+    of_distinct = terms.select("_k", *scores).collect(engine="streaming").lazy()
+    joined = packed.lazy().join(of_distinct, on="_k", how="left", maintain_order="left")
+    return joined.select(pl.exclude("_k")).collect(engine="streaming")
 
 
 def piflib_scores(frame: pd.DataFrame) -> pd.DataFrame:
@@ -163,6 +170,6 @@ PEERS: dict[str, tuple[Callable[[pd.DataFrame], Any], Callable[[Any], Any]]] = {
     "pandas": (_as_it_is, pandas_scores),
     "polars": (polars_table, polars_scores),
     "duckdb": (duckdb_table, duckdb_scores),
-    "packed": (_as_it_is, packed_scores),
+    "packed": (polars_table, packed_scores),
     "piflib": (_as_it_is, piflib_scores),
 }

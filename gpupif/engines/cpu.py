@@ -17,12 +17,12 @@ from ..keys import KeyLayout
 from .base import EngineResult, Job, Progress
 from .distinct import Distinct, distinct_rows
 from .partition import BLOCK_ROWS, CohortBlocks, Rows, plan_passes
+from .tally import Tally, count_sizes
 from .workers import Workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-SMALL_COHORTS = 4096
 LOG_TABLE = 1024
 # Targets whose scores fit into a cache together are scored and spread to all rows before the next ones.
 CACHED_BYTES = 1 << 24
@@ -115,7 +115,7 @@ class _Run:
 
     def _score_projection(self, table: Distinct, layout: KeyLayout, targets: Sequence[int]) -> None:
         rows, known = table.rows, self.job.known
-        joint = self._sum_log(self._count_sizes(rows.counts))
+        joint = self._sum_log(count_sizes(rows.counts, self.job.rows))
         for group in plan_passes(targets, known, self.entropies, len(rows.keys), self.block_rows):
             blocks = CohortBlocks(rows, layout, group, known, self.entropies, self.block_rows, self.workers)
             index = self._row_index(blocks, table)
@@ -158,9 +158,9 @@ class _Run:
         def run(first: int, last: int) -> list[Counter[int]]:
             largest = int(np.diff(blocks.offsets[first : last + 1]).max())
             room, sums = Room.of(largest), cohorts.Sums.of(largest, blocks.rows.counts.dtype)
-            tally = self._new_tally(len(columns))
+            tally = Tally.of(len(columns), self.job.rows)
             cohorts.score_blocks(rows, blocks.offsets, (first, last), targets, self.numbers, room, sums, tally, scores)
-            return self._read_tally(tally)
+            return tally.read()
 
         sizes: list[Counter[int]] = [Counter() for _ in columns]
         for counted in self.workers.run(run, cohort_blocks.tasks):
@@ -205,27 +205,6 @@ class _Run:
             alone,
             self.logs,
         )
-
-    def _new_tally(self, targets: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Where kernels count groups by size, per target: small ones by number, large ones, being few, as a list."""
-        small = np.zeros((targets, SMALL_COHORTS), np.int64)
-        large = np.empty((targets, self.job.rows // SMALL_COHORTS + 1), np.int64)
-        return small, large, np.zeros(targets, np.int64)
-
-    @staticmethod
-    def _read_tally(tally: tuple[npt.NDArray[np.int64], ...]) -> list[Counter[int]]:
-        counters = []
-        for small, large, listed in zip(*tally, strict=True):
-            positions = np.flatnonzero(small)
-            counter = Counter(dict(zip(positions.tolist(), small[positions].tolist(), strict=True)))
-            counter.update(large[:listed].tolist())
-            counters.append(counter)
-        return counters
-
-    def _count_sizes(self, counts: npt.NDArray[Any]) -> Counter[int]:
-        small, large, listed = tally = self._new_tally(1)
-        listed[0] = cohorts.count_sizes(counts, len(counts), small[0], large[0], 0)
-        return self._read_tally(tally)[0]
 
     @staticmethod
     def _sum_log(sizes: Counter[int]) -> float:
