@@ -30,14 +30,16 @@ def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BL
     """Collapse equal rows, exactly; `total` is the sum of the counts."""
     size, words = rows.keys.shape
     everything = np.full(words, ~np.uint64(0))
-    first = np.empty(size, index_type(size))
+    first = workers.empty(size, index_type(size))
     # Of each first row of its kind: one array for what is never needed together.
-    count_then_number = np.empty(size, index_type(total + 1))
+    count_then_number = workers.empty(size, index_type(total + 1))
     _find_first_rows(partition_rows(rows, everything, block_rows, workers), first, count_then_number, workers)
     ranges = workers.ranges(size)
     found = workers.run(lambda a, b: kernels.count_first_rows(first, a, b), ranges)
     starts = np.cumsum([0, *found])
-    distinct = Rows(np.empty((starts[-1], words), np.uint64), np.empty(starts[-1], count_then_number.dtype))
+    different = int(starts[-1])
+    counts = workers.empty(different, count_then_number.dtype)
+    distinct = Rows(workers.empty((different, words), np.uint64), counts)
     target = (distinct.keys, distinct.counts)
     workers.run(
         lambda a, b, start: kernels.collect_first_rows(first, a, b, rows.keys, count_then_number, start, target),

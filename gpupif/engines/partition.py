@@ -48,7 +48,7 @@ class Blocks:
         """Full hashes of the rows; empty where keys are one word, which needs none."""
         keys = self.rows.keys
         rows, words = keys.shape
-        hashes = np.empty(rows if words > 1 else 0, np.uint64)
+        hashes = workers.empty(rows if words > 1 else 0, np.uint64)
         if words > 1:
             masks = np.full(words, ~np.uint64(0))
             workers.run(lambda a, b: groups.full_hashes(keys, a, b, masks, hashes), workers.ranges(rows))
@@ -83,7 +83,7 @@ def partition_rows(rows: Rows, masks: npt.NDArray[np.uint64], block_rows: int, w
     ranges = workers.ranges(size)
     if parts == 1:
         return Blocks(rows, np.arange(size, dtype=index_type(size)), np.array([0, size], np.int64))
-    ids = np.empty(size, np.uint16 if parts <= 2**16 else np.uint32)
+    ids = workers.empty(size, np.uint16 if parts <= 2**16 else np.uint32)
     workers.run(lambda a, b: partition.partition_ids(rows.keys, a, b, masks, parts, ids), ranges)
     bits = (parts - 1).bit_length()
     passes = -(-bits // DIGIT_BITS)
@@ -124,8 +124,9 @@ def _scatter(
     # Rows go by digit first, by chunk second: each chunk starts where the chunk before it ends within the digit.
     by_digit = histograms.T.ravel()
     position = np.ascontiguousarray((np.cumsum(by_digit) - by_digit).reshape(-1, len(ranges)).T)
-    order = np.empty(len(ids), index_type(len(ids)))
-    target = (np.empty_like(ids) if keep_ids else ids[:0], order, np.empty_like(keys), np.empty_like(counts))
+    order = workers.empty(len(ids), index_type(len(ids)))
+    new_ids = workers.empty(len(ids) if keep_ids else 0, ids.dtype)
+    target = (new_ids, order, workers.empty(keys.shape, keys.dtype), workers.empty(len(counts), counts.dtype))
     mask = (1 << digit_bits) - 1
     workers.run(
         lambda c, a, b: partition.scatter_rows(source, a, b, shift, mask, position[c], target),

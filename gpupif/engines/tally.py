@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gpupif.kernels import cohorts
+
+from ..information import sum_count_log_count
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,19 +30,32 @@ class Tally(NamedTuple):
         large = np.empty((targets, rows // SMALL_COHORTS + 1), np.int64)
         return cls(np.zeros((targets, SMALL_COHORTS), np.int64), large, np.zeros(targets, np.int64))
 
-    def read(self) -> list[Counter[int]]:
-        """The number of cohorts by size, of each target."""
-        counters = []
-        for small, large, listed in zip(*self, strict=True):
-            sizes = np.flatnonzero(small)
-            counter = Counter(dict(zip(sizes.tolist(), small[sizes].tolist(), strict=True)))
-            counter.update(large[:listed].tolist())
-            counters.append(counter)
-        return counters
+    @classmethod
+    def total(cls, tallies: Iterable[Tally], targets: int, rows: int) -> Tally:
+        """The sum of tallies of parts of the same table."""
+        total = cls.of(targets, rows)
+        for part in tallies:
+            for target in range(targets):
+                total.add(target, part, target)
+        return total
+
+    def add(self, target: int, other: Tally, place: int) -> None:
+        """Add what `other` has of its target `place` to `target`."""
+        self.small[target] += other.small[place]
+        start, more = self.listed[target], other.listed[place]
+        self.large[target, start : start + more] = other.large[place, :more]
+        self.listed[target] = start + more
+
+    def sum_size_log_size(self, target: int) -> float:
+        """Sum of C log2 C over the cohorts of a target."""
+        large = self.large[target, : self.listed[target]]
+        sizes, times = np.unique(large, return_counts=True)
+        small = np.flatnonzero(self.small[target])
+        return sum_count_log_count(np.concatenate([small, sizes]), np.concatenate([self.small[target][small], times]))
 
 
-def count_sizes(counts: npt.NDArray[Any], rows: int) -> Counter[int]:
-    """How often each count occurs among these, of a table of so many rows."""
+def sum_count_log_counts(counts: npt.NDArray[Any], rows: int) -> float:
+    """Sum of c log2 c over these counts, of a table of so many rows."""
     tally = Tally.of(1, rows)
     tally.listed[0] = cohorts.count_sizes(counts, len(counts), tally.small[0], tally.large[0], 0)
-    return tally.read()[0]
+    return tally.sum_size_log_size(0)

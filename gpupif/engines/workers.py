@@ -1,4 +1,4 @@
-"""Threads of the CPU engine. Kernels release the GIL, so each thread runs one on a range of rows or blocks."""
+"""Threads and memory of the CPU engine. Kernels release the GIL: each thread runs one on a range of rows or blocks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from itertools import pairwise
 from typing import Any
 
 from ..errors import InputError
+from .arena import Arena
 
-TASKS_PER_THREAD = 8
+TASKS_PER_THREAD = 4
 # Rows that are worth a call.
 SMALLEST_TASK = 16384
 
@@ -27,9 +28,13 @@ def default_threads() -> int:
 
 
 class Workers:
-    """The calling thread and helpers for the time of one scoring run (a context manager)."""
+    """The calling thread and helpers for the time of one scoring run (a context manager), and memory to work in.
 
-    def __init__(self, threads: int | None = None) -> None:
+    threads: default all that may be used. memory: bytes of the arena from which `empty` takes arrays.
+    """
+
+    def __init__(self, threads: int | None = None, memory: int = 0) -> None:
+        self.empty = Arena(memory).empty
         self.threads = threads or default_threads()
         helpers = self.threads - 1
         self._pool = ThreadPoolExecutor(helpers, thread_name_prefix="gpupif") if helpers else None

@@ -1,0 +1,52 @@
+"""What all steps of one run of the CPU engine share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..information import entropy_of_counts, log2_counts
+from .base import EngineResult, Job, Progress
+from .workers import Workers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+LOG_TABLE = 1024
+
+
+class Run:
+    """The job, who works on it, and its results so far.
+
+    numbers: of the measures. logs: log2 of small counts. weights: per target. values: by what they hold, the positions
+    of the measures and their scores (measures, targets, rows).
+    """
+
+    def __init__(self, job: Job, progress: Progress, workers: Workers, block_rows: int) -> None:
+        self.job = job
+        self.progress = progress
+        self.workers = workers
+        self.block_rows = block_rows
+        self.numbers = np.array([measure.number for measure in job.measures])
+        self.entropies = [entropy_of_counts(counts) for counts in job.counts]
+        self.logs = log2_counts(np.arange(LOG_TABLE))
+        self.weights = [0.0] * len(job.targets)
+        self.values: list[tuple[list[int], npt.NDArray[Any]]] = []
+        for integer, dtype in ((False, job.dtype), (True, "int64")):
+            picks = [k for k, measure in enumerate(job.measures) if measure.integer == integer]
+            self.values.append((picks, np.empty((len(picks), len(job.targets), job.rows), dtype)))
+
+    def weigh(self, column: int, cohorts: float, distinct: float) -> None:
+        """Set the weight of one target: H(X|known) / H(X).
+
+        H(X|known) n = sum of C log2 C over cohorts (`cohorts`) - sum of c log2 c over distinct rows (`distinct`).
+        """
+        entropy = self.entropies[column]
+        conditional = max(0.0, (cohorts - distinct) / self.job.rows)
+        self.weights[self.job.targets.index(column)] = min(1.0, conditional / entropy) if entropy > 0 else 0.0
+
+    def result(self, distinct_rows: int) -> EngineResult:
+        """What the engine gives back when all targets are scored."""
+        values = {self.job.measures[k].name: scores[m] for picks, scores in self.values for m, k in enumerate(picks)}
+        return EngineResult(values, self.weights, distinct_rows)
