@@ -140,9 +140,8 @@ def score_shared(rows, start, shared, heads, sums, target, targets, measures, ou
     word, shift, mask, base = fields[target, 0], fields[target, 1], fields[target, 2], uint64(first[target])
     accuracy = accuracies[target]
     for j in range(shared.size):
-        i = shared[j]
-        gains[i] = 0.0
-        present[i] = 0.0
+        gains[shared[j]] = 0.0
+        present[shared[j]] = 0.0
     for j in range(shared.size):
         i = shared[j]
         row, head = start + i, heads[i]
@@ -152,17 +151,15 @@ def score_shared(rows, start, shared, heads, sums, target, targets, measures, ou
         probability = posterior(count, size, prior, accuracy)
         probabilities[i] = probability
         gains[head] += divergence_term(probability, log2_share, prior, log2_priors[value], accuracy)
-        present[head] += prior
-    for j in range(shared.size):
-        i = shared[j]
-        if heads[i] == i:
-            gains[i] = information_gain(gains[i] + divergence_absent(present[i], accuracy))
+        if accuracy < 1.0:
+            present[head] += prior
     for j in range(shared.size):
         i = shared[j]
         row, head = start + i, heads[i]
         prior = priors[base + ((keys[row, word] >> shift) & mask)]
+        gain = information_gain(gains[head] + divergence_absent(present[head], accuracy))
         for k in range(measures.size):
-            out[row, k] = cell_measure(measures[k], probabilities[i], prior, sizes[head], gains[head])
+            out[row, k] = cell_measure(measures[k], probabilities[i], prior, sizes[head], gain)
 
 
 @kernel

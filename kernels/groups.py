@@ -47,9 +47,9 @@ class Room(NamedTuple):
 
 @kernel
 def slot_bits(rows):
-    """Base-2 logarithm of the slots for so many rows: at most half of them are used."""
+    """Base-2 logarithm of the slots for so many rows: at most a quarter of them is used."""
     bits = 4
-    while (1 << bits) < 2 * rows:
+    while (1 << bits) < 4 * rows:
         bits += 1
     return bits
 
