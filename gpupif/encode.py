@@ -200,8 +200,9 @@ def _renumber(
     Values that do not occur lose their label, so that the codes are dense.
     """
     offset = int(missing)
-    counts = np.zeros(size + offset, np.int64)
-    kernels.count_values(values, 0, len(values), low - offset, counts)
+    counters = np.zeros((size + offset, 4 if size <= COUNTED_RANGE else 1), np.int64)
+    kernels.count_values(values, low - offset, counters)
+    counts = counters.sum(axis=1)
     used = counts > 0
     has_missing = bool(missing and used[0])
     new_codes = np.cumsum(used) - 1
@@ -209,8 +210,11 @@ def _renumber(
         new_codes -= int(has_missing)
         new_codes[0] = new_codes.max(initial=-1) + 1
     kept = np.append(counts[1:][used[1:]], counts[0]) if has_missing else counts[used]
-    codes = np.empty(len(values), _code_type(len(kept)))
-    kernels.recode(values, 0, len(values), low - offset, new_codes, codes)
+    if low == 0 and len(kept) == size and not has_missing:
+        codes = values.astype(_code_type(size))
+    else:
+        codes = np.empty(len(values), _code_type(len(kept)))
+        kernels.recode(values, low - offset, new_codes, codes)
     present = used[offset:]
     if not present.all():
         labels = labels.filter(pa.array(present)) if isinstance(labels, pa.Array) else labels[present]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from numba import uint64
 
 from .formulas import COHORT_SIZE, cell_measure, divergence_absent, divergence_term, information_gain, posterior
-from .groups import group_rows, sum_groups
+from .groups import block_of, group_rows, sum_groups
 from .jit import kernel
 
 
@@ -109,28 +109,28 @@ def score_values(priors, log2_priors, accuracy, start, stop, measures, out):
 
 
 @kernel
-def copy_alone(rows, start, stop, target, targets, measures, out):
-    """Score the rows start to stop as if each were all the values of its cohort; out[row, k] by measure k."""
+def copy_alone(rows, target, targets, measures, out):
+    """Score the rows of a block as if each were all the values of its cohort; out[row, k] by measure k."""
     keys, counts, _ = rows
     word, shift, mask = targets.fields[target, 0], targets.fields[target, 1], targets.fields[target, 2]
     base, alone = uint64(targets.first[target]), targets.alone
     for k in range(0, measures.size - 1, 2):
-        for row in range(start, stop):
+        for row in range(len(keys)):
             value = base + ((keys[row, word] >> shift) & mask)
             out[row, k], out[row, k + 1] = alone[value, k], alone[value, k + 1]
     if measures.size % 2:
         last = measures.size - 1
-        for row in range(start, stop):
+        for row in range(len(keys)):
             out[row, last] = alone[base + ((keys[row, word] >> shift) & mask), last]
     for k in range(measures.size):
         if measures[k] == COHORT_SIZE:
-            for row in range(start, stop):
+            for row in range(len(keys)):
                 out[row, k] = counts[row]
 
 
 @kernel
-def score_shared(rows, start, shared, heads, sums, target, targets, measures, out):
-    """Score those rows (`shared`, counted from `start`) whose cohorts have several values.
+def score_shared(rows, shared, heads, sums, target, targets, measures, out):
+    """Score those rows of a block (`shared`) whose cohorts have several values.
 
     A cohort's rows are its values, summed in order of first appearance in the table.
     """
@@ -144,9 +144,9 @@ def score_shared(rows, start, shared, heads, sums, target, targets, measures, ou
         present[shared[j]] = 0.0
     for j in range(shared.size):
         i = shared[j]
-        row, head = start + i, heads[i]
-        value = base + ((keys[row, word] >> shift) & mask)
-        prior, count, size = priors[value], counts[row], sizes[head]
+        head = heads[i]
+        value = base + ((keys[i, word] >> shift) & mask)
+        prior, count, size = priors[value], counts[i], sizes[head]
         log2_share = log2_count(count, logs) - log2_count(size, logs)
         probability = posterior(count, size, prior, accuracy)
         probabilities[i] = probability
@@ -155,11 +155,11 @@ def score_shared(rows, start, shared, heads, sums, target, targets, measures, ou
             present[head] += prior
     for j in range(shared.size):
         i = shared[j]
-        row, head = start + i, heads[i]
-        prior = priors[base + ((keys[row, word] >> shift) & mask)]
+        head = heads[i]
+        prior = priors[base + ((keys[i, word] >> shift) & mask)]
         gain = information_gain(gains[head] + divergence_absent(present[head], accuracy))
         for k in range(measures.size):
-            out[row, k] = cell_measure(measures[k], probabilities[i], prior, sizes[head], gain)
+            out[i, k] = cell_measure(measures[k], probabilities[i], prior, sizes[head], gain)
 
 
 @kernel
@@ -171,23 +171,22 @@ def score_blocks(rows, offsets, blocks, targets, measures, room, sums, tally, ou
     out[t // lanes, row, t % lanes, k] gets measure measures[k] of target t, wCIG before weighting.
     """
     lanes = out.shape[2]
-    _, counts, _ = rows
-    fields = targets[0]
+    fields = targets.fields
     small, large, listed = tally
-    _, _, _, heads, left = room
-    sizes = sums[0]
+    heads, left, sizes = room.heads, room.left, sums.sizes
     for block in range(blocks[0], blocks[1]):
         start, stop = offsets[block], offsets[block + 1]
-        size = stop - start
+        part = block_of(rows, start, stop)
+        counts, size = part[1], stop - start
         for target in range(len(fields)):
             keep = ~(fields[target, 2] << fields[target, 1])
-            group_rows(rows, start, stop, fields[target, 0], keep, room)
-            sum_groups(counts, start, size, heads, sizes)
+            group_rows(part, fields[target, 0], keep, room)
+            sum_groups(counts, size, heads, sizes)
             listed[target] = count_heads(sums, size, small[target], large[target], listed[target])
-            scores = out[target // lanes, :, target % lanes]
-            copy_alone(rows, start, stop, target, targets, measures, scores)
+            scores = out[target // lanes, start:stop, target % lanes]
+            copy_alone(part, target, targets, measures, scores)
             number = 0
             for i in range(size):
                 left[number] = i
-                number += sizes[heads[i]] != counts[start + i]
-            score_shared(rows, start, left[:number], heads, sums, target, targets, measures, scores)
+                number += sizes[heads[i]] != counts[i]
+            score_shared(part, left[:number], heads, sums, target, targets, measures, scores)

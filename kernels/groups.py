@@ -67,40 +67,50 @@ def same_key(keys, a, b, word, keep):
 
 
 @kernel
-def see_keys(rows, start, stop, word, keep, seen):
-    """What tells the rows' groups apart: their one masked word, or the hash of several."""
-    keys, _, hashes = rows
-    if keys.shape[1] == 1:
-        for row in range(start, stop):
-            seen[row - start] = keys[row, 0] & keep
-    else:
-        for row in range(start, stop):
-            value = keys[row, word]
-            seen[row - start] = hashes[row] - mix_word(value, word) + mix_word(value & keep, word)
+def block_of(rows, start, stop):
+    """The rows start to stop of (keys, counts, hashes), empty ones staying empty.
+
+    Loops over such a block begin at 0: from another row on, compilers do not see that no index is negative.
+    """
+    keys, counts, hashes = rows
+    return keys[start:stop], counts[start:stop], hashes[start:stop]
 
 
 @kernel
-def settle(keys, start, word, keep, size, room):
+def see_keys(rows, word, keep, seen):
+    """What tells the rows' groups apart: their one masked word, or the hash of several."""
+    keys, _, hashes = rows
+    if keys.shape[1] == 1:
+        for row in range(len(keys)):
+            seen[row] = keys[row, 0] & keep
+    else:
+        for row in range(len(keys)):
+            value = keys[row, word]
+            seen[row] = hashes[row] - mix_word(value, word) + mix_word(value & keep, word)
+
+
+@kernel
+def settle(keys, word, keep, room):
     """Heads of the block's rows after the first round; returns how many are left for the next."""
     seen, slots, table, heads, left = room
     count = 0
     if keys.shape[1] == 1:
-        for i in range(size):
+        for i in range(len(keys)):
             head = table[slots[i]]
             heads[i] = head
             left[count] = i
             count += seen[head] != seen[i]
     else:
-        for i in range(size):
+        for i in range(len(keys)):
             head = table[slots[i]]
             heads[i] = head
             left[count] = i
-            count += seen[head] != seen[i] or not same_key(keys, start + head, start + i, word, keep)
+            count += seen[head] != seen[i] or not same_key(keys, head, i, word, keep)
     return count
 
 
 @kernel
-def settle_left(keys, start, word, keep, count, room, table):
+def settle_left(keys, word, keep, count, room, table):
     """The same for the `count` rows left by the round before."""
     seen, slots, _, heads, left = room
     still = 0
@@ -109,21 +119,21 @@ def settle_left(keys, start, word, keep, count, room, table):
         head = table[slots[j]]
         heads[i] = head
         left[still] = i
-        still += seen[head] != seen[i] or not same_key(keys, start + head, start + i, word, keep)
+        still += seen[head] != seen[i] or not same_key(keys, head, i, word, keep)
     return still
 
 
 @kernel
-def group_rows(rows, start, stop, word, keep, room):
-    """Find for each of the rows start to stop the first row of its group: room.heads[row - start] + start.
+def group_rows(rows, word, keep, room):
+    """Find for each row of a block the first row of its group: room.heads[row].
 
-    rows: (keys, counts, hashes); two rows are one group where all words of their keys agree, `word` seen through the
-    mask `keep`. hashes are the rows' full hashes, used with keys of several words.
+    rows: (keys, counts, hashes) of the block; two rows are one group where all words of their keys agree, `word` seen
+    through the mask `keep`. hashes are the rows' full hashes, used with keys of several words.
     """
     keys = rows[0]
     seen, slots, table, _, left = room
-    size = stop - start
-    see_keys(rows, start, stop, word, keep, seen)
+    size = len(keys)
+    see_keys(rows, word, keep, seen)
     bits = slot_bits(size)
     while (1 << bits) > table.size:
         bits -= 1
@@ -132,7 +142,7 @@ def group_rows(rows, start, stop, word, keep, room):
         slots[i] = spread_word(seen[i]) >> shift
     for i in range(size - 1, -1, -1):
         table[slots[i]] = i
-    count = settle(keys, start, word, keep, size, room)
+    count = settle(keys, word, keep, room)
     turn = uint64(0)
     while count > 0:
         turn += uint64(0x9E3779B97F4A7C15)
@@ -144,24 +154,24 @@ def group_rows(rows, start, stop, word, keep, room):
             slots[j] = mix(seen[left[j]] + turn) >> shift
         for j in range(count - 1, -1, -1):
             table[slots[j]] = left[j]
-        count = settle_left(keys, start, word, keep, count, room, table)
+        count = settle_left(keys, word, keep, count, room, table)
 
 
 @kernel
-def sum_groups(counts, start, size, heads, sizes):
+def sum_groups(counts, size, heads, sizes):
     """Sum of the counts of each group, at its head; 0 at all other rows. Empty counts: each row counts once."""
     for i in range(size):
         sizes[i] = 0
     if counts.size:
         for i in range(size):
-            sizes[heads[i]] += counts[start + i]
+            sizes[heads[i]] += counts[i]
     else:
         for i in range(size):
             sizes[heads[i]] += 1
 
 
 @kernel
-def full_hashes(keys, start, stop, masks, hashes):
-    """Full hashes of rows start to stop, for `group_rows` with keys of several words."""
-    for row in range(start, stop):
+def full_hashes(keys, masks, hashes):
+    """Full hashes of rows, for `group_rows` with keys of several words."""
+    for row in range(len(keys)):
         hashes[row] = hash_row(keys, row, masks)

@@ -8,14 +8,7 @@ from .jit import kernel
 
 
 @kernel
-def pack_column(codes, start, stop, word, shift, keys):
-    """Put `codes[start:stop]` into the bit field at (`word`, `shift`) of the same rows of `keys` (rows, words)."""
-    for row in range(start, stop):
-        keys[row, word] |= uint64(codes[row]) << uint64(shift)
-
-
-@kernel
-def unpack_field(keys, start, stop, word, shift, mask, codes):
-    """Read the bit field at (`word`, `shift`), `mask` unshifted, of rows start to stop into `codes`."""
-    for row in range(start, stop):
-        codes[row] = (keys[row, word] >> uint64(shift)) & uint64(mask)
+def pack_column(codes, shift, words):
+    """Put codes into the bits from `shift` on of `words`, one word of each key."""
+    for row in range(codes.size):
+        words[row] |= uint64(codes[row]) << uint64(shift)

@@ -9,17 +9,17 @@ from .jit import kernel
 
 
 @kernel
-def partition_ids(keys, start, stop, masks, parts, ids):
+def partition_ids(keys, masks, parts, ids):
     """Partition (0 to `parts` - 1, below 2^32) of each row by the upper half of the hash of its masked key."""
-    for row in range(start, stop):
+    for row in range(len(keys)):
         upper = hash_row(keys, row, masks) >> uint64(32)
         ids[row] = uint32((upper * uint64(parts)) >> uint64(32))
 
 
 @kernel
-def count_digits(ids, start, stop, shift, digit_mask, histogram):
-    """Add to histogram[d] how many of the rows start to stop have digit d: bits of their partition id."""
-    for row in range(start, stop):
+def count_digits(ids, shift, digit_mask, histogram):
+    """Add to histogram[d] how many of the rows have digit d: bits of their partition id."""
+    for row in range(ids.size):
         histogram[(ids[row] >> uint32(shift)) & uint32(digit_mask)] += 1
 
 

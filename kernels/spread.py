@@ -10,35 +10,36 @@ CHUNK = 512
 
 
 @kernel
-def look_up(table, index, start, stop, out):
-    """out[i] = table[index[i]] for start <= i < stop."""
-    for i in range(start, stop):
+def look_up(table, index, out):
+    """out[i] = table[index[i]]."""
+    for i in range(index.size):
         out[i] = table[index[i]]
 
 
 @kernel
-def invert(order, start, stop, place):
-    """place[order[i]] = i for start <= i < stop."""
-    for i in range(start, stop):
-        place[order[i]] = i
+def invert(order, start, place):
+    """place[order[i]] = start + i."""
+    for i in range(order.size):
+        place[order[i]] = start + i
 
 
 @kernel
-def spread_column(scores, lane, k, factor, index, start, stop, out):
-    """out[i] = factor * scores[index[i], lane, k] for start <= i < stop."""
-    for i in range(start, stop):
+def spread_column(scores, lane, k, factor, index, out):
+    """out[i] = factor * scores[index[i], lane, k]."""
+    for i in range(index.size):
         store_past_cache(out, i, factor * scores[index[i], lane, k])
 
 
 @kernel
-def spread(scores, columns, picks, factors, index, start, stop, out):
-    """Scores of distinct rows (rows, lanes, measures) to rows start to stop of the table.
+def spread(scores, columns, picks, factors, index, start, out):
+    """Scores of distinct rows (rows, lanes, measures) to the rows of the table from `start` on.
 
-    out[m, columns[lane], i] = factors[lane, m] * scores[index[i], lane, picks[m]].
+    out[m, columns[lane], start + i] = factors[lane, m] * scores[index[i], lane, picks[m]].
     """
-    for first in range(start, stop, CHUNK):
-        last = min(first + CHUNK, stop)
+    for first in range(0, index.size, CHUNK):
+        part = index[first : first + CHUNK]
         for lane in range(columns.size):
             for m in range(picks.size):
-                spread_column(scores, lane, picks[m], factors[lane, m], index, first, last, out[m, columns[lane]])
+                column = out[m, columns[lane], start + first : start + first + part.size]
+                spread_column(scores, lane, picks[m], factors[lane, m], part, column)
     finish_stores()

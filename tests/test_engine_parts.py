@@ -128,8 +128,8 @@ def group(keys, blocks, hashes, word, keep, room=None):
     nothing = np.empty(0, np.uint32)
     result = []
     for start, stop in pairwise(blocks):
-        groups.group_rows((keys, nothing, hashes), start, stop, word, keep, room)
-        groups.sum_groups(nothing, start, stop - start, room.heads, sizes)
+        groups.group_rows(groups.block_of((keys, nothing, hashes), start, stop), word, keep, room)
+        groups.sum_groups(nothing, stop - start, room.heads, sizes)
         result.append((room.heads[: stop - start].tolist(), sizes[: stop - start].tolist()))
     return result
 
@@ -154,7 +154,7 @@ def test_groups_of_blocks_in_the_same_room(words):
     keys = random.integers(0, 60, (900, words)).astype(np.uint64)
     blocks = [0, 5, 400, 401, 410, 880, 900]
     hashes = np.empty(len(keys), np.uint64)
-    groups.full_hashes(keys, 0, len(keys), np.full(words, ~np.uint64(0)), hashes)
+    groups.full_hashes(keys, np.full(words, ~np.uint64(0)), hashes)
     keep = ~np.uint64(3)
     assert group(keys, blocks, hashes, words - 1, keep) == naive_groups(keys, blocks, words - 1, int(keep))
 
@@ -165,7 +165,7 @@ def test_groups_that_need_many_rounds_and_a_larger_table(words):
     random = np.random.default_rng(words)
     keys = random.integers(0, 40, (700, words)).astype(np.uint64)
     hashes = np.empty(len(keys), np.uint64)
-    groups.full_hashes(keys, 0, len(keys), np.full(words, ~np.uint64(0)), hashes)
+    groups.full_hashes(keys, np.full(words, ~np.uint64(0)), hashes)
     small = groups.Room.of(700)._replace(table=np.empty(2, np.uint32))
     keep = ~np.uint64(0)
     assert group(keys, [0, 700], hashes, 0, keep, small) == naive_groups(keys, [0, 700], 0, int(keep))

@@ -128,5 +128,6 @@ def spread_scores(run: Run, scores: npt.NDArray[np.float64], index: npt.NDArray[
         for group, part in enumerate(scores if picks else ()):
             places = [job.targets.index(column) for column in columns[group * lanes : (group + 1) * lanes]]
             factors = [[run.weights[t] if job.measures[k].weighted else 1.0 for k in picks] for t in places]
-            arguments = (part, np.array(places), np.array(picks), np.array(factors), index)
-            run.workers.run(spread.spread, [(*arguments, *edges, out) for edges in run.workers.ranges(job.rows)])
+            arguments = (part, np.array(places), np.array(picks), np.array(factors))
+            tasks = [(*arguments, index[start:stop], start, out) for start, stop in run.workers.ranges(job.rows)]
+            run.workers.run(spread.spread, tasks)

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+# Keys that stay in the second-level cache while one column after the other is put into them.
+PACKED_ROWS = 1 << 16
+
+
 class CpuEngine:
     """Scores on the CPU. threads: default all cores. block_rows: rows per block; no result depends on either."""
 
@@ -51,12 +55,14 @@ def pack_keys(codes: Sequence[npt.NDArray[Any]], layout: KeyLayout, workers: Wor
     rows = len(codes[0])
     keys = workers.empty((rows, layout.words), np.uint64)
 
-    def pack_range(start: int, stop: int) -> None:
-        keys[start:stop] = 0
-        for column, values in enumerate(codes):
-            field = layout.fields[column]
-            if field.mask:
-                pack.pack_column(values, start, stop, field.word, field.shift, keys)
+    def pack_range(first: int, last: int) -> None:
+        for start in range(first, last, PACKED_ROWS):
+            stop = min(start + PACKED_ROWS, last)
+            keys[start:stop] = 0
+            for column, values in enumerate(codes):
+                field = layout.fields[column]
+                if field.mask:
+                    pack.pack_column(values[start:stop], field.shift, keys[start:stop, field.word])
 
     workers.run(pack_range, workers.ranges(rows))
     return keys
@@ -94,7 +100,7 @@ def _project(run: Run, table: Distinct, layout: KeyLayout, columns: Sequence[int
     narrow = distinct_rows(rows, run.job.rows, run.workers, run.block_rows)
     number = run.workers.empty(len(table.number), table.number.dtype)
     run.workers.run(
-        lambda a, b: spread.look_up(narrow.number, table.number, a, b, number), run.workers.ranges(run.job.rows)
+        lambda a, b: spread.look_up(narrow.number, table.number[a:b], number[a:b]), run.workers.ranges(run.job.rows)
     )
     return Distinct(narrow.rows, number), projected
 
@@ -102,7 +108,7 @@ def _project(run: Run, table: Distinct, layout: KeyLayout, columns: Sequence[int
 def _score_projection(run: Run, tables: list[Distinct], layout: KeyLayout, targets: Sequence[int]) -> None:
     """Score the targets on the table that is the only item of `tables`, which is empty afterwards."""
     rows, known = tables[0].rows, run.job.known
-    distinct = sum_count_log_counts(rows.counts, run.job.rows)
+    distinct = sum_count_log_counts(rows.counts, run.job.rows, run.workers)
     passes = plan_passes(targets, known, run.entropies, len(rows.keys), run.block_rows)
     del rows
     for number, group in enumerate(passes):
@@ -118,7 +124,7 @@ def _row_index(run: Run, blocks: Blocks, number: npt.NDArray[Any]) -> npt.NDArra
     """For each row of the table, known by the number of its distinct row, its place in partition order."""
     order = blocks.order
     place = run.workers.empty(len(order), order.dtype)
-    run.workers.run(lambda a, b: spread.invert(order, a, b, place), run.workers.ranges(len(order)))
+    run.workers.run(lambda a, b: spread.invert(order[a:b], a, place), run.workers.ranges(len(order)))
     index = run.workers.empty(run.job.rows, order.dtype)
-    run.workers.run(lambda a, b: spread.look_up(place, number, a, b, index), run.workers.ranges(run.job.rows))
+    run.workers.run(lambda a, b: spread.look_up(place, number[a:b], index[a:b]), run.workers.ranges(run.job.rows))
     return index

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,10 +43,12 @@ def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BL
     distinct = Rows(workers.empty((different, words), np.uint64), counts)
     target = (distinct.keys, distinct.counts)
     workers.run(
-        lambda a, b, start: kernels.collect_first_rows(first, a, b, rows.keys, count_then_number, start, target),
-        [(*edges, start) for edges, start in zip(ranges, starts[:-1], strict=True)],
+        lambda edges, numbers: kernels.collect_first_rows(
+            first, *edges, rows.keys, count_then_number, *numbers, target
+        ),
+        list(zip(ranges, pairwise(starts), strict=True)),
     )
-    workers.run(lambda a, b: look_up(count_then_number, first, a, b, first), ranges)
+    workers.run(lambda a, b: look_up(count_then_number, first[a:b], first[a:b]), ranges)
     return Distinct(distinct, first)
 
 

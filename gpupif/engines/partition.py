@@ -51,7 +51,7 @@ class Blocks:
         hashes = workers.empty(rows if words > 1 else 0, np.uint64)
         if words > 1:
             masks = np.full(words, ~np.uint64(0))
-            workers.run(lambda a, b: groups.full_hashes(keys, a, b, masks, hashes), workers.ranges(rows))
+            workers.run(lambda a, b: groups.full_hashes(keys[a:b], masks, hashes[a:b]), workers.ranges(rows))
         return hashes
 
     def tasks(self, workers: Workers, largest: int | None = None) -> list[tuple[int, int]]:
@@ -84,7 +84,7 @@ def partition_rows(rows: Rows, masks: npt.NDArray[np.uint64], block_rows: int, w
     if parts == 1:
         return Blocks(rows, np.arange(size, dtype=index_type(size)), np.array([0, size], np.int64))
     ids = workers.empty(size, np.uint16 if parts <= 2**16 else np.uint32)
-    workers.run(lambda a, b: partition.partition_ids(rows.keys, a, b, masks, parts, ids), ranges)
+    workers.run(lambda a, b: partition.partition_ids(rows.keys[a:b], masks, parts, ids[a:b]), ranges)
     bits = (parts - 1).bit_length()
     passes = -(-bits // DIGIT_BITS)
     digit_bits = -(-bits // passes)
@@ -106,7 +106,7 @@ def _count(
     histograms = np.zeros((len(ranges), digits), np.int64)
     mask = (1 << (digits - 1).bit_length()) - 1
     tasks = [(chunk, *edges) for chunk, edges in enumerate(ranges)]
-    workers.run(lambda c, a, b: partition.count_digits(ids, a, b, shift, mask, histograms[c]), tasks)
+    workers.run(lambda c, a, b: partition.count_digits(ids[a:b], shift, mask, histograms[c]), tasks)
     return histograms
 
 

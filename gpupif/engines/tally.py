@@ -10,6 +10,7 @@ import numpy as np
 from gpupif.kernels import cohorts
 
 from ..information import sum_count_log_count
+from .workers import Workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -54,8 +55,13 @@ class Tally(NamedTuple):
         return sum_count_log_count(np.concatenate([small, sizes]), np.concatenate([self.small[target][small], times]))
 
 
-def sum_count_log_counts(counts: npt.NDArray[Any], rows: int) -> float:
+def sum_count_log_counts(counts: npt.NDArray[Any], rows: int, workers: Workers) -> float:
     """Sum of c log2 c over these counts, of a table of so many rows."""
-    tally = Tally.of(1, rows)
-    tally.listed[0] = cohorts.count_sizes(counts, len(counts), tally.small[0], tally.large[0], 0)
-    return tally.sum_size_log_size(0)
+
+    def count(start: int, stop: int) -> Tally:
+        tally = Tally.of(1, rows)
+        part = counts[start:stop]
+        tally.listed[0] = cohorts.count_sizes(part, len(part), tally.small[0], tally.large[0], 0)
+        return tally
+
+    return Tally.total(workers.run(count, workers.ranges(len(counts))), 1, rows).sum_size_log_size(0)
