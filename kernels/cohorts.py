@@ -168,9 +168,8 @@ def score_blocks(rows, offsets, blocks, targets, measures, room, sums, tally, ou
 
     rows: (keys, counts, hashes) of distinct rows in partition order. room, sums: for the largest of these blocks.
     tally: (small, large, listed), one row per target, gets the cohorts' sizes, see `count_sizes`.
-    out[t // lanes, row, t % lanes, k] gets measure measures[k] of target t, wCIG before weighting.
+    out[t, row, k] gets measure measures[k] of target t, wCIG before weighting.
     """
-    lanes = out.shape[2]
     fields = targets.fields
     small, large, listed = tally
     heads, left, sizes = room.heads, room.left, sums.sizes
@@ -183,7 +182,7 @@ def score_blocks(rows, offsets, blocks, targets, measures, room, sums, tally, ou
             group_rows(part, fields[target, 0], keep, room)
             sum_groups(counts, size, heads, sizes)
             listed[target] = count_heads(sums, size, small[target], large[target], listed[target])
-            scores = out[target // lanes, start:stop, target % lanes]
+            scores = out[target, start:stop]
             copy_alone(part, target, targets, measures, scores)
             number = 0
             for i in range(size):

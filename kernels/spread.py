@@ -24,22 +24,21 @@ def invert(order, start, place):
 
 
 @kernel
-def spread_column(scores, lane, k, factor, index, out):
-    """out[i] = factor * scores[index[i], lane, k]."""
+def spread_measure(scores, k, factor, index, out):
+    """out[i] = factor * scores[index[i], k]."""
     for i in range(index.size):
-        store_past_cache(out, i, factor * scores[index[i], lane, k])
+        store_past_cache(out, i, factor * scores[index[i], k])
 
 
 @kernel
-def spread(scores, columns, picks, factors, index, start, out):
-    """Scores of distinct rows (rows, lanes, measures) to the rows of the table from `start` on.
+def spread(scores, picks, factors, index, target, start, out):
+    """Scores of distinct rows (rows, measures) to the rows of the table from `start` on.
 
-    out[m, columns[lane], start + i] = factors[lane, m] * scores[index[i], lane, picks[m]].
+    out[m, target, start + i] = factors[m] * scores[index[i], picks[m]].
     """
     for first in range(0, index.size, CHUNK):
         part = index[first : first + CHUNK]
-        for lane in range(columns.size):
-            for m in range(picks.size):
-                column = out[m, columns[lane], start + first : start + first + part.size]
-                spread_column(scores, lane, picks[m], factors[lane, m], part, column)
+        for m in range(picks.size):
+            column = out[m, target, start + first : start + first + part.size]
+            spread_measure(scores, picks[m], factors[m], part, column)
     finish_stores()

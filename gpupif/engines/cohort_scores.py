@@ -18,22 +18,13 @@ from .tally import Tally
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Targets whose scores fit into a cache together are scored and spread to all rows before the next ones.
+# So many targets are scored and spread to all rows before the next ones that a cache holds their scores.
 CACHED_BYTES = 1 << 24
-# Otherwise those of a row lie side by side, as far as they fill a line of memory.
-LINE_BYTES = 64
 
 
-def plan_scores(rows: int, measures: int) -> tuple[int, int]:
-    """How many targets to score at once, and how many of them to keep side by side in each distinct row.
-
-    Spreading to all rows costs one access to far memory per row and line.
-    """
-    bytes_each = 8 * rows * measures
-    if bytes_each <= CACHED_BYTES:
-        return CACHED_BYTES // bytes_each, 1
-    lanes = max(1, LINE_BYTES // (8 * measures))
-    return lanes, lanes
+def targets_at_once(rows: int, measures: int) -> int:
+    """How many targets to score at once on so many distinct rows."""
+    return max(1, CACHED_BYTES // (8 * rows * measures))
 
 
 def score_group(
@@ -49,15 +40,14 @@ def score_group(
     index: for each row of the table its place in the blocks. distinct: sum of c log2 c over all distinct rows.
     """
     rows = len(blocks.blocks.order)
-    at_once, lanes = plan_scores(rows, len(run.numbers))
+    at_once = targets_at_once(rows, len(run.numbers))
     for first in range(0, len(group), at_once):
         columns = group[first : first + at_once]
-        beside = min(lanes, len(columns))
-        scores = run.workers.empty((-(-len(columns) // beside), rows, beside, len(run.numbers)), np.float64)
+        scores = run.workers.empty((len(columns), rows, len(run.numbers)), np.float64)
         sizes = score_targets(run, blocks, layout, columns, scores)
         for target, column in enumerate(columns):
             run.weigh(column, sizes.sum_size_log_size(target), distinct)
-        spread_scores(run, scores, index, columns)
+            spread_scores(run, scores[target], index, column)
         # Before the next ones are made, so that they take the same memory.
         del scores
         run.progress.advance(run.job.rows * len(columns))
@@ -84,12 +74,11 @@ def score_targets(
     for start, stop, halves in cohort_blocks.children:
         for child in halves:
             here = [target for target, column in enumerate(columns) if column in child.targets]
-            part = run.workers.empty((len(here), stop - start, 1, len(run.numbers)), np.float64)
+            part = run.workers.empty((len(here), stop - start, len(run.numbers)), np.float64)
             child_sizes = score_targets(run, child, layout, [columns[target] for target in here], part)
             for place, target in enumerate(here):
                 sizes.add(target, child_sizes, place)
-                whole = scores[target // scores.shape[2], start:stop, target % scores.shape[2]]
-                whole[child.blocks.order] = part[place, :, 0]
+                scores[target, start:stop][child.blocks.order] = part[place]
     return sizes
 
 
@@ -121,13 +110,11 @@ def describe(run: Run, columns: Sequence[int], layout: KeyLayout) -> cohorts.Tar
     )
 
 
-def spread_scores(run: Run, scores: npt.NDArray[np.float64], index: npt.NDArray[Any], columns: Sequence[int]) -> None:
-    """Scores of some targets from distinct rows to all rows."""
-    job, lanes = run.job, scores.shape[2]
+def spread_scores(run: Run, scores: npt.NDArray[np.float64], index: npt.NDArray[Any], column: int) -> None:
+    """Scores of one target from distinct rows (rows, measures) to all rows."""
+    measures, target = run.job.measures, run.job.targets.index(column)
     for picks, out in run.values:
-        for group, part in enumerate(scores if picks else ()):
-            places = [job.targets.index(column) for column in columns[group * lanes : (group + 1) * lanes]]
-            factors = [[run.weights[t] if job.measures[k].weighted else 1.0 for k in picks] for t in places]
-            arguments = (part, np.array(places), np.array(picks), np.array(factors))
-            tasks = [(*arguments, index[start:stop], start, out) for start, stop in run.workers.ranges(job.rows)]
-            run.workers.run(spread.spread, tasks)
+        factors = [run.weights[target] if measures[k].weighted else 1.0 for k in picks]
+        arguments = (scores, np.array(picks), np.array(factors))
+        tasks = [(*arguments, index[start:stop], target, start, out) for start, stop in run.workers.ranges(len(index))]
+        run.workers.run(spread.spread, tasks if picks else [])

@@ -11,7 +11,7 @@ from gpupif.kernels import pack, spread
 
 from ..keys import KeyLayout
 from .base import EngineResult, Job, Progress
-from .cohort_scores import plan_scores, score_group
+from .cohort_scores import score_group, targets_at_once
 from .distinct import Distinct, distinct_rows
 from .partition import BLOCK_ROWS, Blocks, CohortBlocks, Rows, index_type, plan_passes
 from .run import Run
@@ -45,8 +45,8 @@ def working_memory(job: Job) -> int:
     """Bytes that scoring needs beside codes and results at most, in whole arrays by row; most are used by turns."""
     words = KeyLayout.of([len(counts) for counts in job.counts]).words
     index = np.dtype(index_type(job.rows + 1)).itemsize
-    at_once, _ = plan_scores(job.rows, len(job.measures))
-    scores = 8 * job.rows * len(job.measures) * min(at_once, len(job.targets))
+    at_once = min(targets_at_once(job.rows, len(job.measures)), len(job.targets))
+    scores = 8 * job.rows * len(job.measures) * at_once
     return job.rows * (5 * 8 * words + 12 * index) + scores
 
 
