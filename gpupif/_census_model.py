@@ -204,11 +204,13 @@ INDUSTRIES = words(
 
 
 def region() -> Column:
+    """Regions, a few large and many small."""
     sizes = [1_000_000 // ((place + 4) * (place + 12)) for place in range(len(REGIONS))]
     return Column("region", REGIONS, (), np.array(sizes, dtype=np.int64))
 
 
 def age() -> Column:
+    """Single years, by kind of region."""
     metropolis = (0, 120), (17, 105), (22, 170), (32, 205), (45, 150), (60, 100), (75, 55), (85, 24), (95, 4), (100, 1)
     city = (0, 112), (18, 118), (22, 150), (32, 145), (45, 132), (57, 125), (70, 90), (80, 55), (90, 17), (100, 1)
     country = (0, 105), (16, 118), (22, 95), (32, 115), (45, 138), (57, 155), (70, 118), (80, 70), (90, 22), (100, 1)
@@ -218,11 +220,13 @@ def age() -> Column:
 
 
 def sex() -> Column:
+    """Sex, by age: more women the older."""
     weights = table("488 512 / 490 510 / 500 500 / 508 492 / 525 475 / 560 440 / 650 350")
     return Column("sex", SEXES, (ages(15, 30, 50, 65, 75, 85),), weights)
 
 
 def marital_status() -> Column:
+    """Marital status, by sex and age."""
     women = table("""
           1   0  0  0   0   0
         985  12  1  1   1   0
@@ -254,6 +258,7 @@ def marital_status() -> Column:
 
 
 def education() -> Column:
+    """Highest education, by age and kind of region."""
     by_age = table("""
         1 0   0   0   0   0   0  0   0   0  0
         0 1   0   0   0   0   0  0   0   0  0
@@ -278,12 +283,14 @@ def education() -> Column:
 
 
 def occupation() -> Column:
+    """Occupation, by education, age and sex."""
     labels = tuple(row[0] for row in OCCUPATIONS)
     given = EDUCATION_KIND, ages(16, 18, 25, 35, 55, 65, 75), SEX
     return Column("occupation", labels, given, crossed(*map(by_occupation, (1, 2, 3))))
 
 
 def birthplace() -> Column:
+    """Birthplace, by kind of region, age and neighbourhood."""
     abroad = range(len(BIRTHPLACES) - 1)
     base = [110_000, *(40_000 // ((place + 2) * (place + 6)) for place in abroad)]
     by_region = [[10] + [foreign] * len(abroad) for foreign in (25, 10, 4, 5)]
@@ -295,6 +302,7 @@ def birthplace() -> Column:
 
 
 def household_size() -> Column:
+    """Household size, by marital status and age."""
     single = table("""
           0  90 230 380 190 70 25 15
         110 190 220 250 130 60 25 15
@@ -327,6 +335,7 @@ def household_size() -> Column:
 
 
 def income_band() -> Column:
+    """Income, by occupation, education and age."""
     # three positions to a band; a child has no income, and some of the others out of work have none
     by_pay = (0, 5, 6, 9, 12, 14, 17, 20, 23, 26)
     weights = bells(range(0, 36, 3), 36, by_pay, (-1, 0, 2), (-3, -1, 1, 0), (-1, 1))
@@ -337,6 +346,7 @@ def income_band() -> Column:
 
 
 def tenure() -> Column:
+    """Tenure, by age, income, household and kind of region."""
     by_age = table("4 14 10 11 6 / 5 8 20 10 12 / 3 13 18 9 8 / 6 18 9 9 6 / 14 11 6 9 6 / 24 2 3 9 8")
     by_income = table("10 10 10 10 10 / 9 4 11 17 14 / 10 9 11 12 9 / 10 14 10 5 7 / 12 18 7 1 5")
     by_household = table("9 6 12 13 12 / 12 10 10 8 9 / 8 14 9 9 8 / 8 11 9 14 9")
@@ -347,6 +357,7 @@ def tenure() -> Column:
 
 
 def industry() -> Column:
+    """Industry, by occupation."""
     sizes = (0, 2, 10, 6, 8, 14, 8, 6, 5, 9, 8, 10, 13, 6, 7, 2, 1)
     weights = [
         [size + 150 * (branch == main) if main else int(branch == 0) for branch, size in enumerate(sizes)]
@@ -356,6 +367,7 @@ def industry() -> Column:
 
 
 def language() -> Column:
+    """First language, by birthplace."""
     usual = [3500, 60] + [200 // (place + 3) for place in range(len(LANGUAGES) - 2)]
     weights = usual + 5000 * np.eye(len(LANGUAGES), dtype=np.int64)
     weights[0, 0] = 20_000  # born in the country
@@ -363,6 +375,7 @@ def language() -> Column:
 
 
 def religion() -> Column:
+    """Religion, by area of birth and age."""
     labels = words(
         "No religion; Catholic; Protestant; Orthodox; Muslim; Hindu; Buddhist; Sikh; Jewish; Other religion; Not stated"
     )
@@ -380,6 +393,7 @@ def religion() -> Column:
 
 
 def dwelling_type() -> Column:
+    """Dwelling, by kind of region, tenure and household."""
     by_region = table("6 14 24 34 18 1 2 / 18 26 22 22 8 1 2 / 42 26 14 10 1 3 2 / 36 22 14 18 2 4 3")
     by_tenure = table("16 10 8 5 2 10 0 / 12 14 11 6 3 3 0 / 5 7 10 16 12 9 0 / 1 8 11 18 20 1 0 / 8 6 6 10 4 10 200")
     by_household = table("6 7 9 16 14 14 20 / 11 10 9 11 11 12 1 / 12 13 11 7 8 8 0 / 13 12 13 4 6 8 0")
@@ -388,16 +402,19 @@ def dwelling_type() -> Column:
 
 
 def bedrooms() -> Column:
+    """Bedrooms, by dwelling and household."""
     weights = bells(range(0, 32, 4), 12, (13, 11, 6, 4), (-1, 0, 1, 3))
     return Column("bedrooms", range(8), (DWELLING_KIND, HOUSEHOLD_KIND), weights)
 
 
 def vehicles() -> Column:
+    """Vehicles, by kind of region, income and household."""
     weights = bells(range(0, 24, 4), 20, (0, 3, 6, 5), (1, -2, 0, 2, 4), (-2, 1, 2, 3))
     return Column("vehicles", range(6), (REGION_KIND, INCOME_KIND, HOUSEHOLD_KIND), weights)
 
 
 def commute_mode() -> Column:
+    """Way to work, by occupation, kind of region, age and vehicles."""
     labels = words(
         "Not in work; Works from home; Car driver; Car passenger; Bus; Train or metro; Motorcycle; Bicycle; Walk; Other"
     )
@@ -415,6 +432,7 @@ def commute_mode() -> Column:
 
 
 def internet() -> Column:
+    """Internet at home, by age and income."""
     by_age = table("12 10 9 3 / 11 9 14 3 / 11 11 8 7 / 8 12 6 30 / 4 8 4 100")
     by_income = table("10 10 10 10 / 7 10 14 16 / 9 10 11 11 / 11 10 9 6 / 14 9 7 3")
     given = ages(16, 45, 65, 80), INCOME_KIND
@@ -424,6 +442,7 @@ def internet() -> Column:
 
 
 def disability() -> Column:
+    """Disability, by age and whether unable to work."""
     by_age = table("93 4 3 / 91 6 3 / 87 8 5 / 80 12 8 / 68 20 12 / 45 28 27")
     weights = crossed(by_age, table("10 10 10 / 1 10 40"))
     return Column(
@@ -432,6 +451,7 @@ def disability() -> Column:
 
 
 def health() -> Column:
+    """Health, by age and disability."""
     by_age = table("82 15 2 1 1 / 60 31 7 1 1 / 50 36 11 3 1 / 38 39 17 5 1 / 25 40 26 7 2 / 14 36 36 11 3")
     weights = crossed(by_age, table("12 10 5 1 0 / 3 9 20 12 5 / 1 4 15 40 40"))
     return Column(
@@ -440,6 +460,7 @@ def health() -> Column:
 
 
 def citizenship() -> Column:
+    """Citizenship, by area of birth."""
     labels = words(
         "National; National and another; Foreign: Europe; Foreign: Asia; Foreign: Africa;"
         "Foreign: Americas or Oceania; Stateless or unknown"
@@ -457,6 +478,7 @@ def citizenship() -> Column:
 
 
 def year_of_arrival() -> Column:
+    """Year of arrival, for those born abroad, by age."""
     # as seen in 2025: nobody arrives before being born
     labels = words(
         "Born in the country; Before 1971; 1971-1980; 1981-1990; 1991-2000; 2001-2010; 2011-2015; 2016-2020;"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
+import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +17,7 @@ from . import __version__
 from .errors import GpupifError, InputError
 
 if TYPE_CHECKING:
+    from .progress import Reporter
     from .result import Scores
 
 app = typer.Typer(
@@ -61,11 +65,8 @@ def score(
     quiet: Quiet = False,
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
-    import time
-
     from .device import choose_engine
     from .measures import resolve_measures
-    from .progress import Reporter
     from .reading import every_column, pandas_index_names, read_table
     from .scoring import needed_columns
     from .scoring import score as score_table
@@ -80,13 +81,10 @@ def score(
     accuracies = dict(_accuracy(text) for text in accuracy or ())
     targets, attacker = _names(columns), _names(known)
     visible = False if quiet else None
-    started = time.perf_counter()
-    with Reporter(visible) as report:
-        report.stage("read", None, "rows")
-        source = read_table(
-            table, every_column if keep_input else needed_columns(targets, attacker, prior, accuracies), sep
-        )
-    seconds = time.perf_counter() - started
+    needed = every_column if keep_input else needed_columns(targets, attacker, prior, accuracies)
+    seconds: dict[str, float] = {}
+    with _stage("read", None, visible, seconds):
+        source = read_table(table, needed, sep)
     labels = pandas_index_names(source.schema)
     scored = dict.fromkeys(targets or [name for name in source.column_names if name not in labels])
     output_names(wanted, list(scored), source.column_names if keep_input else [])
@@ -102,15 +100,25 @@ def score(
         dtype=dtype,
         progress=visible,
     )
-    scores.seconds = {"read": seconds, **scores.seconds}
-    started = time.perf_counter()
-    with Reporter(visible) as report:
-        report.stage("write", scores.rows, "rows")
+    seconds |= scores.seconds
+    with _stage("write", scores.rows, visible, seconds) as report:
         write_table(scores.to_arrow(keep_input), output, report.advance, overwrite)
-    scores.seconds["write"] = time.perf_counter() - started
+    scores.seconds = seconds
     _show(scores, as_json, quiet, {"input": str(table), "output": str(output)})
     if not quiet and not as_json:
         typer.echo(f"Scores written to {output}")
+
+
+@contextlib.contextmanager
+def _stage(name: str, rows: int | None, visible: bool | None, seconds: dict[str, float]) -> Iterator[Reporter]:
+    """Show the progress of a stage and keep the seconds it took."""
+    from .progress import Reporter
+
+    started = time.perf_counter()
+    with Reporter(visible) as report:
+        report.stage(name, rows, "rows")
+        yield report
+    seconds[name] = time.perf_counter() - started
 
 
 @app.command()
@@ -120,8 +128,6 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Score a synthetic census: see what gpupif says, and how fast."""
-    import time
-
     from .datasets import census
     from .progress import announce_compilation
     from .scoring import score as score_table

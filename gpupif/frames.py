@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-class Frame:
+class Frame(ABC):
     """A table seen by its columns.
 
     kind: "pandas", "polars", "pyarrow" or "file". names: of the columns, in order. index: row labels, where the kind
@@ -29,17 +30,17 @@ class Frame:
     index: pd.Index[Any] | None = None
     index_names: Sequence[Hashable] = ()
 
+    @abstractmethod
     def column(self, position: int) -> Any:
         """A column as a pandas Series or an Arrow chunked array."""
-        raise NotImplementedError
 
+    @abstractmethod
     def wrap(self, values: npt.NDArray[Any], names: Sequence[Hashable]) -> Any:
         """A frame of the kind that came in, with its rows and index, of scores (columns, rows)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def arrow(self) -> pa.Table:
         """The whole table as Arrow data."""
-        raise NotImplementedError
 
 
 class PandasFrame(Frame):
