@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 import gpupif
 import gpupif.kernels
+from gpupif.engines.base import Engine
 from gpupif.engines.cpu import CpuEngine
+from gpupif.engines.cuda import CudaEngine
 
 ROOT = Path(__file__).parent.parent
 
@@ -25,11 +28,15 @@ def pytest_configure() -> None:
             pytest.exit(f"{module.__name__} comes from {found}, which differs from {ROOT / name}: run pip install .", 3)
 
 
-ENGINES = {
-    "cpu": CpuEngine(),
-    "cpu-1-thread": CpuEngine(threads=1),
-    "cpu-3-threads-tiny-blocks": CpuEngine(threads=3, block_rows=2),
-}
+if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+    # Kernels in Numba's simulator, NumPy in place of CuPy: all else is what a GPU runs.
+    ENGINES: dict[str, Engine] = {"cuda-simulated": CudaEngine()}
+else:
+    ENGINES = {
+        "cpu": CpuEngine(),
+        "cpu-1-thread": CpuEngine(threads=1),
+        "cpu-3-threads-tiny-blocks": CpuEngine(threads=3, block_rows=2),
+    }
 
 
 @pytest.fixture(params=ENGINES)

@@ -136,4 +136,4 @@ def test_float32_is_the_rounded_float64(engine):
 
 
 def test_device_that_ran(engine):
-    assert gpupif.score(pd.DataFrame({"a": [1]})).device == engine.device == "cpu"
+    assert gpupif.score(pd.DataFrame({"a": [1]})).device == engine.device

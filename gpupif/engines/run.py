@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..information import entropy_of_counts, log2_counts
-from .base import EngineResult, Job, Progress
+from .base import EngineResult, Job, Progress, column_weight
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -51,13 +51,9 @@ class Run:
         return array
 
     def weigh(self, column: int, cohorts: float, distinct: float) -> None:
-        """Set the weight of one target: H(X|known) / H(X).
-
-        H(X|known) n = sum of C log2 C over cohorts (`cohorts`) - sum of c log2 c over distinct rows (`distinct`).
-        """
-        entropy = self.entropies[column]
-        conditional = max(0.0, (cohorts - distinct) / self.job.rows)
-        self.weights[self.job.targets.index(column)] = min(1.0, conditional / entropy) if entropy > 0 else 0.0
+        """Set the weight of one target, from the sum of C log2 C over cohorts and of c log2 c over distinct rows."""
+        weight = column_weight(cohorts - distinct, self.job.rows, self.entropies[column])
+        self.weights[self.job.targets.index(column)] = weight
 
     def result(self, distinct_rows: int) -> EngineResult:
         """What the engine gives back when all targets are scored."""

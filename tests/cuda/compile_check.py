@@ -12,18 +12,30 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
-import formula_kernels as kernels
 import numba.cuda.dispatcher
-from numba import cuda, float64, int64, uint64
+from numba import cuda, float64, int64, types, uint64
+
+from gpupif.kernels.cuda import cohorts, rows
 
 MOST_REGISTERS = 128
 ints, floats, words = int64[::1], float64[::1], uint64[::1]
+keys = uint64[:, ::1]
+runs, cells = types.Tuple((ints, ints, ints)), types.Tuple((words, ints))
+field, target = types.UniTuple(int64, 2), types.Tuple((floats, floats, float64))
 SIGNATURES = {
-    "measure_cells": (int64, ints, ints, floats, float64, floats, floats),
-    "gain_of_single_values": (ints, ints, floats, floats, float64, floats),
-    "hash_words": (words, int64, words),
+    rows: {
+        "pack_column": (types.uint8[::1], int64, words),
+        "mark_heads": (keys, ints, words, ints),
+        "number_rows": (ints, ints, ints),
+        "sum_runs": (ints, ints, ints, ints),
+    },
+    cohorts: {
+        "sum_short": (runs, cells, field, target, int64, floats),
+        "sum_long": (ints, runs, cells, field, target, floats),
+        "score_cells": (runs, ints, floats, cells, field, target, ints, float64[:, ::1]),
+    },
 }
 
 
@@ -35,13 +47,13 @@ def find_ptxas() -> str:
     sys.exit("compile check: ptxas was not found; run pip install '.[cuda-check]'")
 
 
-def check(name: str, capability: tuple[int, int], ptxas: str) -> bool:
+def check(module: ModuleType, name: str, capability: tuple[int, int], ptxas: str) -> bool:
     """Compile one kernel for one compute capability; print registers and spills."""
     # A kernel that calls device functions asks for the current device: say which it would be.
     numba.cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
     target = f"sm_{capability[0]}{capability[1]}"
     code, _ = cuda.compile(
-        getattr(kernels, name).py_func, SIGNATURES[name], cc=capability, abi="numba", device=False, output="ptx"
+        getattr(module, name).py_func, SIGNATURES[module][name], cc=capability, abi="numba", device=False, output="ptx"
     )
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
         file.write(code)
@@ -67,11 +79,20 @@ def check(name: str, capability: tuple[int, int], ptxas: str) -> bool:
 def main() -> None:
     """Check all kernels for the compute capabilities named on the command line."""
     capabilities = [tuple(map(int, text.split("."))) for text in sys.argv[1:]]
-    kernels_here = {name for name, value in vars(kernels).items() if isinstance(value, cuda.dispatcher.CUDADispatcher)}
-    if not capabilities or kernels_here != set(SIGNATURES):
-        sys.exit(f"compile check: name compute capabilities, and give a signature to each of {kernels_here}")
+    found = {
+        module: {name for name, value in vars(module).items() if isinstance(value, cuda.dispatcher.CUDADispatcher)}
+        for module in SIGNATURES
+    }
+    missing = [name for module, names in found.items() for name in names ^ set(SIGNATURES[module])]
+    if not capabilities or missing:
+        sys.exit(f"compile check: name compute capabilities, and give a signature to each kernel; {missing}")
     ptxas = find_ptxas()
-    results = [check(name, capability, ptxas) for capability in capabilities for name in SIGNATURES]
+    results = [
+        check(module, name, capability, ptxas)
+        for capability in capabilities
+        for module, names in SIGNATURES.items()
+        for name in names
+    ]
     sys.exit(not all(results))
 
 

@@ -1,0 +1,99 @@
+"""Distinct rows and cohorts on the device, as runs of rows in order.
+
+Rows sorted by one column after another, stably, are sorted with the first of these columns as the lowest: rows that
+agree on all others are neighbours, the cohorts of that column. Sorting by that column alone makes the next one the
+lowest, and so on round: one sort by one column for each target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpupif.kernels.cuda import rows as kernels
+
+from ..keys import KeyLayout
+from .cuda_library import Library
+
+
+@dataclass(frozen=True)
+class DeviceRows:
+    """Rows on the device: packed keys (words, rows), and how often each row occurs."""
+
+    keys: Any
+    counts: Any
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return len(self.counts)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Rows in order and where groups of them begin.
+
+    order: row numbers. starts: places in order, one more than there are runs. run_of: for each place the number of its
+    run, from 1. sizes: how many rows of the table each run stands for.
+    """
+
+    order: Any
+    starts: Any
+    run_of: Any
+    sizes: Any
+
+
+def pack_keys(library: Library, codes: Mapping[int, Any], rows: int, layout: KeyLayout) -> Any:
+    """Packed keys (words, rows) of columns of codes, which are brought to the device one after the other."""
+    keys = library.xp.zeros((layout.words, rows), "uint64")
+    for column, values in codes.items():
+        field = layout.fields[column]
+        if field.mask:
+            library.launch(kernels.pack_column, rows, library.upload(values), field.shift, keys[field.word])
+    return keys
+
+
+def sort_by(library: Library, rows: DeviceRows, layout: KeyLayout, order: Any, column: int) -> Any:
+    """The order of the rows sorted by one column, stably."""
+    field = layout.fields[column]
+    if not field.mask:
+        return order
+    codes = (rows.keys[field.word][order] >> field.shift) & field.mask
+    bits = field.mask.bit_length()
+    narrow = codes.astype(next(f"uint{width}" for width in (8, 16, 32, 64) if bits <= width))
+    return order[library.stable_order(narrow)]
+
+
+def find_runs(library: Library, rows: DeviceRows, order: Any, masks: Any) -> Runs:
+    """Runs of rows in order that agree on all that the masks, one per word, keep of their keys."""
+    xp = library.xp
+    heads = xp.empty(rows.rows, "int64")
+    library.launch(kernels.mark_heads, rows.rows, rows.keys, order, library.upload(masks), heads)
+    starts = xp.append(xp.flatnonzero(heads), rows.rows)
+    sizes = xp.empty(len(starts) - 1, "int64")
+    library.launch(kernels.sum_runs, len(sizes), starts, order, rows.counts, sizes)
+    return Runs(order, starts, xp.cumsum(heads), sizes)
+
+
+def collapse(library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
+    """Distinct rows over these columns, sorted with the first as the lowest, and for each row which of them it is."""
+    xp = library.xp
+    order = xp.arange(rows.rows)
+    for column in columns:
+        order = sort_by(library, rows, layout, order, column)
+    runs = find_runs(library, rows, order, layout.masks(columns))
+    numbers = xp.empty(rows.rows, "int64")
+    library.launch(kernels.number_rows, rows.rows, order, runs.run_of, numbers)
+    return DeviceRows(xp.take(rows.keys, order[runs.starts[:-1]], axis=1), runs.sizes), numbers
+
+
+def rotate(
+    library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], targets: Sequence[int]
+) -> Iterator[tuple[int, Runs]]:
+    """Cohorts of each target, for rows that `collapse` made of `columns`, which begin with the targets."""
+    order = library.xp.arange(rows.rows)
+    for target in targets:
+        masks = layout.masks([column for column in columns if column != target])
+        yield target, find_runs(library, rows, order, masks)
+        order = sort_by(library, rows, layout, order, target)
