@@ -207,7 +207,7 @@ def test_weights_with_cohorts_too_large_to_be_counted_by_number():
 def test_few_targets_at_a_time_give_the_same_bits(monkeypatch, cache):
     frame = census(5_000)
     whole = gpupif.score(frame, list(MEASURES))
-    monkeypatch.setattr("gpupif.engines.cohort_scores.CACHED_BYTES", cache)
+    monkeypatch.setattr("gpupif.engines.cpu.CACHED_BYTES", cache)
     other = gpupif.score(frame, list(MEASURES))
     for measure in MEASURES:
         assert other.array(measure).tobytes() == whole.array(measure).tobytes()

@@ -14,7 +14,8 @@ from test_measures import SHARED_FIXTURES, frame_of, tables
 
 import gpupif
 from gpupif.device import choose_engine
-from gpupif.engines.cpu import CpuEngine, pack_keys
+from gpupif.engines.cpu import CpuEngine
+from gpupif.engines.host_run import pack_keys
 from gpupif.engines.partition import Rows, partition_rows
 from gpupif.engines.workers import Workers
 from gpupif.keys import KeyLayout

@@ -60,14 +60,6 @@ class EngineResult:
     distinct_rows: int
 
 
-def column_weight(conditional: float, rows: int, entropy: float) -> float:
-    """Weight of a column: H(X|known) / H(X), 0 where H(X) is 0.
-
-    conditional: H(X|known) times the rows, the sum of C log2 C over cohorts less that of c log2 c over distinct rows.
-    """
-    return min(1.0, max(0.0, conditional / rows) / entropy) if entropy > 0 else 0.0
-
-
 class Engine(Protocol):
     """An engine: the same scores whatever the device."""
 

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpupif.kernels import pack, spread
+from gpupif.kernels import cohorts
+from gpupif.kernels.groups import Room
 
 from ..keys import KeyLayout
 from .base import EngineResult, Job, Progress
-from .cohort_scores import score_group, targets_at_once
-from .distinct import Distinct, distinct_rows
-from .partition import BLOCK_ROWS, Blocks, CohortBlocks, Rows, index_type, plan_passes
+from .host_run import score_in_blocks, working_memory
+from .partition import BLOCK_ROWS, CohortBlocks
 from .run import Run
-from .tally import sum_count_log_counts
+from .tally import Tally
 from .workers import Workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-
-# Keys that stay in the second-level cache while one column after the other is put into them.
-PACKED_ROWS = 1 << 16
+# So many targets are scored and spread to all rows before the next ones that a cache holds their scores.
+CACHED_BYTES = 1 << 24
 
 
 class CpuEngine:
@@ -37,94 +36,61 @@ class CpuEngine:
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job (see `Engine`)."""
-        with Workers(self.threads, working_memory(job)) as workers:
-            return _score(Run(job, progress, workers, self.block_rows))
+        scorer = CpuScorer()
+        memory = working_memory(job, scorer.targets_at_once(job.rows, len(job.measures)))
+        with Workers(self.threads, memory) as workers:
+            return score_in_blocks(Run(job, progress, workers, self.block_rows, scorer))
 
 
-def working_memory(job: Job) -> int:
-    """Bytes that scoring needs beside codes and results at most, in whole arrays by row; most are used by turns."""
-    words = KeyLayout.of([len(counts) for counts in job.counts]).words
-    index = np.dtype(index_type(job.rows + 1)).itemsize
-    at_once = min(targets_at_once(job.rows, len(job.measures)), len(job.targets))
-    scores = 8 * job.rows * len(job.measures) * at_once
-    return job.rows * (5 * 8 * words + 12 * index) + scores
+class CpuScorer:
+    """Scores blocks with the CPU's kernels (see `Scorer`)."""
+
+    def targets_at_once(self, rows: int, measures: int) -> int:
+        """See `Scorer`."""
+        return max(1, CACHED_BYTES // (8 * rows * measures))
+
+    def score(
+        self, run: Run, blocks: CohortBlocks, layout: KeyLayout, columns: Sequence[int], scores: npt.NDArray[np.float64]
+    ) -> list[Tally]:
+        """See `Scorer`."""
+        part = blocks.blocks
+        rows = (part.rows.keys, part.rows.counts, blocks.hashes)
+        targets = describe(run, columns, layout)
+
+        def score(first: int, last: int) -> Tally:
+            largest = int(np.diff(part.offsets[first : last + 1]).max())
+            room, sums = Room.of(largest), cohorts.Sums.of(largest, part.rows.counts.dtype)
+            tally = Tally.of(len(columns), run.job.rows)
+            place = (part.offsets, (first, last))
+            cohorts.score_blocks(rows, *place, targets, run.numbers, room, sums, tuple(tally), scores)
+            return tally
+
+        return run.workers.run(score, blocks.tasks)
 
 
-def pack_keys(codes: Sequence[npt.NDArray[Any]], layout: KeyLayout, workers: Workers) -> npt.NDArray[np.uint64]:
-    """Row keys (rows, words) of columns of codes."""
-    rows = len(codes[0])
-    keys = workers.empty((rows, layout.words), np.uint64)
-
-    def pack_range(first: int, last: int) -> None:
-        for start in range(first, last, PACKED_ROWS):
-            stop = min(start + PACKED_ROWS, last)
-            keys[start:stop] = 0
-            for column, values in enumerate(codes):
-                field = layout.fields[column]
-                if field.mask:
-                    pack.pack_column(values[start:stop], field.shift, keys[start:stop, field.word])
-
-    workers.run(pack_range, workers.ranges(rows))
-    return keys
-
-
-def count_rows(codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], workers: Workers) -> npt.NDArray[Any]:
-    """How often each distinct row of these columns occurs, in order of first appearance."""
-    keys = pack_keys(codes, KeyLayout.of(cardinalities), workers)
-    return distinct_rows(Rows(keys), len(keys), workers).rows.counts
-
-
-def _score(run: Run) -> EngineResult:
-    """Run all projections of the table that the targets need; the one for the targets among the known comes last."""
+def describe(run: Run, columns: Sequence[int], layout: KeyLayout) -> cohorts.Targets:
+    """What the kernels need of these target columns."""
     job = run.job
-    layout = KeyLayout.of([len(counts) for counts in job.counts])
-    # A list, so that whoever uses the table last can drop it and its memory is used again.
-    tables = [distinct_rows(Rows(pack_keys(job.codes, layout, run.workers)), job.rows, run.workers, run.block_rows)]
-    distinct = len(tables[0].rows.keys)
-    inside = [column for column in job.targets if column in job.known]
-    projections = [[column] for column in job.targets if column not in job.known] + ([inside] if inside else [])
-    for number, targets in enumerate(projections):
-        columns = sorted({*job.known, *targets})
-        if len(columns) < len(job.codes):
-            part, words = _project(run, tables[0], layout, columns)
-            _score_projection(run, [part], words, targets)
-        else:
-            _score_projection(run, tables if number == len(projections) - 1 else tables.copy(), layout, targets)
-    return run.result(distinct)
+    ends = np.cumsum([0, *(len(job.priors[column]) for column in columns)])
+    alone = np.empty((ends[-1], len(run.numbers)))
 
+    def score_values(target: int, start: int, stop: int) -> None:
+        column, part = columns[target], alone[ends[target] : ends[target + 1]]
+        priors, accuracy = (job.priors[column], job.log2_priors[column]), float(job.accuracies[column])
+        cohorts.score_values(*priors, accuracy, start, stop, run.numbers, part)
 
-def _project(run: Run, table: Distinct, layout: KeyLayout, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
-    """Distinct rows over some of the columns only."""
-    projected, words, masks = layout.project(columns)
-    rows = Rows(table.rows.keys[:, words] & masks, table.rows.counts)
-    narrow = distinct_rows(rows, run.job.rows, run.workers, run.block_rows)
-    number = run.workers.empty(len(table.number), table.number.dtype)
-    run.workers.run(
-        lambda a, b: spread.look_up(narrow.number, table.number[a:b], number[a:b]), run.workers.ranges(run.job.rows)
+    tasks = [
+        (target, *edges)
+        for target, column in enumerate(columns)
+        for edges in run.workers.ranges(len(job.priors[column]))
+    ]
+    run.workers.run(score_values, tasks)
+    return cohorts.Targets(
+        np.array([layout.fields[column] for column in columns], np.uint64),
+        ends[:-1],
+        np.concatenate([job.priors[column] for column in columns]),
+        np.concatenate([job.log2_priors[column] for column in columns]),
+        np.array([job.accuracies[column] for column in columns], np.float64),
+        alone,
+        run.logs,
     )
-    return Distinct(narrow.rows, number), projected
-
-
-def _score_projection(run: Run, tables: list[Distinct], layout: KeyLayout, targets: Sequence[int]) -> None:
-    """Score the targets on the table that is the only item of `tables`, which is empty afterwards."""
-    rows, known = tables[0].rows, run.job.known
-    distinct = sum_count_log_counts(rows.counts, run.job.rows, run.workers)
-    passes = plan_passes(targets, known, run.entropies, len(rows.keys), run.block_rows)
-    del rows
-    for number, group in enumerate(passes):
-        blocks = CohortBlocks(tables[0].rows, layout, group, known, run.entropies, run.block_rows, run.workers)
-        index = _row_index(run, blocks.blocks, tables[0].number)
-        if number == len(passes) - 1:
-            tables.clear()
-        score_group(run, blocks, layout, index, group, distinct)
-        del blocks, index
-
-
-def _row_index(run: Run, blocks: Blocks, number: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """For each row of the table, known by the number of its distinct row, its place in partition order."""
-    order = blocks.order
-    place = run.workers.empty(len(order), order.dtype)
-    run.workers.run(lambda a, b: spread.invert(order[a:b], a, place), run.workers.ranges(len(order)))
-    index = run.workers.empty(run.job.rows, order.dtype)
-    run.workers.run(lambda a, b: spread.look_up(place, number[a:b], index[a:b]), run.workers.ranges(run.job.rows))
-    return index

@@ -1,86 +1,49 @@
-"""The CUDA engine: rows sorted into cohorts on the device, Numba CUDA kernels score them."""
+"""The CUDA engine: rows sorted into cohorts on the device, scored by Numba CUDA kernels.
+
+A table that fits is there as a whole. Any other stays on the host, which finds distinct rows and cuts them into blocks
+that hold every cohort whole (see `partition`), and the devices score one run of blocks after the other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from .base import EngineResult, Job, Progress
+from .cuda_blocks import CudaScorer
+from .cuda_library import Library, open_libraries
+from .cuda_memory import OVERSIZED_BLOCKS, block_rows_that_fit, table_bytes
+from .cuda_table import score_table
+from .host_run import score_in_blocks, working_memory
+from .run import Run
+from .workers import Workers
 
-from ..information import entropy_of_counts, sum_count_log_count
-from ..keys import KeyLayout
-from .base import EngineResult, Job, Progress, column_weight
-from .cuda_library import Library, current_library
-from .cuda_rows import DeviceRows, collapse, pack_keys
-from .cuda_scores import score_targets
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+# Of the device's free memory what is planned with: the rest is for sort buffers and what others take meanwhile.
+SHARE = 0.8
 
 
 class CudaEngine:
-    """Scores on a GPU. library: the arrays and the device that it works with."""
+    """Scores on GPUs.
+
+    devices: which of those that are visible. libraries: what it works with, one for each stream; default two streams
+    for each of the devices.
+    """
 
     device = "cuda"
 
-    def __init__(self, library: Library | None = None) -> None:
-        self.library = library
+    def __init__(self, devices: Sequence[int] = (0,), libraries: Sequence[Library] | None = None) -> None:
+        self.devices = devices
+        self.libraries = libraries
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
-        """Score all targets of the job (see `Engine`)."""
-        return _Run(job, progress, self.library or current_library()).result()
-
-
-class _Run:
-    """One scoring run on one device, with all of the table on it."""
-
-    def __init__(self, job: Job, progress: Progress, library: Library) -> None:
-        self.job = job
-        self.progress = progress
-        self.library = library
-        self.layout = KeyLayout.of([len(counts) for counts in job.counts])
-        self.entropies = [entropy_of_counts(counts) for counts in job.counts]
-        self.weights = [0.0] * len(job.targets)
-        self.values: dict[str, npt.NDArray[Any]] = {
-            measure.name: np.empty((len(job.targets), job.rows), np.int64 if measure.integer else job.dtype)
-            for measure in job.measures
-        }
-
-    def result(self) -> EngineResult:
-        """Score the targets among the known on one round of sorts, each of the others on one of its own."""
-        job, library = self.job, self.library
-        inside = [column for column in job.targets if column in job.known]
-        first = [*inside, *(column for column in range(len(job.codes)) if column not in inside)]
-        keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, self.layout)
-        table = DeviceRows(keys, library.xp.ones(job.rows, "int64"))
-        distinct, number = collapse(library, table, self.layout, first)
-        del keys, table
-        for targets in (inside, *([column] for column in job.targets if column not in job.known)):
-            if targets:
-                self._score_projection(distinct, number, targets, first)
-        return EngineResult(self.values, self.weights, distinct.rows)
-
-    def _score_projection(
-        self, distinct: DeviceRows, number: Any, targets: Sequence[int], sorted_by: Sequence[int]
-    ) -> None:
-        """Score targets against the known columns; `distinct` are rows over the columns `sorted_by`, in that order."""
-        library, job = self.library, self.job
-        columns = [*targets, *(column for column in job.known if column not in targets)]
-        if set(columns) != set(sorted_by) or list(targets) != list(sorted_by[: len(targets)]):
-            distinct, narrow = collapse(library, distinct, self.layout, columns)
-            number = narrow[number]
-        joint = self._sum_log(distinct.counts)
-        for target, sizes, scores in score_targets(library, job, distinct, self.layout, columns, targets):
-            place = job.targets.index(target)
-            weight = column_weight(self._sum_log(sizes) - joint, job.rows, self.entropies[target])
-            self.weights[place] = weight
-            for measure, values in zip(job.measures, scores, strict=True):
-                out = self.values[measure.name][place]
-                weighted = weight * values if measure.weighted else values
-                library.to_host(weighted[number].astype(out.dtype), out)
-            self.progress.advance(job.rows)
-
-    def _sum_log(self, counts: Any) -> float:
-        """Sum of c log2 c over these counts, by the function and in the order of the CPU engine."""
-        sizes, times = self.library.xp.unique(counts, return_counts=True)
-        return sum_count_log_count(self.library.to_host(sizes), self.library.to_host(times))
+        """Score all targets of the job (see `Engine`). Raises DeviceError where its memory is too small."""
+        libraries = self.libraries or open_libraries(self.devices)
+        free = min(library.free_bytes() for library in libraries)
+        if len(self.devices) == 1 and table_bytes(job) <= SHARE * free:
+            try:
+                return score_table(job, progress, libraries[0])
+            except MemoryError:
+                libraries[0].release()
+        scorer = CudaScorer(libraries)
+        rows = block_rows_that_fit(job, int(SHARE * free) // len(libraries) * len(self.devices))
+        with Workers(len(libraries), working_memory(job, len(job.targets))) as workers:
+            return score_in_blocks(Run(job, progress, workers, max(1, rows // OVERSIZED_BLOCKS), scorer))

@@ -1,11 +1,15 @@
-"""Which libraries the CUDA engine works with: CuPy and the device, or NumPy and Numba's simulator to check it without.
+"""Which libraries the CUDA engine works with: CuPy and a device, or NumPy and Numba's simulator to check it without.
 
 This is the one place that decides. Everything that only CuPy has is in `CupyLibrary`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import contextlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,40 +17,77 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 THREADS = 256
+# Streams of each device: while one computes, the other copies.
+STREAMS = 2
 
 
-class Library(Protocol):
-    """Arrays (`xp`, with NumPy's functions), launches, and the memory of one device."""
+class Library(ABC):
+    """Arrays (`xp`, with NumPy's functions), launches and copies on one stream of one device."""
 
     xp: Any
+    name: str
 
+    @abstractmethod
+    def active(self) -> contextlib.AbstractContextManager[None]:
+        """Make the device and stream those of the calling thread for a while; what is started then is done after."""
+
+    @abstractmethod
     def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
         """Run a kernel over so many items."""
 
+    @abstractmethod
     def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
         """Run a kernel in blocks of exactly so many threads."""
 
+    @abstractmethod
     def stable_order(self, keys: Any) -> Any:
         """Places of the keys in ascending order, equal ones as they stand."""
 
-    def upload(self, array: npt.NDArray[Any]) -> Any:
-        """The array on the device; one that is there already as it is."""
+    @abstractmethod
+    def upload(self, array: Any) -> Any:
+        """The array on the device; one that is there already as it is. Raises MemoryError."""
 
+    @abstractmethod
     def to_host(self, array: Any, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
         """A NumPy array with the same contents, `out` where it is given."""
 
+    @abstractmethod
     def free_bytes(self) -> int:
         """Memory of the device that can be taken."""
 
+    @abstractmethod
+    def release(self) -> None:
+        """Give back memory that is kept for later."""
 
-class CupyLibrary:
-    """CuPy arrays on the current device, kernels on CuPy's current stream."""
 
-    def __init__(self) -> None:
+class CupyLibrary(Library):
+    """CuPy arrays on one device; kernels and copies on a stream of their own."""
+
+    def __init__(self, device: int) -> None:
         import cupy
+        import cupyx
+        from numba import cuda
 
         self.xp = cupy
-        self._blocks = 32 * cupy.cuda.Device().attributes["MultiProcessorCount"]
+        self._cuda = cuda
+        self._empty_pinned = cupyx.empty_pinned
+        self._device = cupy.cuda.Device(device)
+        self._staged: list[Any] = []
+        with self._device:
+            self._stream = cupy.cuda.Stream(non_blocking=True)
+            self.name = cupy.cuda.runtime.getDeviceProperties(device)["name"].decode()
+        self._blocks = 32 * self._device.attributes["MultiProcessorCount"]
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """See `Library`."""
+        with self._device, self._stream:
+            self._cuda.select_device(self._device.id)  # type: ignore[no-untyped-call]
+            try:
+                yield
+            finally:
+                self._stream.synchronize()
+                self._staged.clear()
 
     def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
         """See `Library`."""
@@ -54,38 +95,61 @@ class CupyLibrary:
 
     def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
         """See `Library`."""
-        from numba import cuda
-
-        stream = cuda.external_stream(self.xp.cuda.get_current_stream().ptr)
-        kernel[blocks, threads, stream](*arguments)
+        kernel[blocks, threads, self._cuda.external_stream(self._stream.ptr)](*arguments)
 
     def stable_order(self, keys: Any) -> Any:
         """See `Library`; CuPy's stable argsort of integers is a radix sort."""
         return self.xp.argsort(keys, kind="stable")
 
-    def upload(self, array: npt.NDArray[Any]) -> Any:
-        """See `Library`."""
-        return self.xp.asarray(array)
+    def upload(self, array: Any) -> Any:
+        """See `Library`; by way of pinned memory, which copies while other streams compute."""
+        if isinstance(array, self.xp.ndarray):
+            return array
+        host = np.asarray(array)
+        pinned = self._empty_pinned(host.shape, host.dtype)
+        pinned[...] = host
+        self._staged.append(pinned)
+        device = self.xp.empty(host.shape, host.dtype)
+        device.set(pinned, stream=self._stream)
+        return device
 
     def to_host(self, array: Any, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
         """See `Library`."""
-        host: npt.NDArray[Any] = self.xp.asnumpy(array, out=out)
-        return host
+        pinned = self._empty_pinned(array.shape, array.dtype)
+        array.get(stream=self._stream, out=pinned)
+        self._staged.clear()
+        if out is None:
+            return np.array(pinned)
+        out[...] = pinned
+        return out
 
     def free_bytes(self) -> int:
         """See `Library`: what the driver has, and what CuPy's pool keeps for later."""
-        free, _ = self.xp.cuda.runtime.memGetInfo()
-        pool = self.xp.get_default_memory_pool()
-        return int(free + pool.free_bytes())
+        with self._device:
+            free, _ = self.xp.cuda.runtime.memGetInfo()
+            return int(free + self.xp.get_default_memory_pool().free_bytes())
+
+    def release(self) -> None:
+        """See `Library`."""
+        with self._device:
+            self.xp.get_default_memory_pool().free_all_blocks()
 
 
-class SimulatedLibrary:
-    """NumPy and Numba's simulator (NUMBA_ENABLE_CUDASIM=1): the same host code and kernels without a GPU, slowly."""
+class SimulatedLibrary(Library):
+    """NumPy and Numba's simulator (NUMBA_ENABLE_CUDASIM=1): the same host code and kernels without a GPU, slowly.
+
+    memory: bytes that the device is to have; an array beyond them raises MemoryError.
+    """
 
     xp = np
+    name = "Numba's CUDA simulator"
 
-    def __init__(self, memory: int = 1 << 30) -> None:
+    def __init__(self, memory: int = 1 << 40) -> None:
         self._memory = memory
+
+    def active(self) -> contextlib.AbstractContextManager[None]:
+        """See `Library`."""
+        return contextlib.nullcontext()
 
     def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
         """See `Library`."""
@@ -99,14 +163,17 @@ class SimulatedLibrary:
         """See `Library`."""
         return np.argsort(keys, kind="stable")
 
-    def upload(self, array: npt.NDArray[Any]) -> Any:
+    def upload(self, array: Any) -> Any:
         """See `Library`."""
-        return np.asarray(array)
+        copy = np.array(array)
+        if copy.nbytes > self._memory:
+            raise MemoryError
+        return copy
 
     def to_host(self, array: Any, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
         """See `Library`."""
         if out is None:
-            return np.asarray(array)
+            return np.array(array)
         out[...] = array
         return out
 
@@ -114,9 +181,12 @@ class SimulatedLibrary:
         """See `Library`."""
         return self._memory
 
+    def release(self) -> None:
+        """See `Library`."""
 
-def current_library() -> Library:
-    """What the engine works with in this process."""
-    from numba import config
 
-    return SimulatedLibrary() if config.ENABLE_CUDASIM else CupyLibrary()
+def open_libraries(devices: Sequence[int]) -> list[Library]:
+    """STREAMS for each of these devices; where Numba's simulator is asked for, that."""
+    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+        return [SimulatedLibrary()]
+    return [CupyLibrary(device) for _ in range(STREAMS) for device in devices]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ..information import entropy_of_counts, log2_counts
-from .base import EngineResult, Job, Progress, column_weight
+from ..keys import KeyLayout
+from .base import EngineResult, Job, Progress
+from .partition import CohortBlocks
+from .tally import Tally
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -17,45 +21,80 @@ LOG_TABLE = 1024
 PAGE_BYTES = 4096
 
 
-class Run:
-    """The job, who works on it, and its results so far.
+class Scorer(Protocol):
+    """Who scores blocks of distinct rows: the CPU or a GPU."""
 
-    numbers: of the measures. logs: log2 of small counts. weights: per target. values: by what they hold, the positions
-    of the measures and their scores (measures, targets, rows).
+    def targets_at_once(self, rows: int, measures: int) -> int:
+        """How many targets to score at once on so many distinct rows."""
+
+    def score(
+        self, run: Run, blocks: CohortBlocks, layout: KeyLayout, columns: Sequence[int], scores: npt.NDArray[np.float64]
+    ) -> Sequence[Tally]:
+        """Fill `scores` (targets, rows in partition order, measures), wCIG before weighting, for all but the children.
+
+        Returns how many cohorts of each size there are, in parts.
+        """
+
+
+class Results:
+    """What a run has found so far: weights per target, and scores.
+
+    values: by what they hold, the positions of the measures and their scores (measures, targets, rows).
     """
 
-    def __init__(self, job: Job, progress: Progress, workers: Workers, block_rows: int) -> None:
+    def __init__(self, job: Job) -> None:
         self.job = job
-        self.progress = progress
-        self.workers = workers
-        self.block_rows = block_rows
-        self.numbers = np.array([measure.number for measure in job.measures])
+        self.layout = KeyLayout.of([len(counts) for counts in job.counts])
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
-        self.logs = log2_counts(np.arange(LOG_TABLE))
         self.weights = [0.0] * len(job.targets)
         self.values: list[tuple[list[int], npt.NDArray[Any]]] = []
         for integer, dtype in ((False, job.dtype), (True, "int64")):
             picks = [k for k, measure in enumerate(job.measures) if measure.integer == integer]
-            self.values.append((picks, self._touched((len(picks), len(job.targets), job.rows), dtype)))
+            self.values.append((picks, np.empty((len(picks), len(job.targets), job.rows), dtype)))
 
-    def _touched(self, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
-        """An array whose memory is there already: getting it later would push the scores out of the caches."""
-        array = np.empty(shape, dtype)
-        flat = array.reshape(-1)
-        step = PAGE_BYTES // array.itemsize
+    def weigh(self, column: int, cohorts: float, distinct: float) -> None:
+        """Set the weight of a target, H(X|known) / H(X), 0 where H(X) is 0.
+
+        H(X|known) n = sum of C log2 C over cohorts (`cohorts`) - sum of c log2 c over distinct rows (`distinct`).
+        """
+        conditional, entropy = max(0.0, (cohorts - distinct) / self.job.rows), self.entropies[column]
+        self.weights[self.job.targets.index(column)] = min(1.0, conditional / entropy) if entropy > 0 else 0.0
+
+    def factors(self, column: int) -> list[float]:
+        """By what to multiply the scores of a target: its weight or 1, for each measure."""
+        weight = self.weights[self.job.targets.index(column)]
+        return [weight if measure.weighted else 1.0 for measure in self.job.measures]
+
+    def finished(self, distinct_rows: int) -> EngineResult:
+        """What the engine gives back when all targets are scored."""
+        values = {self.job.measures[k].name: scores[m] for picks, scores in self.values for m, k in enumerate(picks)}
+        return EngineResult(values, self.weights, distinct_rows)
+
+
+class Run:
+    """The job, who works on it and how, and its results so far.
+
+    numbers: of the measures. logs: log2 of small counts.
+    """
+
+    def __init__(self, job: Job, progress: Progress, workers: Workers, block_rows: int, scorer: Scorer) -> None:
+        self.job = job
+        self.progress = progress
+        self.workers = workers
+        self.block_rows = block_rows
+        self.scorer = scorer
+        self.numbers = np.array([measure.number for measure in job.measures])
+        self.logs = log2_counts(np.arange(LOG_TABLE))
+        self.results = Results(job)
+        for _, values in self.results.values:
+            self._touch(values)
+
+    def _touch(self, values: npt.NDArray[Any]) -> None:
+        """Have the memory of results made ready: getting it later would push the scores out of the caches."""
+        flat = values.reshape(-1)
+        step = PAGE_BYTES // values.itemsize
 
         def touch(start: int, stop: int) -> None:
             flat[start:stop:step] = 0
 
         self.workers.run(touch, self.workers.ranges(flat.size))
-        return array
-
-    def weigh(self, column: int, cohorts: float, distinct: float) -> None:
-        """Set the weight of one target, from the sum of C log2 C over cohorts and of c log2 c over distinct rows."""
-        weight = column_weight(cohorts - distinct, self.job.rows, self.entropies[column])
-        self.weights[self.job.targets.index(column)] = weight
-
-    def result(self, distinct_rows: int) -> EngineResult:
-        """What the engine gives back when all targets are scored."""
-        values = {self.job.measures[k].name: scores[m] for picks, scores in self.values for m, k in enumerate(picks)}
-        return EngineResult(values, self.weights, distinct_rows)

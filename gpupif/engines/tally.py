@@ -47,6 +47,14 @@ class Tally(NamedTuple):
         self.large[target, start : start + more] = other.large[place, :more]
         self.listed[target] = start + more
 
+    def add_sizes(self, target: int, sizes: npt.NDArray[np.int64]) -> None:
+        """Add cohorts of these sizes to `target`."""
+        large = sizes[sizes >= SMALL_COHORTS]
+        start = self.listed[target]
+        self.large[target, start : start + len(large)] = large
+        self.listed[target] += len(large)
+        self.small[target] += np.bincount(sizes[sizes < SMALL_COHORTS], minlength=SMALL_COHORTS)
+
     def sum_size_log_size(self, target: int) -> float:
         """Sum of C log2 C over the cohorts of a target."""
         large = self.large[target, : self.listed[target]]

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from ..encode import encode_table
-from ..engines.cpu import count_rows
+from ..engines.host_run import count_rows
 from ..engines.workers import Workers
 from ..errors import ColumnNotFoundError, InputError
 from ..information import entropy_of_counts

@@ -1,0 +1,67 @@
+"""A table scored on one device that holds all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..information import sum_count_log_count
+from .base import EngineResult, Job, Progress
+from .cuda_library import Library
+from .cuda_rows import DeviceRows, collapse, pack_keys
+from .cuda_scores import score_targets
+from .run import Results
+
+
+def score_table(job: Job, progress: Progress, library: Library) -> EngineResult:
+    """Score all targets of the job. Raises MemoryError where the device's memory is too small."""
+    with library.active():
+        return _TableRun(job, progress, library).result()
+
+
+class _TableRun:
+    """What the steps of one run share."""
+
+    def __init__(self, job: Job, progress: Progress, library: Library) -> None:
+        self.job = job
+        self.progress = progress
+        self.library = library
+        self.results = Results(job)
+
+    def result(self) -> EngineResult:
+        """Score the targets among the known on one round of sorts, each of the others on one of its own."""
+        job, library, layout = self.job, self.library, self.results.layout
+        inside = [column for column in job.targets if column in job.known]
+        first = [*inside, *(column for column in range(len(job.codes)) if column not in inside)]
+        keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, layout)
+        table = DeviceRows(keys, library.xp.ones(job.rows, "int64"))
+        distinct, number = collapse(library, table, layout, first)
+        del keys, table
+        for targets in (inside, *([column] for column in job.targets if column not in job.known)):
+            if targets:
+                self._score_projection(distinct, number, targets, first)
+        return self.results.finished(distinct.rows)
+
+    def _score_projection(
+        self, distinct: DeviceRows, number: Any, targets: Sequence[int], sorted_by: Sequence[int]
+    ) -> None:
+        """Score targets against the known columns; `distinct` are rows over the columns `sorted_by`, in that order."""
+        library, job, results = self.library, self.job, self.results
+        columns = [*targets, *(column for column in job.known if column not in targets)]
+        if set(columns) != set(sorted_by) or list(targets) != list(sorted_by[: len(targets)]):
+            distinct, narrow = collapse(library, distinct, results.layout, columns)
+            number = narrow[number]
+        joint = self._sum_log(distinct.counts)
+        for target, sizes, scores in score_targets(library, job, distinct, results.layout, columns, targets):
+            results.weigh(target, self._sum_log(sizes), joint)
+            factors, place = results.factors(target), job.targets.index(target)
+            for picks, out in results.values:
+                for position, k in enumerate(picks):
+                    values = (factors[k] * scores[k])[number].astype(out.dtype)
+                    library.to_host(values, out[position, place])
+            self.progress.advance(job.rows)
+
+    def _sum_log(self, counts: Any) -> float:
+        """Sum of c log2 c over these counts, by the function and in the order of the CPU engine."""
+        sizes, times = self.library.xp.unique(counts, return_counts=True)
+        return sum_count_log_count(self.library.to_host(sizes), self.library.to_host(times))

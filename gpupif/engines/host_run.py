@@ -1,0 +1,116 @@
+"""A run that keeps the table on the host: distinct rows, partitions, and results there; `Run.scorer` scores blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpupif.kernels import pack, spread
+
+from ..keys import KeyLayout
+from .base import EngineResult, Job
+from .cohort_scores import score_group
+from .distinct import Distinct, distinct_rows
+from .partition import Blocks, CohortBlocks, Rows, index_type, plan_passes
+from .run import Run
+from .tally import sum_count_log_counts
+from .workers import Workers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# Keys that stay in the second-level cache while one column after the other is put into them.
+PACKED_ROWS = 1 << 16
+
+
+def working_memory(job: Job, at_once: int) -> int:
+    """Bytes that scoring needs beside codes and results at most, in whole arrays by row; most are used by turns.
+
+    at_once: how many targets are scored before their scores are spread to all rows.
+    """
+    words = KeyLayout.of([len(counts) for counts in job.counts]).words
+    index = np.dtype(index_type(job.rows + 1)).itemsize
+    scores = 8 * job.rows * len(job.measures) * min(at_once, len(job.targets))
+    return job.rows * (5 * 8 * words + 12 * index) + scores
+
+
+def pack_keys(codes: Sequence[npt.NDArray[Any]], layout: KeyLayout, workers: Workers) -> npt.NDArray[np.uint64]:
+    """Row keys (rows, words) of columns of codes."""
+    rows = len(codes[0])
+    keys = workers.empty((rows, layout.words), np.uint64)
+
+    def pack_range(first: int, last: int) -> None:
+        for start in range(first, last, PACKED_ROWS):
+            stop = min(start + PACKED_ROWS, last)
+            keys[start:stop] = 0
+            for column, values in enumerate(codes):
+                field = layout.fields[column]
+                if field.mask:
+                    pack.pack_column(values[start:stop], field.shift, keys[start:stop, field.word])
+
+    workers.run(pack_range, workers.ranges(rows))
+    return keys
+
+
+def count_rows(codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], workers: Workers) -> npt.NDArray[Any]:
+    """How often each distinct row of these columns occurs, in order of first appearance."""
+    keys = pack_keys(codes, KeyLayout.of(cardinalities), workers)
+    return distinct_rows(Rows(keys), len(keys), workers).rows.counts
+
+
+def score_in_blocks(run: Run) -> EngineResult:
+    """Run all projections of the table that the targets need; the one for the targets among the known comes last."""
+    job = run.job
+    layout = run.results.layout
+    # A list, so that whoever uses the table last can drop it and its memory is used again.
+    tables = [distinct_rows(Rows(pack_keys(job.codes, layout, run.workers)), job.rows, run.workers, run.block_rows)]
+    distinct = len(tables[0].rows.keys)
+    inside = [column for column in job.targets if column in job.known]
+    projections = [[column] for column in job.targets if column not in job.known] + ([inside] if inside else [])
+    for number, targets in enumerate(projections):
+        columns = sorted({*job.known, *targets})
+        if len(columns) < len(job.codes):
+            part, words = _project(run, tables[0], layout, columns)
+            _score_projection(run, [part], words, targets)
+        else:
+            _score_projection(run, tables if number == len(projections) - 1 else tables.copy(), layout, targets)
+    return run.results.finished(distinct)
+
+
+def _project(run: Run, table: Distinct, layout: KeyLayout, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
+    """Distinct rows over some of the columns only."""
+    projected, words, masks = layout.project(columns)
+    rows = Rows(table.rows.keys[:, words] & masks, table.rows.counts)
+    narrow = distinct_rows(rows, run.job.rows, run.workers, run.block_rows)
+    number = run.workers.empty(len(table.number), table.number.dtype)
+    run.workers.run(
+        lambda a, b: spread.look_up(narrow.number, table.number[a:b], number[a:b]), run.workers.ranges(run.job.rows)
+    )
+    return Distinct(narrow.rows, number), projected
+
+
+def _score_projection(run: Run, tables: list[Distinct], layout: KeyLayout, targets: Sequence[int]) -> None:
+    """Score the targets on the table that is the only item of `tables`, which is empty afterwards."""
+    rows, known = tables[0].rows, run.job.known
+    distinct = sum_count_log_counts(rows.counts, run.job.rows, run.workers)
+    passes = plan_passes(targets, known, run.results.entropies, len(rows.keys), run.block_rows)
+    del rows
+    for number, group in enumerate(passes):
+        blocks = CohortBlocks(tables[0].rows, layout, group, known, run.results.entropies, run.block_rows, run.workers)
+        index = _row_index(run, blocks.blocks, tables[0].number)
+        if number == len(passes) - 1:
+            tables.clear()
+        score_group(run, blocks, layout, index, group, distinct)
+        del blocks, index
+
+
+def _row_index(run: Run, blocks: Blocks, number: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """For each row of the table, known by the number of its distinct row, its place in partition order."""
+    order = blocks.order
+    place = run.workers.empty(len(order), order.dtype)
+    run.workers.run(lambda a, b: spread.invert(order[a:b], a, place), run.workers.ranges(len(order)))
+    index = run.workers.empty(run.job.rows, order.dtype)
+    run.workers.run(lambda a, b: spread.look_up(place, number[a:b], index[a:b]), run.workers.ranges(run.job.rows))
+    return index
