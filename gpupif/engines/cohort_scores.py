@@ -44,7 +44,7 @@ def score_group(
     for first in range(0, len(group), at_once):
         columns = group[first : first + at_once]
         scores = run.workers.empty((len(columns), rows, len(run.numbers)), np.float64)
-        sizes = score_targets(run, blocks, layout, columns, scores)
+        sizes = score_targets(run, blocks, describe(run, columns, layout), columns, scores)
         for target, column in enumerate(columns):
             run.weigh(column, sizes.sum_size_log_size(target), distinct)
             spread_scores(run, scores[target], index, column)
@@ -54,12 +54,18 @@ def score_group(
 
 
 def score_targets(
-    run: Run, cohort_blocks: CohortBlocks, layout: KeyLayout, columns: Sequence[int], scores: npt.NDArray[np.float64]
+    run: Run,
+    cohort_blocks: CohortBlocks,
+    targets: cohorts.Targets,
+    columns: Sequence[int],
+    scores: npt.NDArray[np.float64],
 ) -> Tally:
-    """Fill `scores` (see `kernels.cohorts.score_blocks`), rows in partition order; returns the cohorts by size."""
+    """Fill `scores` (see `kernels.cohorts.score_blocks`), rows in partition order; returns the cohorts by size.
+
+    targets: what kernels know of the columns (see `describe`).
+    """
     blocks, rows = cohort_blocks.blocks, run.job.rows
     block_rows = (blocks.rows.keys, blocks.rows.counts, cohort_blocks.hashes)
-    targets = describe(run, columns, layout)
 
     def score(first: int, last: int) -> Tally:
         largest = int(np.diff(blocks.offsets[first : last + 1]).max())
@@ -73,12 +79,14 @@ def score_targets(
     sizes = Tally.total(run.workers.run(score, cohort_blocks.tasks), len(columns), rows)
     for start, stop, halves in cohort_blocks.children:
         for child in halves:
+            # Of the child's targets, those that are scored now.
             here = [target for target, column in enumerate(columns) if column in child.targets]
-            part = run.workers.empty((len(here), stop - start, len(run.numbers)), np.float64)
-            child_sizes = score_targets(run, child, layout, [columns[target] for target in here], part)
-            for place, target in enumerate(here):
-                sizes.add(target, child_sizes, place)
-                scores[target, start:stop][child.blocks.order] = part[place]
+            if here:
+                part = run.workers.empty((len(here), stop - start, len(run.numbers)), np.float64)
+                child_sizes = score_targets(run, child, targets.only(here), [columns[target] for target in here], part)
+                for place, target in enumerate(here):
+                    sizes.add(target, child_sizes, place)
+                    scores[target, start:stop][child.blocks.order] = part[place]
     return sizes
 
 
@@ -111,10 +119,15 @@ def describe(run: Run, columns: Sequence[int], layout: KeyLayout) -> cohorts.Tar
 
 
 def spread_scores(run: Run, scores: npt.NDArray[np.float64], index: npt.NDArray[Any], column: int) -> None:
-    """Scores of one target from distinct rows (rows, measures) to all rows."""
-    measures, target = run.job.measures, run.job.targets.index(column)
-    for picks, out in run.values:
-        factors = [run.weights[target] if measures[k].weighted else 1.0 for k in picks]
-        arguments = (scores, np.array(picks), np.array(factors))
-        tasks = [(*arguments, index[start:stop], target, start, out) for start, stop in run.workers.ranges(len(index))]
-        run.workers.run(spread.spread, tasks if picks else [])
+    """Scores of one target from distinct rows (rows, measures) to all rows, two measures of a type at a time."""
+    job, target = run.job, run.job.targets.index(column)
+    factors = [run.weights[target] if measure.weighted else 1.0 for measure in job.measures]
+    for integer in (False, True):
+        picks = [k for k, measure in enumerate(job.measures) if measure.integer == integer]
+        for pair in (picks[k : k + 2] for k in range(0, len(picks), 2)):
+            arguments = (scores, np.array(pair), np.array([factors[k] for k in pair]))
+            tasks = [
+                (*arguments, index[start:stop], tuple(run.values[k][target, start:stop] for k in pair))
+                for start, stop in run.workers.ranges(len(index))
+            ]
+            run.workers.run(spread.spread, tasks)

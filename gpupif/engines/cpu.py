@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-# Keys that stay in the second-level cache while one column after the other is put into them.
+# Keys that one column after the other is put into: those of few words stay in the second-level cache.
 PACKED_ROWS = 1 << 16
 
 
@@ -42,7 +42,7 @@ class CpuEngine:
 
 
 def working_memory(job: Job) -> int:
-    """Bytes that scoring needs beside codes and results at most, in whole arrays by row; most are used by turns."""
+    """Bytes of all arrays with one item a row that scoring takes at most; most of them are used by turns."""
     words = KeyLayout.of([len(counts) for counts in job.counts]).words
     index = np.dtype(index_type(job.rows + 1)).itemsize
     at_once = min(targets_at_once(job.rows, len(job.measures)), len(job.targets))
@@ -96,8 +96,12 @@ def _score(run: Run) -> EngineResult:
 def _project(run: Run, table: Distinct, layout: KeyLayout, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
     """Distinct rows over some of the columns only."""
     projected, words, masks = layout.project(columns)
-    rows = Rows(table.rows.keys[:, words] & masks, table.rows.counts)
-    narrow = distinct_rows(rows, run.job.rows, run.workers, run.block_rows)
+    wide = table.rows.keys
+    keys = run.workers.empty((len(wide), len(words)), np.uint64)
+    run.workers.run(
+        lambda a, b: np.bitwise_and(wide[a:b][:, words], masks, out=keys[a:b]), run.workers.ranges(len(wide))
+    )
+    narrow = distinct_rows(Rows(keys, table.rows.counts), run.job.rows, run.workers, run.block_rows)
     number = run.workers.empty(len(table.number), table.number.dtype)
     run.workers.run(
         lambda a, b: spread.look_up(narrow.number, table.number[a:b], number[a:b]), run.workers.ranges(run.job.rows)

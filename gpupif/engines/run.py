@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..information import entropy_of_counts, log2_counts
+from ..information import column_weight, entropy_of_counts, log2_counts
 from .base import EngineResult, Job, Progress
 from .workers import Workers
 
@@ -20,8 +20,8 @@ PAGE_BYTES = 4096
 class Run:
     """The job, who works on it, and its results so far.
 
-    numbers: of the measures. logs: log2 of small counts. weights: per target. values: by what they hold, the positions
-    of the measures and their scores (measures, targets, rows).
+    numbers: of the measures. logs: log2 of small counts. weights: per target. values: scores (targets, rows) of each
+    measure.
     """
 
     def __init__(self, job: Job, progress: Progress, workers: Workers, block_rows: int) -> None:
@@ -33,10 +33,10 @@ class Run:
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
         self.logs = log2_counts(np.arange(LOG_TABLE))
         self.weights = [0.0] * len(job.targets)
-        self.values: list[tuple[list[int], npt.NDArray[Any]]] = []
-        for integer, dtype in ((False, job.dtype), (True, "int64")):
-            picks = [k for k, measure in enumerate(job.measures) if measure.integer == integer]
-            self.values.append((picks, self._touched((len(picks), len(job.targets), job.rows), dtype)))
+        self.values = [
+            self._touched((len(job.targets), job.rows), "int64" if measure.integer else job.dtype)
+            for measure in job.measures
+        ]
 
     def _touched(self, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
         """An array whose memory is there already: getting it later would push the scores out of the caches."""
@@ -55,11 +55,10 @@ class Run:
 
         H(X|known) n = sum of C log2 C over cohorts (`cohorts`) - sum of c log2 c over distinct rows (`distinct`).
         """
-        entropy = self.entropies[column]
-        conditional = max(0.0, (cohorts - distinct) / self.job.rows)
-        self.weights[self.job.targets.index(column)] = min(1.0, conditional / entropy) if entropy > 0 else 0.0
+        weight = column_weight(cohorts - distinct, self.job.rows, self.entropies[column])
+        self.weights[self.job.targets.index(column)] = weight
 
     def result(self, distinct_rows: int) -> EngineResult:
         """What the engine gives back when all targets are scored."""
-        values = {self.job.measures[k].name: scores[m] for picks, scores in self.values for m, k in enumerate(picks)}
+        values = {measure.name: scores for measure, scores in zip(self.job.measures, self.values, strict=True)}
         return EngineResult(values, self.weights, distinct_rows)
