@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +27,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+# Enough for every kernel that a larger table needs.
+WARM_UP_ROWS = 20_000
 
 Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where to compute.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
@@ -78,7 +81,7 @@ def score(
     choose_engine(device)
     wanted = [measure.name for measure in resolve_measures(_names(measures) or [])]
     prior = _read_priors(priors) if priors else None
-    accuracies = dict(_accuracy(text) for text in accuracy or ())
+    accuracies = _accuracies(accuracy or ())
     targets, attacker = _names(columns), _names(known)
     visible = False if quiet else None
     needed = every_column if keep_input else needed_columns(targets, attacker, prior, accuracies)
@@ -135,7 +138,7 @@ def demo(
     measures = ("cig", "csf", "wcig")
     with announce_compilation():
         # A first run compiles; what is shown is the speed from then on.
-        score_table(census(1_000), measures, device=device)
+        score_table(census(WARM_UP_ROWS), measures, device=device)
     started = time.perf_counter()
     table = census(rows)
     made = time.perf_counter() - started
@@ -190,15 +193,26 @@ def _names(text: str | None) -> list[str] | None:
     lines = list(csv.reader(io.StringIO(text, newline=""), skipinitialspace=True))
     if len(lines) > 1:
         raise InputError(f"columns: expected names separated by commas, got a line break in {text!r}.")
-    return [name.strip() for name in lines[0]] if lines else []
+    names = [name.strip() for name in lines[0]] if lines else []
+    if "" in names and len(names) > 1:
+        raise InputError(f"columns: expected names separated by commas, got a comma too many in {text!r}.")
+    return names
 
 
-def _accuracy(text: str) -> tuple[str, float]:
-    column, equals, number = text.rpartition("=")
-    try:
-        return column, float(number if equals else "")
-    except ValueError:
-        raise InputError(f"--accuracy: expected COLUMN=NUMBER, such as age=0.9; got {text!r}.") from None
+def _accuracies(texts: Iterable[str]) -> dict[str, float]:
+    accuracies: dict[str, float] = {}
+    for text in texts:
+        column, equals, number = text.rpartition("=")
+        try:
+            value = float(number if equals else "")
+        except ValueError:
+            raise InputError(f"--accuracy: expected COLUMN=NUMBER, such as age=0.9; got {text!r}.") from None
+        if "=" in column and "," in column:
+            raise InputError(f"--accuracy: expected one COLUMN=NUMBER, got {text!r}. Give the option once per column.")
+        if column in accuracies:
+            raise InputError(f"--accuracy: column {column!r} is named twice.")
+        accuracies[column] = value
+    return accuracies
 
 
 def _read_priors(path: Path) -> dict[str, Any]:
@@ -210,8 +224,11 @@ def _read_priors(path: Path) -> dict[str, Any]:
         return dict(priors_from_json(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise InputError(f"--priors: {path}: {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"--priors: {path}: expected text in UTF-8. Save it as UTF-8.") from None
     except json.JSONDecodeError as error:
-        raise InputError(f"--priors: {path}: expected valid JSON: {error}.") from None
+        shape = '{"column": {"value": probability}}'
+        raise InputError(f"--priors: {path}: expected JSON such as {shape}; it is none: {error}.") from None
     except ValueError as error:
         raise InputError(f"--priors: {path}: {error}") from None
 
@@ -242,6 +259,7 @@ def _as_options(message: str) -> str:
     names = "columns|known|priors|measures|missing|dtype|device|sep"
     message = re.sub(r"^accuracies:", "--accuracy:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)
+    message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)
     message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)
     return re.sub(rf"\b({names})=(?!\w)", r"--\1", message)
 

@@ -45,6 +45,11 @@ def read_csv(file: Path, pick: Pick, sep: str | None) -> pa.Table:
     if not records:
         raise TableReadError(f"{file}: could not be read as CSV: it has no line with anything in it.")
     names = records[0]
+    others = [other for other in SEPARATORS if other in names[0]] if sep is not None and len(names) == 1 else []
+    if others:
+        raise TableReadError(
+            f"{file}: separated by {sep!r} it is one column, {names[0]!r}. Use sep={others[0]!r} instead."
+        )
     check_unique(names)
     columns = pick(names)
     if whole and len(records) == 1:

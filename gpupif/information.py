@@ -40,6 +40,14 @@ def entropy_of_counts(counts: npt.NDArray[np.integer]) -> float:
     return max(0.0, math.log2(total) - sum_count_log_count(counts) / total)
 
 
+def column_weight(conditional: float, rows: int, entropy: float) -> float:
+    """Weight of a column, H(X|known) / H(X), in [0, 1] whatever rounding does; 0 where H(X) is 0.
+
+    conditional: H(X|known) times the rows: the sum of C log2 C over cohorts less that of c log2 c over distinct rows.
+    """
+    return min(1.0, max(0.0, conditional / rows) / entropy) if entropy > 0 else 0.0
+
+
 def entropy_of_probabilities(probabilities: npt.NDArray[np.float64]) -> float:
     """Entropy of a distribution, in bits; zero probabilities add nothing."""
     import numpy as np

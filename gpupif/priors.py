@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -77,6 +78,7 @@ def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> 
     if not isinstance(given, Mapping):
         raise PriorError(
             f"priors: column {name!r}: expected a dictionary of value: probability, got {type(given).__name__}."
+            + (" Use its to_dict()." if hasattr(given, "to_dict") else "")
         )
     if not given:
         raise PriorError(f"priors: column {name!r}: expected a probability for every value that occurs, got none.")
@@ -85,6 +87,7 @@ def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> 
         if not isinstance(share, int | float | np.number) or not 0 <= share <= 1 + SUM_TOLERANCE:
             raise PriorError(
                 f"priors: column {name!r}: expected a probability between 0 and 1 for {value!r}, got {share!r}."
+                + (" Divide percentages by 100." if isinstance(share, int | float) and 1 < share <= 100 else "")
             )
         shares[_plain(value)] = shares.get(_plain(value), 0.0) + float(share)
     values = [_plain(value) for value in column.values()]
@@ -103,9 +106,12 @@ def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> 
     if lacking:
         shown = ", ".join("missing value" if value is None else repr(value) for value in lacking[:5])
         more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+        absent = [value for value in shares if value not in set(values)]
+        strange = f" Of those given, {', '.join(map(repr, absent[:5]))} occur nowhere in the column." if absent else ""
+        missing = ' (a missing value is None, in JSON "")' if None in lacking else ""
         raise PriorError(
             f"priors: column {name!r}: expected a probability above 0 for every value that occurs; got none or 0 for "
-            f'{shown}{more}. Add them (None, in JSON "", for missing values), even with a small probability.'
+            f"{shown}{more}. Add them, even with a small probability{missing}.{strange}"
         )
     probabilities = np.array([shares[value] for value in values])
     return Prior(
@@ -135,6 +141,13 @@ def _texts(value: Any) -> list[str]:
     return [str(value)]
 
 
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    repeated = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
+    if repeated:
+        raise ValueError(f"{repeated[0]!r} stands there twice; expected it once.")
+    return dict(pairs)
+
+
 def priors_from_json(text: str) -> dict[str, Mapping[Any, float]]:
     """Priors from a JSON document: {"column": {"value": probability}} or {"column": [[value, probability], ...]}.
 
@@ -143,7 +156,7 @@ def priors_from_json(text: str) -> dict[str, Mapping[Any, float]]:
     """
     import json
 
-    document = json.loads(text)
+    document = json.loads(text, object_pairs_hook=_without_repeats)
     if not isinstance(document, dict):
         raise ValueError('expected an object {"column": {"value": probability}}.')
     priors: dict[str, Mapping[Any, float]] = {}

@@ -57,13 +57,19 @@ def read_table(path: str | os.PathLike[str], pick: Pick = every_column, sep: str
         kind, read = "Feather", lambda: _read_feather(file, pick)
     else:
         endings = ", ".join((*PARQUET, *CSV, *FEATHER))
-        raise TableReadError(f"{file}: expected a folder of Parquet files or a file name ending in {endings}.")
+        raise TableReadError(
+            f"{file}: expected a folder of Parquet files or a file name ending in {endings}. Save anything else, "
+            "such as a spreadsheet, as CSV."
+        )
     if file.is_file() and file.stat().st_size == 0:
         raise TableReadError(f"{file}: the file is empty (0 bytes). Expected a {kind} file with a table in it.")
     try:
-        return read()
+        table = read()
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(file, kind, error) from error
+    if table.num_rows == 0 and table.column_names:
+        raise TableReadError(f"{file}: expected at least one row, got none (columns: {', '.join(table.column_names)}).")
+    return table
 
 
 def mark_encoded(table: pa.Table, names: Iterable[str]) -> pa.Table:

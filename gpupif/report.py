@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
 
     from .summary import Summary
 
 BAR = 10
+# Columns with a lower weight are called given away.
+GIVEN_AWAY = 0.005
+HEADS = {
+    "distinct_values": "values",
+    "prior_entropy": "entropy",
+    "cig_mean": "CIG mean",
+    "cig_median": "median",
+    "cig_p95": "95 %",
+    "cig_max": "max",
+    "fig": "FIG",
+    "csf_mean": "CSF mean",
+    "csf_max": "max",
+    "weight": "weight",
+}
 
 
 def print_summary(summary: Summary, console: Console) -> None:
@@ -24,12 +41,15 @@ def print_summary(summary: Summary, console: Console) -> None:
     )
     console.print(_stages(summary), highlight=False)
     console.print()
-    console.print(_columns(summary))
+    for table in _columns(summary, console):
+        console.print(table)
+    for note in _notes(summary):
+        console.print(note, highlight=False)
     if summary.pif:
         shown = "   ".join(f"PIF {percentile}: [bold]{value:.3f}[/]" for percentile, value in summary.pif.items())
         console.print(f"Row information gain, bits:   {shown}", highlight=False)
     console.print()
-    console.print(_riskiest(summary))
+    console.print(_riskiest(summary, console))
 
 
 def _stages(summary: Summary) -> str:
@@ -47,33 +67,48 @@ def _short(number: float) -> str:
     return f"{number:.0f} "
 
 
-def _columns(summary: Summary) -> Table:
-    """Risk by column; the bar is the mean CIG on the scale of the largest prior entropy or mean CIG."""
+def _fits(table: Table, console: Console) -> bool:
+    return console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width
+
+
+def _columns(summary: Summary, console: Console) -> list[Table]:
+    """Risk by column, as one table or, where the console is too narrow for its numbers, two."""
     frame = summary.columns
+    keys = [key for key in HEADS if key in frame.columns]
+    whole = _part(frame, keys, "cig_mean" in keys)
+    if _fits(whole, console):
+        return [whole]
+    first = [key for key in keys if key.startswith(("distinct", "prior", "cig"))]
+    return [_part(frame, part, False) for part in (first, [key for key in keys if key not in first]) if part]
+
+
+def _part(frame: pd.DataFrame, keys: Sequence[str], bars: bool) -> Table:
+    """Some of the figures by column; bars: the mean CIG on the scale of the largest prior entropy or mean CIG."""
     table = Table(title="Risk by column (bits; CSF as probability)", title_justify="left", header_style="bold")
-    heads = {
-        "distinct_values": "values",
-        "prior_entropy": "entropy",
-        "cig_mean": "CIG mean",
-        "cig_median": "median",
-        "cig_p95": "95 %",
-        "cig_max": "max",
-        "fig": "FIG",
-        "csf_mean": "CSF mean",
-        "csf_max": "max",
-        "weight": "weight",
-    }
-    kept = [key for key in heads if key in frame.columns]
     table.add_column("column", overflow="fold")
-    if "cig_mean" in kept:
-        table.add_column("CIG")
-    for key in kept:
-        table.add_column(heads[key], justify="right")
-    scale = max(frame[key].max() for key in ("prior_entropy", "cig_mean") if key in kept)
+    if bars:
+        table.add_column("CIG", no_wrap=True)
+    for key in keys:
+        table.add_column(HEADS[key], justify="right", no_wrap=True)
+    scale = max(frame[key].max() for key in ("prior_entropy", "cig_mean") if key in frame.columns)
     for name, row in frame.iterrows():
-        bar = [_bar(row["cig_mean"] / scale if scale else 0.0)] if "cig_mean" in kept else []
-        table.add_row(Text(_text(name)), *bar, *(_number(key, row[key]) for key in kept))
+        bar = [_bar(row["cig_mean"] / scale if scale else 0.0)] if bars else []
+        table.add_row(Text(_text(name)), *bar, *(_number(key, row[key]) for key in keys))
     return table
+
+
+def _notes(summary: Summary) -> list[str]:
+    """What to know of the figures: columns that the others give away as a whole."""
+    frame = summary.columns
+    given_away = frame.index[(frame["weight"] < GIVEN_AWAY) & (frame["prior_entropy"] > 0)]
+    if not len(given_away):
+        return []
+    names = ", ".join(map(_text, given_away[:5])) + (f" and {len(given_away) - 5} more" if len(given_away) > 5 else "")
+    return [
+        f"[yellow]Weight near 0:[/] what the attacker knows gives away nearly every value of {escape(names)}, so their "
+        "riskiest cells are just the rarest values. Bin or leave out columns with many values, or name fewer with "
+        "--known."
+    ]
 
 
 def _bar(share: float) -> str:
@@ -87,17 +122,30 @@ def _number(key: str, value: float) -> str:
     return f"{value:,.1f}" if key == "fig" else f"{value:.3f}"
 
 
-def _riskiest(summary: Summary) -> Table:
-    table = Table(title="Riskiest cells", title_justify="left", header_style="bold")
+def _riskiest(summary: Summary, console: Console) -> Table:
+    """The riskiest cells; what anyone can look up is left out where the console is too narrow."""
     top = summary.top
     if "index" in top and (top["index"] == top["row"]).all():
         top = top.drop(columns="index")
+    whole = _cells(top)
+    if _fits(whole, console):
+        return whole
+    return _cells(top.drop(columns=["index", "prior", *summary.measures[1:]], errors="ignore"))
+
+
+def _cells(top: pd.DataFrame) -> Table:
+    table = Table(title="Riskiest cells", title_justify="left", header_style="bold")
     for key in top.columns:
         text = key in ("index", "column", "value")
-        table.add_column(key, justify="left" if text else "right", overflow="fold")
+        table.add_column(key, justify="left" if text else "right", overflow="fold", no_wrap=not text)
     for cell in top.to_dict("records"):
-        table.add_row(*(Text(_cell(value)) for value in cell.values()))
+        table.add_row(*(Text(_exact(value) if key == "value" else _cell(value)) for key, value in cell.items()))
     return table
+
+
+def _exact(value: Any) -> str:
+    """A value as one can look it up in the table."""
+    return f"{value:.15g}" if isinstance(value, float) and value == value else _text(value)
 
 
 def _cell(value: Any) -> str:

@@ -207,6 +207,9 @@ def _resolve_columns(
     targets = default if columns is None else as_list("columns", columns)
     if not targets:
         raise InputError("columns: expected at least one column to score, got an empty list.")
+    attacker = list(targets) if known is None else as_list("known", known)
+    check_exist("columns", targets, names)
+    check_exist("known", attacker, names)
     if known is None and len(targets) == 1 and (columns is not None or set(str(targets[0])) & set(",;\t|")):
         mend = "Is the separator right?" if columns is None else "Name the columns the attacker knows with known=."
         warnings.warn(
@@ -215,9 +218,13 @@ def _resolve_columns(
             NothingKnownWarning,
             stacklevel=4,
         )
-    attacker = list(targets) if known is None else as_list("known", known)
-    check_exist("columns", targets, names)
-    check_exist("known", attacker, names)
+    elif known is not None and len(attacker) == 1 and attacker[0] in targets:
+        warnings.warn(
+            f"known: the attacker knows only {attacker[0]!r}, so nothing when that column is scored itself: every "
+            "cohort is the whole table. Name further columns with known=.",
+            NothingKnownWarning,
+            stacklevel=4,
+        )
     return targets, attacker
 
 
@@ -231,11 +238,13 @@ def _warn_of_unique(columns: Iterable[Column], rows: int) -> None:
     if rows < UNIQUE_ROWS:
         return
     for column in columns:
+        name = column.name
         if column.cardinality >= UNIQUE_SHARE * rows:
             warnings.warn(
-                f"column {column.name!r}: {column.cardinality:,} different values in {rows:,} rows. While the attacker "
+                f"column {name!r}: {column.cardinality:,} different values in {rows:,} rows. While the attacker "
                 "knows it, nearly every cohort is a single row, so every other column looks fully revealed. Exclude it "
-                "with columns= (an identifier), or bin it (a measurement).",
+                "with columns= (an identifier), or bin it (a measurement)."
+                + (" One without a name is often the index of a pandas table: write it with index=False." * (not name)),
                 NearlyUniqueWarning,
                 stacklevel=4,
             )

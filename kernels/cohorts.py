@@ -29,6 +29,12 @@ class Targets(NamedTuple):
     alone: npt.NDArray[np.float64]
     logs: npt.NDArray[np.float64]
 
+    def only(self, targets: list[int]) -> Targets:
+        """Some of the targets, by their places here."""
+        return self._replace(
+            fields=self.fields[targets], first=self.first[targets], accuracies=self.accuracies[targets]
+        )
+
 
 class Sums(NamedTuple):
     """What is summed over each cohort of a block, kept at its first row, and scratch.

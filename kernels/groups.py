@@ -21,6 +21,9 @@ from .jit import kernel
 # Slots of the first round at most: many rows often are few groups, and a larger table leaves the cache.
 MOST_FIRST_SLOTS = 1 << 16
 
+# Rounds after which keys are hashed anew: by chance four are hardly ever needed.
+EASY_ROUNDS = 4
+
 
 class Room(NamedTuple):
     """What `group_rows` works in, for blocks of at most so many rows.
@@ -47,7 +50,7 @@ class Room(NamedTuple):
 
 @kernel
 def slot_bits(rows):
-    """Base-2 logarithm of the slots for so many rows: at most a quarter of them is used."""
+    """Base-2 logarithm of the slots for so many rows, such that at most a quarter of them is used."""
     bits = 4
     while (1 << bits) < 4 * rows:
         bits += 1
@@ -87,6 +90,20 @@ def see_keys(rows, word, keep, seen):
         for row in range(len(keys)):
             value = keys[row, word]
             seen[row] = hashes[row] - mix_word(value, word) + mix_word(value & keep, word)
+
+
+@kernel
+def see_left(keys, word, keep, turn, left, seen):
+    """Another hash for rows that are left after many rounds: someone may have chosen keys that share the first."""
+    for j in range(left.size):
+        i = left[j]
+        h = turn
+        for w in range(keys.shape[1]):
+            value = keys[i, w]
+            if w == word:
+                value &= keep
+            h = mix(h ^ value)
+        seen[i] = h
 
 
 @kernel
@@ -144,8 +161,12 @@ def group_rows(rows, word, keep, room):
         table[slots[i]] = i
     count = settle(keys, word, keep, room)
     turn = uint64(0)
+    rounds = 0
     while count > 0:
         turn += uint64(0x9E3779B97F4A7C15)
+        rounds += 1
+        if rounds > EASY_ROUNDS and keys.shape[1] > 1:
+            see_left(keys, word, keep, turn, left[:count], seen)
         bits = slot_bits(count)
         if (1 << bits) > table.size:
             table = np.empty(1 << bits, table.dtype)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from numba import config, njit
+
+KEPT_SECONDS = 60 * 24 * 3600
 
 
 def _bases() -> Iterator[Path]:
@@ -31,6 +35,13 @@ def _is_ours(folder: Path) -> bool:
     return folder.is_dir() and not folder.is_symlink() and status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
+def _remove_old(parent: Path) -> None:
+    """Remove what other versions compiled and nothing was added to for long; they would compile it again."""
+    for folder in parent.iterdir():
+        if folder.is_dir() and not folder.is_symlink() and time.time() - folder.lstat().st_mtime > KEPT_SECONDS:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def _cache_folder() -> str:
     """Folder for compiled kernels, a new one whenever any kernel source differs; "" where there is none to use.
 
@@ -45,6 +56,8 @@ def _cache_folder() -> str:
         try:
             base.mkdir(mode=0o700, parents=True, exist_ok=True)
             parent.mkdir(mode=0o700, exist_ok=True)
+            if not folder.exists():
+                _remove_old(parent)
             folder.mkdir(mode=0o700, exist_ok=True)
             if _is_ours(parent) and _is_ours(folder) and os.access(folder, os.W_OK):
                 return str(folder)

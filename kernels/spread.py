@@ -31,14 +31,14 @@ def spread_measure(scores, k, factor, index, out):
 
 
 @kernel
-def spread(scores, picks, factors, index, target, start, out):
-    """Scores of distinct rows (rows, measures) to the rows of the table from `start` on.
+def spread(scores, picks, factors, index, outs):
+    """Scores of distinct rows (rows, measures) to rows of the table.
 
-    out[m, target, start + i] = factors[m] * scores[index[i], picks[m]].
+    outs[m][i] = factors[m] * scores[index[i], picks[m]]. The scores of a row lie side by side, so two measures at once
+    cost one access to far memory.
     """
     for first in range(0, index.size, CHUNK):
         part = index[first : first + CHUNK]
         for m in range(picks.size):
-            column = out[m, target, start + first : start + first + part.size]
-            spread_measure(scores, picks[m], factors[m], part, column)
+            spread_measure(scores, picks[m], factors[m], part, outs[m][first : first + CHUNK])
     finish_stores()

@@ -6,6 +6,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 
@@ -15,6 +17,8 @@ def store_past_cache(typing_context: Any, array: Any, index: Any, value: Any) ->
 
     Half the memory traffic of a usual store. Ordered before what follows only by `finish_stores`.
     """
+    if not (isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C" and array.mutable):
+        raise TypingError(f"store_past_cache: expected a contiguous one-dimensional array to write to, got {array}")
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -34,7 +38,8 @@ def finish_stores(typing_context: Any) -> Any:
     """All stores before this are seen by other threads before anything that follows."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.fence("seq_cst")
+        sfence = ir.FunctionType(ir.VoidType(), [])
+        builder.call(cgutils.get_or_insert_function(builder.module, sfence, "llvm.x86.sse.sfence"), [])
         return context.get_dummy_value()
 
     return types.void(), generate

@@ -30,7 +30,7 @@ def pytest_configure() -> None:
 
 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
     # Kernels in Numba's simulator, NumPy in place of CuPy: all else is what a GPU runs.
-    ENGINES: dict[str, Engine] = {"cuda-simulated": CudaEngine()}
+    ENGINES: dict[str, Engine] = {"cuda-simulated": CudaEngine(), "cuda-simulated-tiny-blocks": CudaEngine(share=0)}
 else:
     ENGINES = {
         "cpu": CpuEngine(),

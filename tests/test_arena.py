@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpupif.engines.arena import Arena
+from gpupif.engines.arena import ALIGNMENT, Arena
 
 STEPS = st.lists(
     st.one_of(
@@ -37,7 +37,7 @@ def test_what_is_no_longer_used_is_used_again():
     arena = Arena(1 << 20)
     first, second = arena.empty((100, 8), np.float64), arena.empty(1_000, np.uint32)
     place = first.ctypes.data
-    assert place % 64 == 0
+    assert place % ALIGNMENT == 0
     view = first[10:]
     del first
     assert arena.empty(10, np.uint8).ctypes.data > second.ctypes.data, "a view of the first is still in use"
@@ -51,3 +51,8 @@ def test_more_than_there_is_comes_from_elsewhere(size):
     array = arena.empty((1_000, 3), np.int64)
     array[:] = 7
     assert array.sum() == 21_000
+
+
+def test_a_reservation_that_is_refused_leaves_arrays_from_elsewhere():
+    arena = Arena(1 << 60)
+    arena.empty(10, np.int64)[:] = 1

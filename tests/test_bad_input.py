@@ -315,7 +315,7 @@ def test_csv_with_rows_of_different_length(tmp_path, separator, rows, last):
 def test_csv_without_rows(tmp_path, content):
     file = tmp_path / "t.csv"
     file.write_text(content)
-    assert_refused(InputError, ["at least one row", "age, sex"], file)
+    assert_refused(TableReadError, [str(file), "at least one row", "age, sex"], file)
 
 
 def test_missing_file(tmp_path):
@@ -369,7 +369,7 @@ def test_no_warning_of_small_and_ordinary_tables():
     assert warned(unique) == []
     assert warned(pd.DataFrame({"id": [*range(44)] + [0] * 6})) == []
     assert warned(pd.concat([unique] * 2)) == []
-    assert warned(pd.DataFrame({"id": range(60), "sex": ["f"] * 60}), columns=["sex"], known=["sex"]) == []
+    assert warned(pd.DataFrame({"id": range(60), "sex": ["f"] * 60}), columns=["sex"], known=[]) == []
     assert warned(gpupif.datasets.census(1_000)) == []
 
 
@@ -389,3 +389,34 @@ def test_warning_where_the_attacker_knows_nothing(table, arguments, hint):
         gpupif.score(table, **arguments)
     assert warned(table, **arguments, known=[]) == []
     assert warned(FRAME) == []
+
+
+def test_warning_where_the_only_known_column_is_scored():
+    for columns in (["age"], None):
+        with pytest.warns(gpupif.NothingKnownWarning, match="only 'age'"):
+            gpupif.score(FRAME, columns=columns, known=["age"])
+    assert warned(FRAME, columns=["sex"], known=["age"]) == []
+
+
+def test_an_unknown_column_is_an_error_without_a_warning_before():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_refused(ColumnNotFoundError, ["'agee'"], FRAME, columns=["agee"])
+
+
+def test_hint_at_an_index_without_a_name():
+    table = pd.DataFrame({"": range(60), "sex": ["f", "m"] * 30})
+    assert "index=False" in warned(table)[0]
+
+
+@pytest.mark.parametrize(
+    ("prior", "hints"),
+    [
+        ({"F": 0.5, "M": 0.5}, ["'f'", "'F', 'M' occur nowhere"]),
+        ({"f": 50, "m": 50}, ["50", "by 100"]),
+        (pd.Series({"f": 0.5, "m": 0.5}), ["Series", "to_dict()"]),
+    ],
+)
+def test_hints_at_what_is_wrong_with_a_prior(prior, hints):
+    table = pd.DataFrame({"sex": ["f", "m"] * 3, "age": range(6)})
+    assert_refused(PriorError, ["'sex'", *hints], table, priors={"sex": prior})

@@ -277,6 +277,11 @@ BAD = {
     "no measure": (["people.csv", "--measures", ""], ["measures", "cohort_size"]),
     "separator too long": (["people.csv", "--sep", "ab"], ["--sep", "one", "character", "'ab'"]),
     "separator \\t in letters": (["people.csv", "--sep", "\\t"], ["--sep", "one", "character", "$'\\t'"]),
+    "separator that is not there": (["people.csv", "--sep", ";"], ["people.csv", "one column", "--sep ','"]),
+    "accuracy twice": (["people.csv", "--accuracy", "age=1", "--accuracy", "age=0"], ["--accuracy", "'age'", "twice"]),
+    "accuracies in one": (["people.csv", "--accuracy", "age=1,sex=0.5"], ["--accuracy", "once per column"]),
+    "comma too many": (["people.csv", "--columns", "age,"], ["--columns", "comma too many"]),
+    "spreadsheet": (["people.xlsx"], ["people.xlsx", "as CSV"]),
     "empty separator": (["people.csv", "--sep", ""], ["--sep", "one", "character", "''"]),
     "separator é": (["people.csv", "--sep", "é"], ["--sep", "character", "'é'"]),
     "separator quote": (["people.csv", "--sep", '"'], ["--sep", "character"]),
@@ -300,6 +305,7 @@ def test_bad_input(run, folder, monkeypatch, arguments, fragments):
     monkeypatch.setattr("gpupif.device.cuda_status", lambda: CudaStatus(False, (), "no GPU here"))
     (folder / "csv.parquet").write_text(CSV)
     (folder / "ragged.csv").write_text("age,sex\n1,f\n2,m,3\n")
+    (folder / "people.xlsx").write_bytes(b"PK")
     (folder / "latin.csv").write_bytes("age,name\n1,Jürgen\n".encode("latin-1"))
     (folder / "collide.csv").write_text("age,cig_age\n1,2\n")
     (folder / "old.csv").write_text("what stood here before")
@@ -323,6 +329,7 @@ def test_bad_input(run, folder, monkeypatch, arguments, fragments):
         ('{"age": {"39": "0.5", "40": 0.25, "41": 0.25}}', ["'age'", "between 0 and 1", "'0.5'"]),
         ('{"age": {"39": NaN, "40": 0.25, "41": 0.25}}', ["'age'", "between 0 and 1", "nan"]),
         ('{"age": {"39": 0.5, "40": 0.25, "41": 0.2}}', ["'age'", "sum to 1", "0.95"]),
+        ('{"age": {"39": 0.2, "39": 0.5, "40": 0.5}}', ["'39'", "twice"]),
         ('{"agee": {"39": 1.0}}', ["'agee'", "'age', 'sex', 'a=b'"]),
     ],
 )
@@ -331,6 +338,12 @@ def test_bad_priors(run, folder, text, fragments):
     ended = run("score", "people.csv", "-o", "scores.parquet", "--priors", "priors.json")
     assert_refused(ended, ["priors", *fragments])
     assert not (folder / "scores.parquet").exists()
+
+
+def test_priors_that_are_not_utf8(run, folder):
+    (folder / "priors.json").write_bytes('{"ü": 1}'.encode("latin-1"))
+    ended = run("score", "people.csv", "-o", "scores.parquet", "--priors", "priors.json")
+    assert_refused(ended, ["priors.json", "UTF-8"])
 
 
 @pytest.mark.parametrize("rows", ["0", "-5"])

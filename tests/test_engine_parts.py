@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
+import naive
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -24,9 +25,12 @@ import pytest
 
 import gpupif
 from gpupif.datasets import census
+from gpupif.engines import cohort_scores
 from gpupif.engines.cpu import CpuEngine
+from gpupif.engines.partition import Rows, partition_rows
 from gpupif.engines.workers import Workers, default_threads
 from gpupif.errors import InputError
+from gpupif.information import column_weight
 from gpupif.kernels import formulas, groups
 from gpupif.kernels.hashing import mix_word
 from gpupif.keys import KeyLayout
@@ -303,3 +307,64 @@ def test_the_benchmark_runs_and_its_contenders_agree(tmp_path):
     assert {result["contender"] for result in document["results"]} == {"gpupif", "pandas", "polars", "duckdb", "packed"}
     assert 0 < document["largest_difference"] < 1e-9
     assert "times faster" in done.stdout
+
+
+def scored(frame, *measures, **settings):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpupif.scoring.choose_engine", lambda _: CpuEngine(**settings))
+        return gpupif.score(frame, list(measures or MEASURES))
+
+
+@pytest.mark.parametrize("cache", [1, 1 << 24])
+def test_blocks_that_are_cut_again(monkeypatch, cache):
+    """A frequent value in each column: blocks too large for two columns, cut by further ones."""
+    cut = []
+    score_targets = cohort_scores.score_targets
+
+    def spy(run, blocks, *arguments):
+        cut.append(len(blocks.children))
+        return score_targets(run, blocks, *arguments)
+
+    monkeypatch.setattr(cohort_scores, "score_targets", spy)
+    monkeypatch.setattr("gpupif.engines.cpu.CACHED_BYTES", cache)
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({name: random.integers(0, 2, 200) * np.arange(200) for name in "abcdef"})
+    scores = scored(table, threads=1, block_rows=2)
+    assert max(cut) > 0
+    columns = {name: table[name].tolist() for name in table}
+    for name in table:
+        known = [other for other in table if other != name]
+        assert scores.weights[name] == pytest.approx(naive.column_weight(columns, name, known), abs=1e-12)
+    whole = scored(table, block_rows=10**9)
+    for measure in MEASURES:
+        assert scores.array(measure).tobytes() == whole.array(measure).tobytes()
+
+
+@pytest.mark.parametrize("rows", [65_535, 65_536, 65_537])
+def test_as_many_blocks_as_numbers_of_16_bits(rows):
+    keys = np.arange(rows, dtype=np.uint64).reshape(-1, 1)
+    with Workers(2) as workers:
+        blocks = partition_rows(Rows(keys), np.array([~np.uint64(0)]), 1, workers)
+    assert blocks.offsets[[0, -1]].tolist() == [0, rows]
+    assert (np.diff(blocks.offsets) >= 0).all()
+    assert np.array_equal(np.sort(blocks.order), np.arange(rows))
+
+
+def test_rounding_does_not_lead_out_of_the_range_of_a_measure():
+    assert formulas.surprise(np.nextafter(1.0, 2), 0.0) == 1.0
+    assert formulas.divergence_absent(np.nextafter(1.0, 2), 0.5) == 0.0
+    assert column_weight(np.nextafter(10.0, 11), 10, 1.0) == 1.0
+    assert column_weight(-1e-12, 10, 1.0) == 0.0
+    assert column_weight(5.0, 10, 0.0) == 0.0
+
+
+def test_keys_chosen_to_share_one_hash():
+    """Rows of two words whose hashes are forged alike are told apart after few rounds, not one group a round."""
+    keys = np.stack([np.arange(3_000), np.arange(3_000)[::-1]], axis=1).astype(np.uint64)
+    word, keep = 0, ~np.uint64(0)
+    assert group(keys, [0, 3_000], np.zeros(3_000), word, keep) == naive_groups(keys, [0, 3_000], word, int(keep))
+
+
+def test_one_measure_does_not_keep_the_others():
+    scores = gpupif.score(census(100), list(MEASURES))
+    assert all(scores.array(measure).base is None for measure in MEASURES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 
@@ -11,9 +12,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from rich.console import Console
 
 import gpupif
 from gpupif.errors import InputError
+from gpupif.report import print_summary
 
 TABLE = {
     "sex": ["f", "m", "m", "f", "m", "f", None, "m"],
@@ -138,6 +141,33 @@ def test_summary_drawn(scores):
     means = {name: np.mean(EXPECTED["cig"][name]) for name in TABLE}
     scale = max(*means.values(), *(naive.entropy(values) for values in TABLE.values()))
     assert bars == {name: round(10 * mean / scale) for name, mean in means.items()}
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_no_number_of_the_summary_is_cut(width):
+    table = gpupif.datasets.census(3_000)
+    table["a name of considerable length"] = table["region"].cat.codes.astype(float) * 1e5
+    summary = gpupif.score(table, ["cig", "csf", "wcig"]).summary()
+    out = io.StringIO()
+    print_summary(summary, Console(file=out, width=width))
+    text = out.getvalue()
+    assert "…" not in text
+    for fig in summary.columns["fig"]:
+        assert f"{fig:,.1f}" in text
+    assert max(map(len, text.splitlines())) <= width
+    assert "cohort_size" in text
+
+
+def test_a_value_is_shown_as_it_stands_in_the_table():
+    table = pd.DataFrame({"income": [133_000.25, 11_000.5] * 30, "sex": ["f", "m"] * 30})
+    assert "133000.25" in str(gpupif.score(table).summary())
+
+
+def test_columns_that_the_others_give_away_are_named():
+    table = pd.DataFrame({"a": [*range(30)] * 2, "b": [*range(30)] * 2, "sex": ["f"] * 30 + ["m"] * 30})
+    text = " ".join(str(gpupif.score(table).summary()).split())
+    assert "gives away nearly every value of a, b" in text
+    assert "gives away" not in str(gpupif.score(table[["a", "sex"]]).summary())
 
 
 def test_summary_without_cig():

@@ -35,7 +35,12 @@ class Arena:
     """
 
     def __init__(self, size: int = 0) -> None:
-        self._memory = np.empty(size + ALIGNMENT, np.uint8)
+        try:
+            self._memory = np.empty(size + ALIGNMENT, np.uint8)
+        except MemoryError:
+            # So much in one piece may be refused where what is really touched is not.
+            size = 0
+            self._memory = np.empty(ALIGNMENT, np.uint8)
         start = -self._memory.ctypes.data % ALIGNMENT
         self._free = [(start, start + size)]
         self._returned: deque[tuple[int, int]] = deque()

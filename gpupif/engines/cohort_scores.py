@@ -11,7 +11,7 @@ from gpupif.kernels import spread
 
 from ..keys import KeyLayout
 from .partition import CohortBlocks
-from .run import Run
+from .run import Run, Targets
 from .tally import Tally
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def score_group(
     for first in range(0, len(group), at_once):
         columns = group[first : first + at_once]
         scores = run.workers.empty((len(columns), rows, len(run.numbers)), np.float64)
-        sizes = score_targets(run, blocks, layout, columns, scores)
+        sizes = score_targets(run, blocks, run.scorer.describe(run, columns, layout), scores)
         for target, column in enumerate(columns):
             run.results.weigh(column, sizes.sum_size_log_size(target), distinct)
             spread_scores(run, scores[target], index, column)
@@ -44,26 +44,33 @@ def score_group(
         run.progress.advance(run.job.rows * len(columns))
 
 
-def score_targets(
-    run: Run, blocks: CohortBlocks, layout: KeyLayout, columns: Sequence[int], scores: npt.NDArray[np.float64]
-) -> Tally:
+def score_targets(run: Run, blocks: CohortBlocks, targets: Targets, scores: npt.NDArray[np.float64]) -> Tally:
     """Fill `scores` (targets, rows in partition order, measures); returns the cohorts by size."""
-    sizes = Tally.total(run.scorer.score(run, blocks, layout, columns, scores), len(columns), run.job.rows)
+    columns = targets.columns
+    sizes = Tally.total(run.scorer.score(run, blocks, targets, scores), len(columns), run.job.rows)
     for start, stop, halves in blocks.children:
         for child in halves:
+            # Of the child's targets, those that are scored now.
             here = [target for target, column in enumerate(columns) if column in child.targets]
-            part = run.workers.empty((len(here), stop - start, len(run.numbers)), np.float64)
-            child_sizes = score_targets(run, child, layout, [columns[target] for target in here], part)
-            for place, target in enumerate(here):
-                sizes.add(target, child_sizes, place)
-                scores[target, start:stop][child.blocks.order] = part[place]
+            if here:
+                part = run.workers.empty((len(here), stop - start, len(run.numbers)), np.float64)
+                child_sizes = score_targets(run, child, targets.only(here), part)
+                for place, target in enumerate(here):
+                    sizes.add(target, child_sizes, place)
+                    scores[target, start:stop][child.blocks.order] = part[place]
     return sizes
 
 
 def spread_scores(run: Run, scores: npt.NDArray[np.float64], index: npt.NDArray[Any], column: int) -> None:
-    """Scores of one target from distinct rows (rows, measures) to all rows."""
-    target, factors = run.job.targets.index(column), run.results.factors(column)
-    for picks, out in run.results.values:
-        arguments = (scores, np.array(picks), np.array([factors[k] for k in picks]))
-        tasks = [(*arguments, index[start:stop], target, start, out) for start, stop in run.workers.ranges(len(index))]
-        run.workers.run(spread.spread, tasks if picks else [])
+    """Scores of one target from distinct rows (rows, measures) to all rows, two measures of a type at a time."""
+    job, target = run.job, run.job.targets.index(column)
+    factors = [run.results.weights[target] if measure.weighted else 1.0 for measure in job.measures]
+    for integer in (False, True):
+        picks = [k for k, measure in enumerate(job.measures) if measure.integer == integer]
+        for pair in (picks[k : k + 2] for k in range(0, len(picks), 2)):
+            arguments = (scores, np.array(pair), np.array([factors[k] for k in pair]))
+            tasks = [
+                (*arguments, index[start:stop], tuple(run.results.values[k][target, start:stop] for k in pair))
+                for start, stop in run.workers.ranges(len(index))
+            ]
+            run.workers.run(spread.spread, tasks)

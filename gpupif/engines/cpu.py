@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +43,18 @@ class CpuEngine:
             return score_in_blocks(Run(job, progress, workers, self.block_rows, scorer))
 
 
+@dataclass(frozen=True)
+class CpuTargets:
+    """Target columns, and what the kernels need of them."""
+
+    columns: Sequence[int]
+    kernel: cohorts.Targets
+
+    def only(self, places: list[int]) -> CpuTargets:
+        """See `Targets`."""
+        return CpuTargets([self.columns[place] for place in places], self.kernel.only(places))
+
+
 class CpuScorer:
     """Scores blocks with the CPU's kernels (see `Scorer`)."""
 
@@ -49,48 +62,47 @@ class CpuScorer:
         """See `Scorer`."""
         return max(1, CACHED_BYTES // (8 * rows * measures))
 
+    def describe(self, run: Run, columns: Sequence[int], layout: KeyLayout) -> CpuTargets:
+        """See `Scorer`."""
+        job = run.job
+        ends = np.cumsum([0, *(len(job.priors[column]) for column in columns)])
+        alone = np.empty((ends[-1], len(run.numbers)))
+
+        def score_values(target: int, start: int, stop: int) -> None:
+            column, part = columns[target], alone[ends[target] : ends[target + 1]]
+            priors, accuracy = (job.priors[column], job.log2_priors[column]), float(job.accuracies[column])
+            cohorts.score_values(*priors, accuracy, start, stop, run.numbers, part)
+
+        tasks = [
+            (target, *edges)
+            for target, column in enumerate(columns)
+            for edges in run.workers.ranges(len(job.priors[column]))
+        ]
+        run.workers.run(score_values, tasks)
+        kernel = cohorts.Targets(
+            np.array([layout.fields[column] for column in columns], np.uint64),
+            ends[:-1],
+            np.concatenate([job.priors[column] for column in columns]),
+            np.concatenate([job.log2_priors[column] for column in columns]),
+            np.array([job.accuracies[column] for column in columns], np.float64),
+            alone,
+            run.logs,
+        )
+        return CpuTargets(columns, kernel)
+
     def score(
-        self, run: Run, blocks: CohortBlocks, layout: KeyLayout, columns: Sequence[int], scores: npt.NDArray[np.float64]
+        self, run: Run, blocks: CohortBlocks, targets: CpuTargets, scores: npt.NDArray[np.float64]
     ) -> list[Tally]:
         """See `Scorer`."""
         part = blocks.blocks
         rows = (part.rows.keys, part.rows.counts, blocks.hashes)
-        targets = describe(run, columns, layout)
 
         def score(first: int, last: int) -> Tally:
             largest = int(np.diff(part.offsets[first : last + 1]).max())
             room, sums = Room.of(largest), cohorts.Sums.of(largest, part.rows.counts.dtype)
-            tally = Tally.of(len(columns), run.job.rows)
+            tally = Tally.of(len(targets.columns), run.job.rows)
             place = (part.offsets, (first, last))
-            cohorts.score_blocks(rows, *place, targets, run.numbers, room, sums, tuple(tally), scores)
+            cohorts.score_blocks(rows, *place, targets.kernel, run.numbers, room, sums, tuple(tally), scores)
             return tally
 
         return run.workers.run(score, blocks.tasks)
-
-
-def describe(run: Run, columns: Sequence[int], layout: KeyLayout) -> cohorts.Targets:
-    """What the kernels need of these target columns."""
-    job = run.job
-    ends = np.cumsum([0, *(len(job.priors[column]) for column in columns)])
-    alone = np.empty((ends[-1], len(run.numbers)))
-
-    def score_values(target: int, start: int, stop: int) -> None:
-        column, part = columns[target], alone[ends[target] : ends[target + 1]]
-        priors, accuracy = (job.priors[column], job.log2_priors[column]), float(job.accuracies[column])
-        cohorts.score_values(*priors, accuracy, start, stop, run.numbers, part)
-
-    tasks = [
-        (target, *edges)
-        for target, column in enumerate(columns)
-        for edges in run.workers.ranges(len(job.priors[column]))
-    ]
-    run.workers.run(score_values, tasks)
-    return cohorts.Targets(
-        np.array([layout.fields[column] for column in columns], np.uint64),
-        ends[:-1],
-        np.concatenate([job.priors[column] for column in columns]),
-        np.concatenate([job.log2_priors[column] for column in columns]),
-        np.array([job.accuracies[column] for column in columns], np.float64),
-        alone,
-        run.logs,
-    )

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..errors import DeviceError
 from .base import EngineResult, Job, Progress
-from .cuda_blocks import CudaScorer
+from .cuda_blocks import BlockTooLargeError, CudaScorer
 from .cuda_library import Library, open_libraries
-from .cuda_memory import OVERSIZED_BLOCKS, block_rows_that_fit, table_bytes
+from .cuda_memory import OVERSIZED_BLOCKS, block_rows_that_fit, row_bytes, table_bytes
 from .cuda_table import score_table
 from .host_run import score_in_blocks, working_memory
 from .run import Run
 from .workers import Workers
 
-# Of the device's free memory what is planned with: the rest is for sort buffers and what others take meanwhile.
+# The rest of the free memory is for what others take meanwhile, and for gaps between arrays.
 SHARE = 0.8
 
 
@@ -25,25 +26,53 @@ class CudaEngine:
     """Scores on GPUs.
 
     devices: which of those that are visible. libraries: what it works with, one for each stream; default two streams
-    for each of the devices.
+    for each of the devices. share: of the devices' free memory what is planned with; no result depends on it.
     """
 
     device = "cuda"
 
-    def __init__(self, devices: Sequence[int] = (0,), libraries: Sequence[Library] | None = None) -> None:
+    def __init__(
+        self, devices: Sequence[int] = (0,), libraries: Sequence[Library] | None = None, share: float = SHARE
+    ) -> None:
         self.devices = devices
         self.libraries = libraries
+        self.share = share
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
-        """Score all targets of the job (see `Engine`). Raises DeviceError where its memory is too small."""
+        """Score all targets of the job (see `Engine`). Raises DeviceError where a GPU fails or is too small."""
         libraries = self.libraries or open_libraries(self.devices)
+        try:
+            return self._score(job, progress, libraries)
+        except libraries[0].failures as error:
+            raise DeviceError(
+                f"device 'cuda': {libraries[0].name} failed: {' '.join(str(error).split())}. Try again, or use "
+                "device='cpu'."
+            ) from error
+
+    def _score(self, job: Job, progress: Progress, libraries: Sequence[Library]) -> EngineResult:
         free = min(library.free_bytes() for library in libraries)
-        if len(self.devices) == 1 and table_bytes(job) <= SHARE * free:
+        rows = block_rows_that_fit(job, int(self.share * free) // len(libraries) * len(self.devices))
+        if len(self.devices) == 1 and table_bytes(job) <= self.share * free:
             try:
                 return score_table(job, progress, libraries[0])
             except MemoryError:
                 libraries[0].release()
-        scorer = CudaScorer(libraries)
-        rows = block_rows_that_fit(job, int(SHARE * free) // len(libraries) * len(self.devices))
-        with Workers(len(libraries), working_memory(job, len(job.targets))) as workers:
-            return score_in_blocks(Run(job, progress, workers, max(1, rows // OVERSIZED_BLOCKS), scorer))
+                rows = min(rows, job.rows // 2)
+        refused = None
+        while True:
+            try:
+                with Workers(None, working_memory(job, len(job.targets))) as workers:
+                    run = Run(job, progress, workers, max(1, rows // OVERSIZED_BLOCKS), CudaScorer(libraries))
+                    return score_in_blocks(run)
+            except BlockTooLargeError as block:
+                if refused is not None and block.rows >= refused:
+                    raise _too_small(job, block) from block
+                refused, rows = block.rows, rows // 2
+
+
+def _too_small(job: Job, block: BlockTooLargeError) -> DeviceError:
+    needed, free = block.rows * row_bytes(job) / 2**30, block.library.free_bytes() / 2**30
+    return DeviceError(
+        f"device 'cuda': {block.library.name} ran out of memory on {block.rows:,} rows that belong together. They need "
+        f"about {needed:.3f} GiB, {free:.3f} GiB are free. Free some, score fewer columns, or use device='cpu'."
+    )

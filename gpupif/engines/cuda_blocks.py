@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import DeviceError
 from ..keys import KeyLayout
 from .cuda_library import Library
-from .cuda_memory import row_bytes
 from .cuda_rows import DeviceRows, collapse
 from .cuda_scores import score_targets
-from .partition import OVERSIZE, CohortBlocks
+from .partition import OVERSIZE, Blocks, CohortBlocks
 from .run import Run
 from .tally import Tally
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+
+class BlockTooLargeError(Exception):
+    """A single block of so many rows does not fit."""
+
+    def __init__(self, library: Library, rows: int) -> None:
+        self.library = library
+        self.rows = rows
+
+
+@dataclass(frozen=True)
+class CudaTargets:
+    """Target columns, and where their bits are."""
+
+    columns: Sequence[int]
+    layout: KeyLayout
+
+    def only(self, places: list[int]) -> CudaTargets:
+        """See `Targets`."""
+        return CudaTargets([self.columns[place] for place in places], self.layout)
 
 
 class CudaScorer:
@@ -34,26 +53,25 @@ class CudaScorer:
         """See `Scorer`: all, for one round of sorts serves them."""
         return 1 << 30
 
+    def describe(self, run: Run, columns: Sequence[int], layout: KeyLayout) -> CudaTargets:
+        """See `Scorer`."""
+        return CudaTargets(columns, layout)
+
     def score(
-        self, run: Run, blocks: CohortBlocks, layout: KeyLayout, columns: Sequence[int], scores: npt.NDArray[np.float64]
+        self, run: Run, blocks: CohortBlocks, targets: CudaTargets, scores: npt.NDArray[np.float64]
     ) -> Sequence[Tally]:
-        """See `Scorer`. Raises DeviceError where a single block is too large for the device."""
+        """See `Scorer`. Raises BlockTooLargeError; runs of several blocks that do not fit are halved."""
         offsets = blocks.blocks.offsets
 
         def score(first: int, last: int) -> list[Tally]:
             library = self._idle.get()
             try:
                 with library.active():
-                    return [self._score_rows(library, run, blocks, layout, columns, scores, first, last)]
+                    return [_score_rows(library, run, blocks.blocks, targets, scores, first, last)]
             except MemoryError as error:
                 library.release()
                 if last - first == 1:
-                    rows, free = int(offsets[last] - offsets[first]), library.free_bytes()
-                    raise DeviceError(
-                        f"device 'cuda': {library.name} ran out of memory on {rows:,} rows, which need about "
-                        f"{rows * row_bytes(run.job) / 2**30:.1f} GiB; {free / 2**30:.1f} GiB are free. Free some, "
-                        "score fewer columns, or use device='cpu'."
-                    ) from error
+                    raise BlockTooLargeError(library, int(offsets[last] - offsets[first])) from error
             finally:
                 self._idle.put(library)
             middle = (first + last) // 2
@@ -62,29 +80,29 @@ class CudaScorer:
         tasks = _tasks(blocks, OVERSIZE * run.block_rows)
         return [tally for tallies in run.workers.run(score, tasks) for tally in tallies]
 
-    @staticmethod
-    def _score_rows(
-        library: Library,
-        run: Run,
-        blocks: CohortBlocks,
-        layout: KeyLayout,
-        columns: Sequence[int],
-        scores: npt.NDArray[np.float64],
-        first: int,
-        last: int,
-    ) -> Tally:
-        start, stop = int(blocks.blocks.offsets[first]), int(blocks.blocks.offsets[last])
-        rows = blocks.blocks.rows
-        keys = library.xp.ascontiguousarray(library.upload(rows.keys[start:stop]).T)
-        counts = library.upload(rows.counts[start:stop].astype(np.int64))
-        known = [*columns, *(column for column in run.job.known if column not in columns)]
-        order, number = collapse(library, DeviceRows(keys, counts), layout, known)
-        tally = Tally.of(len(columns), run.job.rows)
-        for target, sizes, values in score_targets(library, run.job, order, layout, known, columns):
-            place = columns.index(target)
-            library.to_host(values[:, number].T, scores[place, start:stop])
-            tally.add_sizes(place, library.to_host(sizes))
-        return tally
+
+def _score_rows(
+    library: Library,
+    run: Run,
+    blocks: Blocks,
+    targets: CudaTargets,
+    scores: npt.NDArray[np.float64],
+    first: int,
+    last: int,
+) -> Tally:
+    """Score the blocks first to last - 1 on one device."""
+    start, stop = int(blocks.offsets[first]), int(blocks.offsets[last])
+    keys = library.xp.ascontiguousarray(library.upload(blocks.rows.keys[start:stop]).T)
+    counts = library.upload(blocks.rows.counts[start:stop].astype(np.int64))
+    columns, layout = targets.columns, targets.layout
+    known = [*columns, *(column for column in run.job.known if column not in columns)]
+    ordered, number = collapse(library, DeviceRows(keys, counts), layout, known)
+    tally = Tally.of(len(columns), run.job.rows)
+    for target, sizes, values in score_targets(library, run.job, ordered, layout, known, columns):
+        place = columns.index(target)
+        library.to_host(values[:, number].T, scores[place, start:stop])
+        tally.add_sizes(place, library.to_host(sizes))
+    return tally
 
 
 def _tasks(blocks: CohortBlocks, most: int) -> list[tuple[int, int]]:

@@ -22,10 +22,14 @@ STREAMS = 2
 
 
 class Library(ABC):
-    """Arrays (`xp`, with NumPy's functions), launches and copies on one stream of one device."""
+    """Arrays (`xp`, with NumPy's functions), launches and copies on one stream of one device.
+
+    failures: what is raised where the device itself fails.
+    """
 
     xp: Any
     name: str
+    failures: tuple[type[Exception], ...] = ()
 
     @abstractmethod
     def active(self) -> contextlib.AbstractContextManager[None]:
@@ -69,6 +73,7 @@ class CupyLibrary(Library):
         from numba import cuda
 
         self.xp = cupy
+        self.failures = (cupy.cuda.runtime.CUDARuntimeError, cuda.cudadrv.driver.CudaAPIError)
         self._cuda = cuda
         self._empty_pinned = cupyx.empty_pinned
         self._device = cupy.cuda.Device(device)

@@ -54,11 +54,9 @@ class _TableRun:
         joint = self._sum_log(distinct.counts)
         for target, sizes, scores in score_targets(library, job, distinct, results.layout, columns, targets):
             results.weigh(target, self._sum_log(sizes), joint)
-            factors, place = results.factors(target), job.targets.index(target)
-            for picks, out in results.values:
-                for position, k in enumerate(picks):
-                    values = (factors[k] * scores[k])[number].astype(out.dtype)
-                    library.to_host(values, out[position, place])
+            place = job.targets.index(target)
+            for factor, values, out in zip(results.factors(target), scores, results.values, strict=True):
+                library.to_host((factor * values)[number].astype(out.dtype), out[place])
             self.progress.advance(job.rows)
 
     def _sum_log(self, counts: Any) -> float:

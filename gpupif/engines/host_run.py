@@ -21,12 +21,12 @@ from .workers import Workers
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Keys that stay in the second-level cache while one column after the other is put into them.
+# Keys that one column after the other is put into: those of few words stay in the second-level cache.
 PACKED_ROWS = 1 << 16
 
 
 def working_memory(job: Job, at_once: int) -> int:
-    """Bytes that scoring needs beside codes and results at most, in whole arrays by row; most are used by turns.
+    """Bytes of all arrays with one item a row that scoring takes at most; most of them are used by turns.
 
     at_once: how many targets are scored before their scores are spread to all rows.
     """
@@ -82,8 +82,12 @@ def score_in_blocks(run: Run) -> EngineResult:
 def _project(run: Run, table: Distinct, layout: KeyLayout, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
     """Distinct rows over some of the columns only."""
     projected, words, masks = layout.project(columns)
-    rows = Rows(table.rows.keys[:, words] & masks, table.rows.counts)
-    narrow = distinct_rows(rows, run.job.rows, run.workers, run.block_rows)
+    wide = table.rows.keys
+    keys = run.workers.empty((len(wide), len(words)), np.uint64)
+    run.workers.run(
+        lambda a, b: np.bitwise_and(wide[a:b][:, words], masks, out=keys[a:b]), run.workers.ranges(len(wide))
+    )
+    narrow = distinct_rows(Rows(keys, table.rows.counts), run.job.rows, run.workers, run.block_rows)
     number = run.workers.empty(len(table.number), table.number.dtype)
     run.workers.run(
         lambda a, b: spread.look_up(narrow.number, table.number[a:b], number[a:b]), run.workers.ranges(run.job.rows)

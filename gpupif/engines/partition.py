@@ -95,16 +95,15 @@ def partition_rows(rows: Rows, masks: npt.NDArray[np.uint64], block_rows: int, w
     if passes == 1:
         offsets = np.concatenate([[0], np.cumsum(sizes[:parts])])
     else:
-        offsets = np.searchsorted(sorted_ids, np.arange(parts + 1, dtype=sorted_ids.dtype))
+        offsets = np.append(np.searchsorted(sorted_ids, np.arange(parts, dtype=sorted_ids.dtype)), size)
     return Blocks(Rows(keys, counts), order, offsets.astype(np.int64))
 
 
 def _count(
-    ids: npt.NDArray[Any], shift: int, digits: int, ranges: list[tuple[int, int]], workers: Workers
+    ids: npt.NDArray[Any], shift: int, mask: int, ranges: list[tuple[int, int]], workers: Workers
 ) -> npt.NDArray[np.int64]:
-    """Rows by chunk and digit, the bits of the partition ids from `shift` on, below `digits`."""
-    histograms = np.zeros((len(ranges), digits), np.int64)
-    mask = (1 << (digits - 1).bit_length()) - 1
+    """Rows by chunk and digit, the bits of the partition ids from `shift` on that `mask` keeps."""
+    histograms = np.zeros((len(ranges), mask + 1), np.int64)
     tasks = [(chunk, *edges) for chunk, edges in enumerate(ranges)]
     workers.run(lambda c, a, b: partition.count_digits(ids[a:b], shift, mask, histograms[c]), tasks)
     return histograms
@@ -120,14 +119,14 @@ def _scatter(
 ) -> tuple[tuple[npt.NDArray[Any], ...], npt.NDArray[np.int64]]:
     """One stable pass of a radix sort by digit_bits bits of the partition ids; also how many rows have each digit."""
     ids, _, keys, counts = source
-    histograms = _count(ids, shift, 1 << digit_bits, ranges, workers)
+    mask = (1 << digit_bits) - 1
+    histograms = _count(ids, shift, mask, ranges, workers)
     # Rows go by digit first, by chunk second: each chunk starts where the chunk before it ends within the digit.
     by_digit = histograms.T.ravel()
     position = np.ascontiguousarray((np.cumsum(by_digit) - by_digit).reshape(-1, len(ranges)).T)
     order = workers.empty(len(ids), index_type(len(ids)))
     new_ids = workers.empty(len(ids) if keep_ids else 0, ids.dtype)
     target = (new_ids, order, workers.empty(keys.shape, keys.dtype), workers.empty(len(counts), counts.dtype))
-    mask = (1 << digit_bits) - 1
     workers.run(
         lambda c, a, b: partition.scatter_rows(source, a, b, shift, mask, position[c], target),
         [(chunk, *edges) for chunk, edges in enumerate(ranges)],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..information import entropy_of_counts, log2_counts
+from ..information import column_weight, entropy_of_counts, log2_counts
 from ..keys import KeyLayout
 from .base import EngineResult, Job, Progress
 from .partition import CohortBlocks
@@ -21,15 +21,25 @@ LOG_TABLE = 1024
 PAGE_BYTES = 4096
 
 
+class Targets(Protocol):
+    """Target columns as a scorer knows them."""
+
+    columns: Sequence[int]
+
+    def only(self, places: list[int]) -> Targets:
+        """Some of them, by their places here."""
+
+
 class Scorer(Protocol):
     """Who scores blocks of distinct rows: the CPU or a GPU."""
 
     def targets_at_once(self, rows: int, measures: int) -> int:
         """How many targets to score at once on so many distinct rows."""
 
-    def score(
-        self, run: Run, blocks: CohortBlocks, layout: KeyLayout, columns: Sequence[int], scores: npt.NDArray[np.float64]
-    ) -> Sequence[Tally]:
+    def describe(self, run: Run, columns: Sequence[int], layout: KeyLayout) -> Any:
+        """The `Targets` that these columns are, in keys of this layout."""
+
+    def score(self, run: Run, blocks: CohortBlocks, targets: Any, scores: npt.NDArray[np.float64]) -> Sequence[Tally]:
         """Fill `scores` (targets, rows in partition order, measures), wCIG before weighting, for all but the children.
 
         Returns how many cohorts of each size there are, in parts.
@@ -37,28 +47,22 @@ class Scorer(Protocol):
 
 
 class Results:
-    """What a run has found so far: weights per target, and scores.
-
-    values: by what they hold, the positions of the measures and their scores (measures, targets, rows).
-    """
+    """What a run has found so far: weights per target, and scores (targets, rows) of each measure."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.layout = KeyLayout.of([len(counts) for counts in job.counts])
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
         self.weights = [0.0] * len(job.targets)
-        self.values: list[tuple[list[int], npt.NDArray[Any]]] = []
-        for integer, dtype in ((False, job.dtype), (True, "int64")):
-            picks = [k for k, measure in enumerate(job.measures) if measure.integer == integer]
-            self.values.append((picks, np.empty((len(picks), len(job.targets), job.rows), dtype)))
+        self.values = [
+            np.empty((len(job.targets), job.rows), "int64" if measure.integer else job.dtype)
+            for measure in job.measures
+        ]
 
     def weigh(self, column: int, cohorts: float, distinct: float) -> None:
-        """Set the weight of a target, H(X|known) / H(X), 0 where H(X) is 0.
-
-        H(X|known) n = sum of C log2 C over cohorts (`cohorts`) - sum of c log2 c over distinct rows (`distinct`).
-        """
-        conditional, entropy = max(0.0, (cohorts - distinct) / self.job.rows), self.entropies[column]
-        self.weights[self.job.targets.index(column)] = min(1.0, conditional / entropy) if entropy > 0 else 0.0
+        """Set the weight of a target, from the sum of C log2 C over cohorts and of c log2 c over distinct rows."""
+        weight = column_weight(cohorts - distinct, self.job.rows, self.entropies[column])
+        self.weights[self.job.targets.index(column)] = weight
 
     def factors(self, column: int) -> list[float]:
         """By what to multiply the scores of a target: its weight or 1, for each measure."""
@@ -67,7 +71,7 @@ class Results:
 
     def finished(self, distinct_rows: int) -> EngineResult:
         """What the engine gives back when all targets are scored."""
-        values = {self.job.measures[k].name: scores[m] for picks, scores in self.values for m, k in enumerate(picks)}
+        values = {measure.name: scores for measure, scores in zip(self.job.measures, self.values, strict=True)}
         return EngineResult(values, self.weights, distinct_rows)
 
 
@@ -86,7 +90,7 @@ class Run:
         self.numbers = np.array([measure.number for measure in job.measures])
         self.logs = log2_counts(np.arange(LOG_TABLE))
         self.results = Results(job)
-        for _, values in self.results.values:
+        for values in self.results.values:
             self._touch(values)
 
     def _touch(self, values: npt.NDArray[Any]) -> None:
