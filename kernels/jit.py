@@ -56,7 +56,7 @@ def _cache_folder() -> str:
         try:
             base.mkdir(mode=0o700, parents=True, exist_ok=True)
             parent.mkdir(mode=0o700, exist_ok=True)
-            if not folder.exists():
+            if not folder.exists() and _is_ours(parent):
                 _remove_old(parent)
             folder.mkdir(mode=0o700, exist_ok=True)
             if _is_ours(parent) and _is_ours(folder) and os.access(folder, os.W_OK):

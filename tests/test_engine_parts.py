@@ -259,6 +259,18 @@ def test_a_cache_folder_that_others_can_write_to_is_not_used(tmp_path):
     assert cache_folder(XDG_CACHE_HOME=str(tmp_path / "c"), TMPDIR=str(tmp_path)) == ""
 
 
+def test_what_other_versions_compiled_is_removed_after_long(tmp_path):
+    parent = tmp_path / "gpupif"
+    for name, days in (("old", 100), ("recent", 1)):
+        (parent / name).mkdir(parents=True)
+        (parent / name / "code").touch()
+        os.utime(parent / name, (time.time() - days * 86_400,) * 2)
+    parent.chmod(0o700)
+    found = Path(cache_folder(XDG_CACHE_HOME=str(tmp_path)))
+    assert {path.name for path in parent.iterdir()} == {"recent", found.name}
+    assert (parent / "recent" / "code").exists()
+
+
 def test_the_first_run_on_a_machine_says_that_it_compiles_and_the_next_does_not(tmp_path):
     table = tmp_path / "table.csv"
     census(100, columns=3).to_csv(table, index=False)
