@@ -66,3 +66,23 @@ def draw_times(document: dict[str, Any], file: Path) -> None:
         axes.spines[side].set_visible(False)
     figure.savefig(file, metadata={"Date": None})
     plt.close(figure)
+
+
+def draw_scaling(document: dict[str, Any], file: Path) -> None:
+    """Seconds against rows by engine, with the time that the device's bandwidth alone would take."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    timed = [result for result in document["results"] if "rows" in result]
+    figure, axes = pyplot.subplots(figsize=(7, 4.5))
+    for engine in sorted({result["engine"] for result in timed}):
+        points = [(result["rows"], result["seconds"]) for result in timed if result["engine"] == engine]
+        axes.plot(*zip(*points, strict=True), marker="o", label=engine)
+    floor = sorted({(result["rows"], result["floor"]) for result in timed})
+    axes.plot(*zip(*floor, strict=True), linestyle="--", color="grey", label="bandwidth floor")
+    axes.set(xscale="log", yscale="log", xlabel="rows (10 columns)", ylabel="seconds", title=document["device"])
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(file)

@@ -72,7 +72,8 @@ def score(
         "category": missing values (None, NaN, NA, NaT, null) are one value of their own, whatever their
         representation; "error": refuse them.
     device:
-        "cpu", "cuda" or "auto": CUDA where it can run, else the CPU. ``Scores.device`` says which ran.
+        "cpu"; "cuda" (all GPUs) or "cuda:1" (one); or "auto", which is the CPU until the CUDA engine has been measured
+        on a GPU. ``Scores.device`` says which ran.
     dtype:
         "float64" or "float32" of the results; all is computed in float64.
     progress:
@@ -93,7 +94,7 @@ def score(
     TableReadError
         A file that cannot be read.
     DeviceError
-        ``device="cuda"`` without a usable GPU.
+        ``device="cuda"`` without a usable GPU, or one that fails or whose memory is too small.
 
     Warns
     -----

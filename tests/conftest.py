@@ -9,6 +9,7 @@ import pytest
 
 import gpupif
 import gpupif.kernels
+from gpupif.device import cuda_status
 from gpupif.engines.base import Engine
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
@@ -39,7 +40,14 @@ else:
     }
 
 
-@pytest.fixture(params=ENGINES)
+if cuda_status().usable:
+    ENGINES["cuda"] = CudaEngine()
+    ENGINES["cuda-tiny-blocks"] = CudaEngine(share=0)
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=pytest.mark.gpu if name.startswith("cuda") else ()) for name in ENGINES]
+)
 def engine(request, monkeypatch):
     """Every engine, in the settings that must not matter, behind `gpupif.score`."""
     monkeypatch.setattr("gpupif.scoring.choose_engine", lambda device: ENGINES[request.param])

@@ -52,11 +52,14 @@ class CudaEngine:
     def _score(self, job: Job, progress: Progress, libraries: Sequence[Library]) -> EngineResult:
         free = min(library.free_bytes() for library in libraries)
         rows = block_rows_that_fit(job, int(self.share * free) // len(libraries) * len(self.devices))
-        if len(self.devices) == 1 and table_bytes(job) <= self.share * free:
+        on_device = libraries[0].is_there(job.codes[0])
+        if on_device or (len(self.devices) == 1 and table_bytes(job) <= self.share * free):
             try:
                 return score_table(job, progress, libraries[0])
-            except MemoryError:
+            except MemoryError as error:
                 libraries[0].release()
+                if on_device:
+                    raise _table_too_large(job, libraries[0], free) from error
                 rows = min(rows, job.rows // 2)
         refused = None
         while True:
@@ -75,4 +78,12 @@ def _too_small(job: Job, block: BlockTooLargeError) -> DeviceError:
     return DeviceError(
         f"device 'cuda': {block.library.name} ran out of memory on {block.rows:,} rows that belong together. They need "
         f"about {needed:.3f} GiB, {free:.3f} GiB are free. Free some, score fewer columns, or use device='cpu'."
+    )
+
+
+def _table_too_large(job: Job, library: Library, free: int) -> DeviceError:
+    needed = table_bytes(job, results=True) / 2**30
+    return DeviceError(
+        f"device 'cuda': {library.name} ran out of memory: {job.rows:,} rows and their scores need about {needed:.1f} "
+        f"GiB, {free / 2**30:.1f} GiB are free. Bring the table to the host (as pandas), and it is scored in parts."
     )

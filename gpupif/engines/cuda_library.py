@@ -48,6 +48,10 @@ class Library(ABC):
         """Places of the keys in ascending order, equal ones as they stand."""
 
     @abstractmethod
+    def is_there(self, array: Any) -> bool:
+        """Whether an array is on the device already."""
+
+    @abstractmethod
     def upload(self, array: Any) -> Any:
         """The array on the device; one that is there already as it is. Raises MemoryError."""
 
@@ -106,9 +110,13 @@ class CupyLibrary(Library):
         """See `Library`; CuPy's stable argsort of integers is a radix sort."""
         return self.xp.argsort(keys, kind="stable")
 
+    def is_there(self, array: Any) -> bool:
+        """See `Library`."""
+        return isinstance(array, self.xp.ndarray)
+
     def upload(self, array: Any) -> Any:
         """See `Library`; by way of pinned memory, which copies while other streams compute."""
-        if isinstance(array, self.xp.ndarray):
+        if self.is_there(array):
             return array
         host = np.asarray(array)
         pinned = self._empty_pinned(host.shape, host.dtype)
@@ -140,6 +148,10 @@ class CupyLibrary(Library):
             self.xp.get_default_memory_pool().free_all_blocks()
 
 
+class OnDevice(np.ndarray):
+    """An array that stands for one on the device, where there is none."""
+
+
 class SimulatedLibrary(Library):
     """NumPy and Numba's simulator (NUMBA_ENABLE_CUDASIM=1): the same host code and kernels without a GPU, slowly.
 
@@ -167,6 +179,10 @@ class SimulatedLibrary(Library):
     def stable_order(self, keys: Any) -> Any:
         """See `Library`."""
         return np.argsort(keys, kind="stable")
+
+    def is_there(self, array: Any) -> bool:
+        """See `Library`: what `on_device` made."""
+        return isinstance(array, OnDevice)
 
     def upload(self, array: Any) -> Any:
         """See `Library`."""

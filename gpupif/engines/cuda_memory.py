@@ -25,10 +25,11 @@ def row_bytes(job: Job) -> int:
     return 8 * (2 * key_words(job) + WORKING_ARRAYS + len(job.measures))
 
 
-def table_bytes(job: Job) -> int:
-    """Bytes for scoring the whole table on the device, priors included."""
+def table_bytes(job: Job, results: bool = False) -> int:
+    """Bytes for scoring the whole table on the device, priors included, and the `results` where they stay there."""
     values = sum(len(counts) for counts in job.counts)
-    return job.rows * (row_bytes(job) + 8 * TABLE_ARRAYS) + 16 * values
+    kept = 8 * len(job.targets) * len(job.measures) if results else 0
+    return job.rows * (row_bytes(job) + 8 * TABLE_ARRAYS + kept) + 16 * values
 
 
 def block_rows_that_fit(job: Job, memory: int) -> int:

@@ -1,9 +1,14 @@
-"""A table scored on one device that holds all of it."""
+"""A table scored on one device that holds all of it.
+
+Codes that are on the host give scores there; codes that are on the device already give scores on the device.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from ..information import sum_count_log_count
 from .base import EngineResult, Job, Progress
@@ -26,7 +31,8 @@ class _TableRun:
         self.job = job
         self.progress = progress
         self.library = library
-        self.results = Results(job)
+        self.on_device = library.is_there(job.codes[0])
+        self.results = Results(job, library.xp if self.on_device else np)
 
     def result(self) -> EngineResult:
         """Score the targets among the known on one round of sorts, each of the others on one of its own."""
@@ -56,7 +62,11 @@ class _TableRun:
             results.weigh(target, self._sum_log(sizes), joint)
             place = job.targets.index(target)
             for factor, values, out in zip(results.factors(target), scores, results.values, strict=True):
-                library.to_host((factor * values)[number].astype(out.dtype), out[place])
+                of_rows = (factor * values)[number].astype(out.dtype)
+                if self.on_device:
+                    out[place] = of_rows
+                else:
+                    library.to_host(of_rows, out[place])
             self.progress.advance(job.rows)
 
     def _sum_log(self, counts: Any) -> float:

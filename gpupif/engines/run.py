@@ -47,15 +47,18 @@ class Scorer(Protocol):
 
 
 class Results:
-    """What a run has found so far: weights per target, and scores (targets, rows) of each measure."""
+    """What a run has found so far: weights per target, and scores (targets, rows) of each measure.
 
-    def __init__(self, job: Job) -> None:
+    arrays: the library whose arrays the scores are to be; NumPy, or the one that the codes are of.
+    """
+
+    def __init__(self, job: Job, arrays: Any = np) -> None:
         self.job = job
         self.layout = KeyLayout.of([len(counts) for counts in job.counts])
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
         self.weights = [0.0] * len(job.targets)
         self.values = [
-            np.empty((len(job.targets), job.rows), "int64" if measure.integer else job.dtype)
+            arrays.empty((len(job.targets), job.rows), "int64" if measure.integer else job.dtype)
             for measure in job.measures
         ]
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tracemalloc
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,12 +15,15 @@ import pytest
 import gpupif
 from gpupif.datasets import census
 from gpupif.engines import cuda_scores
+from gpupif.engines.base import Job
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_library import SimulatedLibrary, open_libraries
+from gpupif.engines.cuda_library import OnDevice, SimulatedLibrary, open_libraries
 from gpupif.engines.cuda_memory import table_bytes
 from gpupif.errors import DeviceError
 from gpupif.measures import MEASURES
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 class SmallDevice(SimulatedLibrary):
@@ -93,6 +100,40 @@ def test_a_device_that_fails_is_one_clear_error():
 
     with pytest.raises(DeviceError, match=r"simulator failed: unspecified launch failure\. .*device='cpu'"):
         score(CudaEngine(libraries=[LostDevice()]), census(10))
+
+
+def test_the_benchmark_runs_without_a_gpu_and_writes_no_figures(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.gpu", "--no-tests", "--rows", "40", "--compare-rows", "20"]
+    command += ["--times", "1", "--out", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "40 rows cuda" in done.stdout
+    assert "40 rows cpu" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("measure", ["cig", "cohort_size"])
+def test_codes_on_the_device_give_scores_on_the_device(measure):
+    job = {}
+
+    class Spy(CpuEngine):
+        def score(self, given, progress):
+            job["host"] = given
+            return super().score(given, progress)
+
+    expected = score(Spy(), census(60)).array(measure)
+    fields = {name: getattr(job["host"], name) for name in Job.__dataclass_fields__}
+    there = Job(**{**fields, "codes": [codes.view(OnDevice) for codes in job["host"].codes]})
+    result = CudaEngine().score(there, SimpleNamespace(advance=lambda cells: None))
+    np.testing.assert_allclose(result.values[measure], expected, rtol=1e-12)
+
+
+def test_a_table_on_the_device_that_is_too_large_for_it():
+    codes, half = np.arange(8, dtype=np.uint8) % 2, np.full(2, 0.5)
+    column = ([codes.view(OnDevice)], [np.array([4, 4])], [half], [np.log2(half)], [1.0])
+    job = Job(*column, [0], [0], (), "float64")
+    with pytest.raises(DeviceError, match=r"out of memory: 8 rows and .* need about .* Bring the table to the host"):
+        CudaEngine(libraries=[SmallDevice(5)]).score(job, SimpleNamespace(advance=lambda cells: None))
 
 
 @pytest.mark.parametrize("columns", [3, 10, 30])
