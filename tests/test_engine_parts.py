@@ -27,7 +27,7 @@ import gpupif
 from gpupif.datasets import census
 from gpupif.engines import cohort_scores
 from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.partition import Rows, partition_rows
+from gpupif.engines.partition import Rows, partition_rows, split
 from gpupif.engines.workers import Workers, default_threads
 from gpupif.errors import InputError
 from gpupif.information import column_weight
@@ -350,6 +350,19 @@ def test_blocks_that_are_cut_again(monkeypatch, cache):
     whole = scored(table, block_rows=10**9)
     for measure in MEASURES:
         assert scores.array(measure).tobytes() == whole.array(measure).tobytes()
+
+
+def test_columns_of_a_single_value_in_blocks_that_are_cut_again():
+    assert [len(half) for half in split([0, 1, 2], [0.0, 0.0, 0.0])] == [2, 1]
+    table = pd.DataFrame({"a": range(60), "b": [1] * 60, "c": [2] * 60, "d": [3] * 60})
+    scores = scored(table, threads=1, block_rows=1)
+    assert (scores.cohort_size[["b", "c", "d"]] == 1).all(axis=None)
+    few = gpupif.score(table, list(MEASURES), columns=["b", "c", "d"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpupif.scoring.choose_engine", lambda _: CpuEngine(block_rows=1))
+        again = gpupif.score(table, list(MEASURES), columns=["b", "c", "d"])
+    for measure in MEASURES:
+        assert again.array(measure).tobytes() == few.array(measure).tobytes()
 
 
 @pytest.mark.parametrize("rows", [65_535, 65_536, 65_537])

@@ -135,11 +135,14 @@ def _scatter(
 
 
 def split(targets: Sequence[int], entropies: Sequence[float]) -> tuple[list[int], list[int]]:
-    """Two halves of the targets of about equal entropy, so that a partition by either is about equally fine."""
+    """Two halves of the targets of about equal entropy, so that a partition by either is about equally fine.
+
+    Neither is empty where there are two targets or more, not even where all have a single value.
+    """
     halves: tuple[list[int], list[int]] = ([], [])
     weights = [0.0, 0.0]
     for column in sorted(targets, key=lambda column: (-entropies[column], column)):
-        lighter = int(weights[0] > weights[1])
+        lighter = int((weights[0], len(halves[0])) > (weights[1], len(halves[1])))
         halves[lighter].append(column)
         weights[lighter] += entropies[column]
     return halves
