@@ -155,12 +155,14 @@ def measure(library: Library, sizes: list[int], times: int, simulated: bool) -> 
         if rows <= 10_000_000:
             contenders["cpu"] = partial(CpuEngine().score, on_host(library, job), Silent())
         if not simulated and rows <= 100_000_000:
+            by_cudf = CudaEngine(libraries=[library], grouping="cudf")
+            contenders["cuda, grouped by cuDF"] = partial(by_cudf.score, job, Silent())
             contenders["cudf"] = partial(cudf_group_bys, library, job)
         for engine, run in contenders.items():
             try:
                 seconds = timed(run, synchronize, times)
             except (MemoryError, ImportError) as error:
-                print(f"{rows:>12,} rows {engine:5} not run: {type(error).__name__}: {error}", flush=True)
+                print(f"{rows:>12,} rows {engine:21} not run: {type(error).__name__}: {error}", flush=True)
                 continue
             library.release()
             # A key read and two scores written by each cell: no way of scoring moves less.
@@ -168,7 +170,7 @@ def measure(library: Library, sizes: list[int], times: int, simulated: bool) -> 
             results.append(
                 {"engine": engine, "rows": rows, "seconds": statistics.median(seconds), "runs": seconds, "floor": floor}
             )
-            print(f"{rows:>12,} rows {engine:5} {results[-1]['seconds']:9.4f} s, floor {floor:.4f} s", flush=True)
+            print(f"{rows:>12,} rows {engine:21} {results[-1]['seconds']:9.4f} s, floor {floor:.4f} s", flush=True)
     return results
 
 

@@ -27,16 +27,22 @@ class CudaEngine:
 
     devices: which of those that are visible. libraries: what it works with, one for each stream; default two streams
     for each of the devices. share: of the devices' free memory what is planned with; no result depends on it.
+    grouping: how cohorts are found, "rotation" or, to compare with, "cudf".
     """
 
     device = "cuda"
 
     def __init__(
-        self, devices: Sequence[int] = (0,), libraries: Sequence[Library] | None = None, share: float = SHARE
+        self,
+        devices: Sequence[int] = (0,),
+        libraries: Sequence[Library] | None = None,
+        share: float = SHARE,
+        grouping: str = "rotation",
     ) -> None:
         self.devices = devices
         self.libraries = libraries
         self.share = share
+        self.grouping = grouping
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job (see `Engine`). Raises DeviceError where a GPU fails or is too small."""
@@ -55,7 +61,7 @@ class CudaEngine:
         on_device = libraries[0].is_there(job.codes[0])
         if on_device or (len(self.devices) == 1 and table_bytes(job) <= self.share * free):
             try:
-                return score_table(job, progress, libraries[0])
+                return score_table(job, progress, libraries[0], self.grouping)
             except MemoryError as error:
                 libraries[0].release()
                 if on_device:
@@ -65,7 +71,9 @@ class CudaEngine:
         while True:
             try:
                 with Workers(None, working_memory(job, len(job.targets))) as workers:
-                    run = Run(job, progress, workers, max(1, rows // OVERSIZED_BLOCKS), CudaScorer(libraries))
+                    run = Run(
+                        job, progress, workers, max(1, rows // OVERSIZED_BLOCKS), CudaScorer(libraries, self.grouping)
+                    )
                     return score_in_blocks(run)
             except BlockTooLargeError as block:
                 if refused is not None and block.rows >= refused:

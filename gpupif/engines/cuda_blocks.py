@@ -31,20 +31,22 @@ class BlockTooLargeError(Exception):
 
 @dataclass(frozen=True)
 class CudaTargets:
-    """Target columns, and where their bits are."""
+    """Target columns, where their bits are, and how cohorts are found."""
 
     columns: Sequence[int]
     layout: KeyLayout
+    grouping: str
 
     def only(self, places: list[int]) -> CudaTargets:
         """See `Targets`."""
-        return CudaTargets([self.columns[place] for place in places], self.layout)
+        return CudaTargets([self.columns[place] for place in places], self.layout, self.grouping)
 
 
 class CudaScorer:
     """Scores blocks on devices (see `Scorer`), each task on the first stream that is free."""
 
-    def __init__(self, libraries: Sequence[Library]) -> None:
+    def __init__(self, libraries: Sequence[Library], grouping: str) -> None:
+        self.grouping = grouping
         self._idle: SimpleQueue[Library] = SimpleQueue()
         for library in libraries:
             self._idle.put(library)
@@ -55,7 +57,7 @@ class CudaScorer:
 
     def describe(self, run: Run, columns: Sequence[int], layout: KeyLayout) -> CudaTargets:
         """See `Scorer`."""
-        return CudaTargets(columns, layout)
+        return CudaTargets(columns, layout, self.grouping)
 
     def score(
         self, run: Run, blocks: CohortBlocks, targets: CudaTargets, scores: npt.NDArray[np.float64]
@@ -98,7 +100,7 @@ def _score_rows(
     known = [*columns, *(column for column in run.job.known if column not in columns)]
     ordered, number = collapse(library, DeviceRows(keys, counts), layout, known)
     tally = Tally.of(len(columns), run.job.rows)
-    for target, sizes, values in score_targets(library, run.job, ordered, layout, known, columns):
+    for target, sizes, values in score_targets(library, run.job, ordered, layout, known, columns, targets.grouping):
         place = columns.index(target)
         library.to_host(values[:, number].T, scores[place, start:stop])
         tally.add_sizes(place, library.to_host(sizes))

@@ -48,6 +48,10 @@ class Library(ABC):
         """Places of the keys in ascending order, equal ones as they stand."""
 
     @abstractmethod
+    def group_labels(self, words: Sequence[Any]) -> Any:
+        """A number for each row, the same for rows that agree in all words, by the frame library's group-by."""
+
+    @abstractmethod
     def is_there(self, array: Any) -> bool:
         """Whether an array is on the device already."""
 
@@ -109,6 +113,12 @@ class CupyLibrary(Library):
     def stable_order(self, keys: Any) -> Any:
         """See `Library`; CuPy's stable argsort of integers is a radix sort."""
         return self.xp.argsort(keys, kind="stable")
+
+    def group_labels(self, words: Sequence[Any]) -> Any:
+        """See `Library`: cuDF."""
+        import cudf
+
+        return label_rows(cudf, words).values
 
     def is_there(self, array: Any) -> bool:
         """See `Library`."""
@@ -180,6 +190,12 @@ class SimulatedLibrary(Library):
         """See `Library`."""
         return np.argsort(keys, kind="stable")
 
+    def group_labels(self, words: Sequence[Any]) -> Any:
+        """See `Library`: pandas."""
+        import pandas as pd
+
+        return label_rows(pd, words).to_numpy()
+
     def is_there(self, array: Any) -> bool:
         """See `Library`: what `on_device` made."""
         return isinstance(array, OnDevice)
@@ -204,6 +220,12 @@ class SimulatedLibrary(Library):
 
     def release(self) -> None:
         """See `Library`."""
+
+
+def label_rows(frames: Any, words: Sequence[Any]) -> Any:
+    """Series of the groups' numbers; frames: pandas or cuDF."""
+    table = frames.DataFrame({str(number): word for number, word in enumerate(words)})
+    return table.groupby(list(table.columns), sort=False).ngroup()
 
 
 def open_libraries(devices: Sequence[int]) -> list[Library]:

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpupif.kernels.cuda import rows as kernels
 
 from ..keys import KeyLayout
 from .cuda_library import Library
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,23 @@ def rotate(
     """Cohorts of each target, for rows that `collapse` made of `columns`, which begin with the targets."""
     order = library.xp.arange(rows.rows)
     for target in targets:
-        masks = layout.masks([column for column in columns if column != target])
-        yield target, find_runs(library, rows, order, masks)
+        yield target, find_runs(library, rows, order, _masks(layout, columns, target))
         order = sort_by(library, rows, layout, order, target)
+
+
+def group_each(
+    library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], targets: Sequence[int]
+) -> Iterator[tuple[int, Runs]]:
+    """The same by a group-by of cuDF for each target, to compare with."""
+    for target in targets:
+        masks = _masks(layout, columns, target)
+        words = [rows.keys[word] & mask for word, mask in enumerate(masks.tolist())]
+        yield target, find_runs(library, rows, library.stable_order(library.group_labels(words)), masks)
+
+
+def _masks(layout: KeyLayout, columns: Sequence[int], target: int) -> npt.NDArray[np.uint64]:
+    return layout.masks([column for column in columns if column != target])
+
+
+# How cohorts are found, by name.
+GROUPINGS = {"rotation": rotate, "cudf": group_each}

@@ -1,4 +1,4 @@
-"""Cohorts on the device scored: one target after the other, on rows sorted round by `cuda_rows.rotate`."""
+"""Cohorts on the device scored: one target after the other, on rows grouped by `cuda_rows`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,27 @@ from gpupif.kernels.cuda import cohorts as kernels
 from ..keys import Field, KeyLayout
 from .base import Job
 from .cuda_library import Library
-from .cuda_rows import DeviceRows, Runs, rotate
+from .cuda_rows import GROUPINGS, DeviceRows, Runs
 
 # Cohorts of more distinct rows than this are summed by a block of threads each.
 LONG = 1024
 
 
 def score_targets(
-    library: Library, job: Job, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], targets: Sequence[int]
+    library: Library,
+    job: Job,
+    rows: DeviceRows,
+    layout: KeyLayout,
+    columns: Sequence[int],
+    targets: Sequence[int],
+    grouping: str,
 ) -> Iterator[tuple[int, Any, Any]]:
     """Target, sizes of its cohorts, and scores (measures, rows), wCIG before weighting, of each target in turn.
 
     rows: distinct over `columns`, sorted as `collapse` does; columns: the targets, then all else the attacker knows.
+    grouping: one of `GROUPINGS`.
     """
-    for target, runs in rotate(library, rows, layout, columns, targets):
+    for target, runs in GROUPINGS[grouping](library, rows, layout, columns, targets):
         yield target, runs.sizes, _score(library, job, rows, runs, layout.fields[target], target)
 
 

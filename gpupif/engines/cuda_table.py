@@ -18,19 +18,20 @@ from .cuda_scores import score_targets
 from .run import Results
 
 
-def score_table(job: Job, progress: Progress, library: Library) -> EngineResult:
-    """Score all targets of the job. Raises MemoryError where the device's memory is too small."""
+def score_table(job: Job, progress: Progress, library: Library, grouping: str) -> EngineResult:
+    """Score all targets of the job; grouping: one of `GROUPINGS`. Raises MemoryError where the device's memory is too small."""
     with library.active():
-        return _TableRun(job, progress, library).result()
+        return _TableRun(job, progress, library, grouping).result()
 
 
 class _TableRun:
     """What the steps of one run share."""
 
-    def __init__(self, job: Job, progress: Progress, library: Library) -> None:
+    def __init__(self, job: Job, progress: Progress, library: Library, grouping: str) -> None:
         self.job = job
         self.progress = progress
         self.library = library
+        self.grouping = grouping
         self.on_device = library.is_there(job.codes[0])
         self.results = Results(job, library.xp if self.on_device else np)
 
@@ -58,7 +59,8 @@ class _TableRun:
             distinct, narrow = collapse(library, distinct, results.layout, columns)
             number = narrow[number]
         joint = self._sum_log(distinct.counts)
-        for target, sizes, scores in score_targets(library, job, distinct, results.layout, columns, targets):
+        layout = results.layout
+        for target, sizes, scores in score_targets(library, job, distinct, layout, columns, targets, self.grouping):
             results.weigh(target, self._sum_log(sizes), joint)
             place = job.targets.index(target)
             for factor, values, out in zip(results.factors(target), scores, results.values, strict=True):
