@@ -19,7 +19,7 @@ from .run import Results
 
 
 def score_table(job: Job, progress: Progress, library: Library, grouping: str) -> EngineResult:
-    """Score all targets of the job; grouping: one of `GROUPINGS`. Raises MemoryError where the device's memory is too small."""
+    """Score all targets of the job; grouping: one of `GROUPINGS`. Raises MemoryError where it is too small."""
     with library.active():
         return _TableRun(job, progress, library, grouping).result()
 
