@@ -31,6 +31,7 @@ from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
 from gpupif.engines.cuda_library import Library, OnDevice, SimulatedLibrary, open_libraries
 from gpupif.environment import describe
+from gpupif.errors import DeviceError
 from gpupif.information import log2_counts
 from gpupif.measures import resolve_measures
 
@@ -148,7 +149,8 @@ def measure(library: Library, sizes: list[int], times: int, simulated: bool) -> 
     moved = bandwidth(library, synchronize, 1 << 16 if simulated else COPIED_BYTES)
     results: list[dict[str, Any]] = [{"engine": "copy", "bytes_per_second": moved}]
     for rows in sizes:
-        job = device_job(library, rows)
+        with library.active():
+            job = device_job(library, rows)
         contenders: dict[str, Callable[[], Any]] = {
             "cuda": partial(CudaEngine(libraries=[library]).score, job, Silent())
         }
@@ -161,10 +163,11 @@ def measure(library: Library, sizes: list[int], times: int, simulated: bool) -> 
         for engine, run in contenders.items():
             try:
                 seconds = timed(run, synchronize, times)
-            except (MemoryError, ImportError) as error:
+            except (MemoryError, ImportError, DeviceError) as error:
                 print(f"{rows:>12,} rows {engine:21} not run: {type(error).__name__}: {error}", flush=True)
                 continue
-            library.release()
+            finally:
+                library.release()
             # A key read and two scores written by each cell: no way of scoring moves less.
             floor = rows * len(CARDINALITIES) * (16 + 2 * 32) / moved
             results.append(

@@ -18,6 +18,7 @@ DEVICES = ("auto", "cpu", "cuda")
 # What CUDA 13 compiles for.
 LEAST_CAPABILITY = (7, 5)
 PACKAGES = ("cupy", "numba-cuda")
+LEAST_CUPY = (14, 2)
 CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
 
 
@@ -78,11 +79,14 @@ def _packages_reason() -> str:
     for package in PACKAGES:
         if installed_version(package) is None:
             return f"the package {package} is not installed: pip install 'gpupif[gpu-cu13]' (or gpu-cu12)"
+    version = installed_version("cupy") or ""
+    if tuple(map(int, version.split(".")[:2])) < LEAST_CUPY:
+        return f"CuPy {version} is too old: at least 14.2 is needed, older ones sort wrongly when memory runs out"
     try:
         cupy = importlib.import_module("cupy")
         cupy.arange(3).sum().item()
     except Exception as error:
-        return f"CuPy {installed_version('cupy')} does not work here: {' '.join(str(error).split())}"
+        return f"CuPy {version} does not work here: {' '.join(str(error).split())}"
     return ""
 
 

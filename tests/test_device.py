@@ -35,9 +35,9 @@ class Driver:
 
 @pytest.fixture
 def machine(monkeypatch):
-    def set_up(gpus=(), code=0, packages=("cupy", "numba-cuda"), cupy=None):
+    def set_up(gpus=(), code=0, packages=("cupy", "numba-cuda"), cupy=None, version="14.2.0"):
         monkeypatch.setattr(ctypes, "CDLL", lambda name: Driver(gpus, code))
-        monkeypatch.setattr(device, "installed_version", lambda name: "1.2" if name in packages else None)
+        monkeypatch.setattr(device, "installed_version", lambda name: version if name in packages else None)
         monkeypatch.setattr(device.importlib, "import_module", lambda name: cupy)
 
     return set_up
@@ -79,7 +79,8 @@ def test_no_driver(monkeypatch):
         ({"gpus": [H200, OLD]}, "Tesla V100 (compute capability 7.0) is too old: at least compute capability 7.5"),
         ({"gpus": [H200], "packages": ["numba-cuda"]}, "the package cupy is not installed: pip install"),
         ({"gpus": [H200], "packages": ["cupy"]}, "the package numba-cuda is not installed: pip install"),
-        ({"gpus": [H200], "cupy": Cupy("driver\nis old")}, "CuPy 1.2 does not work here: driver is old"),
+        ({"gpus": [H200], "version": "14.0.1"}, "CuPy 14.0.1 is too old: at least 14.2 is needed"),
+        ({"gpus": [H200], "cupy": Cupy("driver\nis old")}, "CuPy 14.2.0 does not work here: driver is old"),
     ],
 )
 def test_what_is_missing_is_named(machine, settings, reason):

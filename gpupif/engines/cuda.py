@@ -53,7 +53,10 @@ class CudaEngine:
             raise DeviceError(
                 f"device 'cuda': {libraries[0].name} failed: {' '.join(str(error).split())}. Try again, or use "
                 "device='cpu'."
-            ) from error
+            ) from None
+        finally:
+            for library in libraries:
+                library.release()
 
     def _score(self, job: Job, progress: Progress, libraries: Sequence[Library]) -> EngineResult:
         free = min(library.free_bytes() for library in libraries)
@@ -62,10 +65,10 @@ class CudaEngine:
         if on_device or (len(self.devices) == 1 and table_bytes(job) <= self.share * free):
             try:
                 return score_table(job, progress, libraries[0], self.grouping)
-            except MemoryError as error:
+            except MemoryError:
                 libraries[0].release()
                 if on_device:
-                    raise _table_too_large(job, libraries[0], free) from error
+                    raise _table_too_large(job, libraries[0], free) from None
                 rows = min(rows, job.rows // 2)
         refused = None
         while True:
@@ -77,7 +80,7 @@ class CudaEngine:
                     return score_in_blocks(run)
             except BlockTooLargeError as block:
                 if refused is not None and block.rows >= refused:
-                    raise _too_small(job, block) from block
+                    raise _too_small(job, block) from None
                 refused, rows = block.rows, rows // 2
 
 

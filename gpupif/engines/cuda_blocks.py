@@ -102,8 +102,11 @@ def _score_rows(
     tally = Tally.of(len(columns), run.job.rows)
     for target, sizes, values in score_targets(library, run.job, ordered, layout, known, columns, targets.grouping):
         place = columns.index(target)
-        library.to_host(values[:, number].T, scores[place, start:stop])
+        for k in range(len(values)):
+            library.to_host(values[k][number], scores[place, start:stop, k])
         tally.add_sizes(place, library.to_host(sizes))
+        # Before the next ones are made.
+        del values
     return tally
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 THREADS = 256
 # Streams of each device: while one computes, the other copies.
 STREAMS = 2
+# Numba warns below this.
+LEAST_BLOCKS = 128
 
 
 class Library(ABC):
@@ -77,15 +79,12 @@ class CupyLibrary(Library):
 
     def __init__(self, device: int) -> None:
         import cupy
-        import cupyx
         from numba import cuda
 
         self.xp = cupy
-        self.failures = (cupy.cuda.runtime.CUDARuntimeError, cuda.cudadrv.driver.CudaAPIError)
+        self.failures = device_failures()
         self._cuda = cuda
-        self._empty_pinned = cupyx.empty_pinned
         self._device = cupy.cuda.Device(device)
-        self._staged: list[Any] = []
         with self._device:
             self._stream = cupy.cuda.Stream(non_blocking=True)
             self.name = cupy.cuda.runtime.getDeviceProperties(device)["name"].decode()
@@ -93,22 +92,23 @@ class CupyLibrary(Library):
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
-        """See `Library`."""
-        with self._device, self._stream:
-            self._cuda.select_device(self._device.id)  # type: ignore[no-untyped-call]
-            try:
-                yield
-            finally:
-                self._stream.synchronize()
-                self._staged.clear()
+        """See `Library`; what the caller's stream was given before is done first. Numba follows CuPy's device."""
+        with self._device:
+            before = self.xp.cuda.get_current_stream().record()
+            self._stream.wait_event(before)
+            with self._stream:
+                try:
+                    yield
+                finally:
+                    self._stream.synchronize()
 
     def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
         """See `Library`."""
-        self.launch_blocks(kernel, max(1, min(self._blocks, -(-size // THREADS))), THREADS, *arguments)
+        self.launch_blocks(kernel, min(self._blocks, -(-size // THREADS)), THREADS, *arguments)
 
     def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
-        """See `Library`."""
-        kernel[blocks, threads, self._cuda.external_stream(self._stream.ptr)](*arguments)
+        """See `Library`; Numba warns of grids that leave most of a device idle, and kernels take any."""
+        kernel[max(LEAST_BLOCKS, blocks), threads, self._cuda.external_stream(self._stream.ptr)](*arguments)
 
     def stable_order(self, keys: Any) -> Any:
         """See `Library`; CuPy's stable argsort of integers is a radix sort."""
@@ -125,25 +125,15 @@ class CupyLibrary(Library):
         return isinstance(array, self.xp.ndarray)
 
     def upload(self, array: Any) -> Any:
-        """See `Library`; by way of pinned memory, which copies while other streams compute."""
-        if self.is_there(array):
-            return array
-        host = np.asarray(array)
-        pinned = self._empty_pinned(host.shape, host.dtype)
-        pinned[...] = host
-        self._staged.append(pinned)
-        device = self.xp.empty(host.shape, host.dtype)
-        device.set(pinned, stream=self._stream)
-        return device
+        """See `Library`."""
+        return self.xp.asarray(array)
 
     def to_host(self, array: Any, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
         """See `Library`."""
-        pinned = self._empty_pinned(array.shape, array.dtype)
-        array.get(stream=self._stream, out=pinned)
-        self._staged.clear()
+        host: npt.NDArray[Any] = self.xp.asnumpy(array)
         if out is None:
-            return np.array(pinned)
-        out[...] = pinned
+            return host
+        out[...] = host
         return out
 
     def free_bytes(self) -> int:
@@ -220,6 +210,21 @@ class SimulatedLibrary(Library):
 
     def release(self) -> None:
         """See `Library`."""
+
+
+def device_failures() -> tuple[type[Exception], ...]:
+    """What CuPy and numba-cuda raise where the driver, the compiler or the device fails."""
+    import importlib
+
+    import cupy
+    from numba.cuda.cudadrv import error
+
+    failures = [cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError]
+    failures += [error.CudaDriverError, error.CudaSupportError, error.NvvmError, error.NvrtcError]
+    with contextlib.suppress(ImportError, AttributeError):
+        # What numba-cuda launches kernels with; private, so it may go.
+        failures.append(importlib.import_module("cuda.core._utils.cuda_utils").CUDAError)
+    return tuple(failures)
 
 
 def label_rows(frames: Any, words: Sequence[Any]) -> Any:

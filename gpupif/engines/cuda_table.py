@@ -69,6 +69,9 @@ class _TableRun:
                     out[place] = of_rows
                 else:
                     library.to_host(of_rows, out[place])
+                del values, of_rows
+            # Before the next ones are made.
+            del scores
             self.progress.advance(job.rows)
 
     def _sum_log(self, counts: Any) -> float:

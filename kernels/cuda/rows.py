@@ -29,13 +29,3 @@ def number_rows(order, heads_before, numbers):
     """numbers[order[i]] = heads_before[i] - 1: the group of each row, heads_before counting heads up to i."""
     for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
         numbers[order[i]] = heads_before[i] - 1
-
-
-@cuda.jit
-def sum_runs(starts, order, counts, sums):
-    """Sum of the counts of each run of rows in order; run r is places starts[r] to starts[r + 1]."""
-    for run in range(cuda.grid(1), sums.size, cuda.gridsize(1)):
-        total = 0
-        for i in range(starts[run], starts[run + 1]):
-            total += counts[order[i]]
-        sums[run] = total

@@ -29,7 +29,6 @@ SIGNATURES = {
         "pack_column": (types.uint8[::1], int64, words),
         "mark_heads": (keys, ints, words, ints),
         "number_rows": (ints, ints, ints),
-        "sum_runs": (ints, ints, ints, ints),
     },
     cohorts: {
         "sum_short": (runs, cells, field, target, int64, floats),

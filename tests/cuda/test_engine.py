@@ -143,8 +143,9 @@ def test_a_table_on_the_device_that_is_too_large_for_it():
         CudaEngine(libraries=[SmallDevice(5)]).score(job, SimpleNamespace(advance=lambda cells: None))
 
 
+@pytest.mark.parametrize("targets", [1, 3])
 @pytest.mark.parametrize("columns", [3, 10, 30])
-def test_memory_is_planned_for_what_is_taken(columns):
+def test_memory_is_planned_for_what_is_taken(columns, targets):
     """NumPy's arrays are those that CuPy would make; a device's sort needs no more than NumPy's."""
     jobs = []
 
@@ -159,7 +160,7 @@ def test_memory_is_planned_for_what_is_taken(columns):
                 tracemalloc.stop()
 
     frame = census(3_000, columns=columns)
-    score(Spy(), frame, columns=list(frame.columns)[:1])
+    score(Spy(), frame, columns=list(frame.columns)[:targets])
     job, peak = jobs
-    results = sum(job.rows * 8 for _ in job.measures)
+    results = sum(job.rows * 8 * targets for _ in job.measures)
     assert peak - results < table_bytes(job)

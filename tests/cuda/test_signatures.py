@@ -5,15 +5,16 @@ from __future__ import annotations
 import inspect
 
 import cupy
-import cupyx
 import pytest
+from cuda.core._utils.cuda_utils import CUDAError
+
+from gpupif.engines.cuda_library import device_failures
 
 # Function to the arguments that the engine gives by name.
 CALLED = {
     "argsort": (cupy.argsort, {"kind"}),
     "take": (cupy.take, {"axis"}),
     "unique": (cupy.unique, {"return_counts"}),
-    "empty_pinned": (cupyx.empty_pinned, {"shape", "dtype"}),
 }
 THERE = [
     *("cuda.Device", "cuda.Stream", "cuda.runtime.getDeviceProperties", "cuda.runtime.memGetInfo"),
@@ -36,11 +37,21 @@ def test_names(name):
     assert callable(found)
 
 
-def test_methods():
+def test_memory():
     assert issubclass(cupy.cuda.memory.OutOfMemoryError, MemoryError)
-    for method, arguments in (("get", {"stream", "out"}), ("set", {"stream"})):
-        words = set(inspect.getdoc(getattr(cupy.ndarray, method)).replace(",", " ").replace("=", " ").split())
-        assert arguments <= {word.strip("():") for word in words}
     pool = type(cupy.get_default_memory_pool())
     assert callable(pool.free_bytes)
     assert callable(pool.free_all_blocks)
+
+
+def test_streams():
+    for name in ("record", "wait_event", "synchronize", "__enter__"):
+        assert callable(getattr(cupy.cuda.Stream, name))
+
+
+def test_what_a_launch_raises_is_known_as_a_failure():
+    """numba-cuda launches through cuda.core, whose error is none of Numba's own."""
+    failures = device_failures()
+    assert issubclass(CUDAError, failures)
+    assert issubclass(cupy.cuda.runtime.CUDARuntimeError, failures)
+    assert not issubclass(MemoryError, failures)
