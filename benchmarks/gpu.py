@@ -29,7 +29,8 @@ from gpupif.datasets import census
 from gpupif.engines.base import Job
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_library import Library, OnDevice, SimulatedLibrary, open_libraries
+from gpupif.engines.cuda_library import Library, open_libraries
+from gpupif.engines.cuda_simulated import OnDevice, SimulatedLibrary
 from gpupif.environment import describe
 from gpupif.errors import DeviceError
 from gpupif.information import log2_counts

@@ -69,16 +69,17 @@ def score(
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
     from .device import choose_engine
+    from .frames import open_file
     from .measures import resolve_measures
-    from .reading import every_column, pandas_index_names, read_table
+    from .reading import every_column
     from .scoring import needed_columns
     from .scoring import score as score_table
-    from .writing import check_output, output_names, write_table
+    from .writing import check_output, output_names
 
     if quiet:
         warnings.simplefilter("ignore")
     check_output(output, overwrite, table)
-    choose_engine(device)
+    engine = choose_engine(device)
     wanted = [measure.name for measure in resolve_measures(_names(measures) or [])]
     prior = _read_priors(priors) if priors else None
     accuracies = _accuracies(accuracy or ())
@@ -87,10 +88,9 @@ def score(
     needed = every_column if keep_input else needed_columns(targets, attacker, prior, accuracies)
     seconds: dict[str, float] = {}
     with _stage("read", None, visible, seconds):
-        source = read_table(table, needed, sep)
-    labels = pandas_index_names(source.schema)
-    scored = dict.fromkeys(targets or [name for name in source.column_names if name not in labels])
-    output_names(wanted, list(scored), source.column_names if keep_input else [])
+        source = open_file(table, needed, sep, engine.frames)
+    default = [name for name in source.names if name not in source.index_names]
+    output_names(wanted, list(dict.fromkeys([*targets] if targets else default)), source.names if keep_input else [])
     scores = score_table(
         source,
         wanted,
@@ -105,7 +105,7 @@ def score(
     )
     seconds |= scores.seconds
     with _stage("write", scores.rows, visible, seconds) as report:
-        write_table(scores.to_arrow(keep_input), output, report.advance, overwrite)
+        scores.write(output, keep_input, overwrite, report.advance)
     scores.seconds = seconds
     _show(scores, as_json, quiet, {"input": str(table), "output": str(output)})
     if not quiet and not as_json:

@@ -9,7 +9,7 @@ import mmap
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,13 +33,17 @@ def check_separator(sep: str) -> None:
         )
 
 
-def read_csv(file: Path, pick: Pick, sep: str | None) -> pa.Table:
-    """Read a CSV file (see `reading.read_table`); raises pyarrow's errors for what cannot be parsed."""
-    from pyarrow import csv as arrow_csv
+class Head(NamedTuple):
+    """The beginning of a CSV file: its separator and column names; alone: nothing comes after them."""
 
-    from .reading import mark_encoded
+    separator: str
+    names: list[str]
+    alone: bool
 
-    head, whole = _read_head(file)
+
+def read_head(file: Path, sep: str | None) -> Head:
+    """What a CSV file begins with; raises TableReadError where that is no header, InputError for repeated names."""
+    head, whole = _read_start(file)
     separator = sep if sep is not None else _sniff_separator(head, whole)
     records = list(islice(_records(head, separator), 2))
     if not records:
@@ -51,14 +55,24 @@ def read_csv(file: Path, pick: Pick, sep: str | None) -> pa.Table:
             f"{file}: separated by {sep!r} it is one column, {names[0]!r}. Use sep={others[0]!r} instead."
         )
     check_unique(names)
+    return Head(separator, names, whole and len(records) == 1)
+
+
+def read_csv(file: Path, pick: Pick, sep: str | None) -> pa.Table:
+    """Read a CSV file (see `reading.read_table`); raises pyarrow's errors for what cannot be parsed."""
+    from pyarrow import csv as arrow_csv
+
+    from .reading import mark_encoded
+
+    separator, names, alone = read_head(file, sep)
     columns = pick(names)
-    if whole and len(records) == 1:
+    if alone:
         return pa.table({name: pa.nulls(0) for name in names})
     text = pa.dictionary(pa.int32(), pa.string())
     options = {
         # In a column alone an empty line is a missing value.
         "parse_options": arrow_csv.ParseOptions(
-            delimiter=separator, newlines_in_values=_has_quotes(file), ignore_empty_lines=len(names) > 1
+            delimiter=separator, newlines_in_values=has_any(file, b'"'), ignore_empty_lines=len(names) > 1
         ),
         "convert_options": arrow_csv.ConvertOptions(
             null_values=[""],
@@ -78,14 +92,19 @@ def read_csv(file: Path, pick: Pick, sep: str | None) -> pa.Table:
 
 
 def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A dictionary column of texts as one of integers, numbers, booleans, dates or times, if all read the same back.
-
-    Only the different texts are looked at. "007", "1.50" and "-0" make their column stay text.
-    """
+    """A dictionary column of texts with the values that `typed_texts` finds."""
     column = column.unify_dictionaries()
-    if column.num_chunks == 0 or len(column.chunk(0).dictionary) == 0:
+    if column.num_chunks == 0:
         return column
-    texts = column.chunk(0).dictionary
+    values = typed_texts(column.chunk(0).dictionary)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(chunk.indices, values) for chunk in column.chunks])
+
+
+def typed_texts(texts: pa.Array) -> pa.Array:
+    """Different texts as integers, numbers, booleans, dates or times, if all read the same back.
+
+    "007", "1.50" and "-0" make their column stay text.
+    """
     for kind in (pa.int64(), pa.bool_(), pa.date32(), pa.timestamp("s"), pa.timestamp("us"), pa.float64()):
         try:
             values = texts.cast(kind)
@@ -97,13 +116,12 @@ def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
             # -0.0 and 0.0 are one number, so they may not be two texts.
             values = pc.add(values, 0.0)
             same = pc.or_(same, pc.equal(pc.binary_join_element_wise(back, ".0", ""), texts))
-        if pc.all(same).as_py() and len(values.unique()) == len(values):
-            chunks = [pa.DictionaryArray.from_arrays(chunk.indices, values) for chunk in column.chunks]
-            return pa.chunked_array(chunks)
-    return column
+        if len(texts) and pc.all(same).as_py() and len(values.unique()) == len(values):
+            return values
+    return texts
 
 
-def _read_head(file: Path) -> tuple[str, bool]:
+def _read_start(file: Path) -> tuple[str, bool]:
     """The beginning of a file, long enough for its first records, and whether it is the whole file."""
     size = HEAD_BYTES
     while True:
@@ -141,12 +159,15 @@ def _sniff_separator(head: str, whole: bool) -> str:
     return max(SEPARATORS, key=lambda separator: (fields(separator), -SEPARATORS.index(separator)))
 
 
-def _has_quotes(file: Path) -> bool:
-    """Whether quoted fields, which may hold line breaks, are possible; without them the parser is faster."""
+def has_any(file: Path, signs: bytes) -> bool:
+    """Whether one of these bytes may be in a file; of a compressed one that is not known.
+
+    Without quotes, which may hold line breaks, the parser is faster.
+    """
     if file.name.lower().endswith(".gz"):
         return True
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return content.find(b'"') >= 0
+        return any(content.find(bytes([sign])) >= 0 for sign in signs)
 
 
 def _not_utf8(file: Path) -> TableReadError:

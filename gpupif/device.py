@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +18,12 @@ if TYPE_CHECKING:
 DEVICES = ("auto", "cpu", "cuda")
 # What CUDA 13 compiles for.
 LEAST_CAPABILITY = (7, 5)
-PACKAGES = ("cupy", "numba-cuda")
-LEAST_CUPY = (14, 2)
+# Package to the least version, and what is wrong with older ones.
+PACKAGES = {
+    "cupy": ((14, 2), "older ones sort wrongly when memory runs out"),
+    "numba-cuda": ((0, 28), "older ones lack CUDA 13"),
+    "cudf": ((26, 4), "older ones do not work with pandas 3"),
+}
 CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
 
 
@@ -29,17 +34,30 @@ class Gpu:
     name: str
     capability: tuple[int, int]
 
+    @property
+    def reason(self) -> str:
+        """Why it cannot be used; empty where it can."""
+        return "" if self.capability >= LEAST_CAPABILITY else "too old: at least compute capability 7.5 is needed"
+
     def __str__(self) -> str:
         return f"{self.name} (compute capability {self.capability[0]}.{self.capability[1]})"
 
 
 @dataclass(frozen=True)
 class CudaStatus:
-    """Whether the CUDA engine can run here; gpus: the devices that the driver shows; reason: why not."""
+    """Whether the CUDA engine can run here.
 
-    usable: bool
-    gpus: Sequence[Gpu]
-    reason: str
+    gpus: the devices that the driver shows. devices: the numbers of those that can be used. reason: why none can.
+    """
+
+    gpus: Sequence[Gpu] = ()
+    devices: Sequence[int] = ()
+    reason: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is a device to run on."""
+        return bool(self.devices)
 
 
 def cuda_status() -> CudaStatus:
@@ -47,17 +65,18 @@ def cuda_status() -> CudaStatus:
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return CudaStatus(False, (), "no NVIDIA driver: the library libcuda.so.1 is not on this machine")
+        return CudaStatus(reason="no NVIDIA driver: the library libcuda.so.1 is not on this machine")
     code = driver.cuInit(0)
     if code != 0:
-        return CudaStatus(False, (), f"the NVIDIA driver finds no usable GPU (cuInit returned {code})")
+        return CudaStatus(reason=f"the NVIDIA driver finds no usable GPU (cuInit returned {code})")
     gpus = _gpus(driver)
     if not gpus:
-        return CudaStatus(False, (), "the NVIDIA driver shows no GPU")
-    old = [gpu for gpu in gpus if gpu.capability < LEAST_CAPABILITY]
-    if old:
-        return CudaStatus(False, gpus, f"{old[0]} is too old: at least compute capability 7.5 is needed")
-    return CudaStatus(False, gpus, reason) if (reason := _packages_reason()) else CudaStatus(True, gpus, "")
+        return CudaStatus(reason="the NVIDIA driver shows no GPU")
+    devices = [number for number, gpu in enumerate(gpus) if not gpu.reason]
+    if not devices:
+        return CudaStatus(gpus, reason=f"{gpus[0]} is {gpus[0].reason}")
+    reason = _packages_reason() or _devices_reason(tuple(devices))
+    return CudaStatus(gpus, reason=reason) if reason else CudaStatus(gpus, devices)
 
 
 def _gpus(driver: ctypes.CDLL) -> list[Gpu]:
@@ -75,38 +94,80 @@ def _gpus(driver: ctypes.CDLL) -> list[Gpu]:
 
 
 def _packages_reason() -> str:
-    """Why the packages that the engine needs do not work; empty where they do."""
-    for package in PACKAGES:
-        if installed_version(package) is None:
+    """Which package that the engine needs is missing or too old; empty where none is."""
+    for package, (least, why) in PACKAGES.items():
+        version = installed_version(package)
+        if version is None:
             return f"the package {package} is not installed: pip install 'gpupif[gpu-cu13]' (or gpu-cu12)"
-    version = installed_version("cupy") or ""
-    if tuple(map(int, version.split(".")[:2])) < LEAST_CUPY:
-        return f"CuPy {version} is too old: at least 14.2 is needed, older ones sort wrongly when memory runs out"
-    try:
-        cupy = importlib.import_module("cupy")
-        cupy.arange(3).sum().item()
-    except Exception as error:
-        return f"CuPy {version} does not work here: {' '.join(str(error).split())}"
+        if _numbers(version) < least:
+            return f"{package} {version} is too old: at least {'.'.join(map(str, least))} is needed, {why}"
     return ""
 
 
+def _numbers(version: str) -> tuple[int, ...]:
+    """The first two numbers of a version."""
+    digits = ["".join(filter(str.isdecimal, part)) for part in version.split(".")[:2]]
+    return tuple(int(part or 0) for part in digits)
+
+
+@functools.cache
+def _devices_reason(devices: tuple[int, ...]) -> str:
+    """Why the packages do not work on these devices, found by an operation of each; empty where they do."""
+    for package, attempt in {"cupy": _try_cupy, "numba-cuda": _try_numba, "cudf": _try_cudf}.items():
+        try:
+            for device in devices:
+                attempt(device)
+        except Exception as error:
+            return f"{package} {installed_version(package)} does not work here: {' '.join(str(error).split())}"
+    return ""
+
+
+def _try_cupy(device: int) -> None:
+    cupy = importlib.import_module("cupy")
+    with cupy.cuda.Device(device):
+        cupy.arange(3).sum().item()
+
+
+def _try_numba(device: int) -> None:
+    from .engines.cuda_cupy import CupyLibrary
+    from .kernels.cuda.rows import number_rows
+
+    library = CupyLibrary(device)
+    with library.active():
+        numbers = library.xp.zeros(1, "int64")
+        library.launch(number_rows, 1, library.xp.zeros(1, "int64"), library.xp.ones(1, "int64"), numbers)
+
+
+def _try_cudf(device: int) -> None:
+    from .engines.cuda_frames import CudfFrames
+
+    frames = CudfFrames(device)
+    with frames.active():
+        frames.frames.Series(["a", None, "b"]).factorize()
+
+
 def choose_engine(device: str) -> Engine:
-    """The engine for device "auto", "cpu", "cuda" (all GPUs) or "cuda:1" (one of them).
+    """The engine for device "auto" (all GPUs, or the CPU), "cpu", "cuda" (all GPUs) or "cuda:1" (one of them).
 
     Raises InputError for any other word and DeviceError where "cuda" cannot run.
     """
+    from .engines.cpu import CpuEngine
+
     kind, colon, number = device.partition(":") if isinstance(device, str) else ("", "", "")
     if kind not in DEVICES or (colon and (kind != "cuda" or not number.isdecimal())):
         raise InputError(f"device: expected one of {', '.join(DEVICES)}, or cuda:0 and so on; got {device!r}.")
-    if kind == "cuda":
-        status = cuda_status()
-        if not status.usable:
-            raise DeviceError(f"device 'cuda' cannot be used here: {status.reason}. Use device='cpu' or device='auto'.")
-        if colon and int(number) >= len(status.gpus):
-            raise DeviceError(f"device {device!r}: expected a number below {len(status.gpus)}, as many GPUs are here.")
-        from .engines.cuda import CudaEngine
+    if kind == "cpu":
+        return CpuEngine()
+    status = cuda_status()
+    if kind == "auto" and not status.usable:
+        return CpuEngine()
+    if colon and status.gpus and int(number) >= len(status.gpus):
+        raise DeviceError(f"device {device!r}: expected a number below {len(status.gpus)}, as many GPUs are here.")
+    if colon and status.usable and int(number) not in status.devices:
+        gpu = status.gpus[int(number)]
+        raise DeviceError(f"device {device!r} cannot be used: {gpu} is {gpu.reason}. Use another, or device='cpu'.")
+    if not status.usable:
+        raise DeviceError(f"device {device!r} cannot be used here: {status.reason}. Use device='cpu' or device='auto'.")
+    from .engines.cuda import CudaEngine
 
-        return CudaEngine([int(number)] if colon else range(len(status.gpus)))
-    from .engines.cpu import CpuEngine
-
-    return CpuEngine()
+    return CudaEngine([int(number)] if colon else status.devices, name=device if colon else "cuda")

@@ -13,14 +13,13 @@ import pyarrow as pa
 from gpupif.kernels import codes as kernels
 
 from .columns import Column, EncodedTable
+from .encode_device import DeviceColumn
 from .engines.workers import Workers
 from .errors import ColumnTypeError, InputError
+from .labels import COUNTED_RANGE, code_type, hash_values, merge_labels, plain_floats, plan_codes, used_labels
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-# Integers within so narrow a range (or one no wider than the table is long) are counted instead of hashed.
-COUNTED_RANGE = 1 << 16
 
 
 def encode_table(
@@ -31,7 +30,7 @@ def encode_table(
     workers: Workers,
     done: Callable[[], None] = lambda: None,
 ) -> EncodedTable:
-    """Encode columns given as pandas Series or Arrow chunked arrays, several at a time.
+    """Encode columns given as pandas Series, Arrow chunked arrays or `DeviceColumn`s, several at a time.
 
     missing: "category" makes missing values (null, None, NaN, NA, NaT alike) one value of their own; "error" raises
     InputError. Raises ColumnTypeError for values that are no categories. Calls `done` after each column.
@@ -49,11 +48,17 @@ def encode_table(
         done()
         return column
 
-    return EncodedTable(workers.run(encode, list(zip(names, arrays, strict=True))), rows)
+    tasks = list(zip(names, arrays, strict=True))
+    if any(isinstance(array, DeviceColumn) for array in arrays):
+        # One after the other: each takes much of the device's memory and all of its threads.
+        return EncodedTable([encode(*task) for task in tasks], rows)
+    return EncodedTable(workers.run(encode, tasks), rows)
 
 
 def encode_column(name: Hashable, array: Any) -> Column:
-    """Encode one pandas Series or Arrow chunked array."""
+    """Encode one pandas Series, Arrow chunked array or `DeviceColumn`."""
+    if isinstance(array, DeviceColumn):
+        return array.encode(name)
     if isinstance(array, pd.Series):
         return _encode_series(name, array)
     return _encode_arrow(name, array)
@@ -121,30 +126,8 @@ def _encode_arrow(name: Hashable, array: pa.ChunkedArray) -> Column:
     if pa.types.is_integer(kind) and array.null_count == 0:
         return _encode_integers(name, array.to_numpy())
     if pa.types.is_floating(kind):
-        array = _plain_floats(array)
-    return _encode_dictionary(name, _hash_values(name, array))
-
-
-def _hash_values(name: Hashable, array: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind = array.type
-    if isinstance(kind, pa.BaseExtensionType):
-        return _hash_values(name, array.cast(kind.storage_type))
-    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        array = array.cast(pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary())
-    try:
-        return array.dictionary_encode()
-    except pa.ArrowNotImplementedError as error:
-        raise ColumnTypeError(name, kind) from error
-
-
-def _plain_floats(array: pa.ChunkedArray) -> pa.ChunkedArray:
-    """NaN to null and -0.0 to 0.0."""
-    import pyarrow.compute as pc
-
-    if pa.types.is_float16(array.type):
-        array = array.cast(pa.float32())
-    array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
-    return pc.add(array, pa.scalar(0.0, array.type))
+        array = plain_floats(array)
+    return _encode_dictionary(name, hash_values(name, array))
 
 
 def _encode_dictionary(name: Hashable, array: pa.ChunkedArray) -> Column:
@@ -162,15 +145,11 @@ def _encode_dictionary(name: Hashable, array: pa.ChunkedArray) -> Column:
     codes = np.concatenate([_indices(chunk.indices, shift) for chunk, shift in zip(chunks, shifts, strict=True)])
     if pa.types.is_null(kind) or len(labels) == 0:
         return _renumber(name, np.full(len(codes), -1, np.int8), 0, 0, pa.nulls(0))
-    if pa.types.is_floating(kind):
-        labels = _plain_floats(labels)
-    merged = _hash_values(name, labels).combine_chunks()
-    if isinstance(merged, pa.ChunkedArray):
-        merged = merged.chunk(0)
-    if merged.null_count or len(merged.dictionary) < len(labels):
+    merged, code_of = merge_labels(name, labels)
+    if len(merged) < len(labels):
         # Equal labels under several codes become one code, null labels the missing value.
-        codes = np.append(merged.indices.fill_null(-1).to_numpy(zero_copy_only=False), -1)[codes]
-    return _renumber(name, codes, 0, len(merged.dictionary), merged.dictionary)
+        codes = np.append(code_of, -1)[codes]
+    return _renumber(name, codes, 0, len(merged), merged)
 
 
 def _indices(indices: pa.Array, shift: int) -> npt.NDArray[Any]:
@@ -203,26 +182,10 @@ def _renumber(
     counters = np.zeros((size + offset, 4 if size <= COUNTED_RANGE else 1), np.int64)
     kernels.count_values(values, low - offset, counters)
     counts = counters.sum(axis=1)
-    used = counts > 0
-    has_missing = bool(missing and used[0])
-    new_codes = np.cumsum(used) - 1
-    if missing:
-        new_codes -= int(has_missing)
-        new_codes[0] = new_codes.max(initial=-1) + 1
-    kept = np.append(counts[1:][used[1:]], counts[0]) if has_missing else counts[used]
+    new_codes, kept, has_missing = plan_codes(counts, missing)
     if low == 0 and len(kept) == size and not has_missing:
-        codes = values.astype(_code_type(size))
+        codes = values.astype(code_type(size))
     else:
-        codes = np.empty(len(values), _code_type(len(kept)))
+        codes = np.empty(len(values), code_type(len(kept)))
         kernels.recode(values, low - offset, new_codes, codes)
-    present = used[offset:]
-    if not present.all():
-        labels = labels.filter(pa.array(present)) if isinstance(labels, pa.Array) else labels[present]
-    return Column(name, codes, kept, labels, has_missing)
-
-
-def _code_type(cardinality: int) -> type[np.unsignedinteger[Any]]:
-    for kind in (np.uint8, np.uint16, np.uint32):
-        if cardinality <= np.iinfo(kind).max + 1:
-            return kind
-    return np.uint64
+    return Column(name, codes, kept, used_labels(labels, counts[offset:]), has_missing)

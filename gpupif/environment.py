@@ -11,8 +11,7 @@ from .device import cuda_status
 from .engines.workers import default_threads
 from .versions import installed_version
 
-ASKED_FOR = "it runs where it is asked for, --device cuda, for it has not been measured on a GPU yet"
-PACKAGES = ("numba", "numpy", "pandas", "pyarrow", "polars", "cupy", "numba-cuda")
+PACKAGES = ("numba", "numpy", "pandas", "pyarrow", "polars", "cupy", "numba-cuda", "cudf")
 
 
 def describe() -> dict[str, str]:
@@ -22,9 +21,8 @@ def describe() -> dict[str, str]:
     facts |= {package: installed_version(package) or "not installed" for package in PACKAGES}
     facts["CPU"] = f"{_cpu_model()}, {default_threads()} threads used"
     facts["memory"] = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
-    facts["GPU"] = ", ".join(map(str, cuda.gpus)) or "none"
-    reason = ASKED_FOR if cuda.usable else cuda.reason
-    facts["engine"] = f"cpu (CUDA is not used: {reason})"
+    facts["GPU"] = ", ".join(f"{gpu}{gpu.reason and ', ' + gpu.reason}" for gpu in cuda.gpus) or "none"
+    facts["engine"] = "cuda" if cuda.usable else f"cpu (CUDA is not used: {cuda.reason})"
     return facts
 
 

@@ -10,33 +10,51 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 
+from .engines.base import on_host
+from .engines.cuda_library import frame_library, simulated
 from .errors import ColumnTypeError, InputError, OutputError
-from .reading import decode, pandas_index_names
+from .reading import Pick, decode, kind_of_file, pandas_index_names, read_table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy.typing as npt
+
+    from .engines.cuda_frames import FrameLibrary
 
 
 class Frame(ABC):
     """A table seen by its columns.
 
-    kind: "pandas", "polars", "pyarrow" or "file". names: of the columns, in order. index: row labels, where the kind
-    has them. index_names: columns that hold row labels, scored only where they are asked for.
+    kind: "pandas", "polars", "pyarrow", "cudf" or "file". names: of the columns, in order. index: row labels, where
+    the kind has them. index_names: columns that hold row labels, scored only where they are asked for.
     """
 
     kind: str
     names: list[Hashable]
     rows: int
-    index: pd.Index[Any] | None = None
+    index: Any = None
     index_names: Sequence[Hashable] = ()
 
     @abstractmethod
     def column(self, position: int) -> Any:
-        """A column as a pandas Series or an Arrow chunked array."""
+        """A column as a pandas Series, an Arrow chunked array or a `DeviceColumn`."""
 
     @abstractmethod
-    def wrap(self, values: npt.NDArray[Any], names: Sequence[Hashable]) -> Any:
-        """A frame of the kind that came in, with its rows and index, of scores (columns, rows)."""
+    def wrap(self, values: Any, names: Sequence[Hashable]) -> Any:
+        """A frame of the kind that came in, with its rows and index, of scores (columns, rows) of host or device."""
+
+    def series(self, values: Any, name: str) -> Any:
+        """One value a row as a series of the kind that came in, with its index."""
+        return pd.Series(on_host(values), index=self.index, name=name)
+
+    def host_index(self) -> pd.Index[Any] | None:
+        """The row labels on the host, where the kind has them."""
+        return self.index  # type: ignore[no-any-return]
+
+    def device_frames(self) -> FrameLibrary | None:
+        """What the table's columns lie in, where that is a device."""
+        return None
 
     @abstractmethod
     def arrow(self) -> pa.Table:
@@ -94,11 +112,15 @@ class ArrowFrame(Frame):
         """See `Frame`."""
         return self._table.column(position)
 
-    def wrap(self, values: npt.NDArray[Any], names: Sequence[Hashable]) -> Any:
+    def wrap(self, values: Any, names: Sequence[Hashable]) -> Any:
         """See `Frame`."""
         if self.kind == "file":
             return pd.DataFrame(values.T, columns=list(names), copy=False)
         return arrow_table(values, names)
+
+    def series(self, values: Any, name: str) -> Any:
+        """See `Frame`."""
+        return super().series(values, name) if self.kind == "file" else pa.array(values)
 
     def arrow(self) -> pa.Table:
         """See `Frame`."""
@@ -140,6 +162,12 @@ class PolarsFrame(Frame):
 
         return pl.DataFrame(arrow_table(values, names))
 
+    def series(self, values: Any, name: str) -> Any:
+        """See `Frame`."""
+        import polars as pl
+
+        return pl.Series(name, values)
+
     def arrow(self) -> pa.Table:
         """See `Frame`."""
         import polars as pl
@@ -148,10 +176,16 @@ class PolarsFrame(Frame):
 
 
 def open_frame(table: Any) -> Frame:
-    """View a pandas or Polars DataFrame, a pyarrow Table or anything with __arrow_c_stream__ by its columns.
+    """View a pandas, Polars or cuDF DataFrame, a pyarrow Table or anything with __arrow_c_stream__ by its columns.
 
     Raises InputError for anything else.
     """
+    if type(table).__module__.partition(".")[0] == "cudf" or simulated():
+        from .frames_device import DeviceTable
+
+        library = frame_library()
+        if library.holds(table):
+            return DeviceTable(table, library)
     if isinstance(table, pd.DataFrame):
         return PandasFrame(table)
     if isinstance(table, pa.Table | pa.RecordBatch):
@@ -163,9 +197,20 @@ def open_frame(table: Any) -> Frame:
         with contextlib.suppress(pa.ArrowInvalid, TypeError):
             return ArrowFrame(pa.table(table))
     raise InputError(
-        "table: expected a pandas or Polars DataFrame, a pyarrow Table, an object with __arrow_c_stream__, or the path "
-        f"of a Parquet, CSV or Feather file; got {type(table).__module__}.{type(table).__qualname__}."
+        "table: expected a pandas, Polars or cuDF DataFrame, a pyarrow Table, an object with __arrow_c_stream__, or "
+        f"the path of a Parquet, CSV or Feather file; got {type(table).__module__}.{type(table).__qualname__}."
     )
+
+
+def open_file(file: Path, pick: Pick, sep: str | None = None, library: FrameLibrary | None = None) -> Frame:
+    """A file as a frame, read by the device's frame library where there is one; see `read_table` for what it raises."""
+    if library is not None:
+        from .frames_device import open_on_device
+
+        frame = open_on_device(file, kind_of_file(file, sep), pick, sep, library)
+        if frame is not None:
+            return frame
+    return ArrowFrame(read_table(file, pick, sep), kind="file")
 
 
 def arrow_table(values: npt.NDArray[Any], names: Sequence[Hashable]) -> pa.Table:

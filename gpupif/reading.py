@@ -37,9 +37,27 @@ def read_table(path: str | os.PathLike[str], pick: Pick = every_column, sep: str
     Raises TableReadError for a file that is missing, empty, truncated, or not what its name says, and InputError
     where column names repeat or `sep` is no separator.
     """
-    from .csv_text import check_separator, read_csv
+    from .csv_text import read_csv
 
     file = Path(path)
+    kind = kind_of_file(file, sep)
+    read: dict[str, Callable[[], pa.Table]] = {
+        "Parquet": lambda: _read_parquet(file, pick),
+        "CSV": lambda: read_csv(file, pick, sep),
+        "Feather": lambda: _read_feather(file, pick),
+    }
+    try:
+        table = read[kind]()
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(file, kind, error) from error
+    check_rows(file, table.num_rows, table.column_names)
+    return table
+
+
+def kind_of_file(file: Path, sep: str | None) -> str:
+    """What a file is, "Parquet", "CSV" or "Feather", by its name; raises what `read_table` does."""
+    from .csv_text import check_separator
+
     name = file.name.lower()
     if not file.exists():
         raise TableReadError(f"{file}: no such file or folder. Check the path.")
@@ -48,13 +66,12 @@ def read_table(path: str | os.PathLike[str], pick: Pick = every_column, sep: str
         check_separator(sep)
         if not is_csv:
             raise InputError(f"sep: {file} is no CSV file, so it has no separator. Leave sep out.")
-    read: Callable[[], pa.Table]
     if file.is_dir() or name.endswith(PARQUET):
-        kind, read = "Parquet", lambda: _read_parquet(file, pick)
+        kind = "Parquet"
     elif is_csv:
-        kind, read = "CSV", lambda: read_csv(file, pick, sep)
+        kind = "CSV"
     elif name.endswith(FEATHER):
-        kind, read = "Feather", lambda: _read_feather(file, pick)
+        kind = "Feather"
     else:
         endings = ", ".join((*PARQUET, *CSV, *FEATHER))
         raise TableReadError(
@@ -63,13 +80,13 @@ def read_table(path: str | os.PathLike[str], pick: Pick = every_column, sep: str
         )
     if file.is_file() and file.stat().st_size == 0:
         raise TableReadError(f"{file}: the file is empty (0 bytes). Expected a {kind} file with a table in it.")
-    try:
-        table = read()
-    except (pa.ArrowException, OSError) as error:
-        raise _unreadable(file, kind, error) from error
-    if table.num_rows == 0 and table.column_names:
-        raise TableReadError(f"{file}: expected at least one row, got none (columns: {', '.join(table.column_names)}).")
-    return table
+    return kind
+
+
+def check_rows(file: Path, rows: int, names: Sequence[str]) -> None:
+    """Raise TableReadError for a table without rows."""
+    if rows == 0 and names:
+        raise TableReadError(f"{file}: expected at least one row, got none (columns: {', '.join(names)}).")
 
 
 def mark_encoded(table: pa.Table, names: Iterable[str]) -> pa.Table:
@@ -94,21 +111,28 @@ def pandas_index_names(schema: pa.Schema) -> list[str]:
     return [name for name in metadata.get("index_columns", []) if isinstance(name, str) and name in schema.names]
 
 
-def _unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
+def unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
+    """What to raise for a file that cannot be parsed."""
     reason = " ".join(str(error).split()).rstrip(".")
     return TableReadError(
         f"{file}: could not be read as {kind}; it may be truncated, or not be what its name says ({reason})."
     )
 
 
-def _read_parquet(file: Path, pick: Pick) -> pa.Table:
+def open_parquet(file: Path, pick: Pick) -> tuple[list[Path], pa.Schema, list[str] | None]:
+    """Files, schema and columns to read (None: all) of a Parquet file or folder; the files have the same columns."""
     import pyarrow.parquet as pq
 
     files = _parquet_files(file) if file.is_dir() else [file]
-    dataset = pq.ParquetDataset(files if file.is_dir() else file)
-    schema = dataset.schema
+    schema = pq.ParquetDataset(files if file.is_dir() else file).schema
     check_unique(schema.names)
-    columns = pick(schema.names)
+    return files, schema, pick(schema.names)
+
+
+def _read_parquet(file: Path, pick: Pick) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    files, schema, columns = open_parquet(file, pick)
     # Text comes as dictionaries: Parquet has it encoded already. A dot would mean a field of a struct.
     text = [
         field.name
@@ -136,7 +160,7 @@ def _parquet_files(folder: Path) -> list[Path]:
         try:
             fields = {field.name: field.type for field in pq.read_schema(part)}
         except (pa.ArrowException, OSError) as error:
-            raise _unreadable(part, "Parquet", error) from error
+            raise unreadable(part, "Parquet", error) from error
         first = first or fields
         for name in [*first, *fields]:
             if first.get(name) != fields.get(name):

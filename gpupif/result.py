@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from .engines.base import on_host
 from .errors import InputError, OutputError
 from .measures import MEASURES
 from .priors import Prior, Priors
 from .reading import PARQUET
-from .writing import check_output, output_names, write_table
+from .writing import check_output, output_names, row_groups, write_device_columns, write_tables
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from .columns import EncodedTable
     from .engines.base import EngineResult, Job
     from .frames import Frame
@@ -60,8 +59,9 @@ class Scores:
         self._weights = result.weights
         self._frames: dict[str, Any] = {}
         for values in result.values.values():
-            values.setflags(write=False)
-        self._rig: npt.NDArray[np.float64] | None = None
+            if isinstance(values, np.ndarray):
+                values.setflags(write=False)
+        self._rig: Any = None
 
     def __getitem__(self, measure: str) -> Any:
         """Scores of one measure as a frame of the kind that came in."""
@@ -86,8 +86,18 @@ class Scores:
             f"device {self.device}>"
         )
 
-    def array(self, measure: str) -> npt.NDArray[Any]:
-        """Scores of one measure as an array (scored columns, rows). Raises InputError where it was not asked for."""
+    def array(self, measure: str) -> Any:
+        """Scores of one measure as an array (scored columns, rows). Raises InputError where it was not asked for.
+
+        A NumPy array; a CuPy array for a table that is a cuDF DataFrame.
+        """
+        values = self._values_of(measure)
+        if self._frame.kind == "file":
+            values = self._values[measure] = on_host(values)
+        return values
+
+    def _values_of(self, measure: str) -> Any:
+        """Scores of one measure where they lie, on the host or a device."""
         if measure not in self._values:
             raise InputError(
                 f"measures: {measure!r} was not scored (scored: {', '.join(self.measures)}). "
@@ -107,22 +117,15 @@ class Scores:
 
     def fig(self) -> pd.Series[float]:
         """Feature information gain: the sum of the CIG of each column, in bits (manual, section 1.7.1)."""
-        sums = [float(column.sum(dtype=np.float64)) for column in self.array("cig")]
+        sums = [float(column.sum(dtype=np.float64)) for column in self._values_of("cig")]
         return pd.Series(sums, pd.Index(self.columns, tupleize_cols=False), name="fig")
 
     def rig(self) -> Any:
         """Row information gain: the sum of the CIG of each row, in bits (manual, section 1.7.2).
 
-        n values: a pandas Series with the table's index (a Polars Series or Arrow array for those kinds).
+        n values: a pandas Series with the table's index (a Polars or cuDF Series or Arrow array for those kinds).
         """
-        values = self._row_gains()
-        if self._frame.kind == "polars":
-            import polars as pl
-
-            return pl.Series("rig", values)
-        if self._frame.kind == "pyarrow":
-            return pa.array(values)
-        return pd.Series(values, index=self._frame.index, name="rig")
+        return self._frame.series(self._row_gains(), "rig")
 
     def pif(self, n: float | Sequence[float]) -> Any:
         """PIF_n: the n-th percentile (linear) of the row information gains, in bits (manual, section 1.7.3).
@@ -132,12 +135,12 @@ class Scores:
         wanted = np.asarray(n, dtype=np.float64)
         if not ((wanted >= 0) & (wanted <= 100)).all():
             raise InputError(f"pif: expected percentiles from 0 to 100, got {n!r}.")
-        gains = np.percentile(self._row_gains(), wanted)
+        gains = on_host(np.percentile(self._row_gains(), wanted.tolist()))
         return float(gains) if wanted.ndim == 0 else [float(gain) for gain in gains]
 
-    def _row_gains(self) -> npt.NDArray[np.float64]:
+    def _row_gains(self) -> Any:
         if self._rig is None:
-            self._rig = self.array("cig").sum(axis=0, dtype=np.float64)
+            self._rig = self._values_of("cig").sum(axis=0, dtype=np.float64)
         return self._rig
 
     def summary(self) -> Summary:
@@ -163,26 +166,37 @@ class Scores:
         keep_input: put the columns of the table before them. A pandas index other than the row numbers comes last, as
         pandas stores it. Raises OutputError where names collide.
         """
+        return self._part(0, self.rows, *self._beside(keep_input))
+
+    def _beside(self, keep_input: bool) -> tuple[pa.Table | None, pa.Table | None, list[str]]:
+        """The table's own columns and its index, where they are wanted in an output, and the names of the scores."""
         source = self._frame.arrow() if keep_input else None
         labels = self._labels()
-        scores = [pa.array(values) for measure in self.measures for values in self._values[measure]]
-        names = output_names(
-            self.measures,
-            self.columns,
-            [*(source.column_names if source else []), *(labels.column_names if labels else [])],
-        )
-        table = pa.table(
-            [*(source.columns if source else []), *scores], names=[*(source.column_names if source else []), *names]
-        )
+        others = [*(source.column_names if source else []), *(labels.column_names if labels else [])]
+        return source, labels, output_names(self.measures, self.columns, others)
+
+    def _part(
+        self, start: int, stop: int, source: pa.Table | None, labels: pa.Table | None, names: Sequence[str]
+    ) -> pa.Table:
+        """Some rows of `to_arrow`."""
+        size = stop - start
+        scores = [
+            pa.array(column) for measure in self.measures for column in on_host(self._values[measure][:, start:stop])
+        ]
+        table = pa.table(scores, names=names)
+        if source is not None:
+            beside = source.slice(start, size)
+            table = pa.table([*beside.columns, *scores], names=[*beside.column_names, *names])
         if labels is None:
             return table
-        for name, array in zip(labels.column_names, labels.columns, strict=True):
+        beside = labels.slice(start, size)
+        for name, array in zip(beside.column_names, beside.columns, strict=True):
             table = table.append_column(name, array)
         return table.replace_schema_metadata(labels.schema.metadata)
 
     def _labels(self) -> pa.Table | None:
         """The index of a pandas table, as pandas stores it, where it is more than row numbers."""
-        index = self._frame.index
+        index = self._frame.host_index()
         if index is None or (index.equals(pd.RangeIndex(self.rows)) and index.name is None):
             return None
         try:
@@ -201,4 +215,26 @@ class Scores:
         cannot be written or its name does not end in .parquet or .pq.
         """
         check_output(path, overwrite, endings=PARQUET)
-        write_table(self.to_arrow(keep_input), path, overwrite=overwrite)
+        self.write(path, keep_input, overwrite)
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        keep_input: bool = False,
+        overwrite: bool = True,
+        done: Callable[[int], None] = lambda rows: None,
+    ) -> None:
+        """As `to_parquet`, also to CSV and Feather, by the name's ending; `done` hears how many rows went out.
+
+        Scores on a device go straight from there to Parquet, others part by part through the host.
+        """
+        source, labels, names = self._beside(keep_input)
+        library = self._frame.device_frames()
+        values = [self._values[measure] for measure in self.measures]
+        there = all(hasattr(array, "get") for array in values)
+        if library is not None and there and not (source or labels) and str(path).lower().endswith(PARQUET):
+            columns = dict(zip(names, (column for array in values for column in array), strict=True))
+            write_device_columns(library, columns, self.rows, path, done, overwrite)
+            return
+        parts = (self._part(start, stop, source, labels, names) for start, stop in row_groups(self.rows))
+        write_tables(parts, path, done, overwrite)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 
 from gpupif.kernels import formulas
 
+from .engines.base import on_host
 from .errors import InputError
 from .measures import MEASURES
 
@@ -22,7 +24,7 @@ def riskiest_cells(scores: Scores, n: int, by: str) -> pd.DataFrame:
     """The n riskiest cells by one measure (see `Scores.top`)."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise InputError(f"top: expected a number of cells of at least 1, got {n!r}.")
-    table = scores.array(by)
+    table = scores._values_of(by)
     sign = -1 if MEASURES[by].low_is_risky else 1
     found = [(-value, row, target) for target, column in enumerate(table) for value, row in _highest(sign * column, n)]
     records = [_describe(scores, row, target) for _, row, target in sorted(found)[:n]]
@@ -33,9 +35,10 @@ def _highest(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
     """(value, row) of the n highest values, of equal ones the first."""
     n = min(n, len(column))
     least = np.partition(column, len(column) - n)[len(column) - n]
-    above = np.flatnonzero(column > least)
-    equal = np.flatnonzero(column == least)[: n - len(above)]
-    return [(float(column[row]), int(row)) for row in (*above, *equal)]
+    above = on_host(np.flatnonzero(column > least))
+    equal = on_host(np.flatnonzero(column == least)[: n - len(above)])
+    rows = np.concatenate([above, equal])
+    return list(zip(on_host(column[rows]).astype(float).tolist(), rows.tolist(), strict=True))
 
 
 def _describe(scores: Scores, row: int, target: int) -> dict[str, Any]:
@@ -44,28 +47,28 @@ def _describe(scores: Scores, row: int, target: int) -> dict[str, Any]:
     position = job.targets[target]
     column = scores._encoded.columns[position]
     code = int(column.codes[row])
-    cohort = _cohort(job, row, position)
-    count = int((column.codes[cohort] == code).sum())
+    known = [other for other in job.known if other != position]
+    count, size = int(column.counts[code]), job.rows
+    if known:
+        cohort = _cohort(job, row, known)
+        count, size = int((column.codes[cohort] == code).sum()), len(cohort)
     prior = float(job.priors[position][code])
     cell: dict[str, Any] = {"row": row}
     if frame.index is not None:
         cell["index"] = frame.index[row]
     cell |= {"column": column.name, "value": column.values([code])[0]}
-    cell |= {measure: scores.array(measure)[target, row].item() for measure in scores.measures}
-    cell["posterior"] = formulas.posterior(count, len(cohort), prior, float(job.accuracies[position]))
+    cell |= {measure: scores._values_of(measure)[target, row].item() for measure in scores.measures}
+    cell["posterior"] = formulas.posterior(count, size, prior, float(job.accuracies[position]))
     cell["prior"] = prior
-    cell["cohort_size"] = len(cohort)
+    cell["cohort_size"] = size
     return cell
 
 
-def _cohort(job: Any, row: int, target: int) -> npt.NDArray[np.intp]:
-    """Rows that agree with one row on every column the attacker knows; the rarest value first, to narrow fast."""
-    known = [column for column in job.known if column != target]
-    known.sort(key=lambda column: job.counts[column][job.codes[column][row]])
-    if not known:
-        return np.arange(job.rows)
-    cohort = np.flatnonzero(job.codes[known[0]] == job.codes[known[0]][row])
-    for column in known[1:]:
+def _cohort(job: Any, row: int, known: Sequence[int]) -> Any:
+    """Where the rows that agree with one on these columns are; the rarest value comes first, to narrow fast."""
+    first, *others = sorted(known, key=lambda column: job.counts[column][int(job.codes[column][row])])
+    cohort = np.flatnonzero(job.codes[first] == job.codes[first][row])
+    for column in others:
         codes = job.codes[column]
         cohort = cohort[codes[cohort] == codes[row]]
     return cohort

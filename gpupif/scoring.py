@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,13 +17,16 @@ from .encode import encode_table
 from .engines.base import Job
 from .engines.workers import Workers
 from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning
-from .frames import ArrowFrame, Frame, open_frame
+from .frames import Frame, open_file, open_frame
 from .measures import Measure, resolve_measures
 from .names import as_list, as_mapping, check_exist, check_unique
 from .priors import Prior, make_prior
 from .progress import Reporter, announce_compilation
-from .reading import Pick, read_table
+from .reading import Pick
 from .result import Scores
+
+if TYPE_CHECKING:
+    from .engines.cuda_frames import FrameLibrary
 
 # From so many rows on, a column with so large a share of different values is named in a warning.
 UNIQUE_ROWS = 50
@@ -51,9 +54,9 @@ def score(
     Parameters
     ----------
     table:
-        n rows by m columns: a pandas or Polars DataFrame, a pyarrow Table, any object with ``__arrow_c_stream__``, or
-        a path: a Parquet file or folder of them, CSV (separator found by itself, UTF-8), or Feather. Values are
-        categories as they stand, numbers too.
+        n rows by m columns: a pandas, Polars or cuDF DataFrame, a pyarrow Table, any object with
+        ``__arrow_c_stream__``, or a path: a Parquet file or folder of them, CSV (separator found by itself, UTF-8), or
+        Feather. Values are categories as they stand, numbers too.
     measures:
         Any of ``cig`` (cell information gain, bits), ``wcig`` (weighted CIG, bits), ``csf`` (cell surprise factor, 0 to
         1), ``posterior``, ``prior`` (probabilities), ``cohort_size`` (rows, int64).
@@ -72,8 +75,8 @@ def score(
         "category": missing values (None, NaN, NA, NaT, null) are one value of their own, whatever their
         representation; "error": refuse them.
     device:
-        "cpu"; "cuda" (all GPUs) or "cuda:1" (one); or "auto", which is the CPU until the CUDA engine has been measured
-        on a GPU. ``Scores.device`` says which ran.
+        "cpu"; "cuda" (all GPUs) or "cuda:1" (one); or "auto": "cuda" where that can be used, else "cpu".
+        ``Scores.device`` says which ran, ``gpupif info`` why not CUDA.
     dtype:
         "float64" or "float32" of the results; all is computed in float64.
     progress:
@@ -90,7 +93,8 @@ def score(
     InputError
         No rows, no columns, duplicate column names, unknown columns (ColumnNotFoundError), lists or structs
         (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
-        [0, 1], missing values under "error", an unknown word for an argument.
+        [0, 1], missing values under "error", an unknown word for an argument; on a GPU, a column of a file of a type
+        that cuDF lacks.
     TableReadError
         A file that cannot be read.
     DeviceError
@@ -114,7 +118,7 @@ def score(
     engine = choose_engine(device)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         started = time.perf_counter()
-        frame = _open(table, needed_columns(columns, known, priors, accuracies))
+        frame = _open(table, needed_columns(columns, known, priors, accuracies), engine.frames)
         targets, attacker = _resolve_columns(frame, columns, known)
         read = time.perf_counter()
         encoded, job, prior_of = _encode(frame, targets, attacker, priors, accuracies, missing, wanted, dtype, report)
@@ -159,6 +163,7 @@ def _encode(
         known=[used.index(name) for name in attacker],
         measures=measures,
         dtype=dtype,
+        scores_on={"cudf": "device", "file": "either"}.get(frame.kind, "host"),
     )
     return encoded, job, prior_of
 
@@ -168,11 +173,11 @@ def _check_word(argument: str, word: Any, words: Sequence[str]) -> None:
         raise InputError(f"{argument}: expected {' or '.join(map(repr, words))}, got {word!r}.")
 
 
-def _open(table: Any, pick: Pick) -> Frame:
-    """The table as a frame; of a file only the columns that are needed are read."""
+def _open(table: Any, pick: Pick, library: FrameLibrary | None) -> Frame:
+    """The table as a frame; of a file only the columns that are needed are read, by the device's library if any."""
     if isinstance(table, str | os.PathLike):
-        return ArrowFrame(read_table(Path(table), pick), kind="file")
-    return open_frame(table)
+        return open_file(Path(table), pick, library=library)
+    return table if isinstance(table, Frame) else open_frame(table)
 
 
 def needed_columns(

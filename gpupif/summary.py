@@ -94,7 +94,8 @@ def _json_value(value: Any) -> Any:
 
 def summarize(scores: Scores) -> Summary:
     """Summary of scores (see `Scores.summary`)."""
-    with Workers() as workers:
+    # A device has its own threads.
+    with Workers(None if scores._frame.device_frames() is None else 1) as workers:
         rows = workers.run(
             lambda name, target: _column(scores, name, target),
             [(name, target) for target, name in enumerate(scores.columns)],
@@ -116,11 +117,11 @@ def _column(scores: Scores, name: Hashable, target: int) -> dict[str, float]:
     prior = scores._prior_of[name]
     row: dict[str, float] = {"distinct_values": prior.column.cardinality, "prior_entropy": prior.entropy}
     if "cig" in scores.measures:
-        gains = scores.array("cig")[target]
-        median, high, most = np.percentile(gains, (50, 95, 100)).tolist()
+        gains = scores._values_of("cig")[target]
+        median, high, most = np.percentile(gains, [50, 95, 100]).tolist()
         total = float(gains.sum(dtype=np.float64))
         row |= {"cig_mean": total / scores.rows, "cig_median": median, "cig_p95": high, "cig_max": most, "fig": total}
     if "csf" in scores.measures:
-        surprise = scores.array("csf")[target]
+        surprise = scores._values_of("csf")[target]
         row |= {"csf_mean": float(surprise.mean(dtype=np.float64)), "csf_max": float(surprise.max())}
     return row | {"weight": scores.weights[name]}

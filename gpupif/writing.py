@@ -7,17 +7,22 @@ import os
 import secrets
 import stat
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from .errors import OutputError
+from .errors import DeviceError, OutputError
 from .reading import FEATHER, PARQUET
+
+if TYPE_CHECKING:
+    from .engines.cuda_frames import FrameLibrary
 
 # Row groups of this size keep the writer's memory small beside the scores.
 ROWS_PER_GROUP = 1 << 20
+# Rows that a device writes at once.
+DEVICE_ROWS = 1 << 24
 
 
 def output_names(measures: Sequence[str], columns: Sequence[Hashable], others: Sequence[Hashable]) -> list[str]:
@@ -57,21 +62,27 @@ def check_output(
         raise OutputError(f"{file}: exists already. Use overwrite (--overwrite) to replace it, or choose another name.")
 
 
-def write_table(
-    table: pa.Table,
+def row_groups(rows: int) -> list[tuple[int, int]]:
+    """Where the parts of a table of so many rows begin and end that are written one after the other."""
+    return [(start, min(rows, start + ROWS_PER_GROUP)) for start in range(0, rows, ROWS_PER_GROUP)]
+
+
+def write_tables(
+    parts: Iterable[pa.Table],
     path: str | os.PathLike[str],
     done: Callable[[int], None] = lambda rows: None,
     overwrite: bool = True,
 ) -> None:
-    """Write a table as its name's ending says, whole or not at all; `done` hears how many rows went out.
+    """Write the parts of a table as its name's ending says, whole or not at all; `done` hears how many rows went out.
 
     overwrite: replace a file that is there when all is written; else raise OutputError.
     """
     file = Path(path)
     try:
-        with _replacing(file, overwrite) as sink, _writer(sink, file, table.schema) as writer:
-            for start in range(0, max(1, table.num_rows), ROWS_PER_GROUP):
-                part = table.slice(start, ROWS_PER_GROUP)
+        with _replacing(file, overwrite) as sink, contextlib.ExitStack() as closing:
+            writer = None
+            for part in parts:
+                writer = writer or closing.enter_context(_writer(sink, file, part.schema))
                 writer.write_table(part)
                 done(part.num_rows)
     except pa.ArrowException as error:
@@ -80,6 +91,27 @@ def write_table(
             f"{file}: the table cannot be written in this format ({reason}). Choose .parquet, or leave out the columns "
             "concerned."
         ) from error
+
+
+def write_device_columns(
+    library: FrameLibrary,
+    columns: Mapping[str, Any],
+    rows: int,
+    path: str | os.PathLike[str],
+    done: Callable[[int], None] = lambda rows: None,
+    overwrite: bool = True,
+) -> None:
+    """Write arrays of a device to Parquet from there, whole or not at all; raises DeviceError where it fails."""
+    file = Path(path)
+    try:
+        with library.active(), _replacing(file, overwrite) as sink, library.parquet_writer(sink) as writer:
+            for start in range(0, rows, DEVICE_ROWS):
+                stop = min(rows, start + DEVICE_ROWS)
+                writer.write_table(library.frame({name: array[start:stop] for name, array in columns.items()}))
+                done(stop - start)
+    except (MemoryError, RuntimeError) as error:
+        reason = " ".join(str(error).split()).rstrip(".") or "out of memory"
+        raise DeviceError(f"{file}: the GPU could not write it ({reason}). Nothing was written; try again.") from error
 
 
 def _writer(sink: IO[bytes], file: Path, schema: pa.Schema) -> Any:

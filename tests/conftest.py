@@ -9,7 +9,7 @@ import pytest
 
 import gpupif
 import gpupif.kernels
-from gpupif.device import cuda_status
+from gpupif.device import CudaStatus, Gpu, cuda_status
 from gpupif.engines.base import Engine
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
@@ -29,9 +29,14 @@ def pytest_configure() -> None:
             pytest.exit(f"{module.__name__} comes from {found}, which differs from {ROOT / name}: run pip install .", 3)
 
 
-if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
-    # Kernels in Numba's simulator, NumPy in place of CuPy: all else is what a GPU runs.
-    ENGINES: dict[str, Engine] = {"cuda-simulated": CudaEngine(), "cuda-simulated-tiny-blocks": CudaEngine(share=0)}
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+if SIMULATED:
+    # Kernels in Numba's simulator, NumPy in place of CuPy, pandas of cuDF: all else is what a GPU runs.
+    ENGINES: dict[str, Engine] = {
+        "cuda-simulated": CudaEngine(),
+        "cuda-simulated-2-devices": CudaEngine([0, 1]),
+        "cuda-simulated-tiny-blocks": CudaEngine([0, 1], share=0),
+    }
 else:
     ENGINES = {
         "cpu": CpuEngine(),
@@ -41,8 +46,17 @@ else:
 
 
 if cuda_status().usable:
-    ENGINES["cuda"] = CudaEngine()
-    ENGINES["cuda-tiny-blocks"] = CudaEngine(share=0)
+    devices = cuda_status().devices
+    ENGINES["cuda"] = CudaEngine(devices)
+    ENGINES["cuda-tiny-blocks"] = CudaEngine(devices, share=0)
+
+
+@pytest.fixture(autouse=True)
+def _simulated_device(monkeypatch):
+    """In the simulator device="auto" is the CUDA engine, for every test that does not say otherwise."""
+    if SIMULATED:
+        status = CudaStatus([Gpu("Numba's CUDA simulator", (9, 0))], [0])
+        monkeypatch.setattr("gpupif.device.cuda_status", lambda: status)
 
 
 @pytest.fixture(

@@ -249,7 +249,7 @@ def test_tables_that_are_none(table):
 
 
 def test_cuda_without_a_usable_gpu(monkeypatch):
-    monkeypatch.setattr("gpupif.device.cuda_status", lambda: CudaStatus(False, (), "the NVIDIA driver shows no GPU"))
+    monkeypatch.setattr("gpupif.device.cuda_status", lambda: CudaStatus(reason="the NVIDIA driver shows no GPU"))
     expected = ["device 'cuda'", "the NVIDIA driver shows no GPU", "device='cpu'", "device='auto'"]
     assert_refused(DeviceError, expected, device="cuda")
 

@@ -21,7 +21,7 @@ import pytest
 
 import gpupif
 from gpupif import cli
-from gpupif.device import CudaStatus
+from gpupif.device import CudaStatus, Gpu
 
 COMMAND = [sys.executable, "-m", "gpupif"]
 if not Path(gpupif.__file__).with_name("__main__.py").exists():
@@ -221,11 +221,11 @@ def test_demo(run):
 
 
 def test_info(run, monkeypatch):
-    monkeypatch.setattr("gpupif.environment.cuda_status", lambda: CudaStatus(False, ("Card 1",), "too old"))
+    monkeypatch.setattr("gpupif.environment.cuda_status", lambda: CudaStatus([Gpu("Card 1", (7, 0))], reason="too old"))
     facts = json.loads(run("info", "--json").out)
     assert facts["gpupif"] == gpupif.__version__
     assert facts["numpy"] == np.__version__
-    assert facts["GPU"] == "Card 1"
+    assert facts["GPU"] == "Card 1 (compute capability 7.0), too old: at least compute capability 7.5 is needed"
     assert facts["engine"].startswith("cpu")
     assert "too old" in facts["engine"]
     lines = run("info").out.splitlines()
@@ -302,7 +302,7 @@ def contents(folder):
 
 @pytest.mark.parametrize(("arguments", "fragments"), BAD.values(), ids=BAD)
 def test_bad_input(run, folder, monkeypatch, arguments, fragments):
-    monkeypatch.setattr("gpupif.device.cuda_status", lambda: CudaStatus(False, (), "no GPU here"))
+    monkeypatch.setattr("gpupif.device.cuda_status", lambda: CudaStatus(reason="no GPU here"))
     (folder / "csv.parquet").write_text(CSV)
     (folder / "ragged.csv").write_text("age,sex\n1,f\n2,m,3\n")
     (folder / "people.xlsx").write_bytes(b"PK")

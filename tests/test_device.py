@@ -10,7 +10,12 @@ from gpupif import device
 from gpupif.device import CudaStatus, Gpu, choose_engine, cuda_status
 from gpupif.errors import DeviceError, InputError
 
+VERSIONS = {"cupy": "14.2.0", "numba-cuda": "0.30.4", "cudf": "26.10.2"}
 H200, OLD = ("NVIDIA H200", (9, 0)), ("Tesla V100", (7, 0))
+
+
+def without(package):
+    return {name: version for name, version in VERSIONS.items() if name != package}
 
 
 class Driver:
@@ -35,30 +40,27 @@ class Driver:
 
 @pytest.fixture
 def machine(monkeypatch):
-    def set_up(gpus=(), code=0, packages=("cupy", "numba-cuda"), cupy=None, version="14.2.0"):
+    """A machine with these GPUs and packages; broken: what fails when it is tried, on which devices."""
+    tried = []
+
+    def set_up(gpus=(), code=0, versions=VERSIONS, broken=None, on=(0, 1, 2)):
+        def attempt(package):
+            def run(number):
+                tried.append((package, number))
+                if package == broken and number in on:
+                    raise RuntimeError("driver\nis old")
+
+            return run
+
         monkeypatch.setattr(ctypes, "CDLL", lambda name: Driver(gpus, code))
-        monkeypatch.setattr(device, "installed_version", lambda name: version if name in packages else None)
-        monkeypatch.setattr(device.importlib, "import_module", lambda name: cupy)
+        monkeypatch.setattr(device, "installed_version", versions.get)
+        for package in ("cupy", "numba", "cudf"):
+            monkeypatch.setattr(device, f"_try_{package}", attempt(package))
+        device._devices_reason.cache_clear()
+        return tried
 
-    return set_up
-
-
-class Cupy:
-    """CuPy, which works or fails."""
-
-    def __init__(self, error=None):
-        self.error = error
-
-    def arange(self, number):
-        if self.error:
-            raise RuntimeError(self.error)
-        return self
-
-    def sum(self):
-        return self
-
-    def item(self):
-        return 3
+    yield set_up
+    device._devices_reason.cache_clear()
 
 
 def test_no_driver(monkeypatch):
@@ -76,11 +78,16 @@ def test_no_driver(monkeypatch):
     [
         ({"code": 100}, "cuInit returned 100"),
         ({}, "shows no GPU"),
-        ({"gpus": [H200, OLD]}, "Tesla V100 (compute capability 7.0) is too old: at least compute capability 7.5"),
-        ({"gpus": [H200], "packages": ["numba-cuda"]}, "the package cupy is not installed: pip install"),
-        ({"gpus": [H200], "packages": ["cupy"]}, "the package numba-cuda is not installed: pip install"),
-        ({"gpus": [H200], "version": "14.0.1"}, "CuPy 14.0.1 is too old: at least 14.2 is needed"),
-        ({"gpus": [H200], "cupy": Cupy("driver\nis old")}, "CuPy 14.2.0 does not work here: driver is old"),
+        ({"gpus": [OLD]}, "Tesla V100 (compute capability 7.0) is too old: at least compute capability 7.5"),
+        ({"gpus": [H200], "versions": without("cupy")}, "the package cupy is not installed: pip install"),
+        ({"gpus": [H200], "versions": without("numba-cuda")}, "the package numba-cuda is not installed: pip install"),
+        ({"gpus": [H200], "versions": without("cudf")}, "the package cudf is not installed: pip install"),
+        ({"gpus": [H200], "versions": {**VERSIONS, "cupy": "14.0.1"}}, "cupy 14.0.1 is too old: at least 14.2"),
+        ({"gpus": [H200], "versions": {**VERSIONS, "cudf": "25.12.00a1"}}, "cudf 25.12.00a1 is too old: at least 26.4"),
+        ({"gpus": [H200], "broken": "cupy"}, "cupy 14.2.0 does not work here: driver is old"),
+        ({"gpus": [H200], "broken": "numba"}, "numba-cuda 0.30.4 does not work here: driver is old"),
+        ({"gpus": [H200], "broken": "cudf"}, "cudf 26.10.2 does not work here: driver is old"),
+        ({"gpus": [H200, H200], "broken": "numba", "on": [1]}, "numba-cuda 0.30.4 does not work here"),
     ],
 )
 def test_what_is_missing_is_named(machine, settings, reason):
@@ -90,15 +97,30 @@ def test_what_is_missing_is_named(machine, settings, reason):
     assert reason in status.reason
     with pytest.raises(DeviceError, match=r"device 'cuda' cannot be used here: .*device='cpu'"):
         choose_engine("cuda")
+    assert choose_engine("auto").device == "cpu"
 
 
 def test_usable_devices(machine):
-    machine([H200, H200], cupy=Cupy())
-    assert cuda_status() == CudaStatus(True, [Gpu(*H200), Gpu(*H200)], "")
-    assert list(choose_engine("cuda").devices) == [0, 1]
+    tried = machine([H200, H200])
+    assert cuda_status() == CudaStatus([Gpu(*H200), Gpu(*H200)], [0, 1])
+    assert tried == [(package, number) for package in ("cupy", "numba", "cudf") for number in (0, 1)]
+    for word in ("cuda", "auto"):
+        assert list(choose_engine(word).devices) == [0, 1]
+        assert choose_engine(word).device == "cuda"
     assert list(choose_engine("cuda:1").devices) == [1]
+    assert choose_engine("cuda:1").device == "cuda:1"
+    assert choose_engine("cpu").device == "cpu"
+    assert len(tried) == 6
     with pytest.raises(DeviceError, match=r"'cuda:2': expected a number below 2"):
         choose_engine("cuda:2")
+
+
+def test_an_old_device_beside_another(machine):
+    tried = machine([OLD, H200])
+    assert list(choose_engine("cuda").devices) == [1]
+    assert {number for _, number in tried} == {1}
+    with pytest.raises(DeviceError, match=r"'cuda:0' cannot be used: Tesla V100 .* is too old: .*device='cpu'"):
+        choose_engine("cuda:0")
 
 
 @pytest.mark.parametrize("word", ["gpu", "cuda:", "cuda:x", "cpu:0", "auto:1", 3, None, "CUDA"])

@@ -21,7 +21,7 @@ import gpupif
 from gpupif.errors import OutputError
 from gpupif.reading import read_table
 from gpupif.scoring import needed_columns
-from gpupif.writing import write_table
+from gpupif.writing import row_groups, write_tables
 
 ALL = ["cig", "wcig", "csf", "posterior", "prior", "cohort_size"]
 # Names with every separator in them, text that looks like numbers or separators, and missing values.
@@ -34,6 +34,11 @@ FRAME = pd.DataFrame(
         "yes": [True, False, True, True, False, False, True, True],
     }
 )
+
+
+def write_table(table, path, done=lambda rows: None, overwrite=True):
+    parts = (table.slice(start, stop - start) for start, stop in row_groups(table.num_rows))
+    write_tables(parts, path, done, overwrite)
 
 
 def arrow():
@@ -170,7 +175,7 @@ def test_written_scores_read_back(tmp_path, monkeypatch, ending, dtype):
     monkeypatch.setattr("gpupif.writing.ROWS_PER_GROUP", 3)
     scores = gpupif.score(FRAME, ALL, columns=["yes", "größe"], dtype=dtype)
     told = []
-    write_table(scores.to_arrow(), tmp_path / f"scores.{ending}", told.append)
+    scores.write(tmp_path / f"scores.{ending}", done=told.append)
     frame = read_back(tmp_path / f"scores.{ending}")
     assert told == [3, 3, 2]
     assert list(frame.columns) == [f"{measure}_{column}" for measure in ALL for column in ("yes", "größe")]
@@ -337,7 +342,7 @@ if sys.argv[2] == "named":
     os.O_TMPFILE = os.O_EXCL | os.O_CREAT  # no way to open a folder: OSError
 gpupif.writing.ROWS_PER_GROUP = 4
 table = pa.table({"score": list(range(10))})
-gpupif.writing.write_table(table, sys.argv[1], lambda rows: os.kill(os.getpid(), signal.SIGKILL))
+gpupif.writing.write_tables([table], sys.argv[1], lambda rows: os.kill(os.getpid(), signal.SIGKILL))
 """
 
 

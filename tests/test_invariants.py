@@ -115,5 +115,5 @@ def test_more_partitions_than_one_radix_pass_takes():
 def test_auto_device_is_the_cpu_without_cuda(monkeypatch):
     from gpupif.device import CudaStatus
 
-    monkeypatch.setattr("gpupif.device.cuda_status", lambda: CudaStatus(False, (), "none"))
+    monkeypatch.setattr("gpupif.device.cuda_status", lambda: CudaStatus(reason="none"))
     assert choose_engine("auto").device == "cpu"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..measures import Measure
+    from .cuda_frames import FrameLibrary
 
 
 class Progress(Protocol):
@@ -24,11 +25,13 @@ class Progress(Protocol):
 class Job:
     """What is to be scored.
 
-    codes: per column one code per row, 0 to its cardinality - 1, all of them in use. counts: per column the number
-    of rows with each code. priors: per column the prior by code, positive; log2_priors: its logarithm, of the table's
-    own distribution log2 count - log2 rows. accuracies: per column, in [0, 1].
+    codes: per column one code per row, 0 to its cardinality - 1, all of them in use; of the host or of a device.
+    counts: per column the number of rows with each code. priors: per column the prior by code, positive; log2_priors:
+    its logarithm, of the table's own distribution log2 count - log2 rows. accuracies: per column, in [0, 1].
     targets: the columns to score; known: the columns the attacker knows (a target among them is not known when it
     is itself scored).
+    scores_on: where the scores are to lie: "host", "device", or "either" for where they are made. The CPU engine always
+    has them on the host.
     """
 
     codes: Sequence[npt.NDArray[Any]]
@@ -40,19 +43,24 @@ class Job:
     known: list[int]
     measures: Sequence[Measure]
     dtype: str
+    scores_on: str = "host"
 
     @property
     def rows(self) -> int:
         """Rows of the table."""
         return len(self.codes[0])
 
+    def on_host(self) -> Job:
+        """The same job with all codes on the host."""
+        return replace(self, codes=[on_host(codes) for codes in self.codes])
+
 
 @dataclass(frozen=True)
 class EngineResult:
     """What an engine gives back.
 
-    values: measure name to an array (targets, rows), each target contiguous. weights: per target
-    H(X|known) / H(X), 0 where H(X) is 0. distinct_rows: different rows over all columns of the job.
+    values: measure name to an array (targets, rows), each target contiguous, of the host or of a device. weights: per
+    target H(X|known) / H(X), 0 where H(X) is 0. distinct_rows: different rows over all columns of the job.
     """
 
     values: dict[str, npt.NDArray[Any]]
@@ -65,5 +73,14 @@ class Engine(Protocol):
 
     device: str
 
+    @property
+    def frames(self) -> FrameLibrary | None:
+        """What tables are read and encoded with; None for the host's own libraries."""
+
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job."""
+
+
+def on_host(array: Any) -> Any:
+    """An array of a device as one of the host; others as they are."""
+    return array.get() if hasattr(array, "get") else array

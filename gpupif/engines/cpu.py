@@ -30,6 +30,7 @@ class CpuEngine:
     """Scores on the CPU. threads: default all cores. block_rows: rows per block; no result depends on either."""
 
     device = "cpu"
+    frames = None
 
     def __init__(self, threads: int | None = None, block_rows: int = BLOCK_ROWS) -> None:
         self.threads = threads
@@ -37,7 +38,7 @@ class CpuEngine:
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job (see `Engine`)."""
-        scorer = CpuScorer()
+        job, scorer = job.on_host(), CpuScorer()
         memory = working_memory(job, scorer.targets_at_once(job.rows, len(job.measures)))
         with Workers(self.threads, memory) as workers:
             return score_in_blocks(Run(job, progress, workers, self.block_rows, scorer))

@@ -1,18 +1,22 @@
 """The CUDA engine: rows sorted into cohorts on the device, scored by Numba CUDA kernels.
 
-A table that fits is there as a whole. Any other stays on the host, which finds distinct rows and cuts them into blocks
-that hold every cohort whole (see `partition`), and the devices score one run of blocks after the other.
+A table that fits is there as a whole, once on each device, and each scores its share of the targets. Any other stays on
+the host, which finds distinct rows and cuts them into blocks that hold every cohort whole (see `partition`), and the
+devices score one run of blocks after the other.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..errors import DeviceError
 from .base import EngineResult, Job, Progress
 from .cuda_blocks import BlockTooLargeError, CudaScorer
-from .cuda_library import Library, open_libraries
-from .cuda_memory import OVERSIZED_BLOCKS, block_rows_that_fit, row_bytes, table_bytes
+from .cuda_frames import FrameLibrary
+from .cuda_library import DeviceMemoryError, Library, frame_library, open_libraries
+from .cuda_memory import OVERSIZED_BLOCKS, block_rows_that_fit, row_bytes, score_bytes, table_bytes
 from .cuda_table import score_table
 from .host_run import score_in_blocks, working_memory
 from .run import Run
@@ -27,10 +31,8 @@ class CudaEngine:
 
     devices: which of those that are visible. libraries: what it works with, one for each stream; default two streams
     for each of the devices. share: of the devices' free memory what is planned with; no result depends on it.
-    grouping: how cohorts are found, "rotation" or, to compare with, "cudf".
+    grouping: how cohorts are found, "rotation" or, to compare with, "cudf". name: what `Scores.device` says.
     """
-
-    device = "cuda"
 
     def __init__(
         self,
@@ -38,63 +40,112 @@ class CudaEngine:
         libraries: Sequence[Library] | None = None,
         share: float = SHARE,
         grouping: str = "rotation",
+        name: str = "cuda",
     ) -> None:
+        self.device = name
         self.devices = devices
         self.libraries = libraries
         self.share = share
         self.grouping = grouping
 
+    @property
+    def frames(self) -> FrameLibrary:
+        """See `Engine`: those of the first device."""
+        return frame_library(self.devices[0])
+
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job (see `Engine`). Raises DeviceError where a GPU fails or is too small."""
-        libraries = self.libraries or open_libraries(self.devices)
         try:
-            return self._score(job, progress, libraries)
+            libraries = self.libraries or open_libraries(self.devices)
+        except (RuntimeError, ImportError, OSError) as error:
+            raise _failed(f"device {self.device!r}", error) from None
+        try:
+            return self._score(job, _Onward(progress), libraries)
         except libraries[0].failures as error:
-            raise DeviceError(
-                f"device 'cuda': {libraries[0].name} failed: {' '.join(str(error).split())}. Try again, or use "
-                "device='cpu'."
-            ) from None
+            raise _failed(f"device {self.device!r}: {libraries[0].name}", error) from None
         finally:
             for library in libraries:
                 library.release()
 
-    def _score(self, job: Job, progress: Progress, libraries: Sequence[Library]) -> EngineResult:
+    def _score(self, job: Job, progress: _Onward, libraries: Sequence[Library]) -> EngineResult:
         free = min(library.free_bytes() for library in libraries)
-        rows = block_rows_that_fit(job, int(self.share * free) // len(libraries) * len(self.devices))
-        on_device = libraries[0].is_there(job.codes[0])
-        if on_device or (len(self.devices) == 1 and table_bytes(job) <= self.share * free):
+        memory = int(self.share * free)
+        streams = [
+            [library for library in libraries if library.device == device]
+            for device in dict.fromkeys(library.device for library in libraries)
+        ]
+        rows = block_rows_that_fit(job, memory // max(map(len, streams)))
+        if job.scores_on == "either":
+            job = replace(job, scores_on="device" if table_bytes(job) + score_bytes(job) <= memory else "host")
+        if table_bytes(job) + (score_bytes(job) if job.scores_on == "device" else 0) <= memory:
             try:
-                return score_table(job, progress, libraries[0], self.grouping)
-            except MemoryError:
-                libraries[0].release()
-                if on_device:
-                    raise _table_too_large(job, libraries[0], free) from None
+                return score_table(job, progress, streams, self.grouping)
+            except DeviceMemoryError:
                 rows = min(rows, job.rows // 2)
+                for library in libraries:
+                    library.release()
+        return _kept_where_asked(self._score_blocks(job.on_host(), progress, libraries, rows), job, libraries[0])
+
+    def _score_blocks(self, job: Job, progress: _Onward, libraries: Sequence[Library], rows: int) -> EngineResult:
         refused = None
         while True:
+            progress.restart()
             try:
                 with Workers(None, working_memory(job, len(job.targets))) as workers:
-                    run = Run(
-                        job, progress, workers, max(1, rows // OVERSIZED_BLOCKS), CudaScorer(libraries, self.grouping)
+                    block_rows = max(1, rows // OVERSIZED_BLOCKS)
+                    return score_in_blocks(
+                        Run(job, progress, workers, block_rows, CudaScorer(libraries, self.grouping))
                     )
-                    return score_in_blocks(run)
             except BlockTooLargeError as block:
                 if refused is not None and block.rows >= refused:
-                    raise _too_small(job, block) from None
+                    raise _block_too_large(job, block) from None
                 refused, rows = block.rows, rows // 2
 
 
-def _too_small(job: Job, block: BlockTooLargeError) -> DeviceError:
+class _Onward:
+    """Progress of a run that may have to begin again: what it has reported it does not report twice."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._furthest = self._now = 0
+        self._lock = threading.Lock()
+
+    def restart(self) -> None:
+        """From the first cell again."""
+        self._now = 0
+
+    def advance(self, cells: int) -> None:
+        """See `Progress`."""
+        with self._lock:
+            self._now += cells
+            further = self._now - self._furthest
+            if further > 0:
+                self._furthest = self._now
+                self._progress.advance(further)
+
+
+def _kept_where_asked(result: EngineResult, job: Job, library: Library) -> EngineResult:
+    """Scores of the host brought to the device where the job wants them there."""
+    if job.scores_on != "device":
+        return result
+    try:
+        with library.active():
+            return replace(result, values={name: library.upload(array) for name, array in result.values.items()})
+    except DeviceMemoryError:
+        needed, free = score_bytes(job) / 2**30, library.free_bytes() / 2**30
+        raise DeviceError(
+            f"device 'cuda': the scores of {job.rows:,} rows need {needed:.1f} GiB on {library.name}, {free:.1f} GiB "
+            "are free. Bring the table to the host (as pandas): its scores come there, and it is scored in parts."
+        ) from None
+
+
+def _failed(what: str, error: Exception) -> DeviceError:
+    return DeviceError(f"{what} failed: {' '.join(str(error).split())}. Try again, or use device='cpu'.")
+
+
+def _block_too_large(job: Job, block: BlockTooLargeError) -> DeviceError:
     needed, free = block.rows * row_bytes(job) / 2**30, block.library.free_bytes() / 2**30
     return DeviceError(
         f"device 'cuda': {block.library.name} ran out of memory on {block.rows:,} rows that belong together. They need "
         f"about {needed:.3f} GiB, {free:.3f} GiB are free. Free some, score fewer columns, or use device='cpu'."
-    )
-
-
-def _table_too_large(job: Job, library: Library, free: int) -> DeviceError:
-    needed = table_bytes(job, results=True) / 2**30
-    return DeviceError(
-        f"device 'cuda': {library.name} ran out of memory: {job.rows:,} rows and their scores need about {needed:.1f} "
-        f"GiB, {free / 2**30:.1f} GiB are free. Bring the table to the host (as pandas), and it is scored in parts."
     )

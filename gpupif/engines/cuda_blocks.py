@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..keys import KeyLayout
-from .cuda_library import Library
+from .cuda_library import DeviceMemoryError, Library
 from .cuda_rows import DeviceRows, collapse
 from .cuda_scores import score_targets
 from .partition import OVERSIZE, Blocks, CohortBlocks
@@ -70,7 +70,7 @@ class CudaScorer:
             try:
                 with library.active():
                     return [_score_rows(library, run, blocks.blocks, targets, scores, first, last)]
-            except MemoryError as error:
+            except DeviceMemoryError as error:
                 library.release()
                 if last - first == 1:
                     raise BlockTooLargeError(library, int(offsets[last] - offsets[first])) from error

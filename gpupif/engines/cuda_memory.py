@@ -9,8 +9,10 @@ from .partition import OVERSIZE
 # Arrays of 8 bytes a row that are there at the same time at most, beside keys and scores: order before and after a
 # sort, the sort's own buffers, heads, numbers, starts and sizes of runs, gains.
 WORKING_ARRAYS = 12
-# Beside them for a table that is there as a whole: counts, the distinct rows' numbers, one measure of all rows.
+# Beside them for a table that is there as a whole: counts, the distinct rows' numbers, one measure being made.
 TABLE_ARRAYS = 4
+# Scores of all rows that are on their way to the host while the next ones are made.
+ROUNDS_OF_SCORES = 2
 # Blocks are so much smaller than what fits: oversized ones, which are still scored as they are, fit too.
 OVERSIZED_BLOCKS = 2 * OVERSIZE
 
@@ -25,11 +27,17 @@ def row_bytes(job: Job) -> int:
     return 8 * (2 * key_words(job) + WORKING_ARRAYS + len(job.measures))
 
 
-def table_bytes(job: Job, results: bool = False) -> int:
-    """Bytes for scoring the whole table on the device, priors included, and the `results` where they stay there."""
+def table_bytes(job: Job) -> int:
+    """Bytes for scoring the whole table on the device, priors included, without the scores of all targets."""
     values = sum(len(counts) for counts in job.counts)
-    kept = 8 * len(job.targets) * len(job.measures) if results else 0
-    return job.rows * (row_bytes(job) + 8 * TABLE_ARRAYS + kept) + 16 * values
+    arrays = TABLE_ARRAYS + ROUNDS_OF_SCORES * len(job.measures)
+    return job.rows * (row_bytes(job) + 8 * arrays) + 16 * values
+
+
+def score_bytes(job: Job) -> int:
+    """Bytes of the scores of all targets."""
+    cell = sum(8 if measure.integer or job.dtype == "float64" else 4 for measure in job.measures)
+    return cell * job.rows * len(job.targets)
 
 
 def block_rows_that_fit(job: Job, memory: int) -> int:

@@ -73,7 +73,7 @@ def find_runs(library: Library, rows: DeviceRows, order: Any, masks: Any) -> Run
     """Runs of rows in order that agree on all that the masks, one per word, keep of their keys."""
     xp = library.xp
     heads = xp.empty(rows.rows, "int64")
-    library.launch(kernels.mark_heads, rows.rows, rows.keys, order, library.upload(masks), heads)
+    library.launch(kernels.mark_heads, rows.rows, rows.keys, order, library.bring(masks), heads)
     starts = xp.append(xp.flatnonzero(heads), rows.rows)
     # Whole numbers are exact in any order; a sum over all rows takes as long whatever the runs' lengths.
     sizes = xp.cumsum(rows.counts[order])[starts[1:] - 1]
@@ -99,8 +99,12 @@ def rotate(
     """Cohorts of each target, for rows that `collapse` made of `columns`, which begin with the targets."""
     order = library.xp.arange(rows.rows)
     for target in targets:
-        yield target, find_runs(library, rows, order, _masks(layout, columns, target))
-        order = sort_by(library, rows, layout, order, target)
+        with library.stage("group"):
+            runs = find_runs(library, rows, order, _masks(layout, columns, target))
+        yield target, runs
+        del runs
+        with library.stage("group"):
+            order = sort_by(library, rows, layout, order, target)
 
 
 def group_each(
@@ -109,8 +113,10 @@ def group_each(
     """The same by a group-by of cuDF for each target, to compare with."""
     for target in targets:
         masks = _masks(layout, columns, target)
-        words = [rows.keys[word] & mask for word, mask in enumerate(masks.tolist())]
-        yield target, find_runs(library, rows, library.stable_order(library.group_labels(words)), masks)
+        with library.stage("group"):
+            words = [rows.keys[word] & mask for word, mask in enumerate(masks.tolist())]
+            runs = find_runs(library, rows, library.stable_order(library.group_labels(words)), masks)
+        yield target, runs
 
 
 def _masks(layout: KeyLayout, columns: Sequence[int], target: int) -> npt.NDArray[np.uint64]:

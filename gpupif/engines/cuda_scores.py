@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from gpupif.kernels.cuda import cohorts as kernels
 
 from ..keys import Field, KeyLayout
@@ -31,16 +33,20 @@ def score_targets(
     grouping: one of `GROUPINGS`.
     """
     for target, runs in GROUPINGS[grouping](library, rows, layout, columns, targets):
-        yield target, runs.sizes, _score(library, job, rows, runs, layout.fields[target], target)
+        with library.stage("score"):
+            scores = _score(library, job, rows, runs, layout.fields[target], target)
+        yield target, runs.sizes, scores
+        # Before the next ones are made.
+        del scores
 
 
 def _score(library: Library, job: Job, rows: DeviceRows, runs: Runs, field: Field, target: int) -> Any:
     xp = library.xp
-    measures = library.upload([measure.number for measure in job.measures])
+    measures = library.bring(np.array([measure.number for measure in job.measures]))
     cohorts = (runs.order, runs.starts, runs.sizes)
     cells = (rows.keys[field.word], rows.counts)
     bits = (field.shift, field.mask)
-    known = (library.upload(job.priors[target]), library.upload(job.log2_priors[target]), float(job.accuracies[target]))
+    known = (library.bring(job.priors[target]), library.bring(job.log2_priors[target]), float(job.accuracies[target]))
     gains = xp.zeros(len(runs.sizes))
     if any(measure.needs_gain for measure in job.measures):
         library.launch(kernels.sum_short, len(gains), cohorts, cells, bits, known, LONG, gains)

@@ -1,11 +1,9 @@
-"""A table scored on one device that holds all of it.
-
-Codes that are on the host give scores there; codes that are on the device already give scores on the device.
-"""
+"""A table scored on devices that hold all of it: each scores its share of the targets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -16,38 +14,102 @@ from .cuda_library import Library
 from .cuda_rows import DeviceRows, collapse, pack_keys
 from .cuda_scores import score_targets
 from .run import Results
+from .workers import Workers
 
 
-def score_table(job: Job, progress: Progress, library: Library, grouping: str) -> EngineResult:
-    """Score all targets of the job; grouping: one of `GROUPINGS`. Raises MemoryError where it is too small."""
-    with library.active():
-        return _TableRun(job, progress, library, grouping).result()
+def score_table(job: Job, progress: Progress, streams: Sequence[Sequence[Library]], grouping: str) -> EngineResult:
+    """Score all targets of the job; the scores lie on the host, or on the first device, as the job wants.
+
+    streams: the libraries of each device. grouping: one of `GROUPINGS`. Raises DeviceMemoryError.
+    """
+    home = streams[0][0]
+    with home.active():
+        results = Results(job, home.empty if job.scores_on == "device" else np.empty)
+
+    def score(device: Sequence[Library], targets: Sequence[int]) -> int:
+        with device[0].active(), _Outbox(device, home) as outbox:
+            return _TableRun(job, targets, results, progress, device[0], outbox, grouping).score()
+
+    tasks = [(device, job.targets[first :: len(streams)]) for first, device in enumerate(streams)]
+    with Workers(len(streams)) as workers:
+        distinct = workers.run(score, [task for task in tasks if task[1]])
+    return results.finished(distinct[0])
+
+
+class _Outbox:
+    """Brings scores to where they are kept; to the host while the next ones are made, where there are two streams."""
+
+    def __init__(self, streams: Sequence[Library], home: Library) -> None:
+        self._library, self._copier, self._home = streams[0], streams[-1], home
+        self._pool = ThreadPoolExecutor(1)
+        self._under_way: Future[None] | None = None
+
+    def __enter__(self) -> _Outbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown()
+
+    def put(self, arrays: Sequence[Any], places: Sequence[Any]) -> None:
+        """Have arrays copied to their places; those given before are there already."""
+        self.empty()
+        if self._home.on_device(places[0]):
+            self._library.finish()
+            with self._home.active():
+                for array, place in zip(arrays, places, strict=True):
+                    place[...] = self._home.bring(array)
+        else:
+            self._library.finish()
+            self._under_way = self._pool.submit(self._copy, arrays, places)
+
+    def empty(self) -> None:
+        """Wait until all is where it is kept."""
+        if self._under_way is not None:
+            self._under_way.result()
+            self._under_way = None
+
+    def _copy(self, arrays: Sequence[Any], places: Sequence[Any]) -> None:
+        with self._copier.active():
+            for array, place in zip(arrays, places, strict=True):
+                self._copier.to_host(array, place)
 
 
 class _TableRun:
-    """What the steps of one run share."""
+    """What the steps of one run on one device share."""
 
-    def __init__(self, job: Job, progress: Progress, library: Library, grouping: str) -> None:
+    def __init__(
+        self,
+        job: Job,
+        targets: Sequence[int],
+        results: Results,
+        progress: Progress,
+        library: Library,
+        outbox: _Outbox,
+        grouping: str,
+    ) -> None:
         self.job = job
+        self.targets = targets
+        self.results = results
         self.progress = progress
         self.library = library
+        self.outbox = outbox
         self.grouping = grouping
-        self.on_device = library.is_there(job.codes[0])
-        self.results = Results(job, library.xp if self.on_device else np)
 
-    def result(self) -> EngineResult:
-        """Score the targets among the known on one round of sorts, each of the others on one of its own."""
+    def score(self) -> int:
+        """Score the targets among the known on one round of sorts, each of the others on one; returns distinct rows."""
         job, library, layout = self.job, self.library, self.results.layout
-        inside = [column for column in job.targets if column in job.known]
+        inside = [column for column in self.targets if column in job.known]
         first = [*inside, *(column for column in range(len(job.codes)) if column not in inside)]
-        keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, layout)
-        table = DeviceRows(keys, library.xp.ones(job.rows, "int64"))
-        distinct, number = collapse(library, table, layout, first)
-        del keys, table
-        for targets in (inside, *([column] for column in job.targets if column not in job.known)):
+        with library.stage("group"):
+            keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, layout)
+            table = DeviceRows(keys, library.xp.ones(job.rows, "int64"))
+            distinct, number = collapse(library, table, layout, first)
+            del keys, table
+        for targets in (inside, *([column] for column in self.targets if column not in job.known)):
             if targets:
                 self._score_projection(distinct, number, targets, first)
-        return self.results.finished(distinct.rows)
+        self.outbox.empty()
+        return distinct.rows
 
     def _score_projection(
         self, distinct: DeviceRows, number: Any, targets: Sequence[int], sorted_by: Sequence[int]
@@ -56,22 +118,23 @@ class _TableRun:
         library, job, results = self.library, self.job, self.results
         columns = [*targets, *(column for column in job.known if column not in targets)]
         if set(columns) != set(sorted_by) or list(targets) != list(sorted_by[: len(targets)]):
-            distinct, narrow = collapse(library, distinct, results.layout, columns)
-            number = narrow[number]
+            with library.stage("group"):
+                distinct, narrow = collapse(library, distinct, results.layout, columns)
+                number = narrow[number]
         joint = self._sum_log(distinct.counts)
         layout = results.layout
         for target, sizes, scores in score_targets(library, job, distinct, layout, columns, targets, self.grouping):
             results.weigh(target, self._sum_log(sizes), joint)
             place = job.targets.index(target)
-            for factor, values, out in zip(results.factors(target), scores, results.values, strict=True):
-                of_rows = (factor * values)[number].astype(out.dtype)
-                if self.on_device:
-                    out[place] = of_rows
-                else:
-                    library.to_host(of_rows, out[place])
-                del values, of_rows
+            outs = [values[place] for values in results.values]
+            with library.stage("write"):
+                of_rows = [
+                    (factor * values)[number].astype(out.dtype, copy=False)
+                    for factor, values, out in zip(results.factors(target), scores, outs, strict=True)
+                ]
+                self.outbox.put(of_rows, outs)
             # Before the next ones are made.
-            del scores
+            del scores, of_rows
             self.progress.advance(job.rows)
 
     def _sum_log(self, counts: Any) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -49,17 +49,16 @@ class Scorer(Protocol):
 class Results:
     """What a run has found so far: weights per target, and scores (targets, rows) of each measure.
 
-    arrays: the library whose arrays the scores are to be; NumPy, or the one that the codes are of.
+    empty: makes the arrays that the scores are to be, of the host or a device, from shape and type.
     """
 
-    def __init__(self, job: Job, arrays: Any = np) -> None:
+    def __init__(self, job: Job, empty: Callable[[tuple[int, int], str], Any] = np.empty) -> None:
         self.job = job
         self.layout = KeyLayout.of([len(counts) for counts in job.counts])
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
         self.weights = [0.0] * len(job.targets)
         self.values = [
-            arrays.empty((len(job.targets), job.rows), "int64" if measure.integer else job.dtype)
-            for measure in job.measures
+            empty((len(job.targets), job.rows), "int64" if measure.integer else job.dtype) for measure in job.measures
         ]
 
     def weigh(self, column: int, cohorts: float, distinct: float) -> None:

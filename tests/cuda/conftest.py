@@ -7,7 +7,7 @@ import os
 
 collect_ignore = []
 if os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
-    collect_ignore.append("test_engine.py")
-# Without CuPy there is nothing to hold its calls against.
-if importlib.util.find_spec("cupy") is None or os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+    collect_ignore += ["test_engine.py", "test_frames.py"]
+# Without cuDF, which brings CuPy, there is nothing to hold calls against.
+if importlib.util.find_spec("cudf") is None or os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
     collect_ignore.append("test_signatures.py")

@@ -18,8 +18,9 @@ from gpupif.engines import cuda_scores
 from gpupif.engines.base import Job
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_library import OnDevice, SimulatedLibrary, open_libraries
-from gpupif.engines.cuda_memory import table_bytes
+from gpupif.engines.cuda_library import open_libraries
+from gpupif.engines.cuda_memory import score_bytes, table_bytes
+from gpupif.engines.cuda_simulated import DeviceFrame, OnDevice, SimulatedLibrary
 from gpupif.errors import DeviceError
 from gpupif.measures import MEASURES
 
@@ -34,11 +35,11 @@ class SmallDevice(SimulatedLibrary):
         self.rows = rows
         self.refused = 0
 
-    def upload(self, array):
-        if len(array) > self.rows:
+    def launch(self, kernel, size, *arguments):
+        if size > self.rows:
             self.refused += 1
             raise MemoryError
-        return super().upload(array)
+        super().launch(kernel, size, *arguments)
 
 
 def score(engine, frame, **arguments):
@@ -130,17 +131,23 @@ def test_codes_on_the_device_give_scores_on_the_device(measure):
 
     expected = score(Spy(), census(60)).array(measure)
     fields = {name: getattr(job["host"], name) for name in Job.__dataclass_fields__}
-    there = Job(**{**fields, "codes": [codes.view(OnDevice) for codes in job["host"].codes]})
-    result = CudaEngine().score(there, SimpleNamespace(advance=lambda cells: None))
-    np.testing.assert_allclose(result.values[measure], expected, rtol=1e-12)
+    fields |= {"codes": [codes.view(OnDevice) for codes in job["host"].codes], "scores_on": "device"}
+    for engine in (CudaEngine(), CudaEngine([0, 1]), CudaEngine(share=0)):
+        result = engine.score(Job(**fields), SimpleNamespace(advance=lambda cells: None))
+        assert isinstance(result.values[measure], OnDevice)
+        np.testing.assert_allclose(result.values[measure], expected, rtol=1e-12)
 
 
-def test_a_table_on_the_device_that_is_too_large_for_it():
-    codes, half = np.arange(8, dtype=np.uint8) % 2, np.full(2, 0.5)
-    column = ([codes.view(OnDevice)], [np.array([4, 4])], [half], [np.log2(half)], [1.0])
-    job = Job(*column, [0], [0], (), "float64")
-    with pytest.raises(DeviceError, match=r"out of memory: 8 rows and .* need about .* Bring the table to the host"):
-        CudaEngine(libraries=[SmallDevice(5)]).score(job, SimpleNamespace(advance=lambda cells: None))
+def test_scores_that_are_too_large_for_the_device():
+    class Full(SimulatedLibrary):
+        def upload(self, array):
+            if array.dtype == np.float64:
+                raise MemoryError
+            return super().upload(array)
+
+    frame = census(30)
+    with pytest.raises(DeviceError, match=r"the scores of 30 rows need .* GiB on .*Bring the table to the host"):
+        score(CudaEngine(libraries=[Full()], share=0), DeviceFrame(frame))
 
 
 @pytest.mark.parametrize("targets", [1, 3])
@@ -162,5 +169,4 @@ def test_memory_is_planned_for_what_is_taken(columns, targets):
     frame = census(3_000, columns=columns)
     score(Spy(), frame, columns=list(frame.columns)[:targets])
     job, peak = jobs
-    results = sum(job.rows * 8 * targets for _ in job.measures)
-    assert peak - results < table_bytes(job)
+    assert peak - score_bytes(job) < table_bytes(job)

@@ -1,40 +1,103 @@
-"""What only CuPy has and the CUDA engine calls, held against the CuPy that is installed; needs no GPU."""
+"""What only CuPy, cuDF, RMM and numba-cuda have and we call, held against those installed; needs no GPU."""
 
 from __future__ import annotations
 
+import ast
 import inspect
+from functools import reduce
+from pathlib import Path
 
+import cudf
 import cupy
+import numpy as np
 import pytest
+import rmm
 from cuda.core._utils.cuda_utils import CUDAError
+from numba.cuda.cudadrv.driver import CudaAPIError
+from rmm.allocators.cupy import rmm_cupy_allocator
 
-from gpupif.engines.cuda_library import device_failures
+import gpupif.engines
+from gpupif.engines.cuda_cupy import device_failures, free_of_pool, is_out_of_memory, user_pool
 
-# Function to the arguments that the engine gives by name.
-CALLED = {
-    "argsort": (cupy.argsort, {"kind"}),
-    "take": (cupy.take, {"axis"}),
-    "unique": (cupy.unique, {"return_counts"}),
-}
+# Function to the arguments that are given by name.
+CALLED = [
+    (cupy, "argsort", {"kind"}),
+    (cupy, "bincount", {"minlength"}),
+    (cupy, "empty", {"shape", "dtype"}),
+    (cupy, "take", {"axis"}),
+    (cupy, "unique", {"return_counts"}),
+    (cudf, "DataFrame", {"data", "index"}),
+    (cudf, "DataFrame.groupby", {"sort"}),
+    (cudf, "Series.factorize", set()),
+    (cudf, "Series.fillna", {"value"}),
+    (cudf, "Series.reset_index", {"drop"}),
+    (cudf, "core.accessors.string.StringMethods.split", {"expand", "regex"}),
+    (cudf, "io.parquet.ParquetWriter", {"index", "compression", "row_group_size_rows"}),
+    (cudf, "read_parquet", {"columns", "row_groups", "use_pandas_metadata"}),
+    (cudf, "read_text", {"delimiter", "byte_range", "strip_delimiters"}),
+]
 THERE = [
-    *("cuda.Device", "cuda.Stream", "cuda.runtime.getDeviceProperties", "cuda.runtime.memGetInfo"),
-    *("cuda.runtime.CUDARuntimeError", "get_default_memory_pool", "arange", "append", "ascontiguousarray", "asarray"),
-    *("cumsum", "empty", "flatnonzero", "ones", "zeros"),
+    *((cupy, f"cuda.{name}") for name in ("Device", "Stream", "alloc_pinned_memory", "using_allocator")),
+    *((cupy, f"cuda.Stream.{name}") for name in ("record", "wait_event", "synchronize", "__enter__")),
+    *((cupy, f"cuda.Event.{name}") for name in ("synchronize",)),
+    *((cupy, f"cuda.runtime.{name}") for name in ("getDeviceProperties", "memGetInfo", "CUDARuntimeError")),
+    *((cupy, f"ndarray.{name}") for name in ("get", "set", "copy", "sum", "astype", "__array_function__")),
+    *((cupy, f"get_default_{pool}") for pool in ("memory_pool", "pinned_memory_pool")),
+    *((cudf, f"Series.{name}") for name in ("isna", "min", "max", "to_arrow")),
+    *((cudf, f"Index.{name}") for name in ("to_arrow", "to_pandas")),
+    *((cudf, f"DataFrame.{name}") for name in ("to_pandas",)),
+    *((cudf, f"core.groupby.groupby.GroupBy.{name}") for name in ("ngroup",)),
+    *((cudf, f"core.accessors.string.StringMethods.{name}") for name in ("len",)),
+    *((cudf, f"io.parquet.ParquetWriter.{name}") for name in ("write_table", "close")),
+    *((rmm, f"mr.{name}") for name in ("get_current_device_resource", "CudaMemoryResource")),
+    *((rmm, f"mr.PoolMemoryResource.{name}") for name in ("pool_size", "allocate", "deallocate")),
+]
+PROPERTIES = [
+    *((cudf, f"Series.{name}") for name in ("cat", "dtype", "iloc", "str", "values")),
+    *((cudf, f"DataFrame.{name}") for name in ("columns", "index")),
+    *((cudf, f"core.accessors.categorical.CategoricalAccessor.{name}") for name in ("categories", "codes")),
+    *((cupy, f"ndarray.{name}") for name in ("device", "dtype", "nbytes", "shape", "size")),
 ]
 
 
-@pytest.mark.parametrize("name", CALLED)
-def test_arguments(name):
-    function, arguments = CALLED[name]
-    assert arguments <= set(inspect.signature(function).parameters)
+def found(module, name):
+    return reduce(getattr, name.split("."), module)
 
 
-@pytest.mark.parametrize("name", THERE)
-def test_names(name):
-    found = cupy
-    for part in name.split("."):
-        found = getattr(found, part)
-    assert callable(found)
+@pytest.mark.parametrize(("module", "name", "arguments"), CALLED, ids=lambda value: getattr(value, "__name__", None))
+def test_arguments(module, name, arguments):
+    assert arguments <= set(inspect.signature(found(module, name)).parameters)
+
+
+@pytest.mark.parametrize(("module", "name"), THERE, ids=lambda value: getattr(value, "__name__", value))
+def test_functions(module, name):
+    assert callable(found(module, name))
+
+
+@pytest.mark.parametrize(("module", "name"), PROPERTIES, ids=lambda value: getattr(value, "__name__", value))
+def test_properties(module, name):
+    assert found(module, name) is not None
+
+
+def test_every_function_of_the_array_library_that_is_called_is_there():
+    """What stands behind `xp.` in the engine's own text; NumPy takes its place in the simulator."""
+    folder = Path(gpupif.engines.__file__).parent
+    called = {
+        node.attr
+        for file in [*folder.glob("cuda_*.py"), folder.parent / "encode_device.py"]
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute)
+        and (getattr(node.value, "id", None) == "xp" or getattr(node.value, "attr", None) == "xp")
+    }
+    assert {"argsort", "bincount", "cumsum", "empty", "flatnonzero"} <= called
+    assert [name for name in called if not hasattr(cupy, name)] == []
+
+
+def test_numpys_functions_of_arrays_on_the_device():
+    """`np.percentile` and others are handed on to CuPy's function of the same name."""
+    for name in ("percentile", "partition", "flatnonzero"):
+        assert callable(getattr(cupy, name))
+        assert hasattr(getattr(np, name), "_implementation") or hasattr(getattr(np, name), "__wrapped__")
 
 
 def test_memory():
@@ -42,11 +105,53 @@ def test_memory():
     pool = type(cupy.get_default_memory_pool())
     assert callable(pool.free_bytes)
     assert callable(pool.free_all_blocks)
+    assert callable(type(cupy.get_default_pinned_memory_pool()).free_all_blocks)
+    assert callable(rmm_cupy_allocator)
 
 
-def test_streams():
-    for name in ("record", "wait_event", "synchronize", "__enter__"):
-        assert callable(getattr(cupy.cuda.Stream, name))
+def test_a_pool_of_the_user(monkeypatch):
+    class Pool:
+        """Of 1,600 bytes 900 are free in one piece."""
+
+        taken = 0
+
+        def pool_size(self):
+            return 1600
+
+        def allocate(self, size):
+            if size > 900:
+                raise MemoryError
+            self.taken += size
+            return "here"
+
+        def deallocate(self, place, size):
+            assert place == "here"
+            self.taken -= size
+
+    pool = Pool()
+    monkeypatch.setattr(rmm.mr, "get_current_device_resource", lambda: pool)
+    assert user_pool() is pool
+    assert free_of_pool(pool) == 900
+    assert pool.taken == 0
+    monkeypatch.setattr(rmm.mr, "get_current_device_resource", rmm.mr.CudaMemoryResource)
+    assert user_pool() is None
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (cupy.cuda.memory.OutOfMemoryError(1, 1, 1), True),
+        (MemoryError("std::bad_alloc: out_of_memory: CUDA error"), True),
+        (CudaAPIError(2, "Call to cuLaunchKernel results in CUDA_ERROR_OUT_OF_MEMORY"), True),
+        (CudaAPIError(719, "unspecified launch failure"), False),
+        (CUDAError("CUDA_ERROR_OUT_OF_MEMORY: the API call failed"), True),
+        (CUDAError("CUDA_ERROR_LAUNCH_FAILED"), False),
+        (np._core._exceptions._ArrayMemoryError((1 << 60,), np.dtype("u1")), False),
+        (ValueError("OUT_OF_MEMORY"), False),
+    ],
+)
+def test_what_says_that_the_memory_of_the_device_is_used_up(error, expected):
+    assert is_out_of_memory(error) is expected
 
 
 def test_what_a_launch_raises_is_known_as_a_failure():

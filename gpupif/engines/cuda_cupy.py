@@ -1,0 +1,184 @@
+"""CuPy and a real device: all that only CuPy and numba-cuda have, and what they raise."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .cuda_frames import label_rows
+from .cuda_library import Library
+from .cuda_staging import Staging
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+THREADS = 256
+# Numba warns below this.
+LEAST_BLOCKS = 128
+# The driver's and the runtime's number for memory that is used up.
+OUT_OF_MEMORY = 2
+# Shares of a pool that are tried, the largest first, to see how much of it is free in one piece.
+POOL_STEPS = 16
+
+
+class CupyLibrary(Library):
+    """CuPy arrays on one device; kernels and copies on a stream of their own.
+
+    Where the user has set up a memory pool of RMM, arrays lie there; else in CuPy's own.
+    """
+
+    def __init__(self, device: int) -> None:
+        import cupy
+        from numba import cuda
+
+        self.xp = cupy
+        self.device = device
+        self.failures = device_failures()
+        self.staging = Staging(self)
+        self._cuda = cuda
+        self._device = cupy.cuda.Device(device)
+        with self._device:
+            self._stream = cupy.cuda.Stream(non_blocking=True)
+            self.name = cupy.cuda.runtime.getDeviceProperties(device)["name"].decode()
+            self._pool = user_pool()
+        self._blocks = 32 * self._device.attributes["MultiProcessorCount"]
+
+    @contextlib.contextmanager
+    def _current(self) -> Iterator[None]:
+        """See `Library`; what the caller's stream was given before is done first. Numba follows CuPy's device."""
+        with self._device, self._allocator():
+            before = self.xp.cuda.get_current_stream().record()
+            self._stream.wait_event(before)
+            with self._stream:
+                try:
+                    yield
+                finally:
+                    self._stream.synchronize()
+
+    def _allocator(self) -> contextlib.AbstractContextManager[Any]:
+        if self._pool is None:
+            return contextlib.nullcontext()
+        from rmm.allocators.cupy import rmm_cupy_allocator
+
+        return self.xp.cuda.using_allocator(rmm_cupy_allocator)  # type: ignore[no-any-return]
+
+    def ran_out(self, error: Exception) -> bool:
+        """See `Library`."""
+        return is_out_of_memory(error)
+
+    def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
+        """See `Library`."""
+        self.launch_blocks(kernel, min(self._blocks, -(-size // THREADS)), THREADS, *arguments)
+
+    def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
+        """See `Library`; Numba warns of grids that leave most of a device idle, and kernels take any."""
+        kernel[max(LEAST_BLOCKS, blocks), threads, self._cuda.external_stream(self._stream.ptr)](*arguments)
+
+    def stable_order(self, keys: Any) -> Any:
+        """See `Library`; CuPy's stable argsort of integers is a radix sort."""
+        return self.xp.argsort(keys, kind="stable")
+
+    def group_labels(self, words: Sequence[Any]) -> Any:
+        """See `Library`: cuDF."""
+        import cudf
+
+        return label_rows(cudf, words).values
+
+    def on_device(self, array: Any) -> bool:
+        """See `Library`."""
+        return isinstance(array, self.xp.ndarray)
+
+    def empty(self, shape: Any, dtype: Any) -> Any:
+        """See `Library`."""
+        return self.xp.empty(shape, dtype)
+
+    def bring(self, array: Any) -> Any:
+        """See `Library`; a copy of an array of another device is made on the current one."""
+        elsewhere = self.on_device(array) and array.device.id != self.device
+        return array.copy() if elsewhere else self.xp.asarray(array)
+
+    def pinned(self, size: int) -> npt.NDArray[np.uint8]:
+        """See `Library`."""
+        return np.frombuffer(self.xp.cuda.alloc_pinned_memory(size), np.uint8, size)
+
+    def start_download(self, array: Any, pinned: npt.NDArray[Any]) -> Any:
+        """See `Library`."""
+        array.get(out=pinned, stream=self._stream, blocking=False)
+        return self._stream.record().synchronize
+
+    def start_upload(self, pinned: npt.NDArray[Any], array: Any) -> Any:
+        """See `Library`."""
+        array.set(pinned, stream=self._stream)
+        return self._stream.record().synchronize
+
+    def finish(self) -> None:
+        """See `Library`."""
+        self._stream.synchronize()
+
+    def free_bytes(self) -> int:
+        """See `Library`: what the driver has, and what a pool keeps for later."""
+        with self._device:
+            free, _ = self.xp.cuda.runtime.memGetInfo()
+            if self._pool is not None:
+                return max(int(free), free_of_pool(self._pool))
+            return int(free + self.xp.get_default_memory_pool().free_bytes())
+
+    def release(self) -> None:
+        """See `Library`."""
+        self.staging.release()
+        with self._device:
+            self.xp.get_default_memory_pool().free_all_blocks()
+            self.xp.get_default_pinned_memory_pool().free_all_blocks()
+
+
+def user_pool() -> Any:
+    """The memory resource of RMM that the user set up for the current device; None where there is none."""
+    if "rmm" not in sys.modules:
+        return None
+    import rmm
+
+    resource = rmm.mr.get_current_device_resource()
+    return None if type(resource) is rmm.mr.CudaMemoryResource else resource
+
+
+def free_of_pool(pool: Any) -> int:
+    """How much a pool of RMM can give in one piece, to a sixteenth of it; 0 where it has no size of its own."""
+    size = pool.pool_size() if hasattr(pool, "pool_size") else 0
+    for part in range(POOL_STEPS, 0, -1):
+        wanted = size // POOL_STEPS * part
+        # A pool that may grow would: only what it has is tried.
+        with contextlib.suppress(MemoryError):
+            pool.deallocate(pool.allocate(wanted), wanted)
+            return int(wanted)
+    return 0
+
+
+def device_failures() -> tuple[type[Exception], ...]:
+    """What CuPy and numba-cuda raise where the driver, the compiler or the device fails."""
+    import cupy
+    from numba.cuda.cudadrv import error
+
+    failures = [cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError]
+    failures += [error.CudaDriverError, error.CudaSupportError, error.NvvmError, error.NvrtcError]
+    with contextlib.suppress(ImportError, AttributeError):
+        # What numba-cuda launches kernels with; private, so it may go.
+        failures.append(importlib.import_module("cuda.core._utils.cuda_utils").CUDAError)
+    return tuple(failures)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error of CuPy, numba-cuda, RMM or cuDF says that the device has no memory left.
+
+    RMM and cuDF raise a bare MemoryError; NumPy's, for the host, is a class of its own.
+    """
+    import cupy
+
+    if isinstance(error, MemoryError):
+        return isinstance(error, cupy.cuda.memory.OutOfMemoryError) or type(error) is MemoryError
+    codes = (getattr(error, "status", None), getattr(error, "code", None))
+    return isinstance(error, device_failures()) and (OUT_OF_MEMORY in codes or "OUT_OF_MEMORY" in str(error))

@@ -1,0 +1,137 @@
+"""Frames on the device: cuDF, with pandas' functions, and what only cuDF has."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# As many rows a group as the CPU's writer has.
+ROWS_PER_GROUP = 1 << 20
+
+
+class FrameLibrary(ABC):
+    """Frames and series on one device; arrays of their columns are those of `xp`."""
+
+    xp: Any
+    frames: Any
+
+    @abstractmethod
+    def active(self) -> contextlib.AbstractContextManager[Any]:
+        """Make the device that of the calling thread for a while."""
+
+    @abstractmethod
+    def ran_out(self, error: Exception) -> bool:
+        """Whether an error says that the device's memory is too small."""
+
+    @abstractmethod
+    def holds(self, table: Any) -> bool:
+        """Whether a table is a frame of this library."""
+
+    @abstractmethod
+    def array(self, series: Any) -> Any:
+        """The values of a series without missing ones as an array, without a copy where that can be."""
+
+    @abstractmethod
+    def full(self, size: int, value: int, dtype: Any) -> Any:
+        """A new array, all of it this value."""
+
+    @abstractmethod
+    def to_arrow(self, values: Any) -> pa.Array:
+        """The values of a series or index on the host."""
+
+    @abstractmethod
+    def frame(self, columns: dict[Any, Any], index: Any = None) -> Any:
+        """A frame of arrays, without copies of them."""
+
+    @abstractmethod
+    def to_pandas(self, values: Any) -> Any:
+        """A frame or an index of the host with the same contents."""
+
+    @abstractmethod
+    def read_parquet(self, file: Path, column: str, row_groups: Sequence[int]) -> Any:
+        """Some row groups of one column as a series."""
+
+    @abstractmethod
+    def read_lines(self, file: Path, start: int, size: int) -> Any:
+        """The lines of a text file that begin within `size` bytes from `start` on, as a series of text."""
+
+    @abstractmethod
+    def parquet_writer(self, sink: IO[bytes]) -> contextlib.AbstractContextManager[Any]:
+        """What writes frames to a Parquet file, one `write_table` after the other."""
+
+
+class CudfFrames(FrameLibrary):
+    """cuDF on one device, by default the current one."""
+
+    def __init__(self, device: int | None = None) -> None:
+        import cudf
+        import cupy
+
+        self.xp = cupy
+        self.frames = cudf
+        self._device = cupy.cuda.Device(device)
+
+    def active(self) -> contextlib.AbstractContextManager[Any]:
+        """See `FrameLibrary`."""
+        return self._device  # type: ignore[no-any-return]
+
+    def ran_out(self, error: Exception) -> bool:
+        """See `FrameLibrary`."""
+        from .cuda_cupy import is_out_of_memory
+
+        return is_out_of_memory(error)
+
+    def holds(self, table: Any) -> bool:
+        """See `FrameLibrary`."""
+        return isinstance(table, self.frames.DataFrame)
+
+    def array(self, series: Any) -> Any:
+        """See `FrameLibrary`."""
+        return series.values
+
+    def full(self, size: int, value: int, dtype: Any) -> Any:
+        """See `FrameLibrary`."""
+        return self.xp.full(size, value, dtype)
+
+    def to_arrow(self, values: Any) -> pa.Array:
+        """See `FrameLibrary`."""
+        return values.to_arrow()
+
+    def frame(self, columns: dict[Any, Any], index: Any = None) -> Any:
+        """See `FrameLibrary`."""
+        return self.frames.DataFrame(columns, index=index)
+
+    def to_pandas(self, values: Any) -> Any:
+        """See `FrameLibrary`."""
+        return values.to_pandas()
+
+    def read_parquet(self, file: Path, column: str, row_groups: Sequence[int]) -> Any:
+        """See `FrameLibrary`."""
+        options = {"row_groups": [list(row_groups)], "use_pandas_metadata": False}
+        return self.frames.read_parquet(str(file), columns=[column], **options)[column]
+
+    def read_lines(self, file: Path, start: int, size: int) -> Any:
+        """See `FrameLibrary`."""
+        return self.frames.read_text(str(file), delimiter="\n", byte_range=(start, size), strip_delimiters=True)
+
+    @contextlib.contextmanager
+    def parquet_writer(self, sink: IO[bytes]) -> Iterator[Any]:
+        """See `FrameLibrary`."""
+        options = {"index": False, "compression": "ZSTD", "row_group_size_rows": ROWS_PER_GROUP}
+        writer = self.frames.io.parquet.ParquetWriter(sink, **options)
+        try:
+            yield writer
+        finally:
+            writer.close()
+
+
+def label_rows(frames: Any, words: Sequence[Any]) -> Any:
+    """Series of the groups' numbers; frames: pandas or cuDF."""
+    table = frames.DataFrame({str(number): word for number, word in enumerate(words)})
+    return table.groupby(list(table.columns), sort=False).ngroup()

@@ -1,0 +1,206 @@
+"""What stands in for a GPU: NumPy for CuPy, pandas for cuDF, Numba's simulator for the device.
+
+With NUMBA_ENABLE_CUDASIM=1 the same host code and kernels run without a GPU, slowly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .cuda_frames import FrameLibrary, label_rows
+from .cuda_library import Library
+from .cuda_staging import Staging
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# The simulator changes the modules of a kernel while it runs.
+_one_kernel = threading.Lock()
+
+
+class OnDevice(np.ndarray):
+    """An array that stands for one on the device."""
+
+    def get(self) -> npt.NDArray[Any]:
+        """The contents as an array of the host, as CuPy's arrays have it."""
+        return np.array(self, subok=False)
+
+
+class SimulatedLibrary(Library):
+    """NumPy and the simulator. memory: bytes that the device is to have; an array beyond them does not fit."""
+
+    xp: Any = np
+    name = "Numba's CUDA simulator"
+
+    def __init__(self, device: int = 0, memory: int = 1 << 40) -> None:
+        self.device = device
+        # Small, so that tests use several buffers.
+        self.staging = Staging(self, buffer_bytes=1 << 12, small_bytes=1 << 13)
+        self._memory = memory
+
+    def _current(self) -> contextlib.AbstractContextManager[None]:
+        """See `Library`."""
+        return contextlib.nullcontext()
+
+    def ran_out(self, error: Exception) -> bool:
+        """See `Library`: as with RMM, the bare class is the device's."""
+        return type(error) is MemoryError
+
+    def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
+        """See `Library`."""
+        with _one_kernel:
+            kernel[1, 8](*arguments)
+
+    def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
+        """See `Library`."""
+        with _one_kernel:
+            kernel[min(blocks, 2), threads](*arguments)
+
+    def stable_order(self, keys: Any) -> Any:
+        """See `Library`."""
+        return np.argsort(keys, kind="stable")
+
+    def group_labels(self, words: Sequence[Any]) -> Any:
+        """See `Library`: pandas."""
+        return label_rows(pd, words).to_numpy()
+
+    def on_device(self, array: Any) -> bool:
+        """See `Library`: what `bring`, `upload` and the frames made."""
+        return isinstance(array, OnDevice)
+
+    def empty(self, shape: Any, dtype: Any) -> Any:
+        """See `Library`."""
+        return np.empty(shape, dtype).view(OnDevice)
+
+    def bring(self, array: Any) -> Any:
+        """See `Library`."""
+        there = array if self.on_device(array) else np.array(array).view(OnDevice)
+        if there.nbytes > self._memory:
+            raise MemoryError
+        return there
+
+    def pinned(self, size: int) -> npt.NDArray[np.uint8]:
+        """See `Library`."""
+        return np.empty(size, np.uint8)
+
+    def start_download(self, array: Any, pinned: npt.NDArray[Any]) -> Any:
+        """See `Library`; copied only when waited for, the latest that a device may do it."""
+        return lambda: np.copyto(pinned, array)
+
+    def start_upload(self, pinned: npt.NDArray[Any], array: Any) -> Any:
+        """See `Library`."""
+        return lambda: np.copyto(array, pinned)
+
+    def finish(self) -> None:
+        """See `Library`."""
+
+    def free_bytes(self) -> int:
+        """See `Library`."""
+        return self._memory
+
+    def release(self) -> None:
+        """See `Library`."""
+        self.staging.release()
+
+
+class DeviceFrame(pd.DataFrame):
+    """A pandas DataFrame that stands for one of cuDF."""
+
+    @property
+    def _constructor(self) -> Any:
+        return DeviceFrame
+
+
+class PandasFrames(FrameLibrary):
+    """pandas in place of cuDF."""
+
+    xp: Any = np
+    frames: Any = pd
+
+    def active(self) -> contextlib.AbstractContextManager[None]:
+        """See `FrameLibrary`."""
+        return contextlib.nullcontext()
+
+    def ran_out(self, error: Exception) -> bool:
+        """See `FrameLibrary`."""
+        return type(error) is MemoryError
+
+    def holds(self, table: Any) -> bool:
+        """See `FrameLibrary`."""
+        return isinstance(table, DeviceFrame)
+
+    def array(self, series: Any) -> Any:
+        """See `FrameLibrary`."""
+        return np.asarray(series).view(OnDevice)
+
+    def full(self, size: int, value: int, dtype: Any) -> Any:
+        """See `FrameLibrary`."""
+        return np.full(size, value, dtype).view(OnDevice)
+
+    def to_arrow(self, values: Any) -> pa.Array:
+        """See `FrameLibrary`."""
+        try:
+            array = pa.array(values, from_pandas=True)
+        except UnicodeEncodeError:
+            # Like cuDF, which looks no closer at text.
+            raw = pa.array([value.encode(errors="surrogateescape") for value in values])
+            array = pc.cast(raw, options=pc.CastOptions(pa.string(), allow_invalid_utf8=True))
+        return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+    def frame(self, columns: dict[Any, Any], index: Any = None) -> Any:
+        """See `FrameLibrary`."""
+        plain = {name: np.asarray(values) for name, values in columns.items()}
+        return DeviceFrame(pd.DataFrame(plain, index=index, copy=False))
+
+    def to_pandas(self, values: Any) -> Any:
+        """See `FrameLibrary`."""
+        return pd.DataFrame(values) if isinstance(values, pd.DataFrame) else values
+
+    def read_parquet(self, file: Path, column: str, row_groups: Sequence[int]) -> Any:
+        """See `FrameLibrary`; as cuDF, without dictionaries."""
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(file) as opened:
+            array = opened.read_row_groups(list(row_groups), columns=[column]).column(0)
+        if pa.types.is_dictionary(array.type):
+            array = array.cast(array.type.value_type)
+        return pd.Series(pd.arrays.ArrowExtensionArray(array))
+
+    def read_lines(self, file: Path, start: int, size: int) -> Any:
+        """See `FrameLibrary`."""
+        lines, place = [], 0
+        for line in file.read_bytes().split(b"\n"):
+            if start <= place < start + size:
+                lines.append(line.decode(errors="surrogateescape"))
+            place += len(line) + 1
+        return pd.Series(lines, dtype=object)
+
+    @contextlib.contextmanager
+    def parquet_writer(self, sink: IO[bytes]) -> Iterator[Any]:
+        """See `FrameLibrary`."""
+
+        class Writer:
+            opened: Any = None
+
+            def write_table(self, frame: pd.DataFrame) -> None:
+                import pyarrow.parquet as pq
+
+                table = pa.Table.from_pandas(frame, preserve_index=False)
+                self.opened = self.opened or pq.ParquetWriter(sink, table.schema)
+                self.opened.write_table(table)
+
+        writer = Writer()
+        try:
+            yield writer
+        finally:
+            if writer.opened is not None:
+                writer.opened.close()

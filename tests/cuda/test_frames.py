@@ -1,0 +1,311 @@
+"""Tables on the device, in the simulator with pandas in cuDF's place: what the shared tests do not reach."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.datasets import census
+from gpupif.encode import encode_column
+from gpupif.encode_device import DeviceColumn, merge_parts, number_values
+from gpupif.engines.cpu import CpuEngine
+from gpupif.engines.cuda import CudaEngine
+from gpupif.engines.cuda_simulated import DeviceFrame, OnDevice, PandasFrames
+from gpupif.errors import ColumnTypeError, DeviceError, InputError, TableReadError
+from gpupif.frames import ArrowFrame, open_file
+from gpupif.frames_device import CsvOnDevice, ParquetOnDevice
+from gpupif.measures import MEASURES
+from gpupif.reading import every_column
+
+TYPES = {
+    "text": pa.array(["b", "a", None, "b", ""]),
+    "large text": pa.array(["b", "a", None, "b", ""], pa.large_string()),
+    "dictionary": pa.array(["b", "a", None, "b", ""]).dictionary_encode(),
+    "int8": pa.array([127, -128, 5, 5, 0], pa.int8()),
+    "uint64": pa.array([2**64 - 1, 2**64 - 3, 2**64 - 1, 2**64 - 2, 2**64 - 2], pa.uint64()),
+    "wide": pa.array([2**62, -(2**62), 3, 3, 2**62]),
+    "missing integers": pa.array([3, None, 2**60 + 1, 2**60, 3]),
+    "bool": pa.array([True, False, True, True, True]),
+    "missing bool": pa.array([True, None, True, False, True]),
+    "float": pa.array([0.0, -0.0, float("nan"), None, 1.5]),
+    "float32": pa.array([0.5, -0.0, float("nan"), None, 0.5], pa.float32()),
+    "date": pa.array([datetime.date(2020, 1, 1), None, datetime.date(1999, 12, 31)] + [datetime.date(2020, 1, 1)] * 2),
+    "time stamp": pa.array([datetime.datetime(2020, 1, 1, 5), None] + [datetime.datetime(1999, 1, 1)] * 3),
+    "zoned": pa.array([0, 1, 1, None, 5], pa.timestamp("us", "Europe/Berlin")),
+    "duration": pa.array([0, 1, 1, None, 5], pa.duration("ms")),
+    "decimal": pa.array([decimal.Decimal("1.50"), None] + [decimal.Decimal("2.25")] * 3),
+    "nothing": pa.nulls(5),
+}
+
+
+@pytest.fixture
+def library():
+    return PandasFrames()
+
+
+def host_column(array):
+    return encode_column("x", array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))
+
+
+def assert_same_column(column, expected):
+    assert isinstance(column.codes, OnDevice)
+    assert column.codes.dtype == expected.codes.dtype
+    np.testing.assert_array_equal(column.codes, expected.codes)
+    np.testing.assert_array_equal(column.counts, expected.counts)
+    assert column.values() == expected.values()
+    assert column.missing == expected.missing
+
+
+def assert_same_scores(scores, expected):
+    for measure in scores.measures:
+        np.testing.assert_allclose(scores.array(measure), expected.array(measure), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("group", [1, 2, 5])
+def test_columns_of_parquet_files_are_encoded_as_on_the_host(tmp_path, library, kind, group, monkeypatch):
+    monkeypatch.setattr("gpupif.frames_device.PART_ROWS", 3)
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": TYPES[kind]}), file, row_group_size=group)
+    frame = open_file(file, every_column, library=library)
+    assert isinstance(frame, ParquetOnDevice)
+    assert frame.rows == 5
+    expected = open_file(file, every_column)
+    assert isinstance(expected, ArrowFrame)
+    column = encode_column("x", frame.column(0))
+    assert sorted(map(str, column.values())) == sorted(map(str, encode_column("x", expected.column(0)).values()))
+    values, numbers = column.values(), encode_column("x", expected.column(0))
+    assert [values[code] for code in column.codes] == [numbers.values()[code] for code in numbers.codes]
+    if kind not in ("wide", "uint64", "missing integers", "bool", "missing bool"):
+        assert_same_column(column, numbers)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (pa.array([datetime.time(1), datetime.time(2)]), "time64"),
+        (pa.array([b"a", b"b"]), "binary"),
+        (pa.array([b"a", b"b"], pa.binary(1)), "fixed_size_binary"),
+    ],
+)
+def test_types_that_cudf_lacks_are_named(tmp_path, library, values, said):
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"age": [1, 2], "odd": values}), file)
+    with pytest.raises(
+        InputError, match=rf"column 'odd': expected a type that cuDF has.*{said}.*to text.*device='cpu'"
+    ):
+        gpupif.score(file)
+    assert gpupif.score(file, columns=["age"], known=["age"]).rows == 2
+    assert gpupif.score(file, device="cpu").rows == 2
+
+
+@pytest.mark.parametrize("values", [[[1], [2]], [{"a": 1}, {"a": 2}]])
+def test_nested_columns_are_refused_in_the_usual_words(tmp_path, values):
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"age": [1, 2], "odd": values}), file)
+    messages = []
+    for device in ("cpu", "cuda"):
+        with pytest.raises(ColumnTypeError) as caught:
+            gpupif.score(file, device=device)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.integers(-300, 300)), min_size=1, max_size=40)
+    | st.lists(st.one_of(st.none(), st.text("ab\x00é", max_size=3)), min_size=1, max_size=40)
+    | st.lists(st.one_of(st.none(), st.floats(width=32)), min_size=1, max_size=40),
+    st.lists(st.integers(0, 40), max_size=4),
+)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_parts_make_no_difference(values, cuts):
+    library = PandasFrames()
+    array = pa.array(values)
+    edges = sorted({0, len(values), *(cut for cut in cuts if cut < len(values))})
+    ascending = pa.types.is_integer(array.type)
+    for cut in (edges, [0, len(values)]):
+        pieces = [pd.Series(pd.arrays.ArrowExtensionArray(array.slice(a, b - a))) for a, b in pairwise(cut)]
+        parts = [number_values(library, "x", piece) for piece in pieces]
+        column = merge_parts("x", library, parts, array.type, ascending)
+        expected = encode_column("x", pa.chunked_array([array.dictionary_encode()]))
+        assert [column.values()[code] for code in column.codes] == [expected.values()[code] for code in expected.codes]
+        np.testing.assert_array_equal(np.bincount(column.codes), column.counts)
+        if ascending:
+            assert column.labels.to_pylist() == sorted(column.labels.to_pylist())
+        else:
+            assert_same_column(column, expected)
+
+
+def test_a_frame_of_the_device_comes_back_as_one(tmp_path):
+    frame = census(60).assign(tenure=lambda table: table["tenure"].astype("string").mask(table.index % 7 == 0))
+    frame["sex"] = frame["sex"].astype("category")
+    frame.index = pd.Index(range(100, 160), name="person")
+    expected = gpupif.score(frame, list(MEASURES), device="cpu")
+    for engine in (CudaEngine(), CudaEngine([0, 1]), CudaEngine(share=0), CpuEngine()):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("gpupif.scoring.choose_engine", lambda _, engine=engine: engine)
+            scores = gpupif.score(DeviceFrame(frame), list(MEASURES))
+        assert type(scores.cig) is DeviceFrame
+        pd.testing.assert_frame_equal(pd.DataFrame(scores.cig), expected.cig, rtol=1e-12)
+        assert isinstance(scores.array("csf"), OnDevice if engine.device == "cuda" else np.ndarray)
+        assert_same_scores(scores, expected)
+        pd.testing.assert_series_equal(scores.rig(), expected.rig(), rtol=1e-12)
+        pd.testing.assert_series_equal(scores.fig(), expected.fig(), rtol=1e-12)
+        assert scores.pif([5, 95]) == pytest.approx(expected.pif([5, 95]), rel=1e-12)
+        pd.testing.assert_frame_equal(scores.top(5, by="csf"), expected.top(5, by="csf"), rtol=1e-12)
+        pd.testing.assert_frame_equal(scores.summary().columns, expected.summary().columns, rtol=1e-12)
+        scores.to_parquet(tmp_path / "scores.parquet", keep_input=True)
+        back = pd.read_parquet(tmp_path / "scores.parquet")
+        assert back.index.tolist() == frame.index.tolist()
+        np.testing.assert_allclose(back["cig_sex"], expected.cig["sex"], rtol=1e-12)
+        assert back["tenure"].isna().sum() == frame["tenure"].isna().sum()
+
+
+def test_parts_of_frames(monkeypatch):
+    expected = gpupif.score(census(50), device="cpu")
+    monkeypatch.setattr("gpupif.frames_device.PART_ROWS", 7)
+    assert_same_scores(gpupif.score(DeviceFrame(census(50))), expected)
+
+
+def test_nothing_is_known_of_a_frame_of_the_device():
+    frame = DeviceFrame({"age": [1, 1, 2], "sex": ["f", "m", "f"]})
+    top = gpupif.score(frame, ["prior"], columns=["age"], known=[]).top(1)
+    assert top[["value", "cohort_size"]].to_numpy().tolist() == [[2, 3]]
+    assert top.loc[0, "posterior"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "feather"])
+def test_scores_on_the_device_are_written_as_those_of_the_host(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr("gpupif.writing.ROWS_PER_GROUP", 16)
+    monkeypatch.setattr("gpupif.writing.DEVICE_ROWS", 16)
+    source = tmp_path / "t.parquet"
+    census(50).to_parquet(source)
+    told, tables = [], []
+    for device in ("cpu", "cuda"):
+        scores = gpupif.score(source, list(MEASURES), device=device)
+        scores.write(tmp_path / f"{device}.{ending}", done=told.append)
+        tables.append(gpupif.reading.read_table(tmp_path / f"{device}.{ending}").to_pandas())
+    assert told == [16, 16, 16, 2] * 2
+    pd.testing.assert_frame_equal(*tables, rtol=1e-12, check_dtype=ending != "csv")
+
+
+def test_scores_of_a_file_lie_on_the_device_until_they_are_looked_at(tmp_path):
+    source = tmp_path / "t.parquet"
+    census(50).to_parquet(source)
+    scores = gpupif.score(source, ["cig", "csf"], device="cuda")
+    assert isinstance(scores._values["cig"], OnDevice)
+    assert type(scores.array("cig")) is np.ndarray
+    assert type(scores.cig) is pd.DataFrame
+    assert isinstance(scores._values["csf"], OnDevice)
+    scores.to_parquet(tmp_path / "scores.parquet")
+    assert len(pd.read_parquet(tmp_path / "scores.parquet")) == 50
+
+
+def test_a_device_that_fails_while_it_writes_leaves_nothing(tmp_path, monkeypatch):
+    class Broken(PandasFrames):
+        def frame(self, columns, index=None):
+            raise RuntimeError("device\nlost")
+
+    scores = gpupif.score(DeviceFrame(census(20)))
+    monkeypatch.setattr(scores._frame, "_library", Broken())
+    with pytest.raises(DeviceError, match=r"scores.parquet: the GPU could not write it \(device lost\)"):
+        scores.to_parquet(tmp_path / "scores.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+PLAIN = "age,sex,town\n1,f,x\n2,m,y y\n\n3,,x\n1,f,00\n"
+
+
+@pytest.mark.parametrize("part", [1, 3, 7, 1000])
+def test_plain_csv_is_split_on_the_device(tmp_path, library, monkeypatch, part):
+    monkeypatch.setattr("gpupif.frames_device.PART_BYTES", part)
+    file = tmp_path / "t.csv"
+    for content in (PLAIN, PLAIN.rstrip("\n"), "\n" + PLAIN, "\ufeff" + PLAIN, PLAIN.replace(",", ";")):
+        file.write_text(content, encoding="utf-8")
+        frame, expected = open_file(file, every_column, library=library), open_file(file, every_column)
+        assert isinstance(frame, CsvOnDevice)
+        assert (frame.names, frame.rows) == (expected.names, expected.rows)
+        for position in range(3):
+            column = encode_column("x", frame.column(position))
+            assert_same_column(column, encode_column("x", expected.column(position)))
+        assert frame.arrow().equals(expected.arrow())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        'age,sex\n1,"f"\n2,m\n',
+        "age,sex\r\n1,f\r\n2,m\r\n",
+        "age,sex\n1,f,3\n2,m\n",
+        "age,sex\n1\n2,m\n",
+        "age,sex\n1\n2\n",
+        "age,sex\n1,f,\n2,m,\n",
+        "age\n1\n\n2\n",
+        "age,sex\n",
+        "age,sex",
+    ],
+)
+def test_any_other_csv_is_left_to_the_parser_of_the_host(tmp_path, library, content):
+    file = tmp_path / "t.csv"
+    file.write_bytes(content.encode())
+    told = []
+    for chosen in (None, library):
+        try:
+            table = open_file(file, every_column, library=chosen).arrow()
+        except TableReadError as error:
+            table = str(error)
+        told.append(table)
+    assert told[0] == told[1]
+
+
+def test_row_groups_that_do_not_fit_are_read_in_halves(tmp_path, monkeypatch):
+    asked = []
+
+    class Small(PandasFrames):
+        def read_parquet(self, file, column, row_groups):
+            asked.append(len(row_groups))
+            if len(row_groups) > 2:
+                raise MemoryError
+            return super().read_parquet(file, column, row_groups)
+
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": list("abcabcab")}), file, row_group_size=1)
+    frame = open_file(file, every_column, library=Small())
+    assert_same_column(encode_column("x", frame.column(0)), host_column(pa.array(list("abcabcab"))))
+    assert asked == [8, 4, 2, 2, 4, 2, 2]
+
+
+def test_a_column_that_does_not_fit_is_one_clear_error(tmp_path):
+    class Full(PandasFrames):
+        def array(self, series):
+            raise MemoryError
+
+    with pytest.raises(DeviceError, match=r"column 'x': the GPU ran out of memory .*device='cpu'"):
+        DeviceColumn(Full(), lambda: [number_values(Full(), "x", pd.Series([1, 2]))]).encode("x")
+
+
+def test_a_file_that_cudf_cannot_read_and_the_host_can(tmp_path):
+    class Strict(PandasFrames):
+        def read_parquet(self, *_):
+            raise RuntimeError("CUDF failure at:\nreader")
+
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": list("ab")}), file)
+    frame = open_file(file, every_column, library=Strict())
+    with pytest.raises(DeviceError, match=r"cuDF could not read it \(CUDF failure at: reader\)\. Use device='cpu'"):
+        encode_column("x", frame.column(0))
+    content = bytearray(file.read_bytes())
+    content[4:30] = b"\xff" * 26
+    file.write_bytes(bytes(content))
+    with pytest.raises(TableReadError, match="could not be read as Parquet"):
+        encode_column("x", open_file(file, every_column, library=Strict()).column(0))
