@@ -70,13 +70,14 @@ def draw_times(document: dict[str, Any], file: Path) -> None:
 
 def draw_scaling(document: dict[str, Any], file: Path) -> None:
     """Seconds against rows by engine, with the time that the device's bandwidth alone would take."""
-    import matplotlib
+    import matplotlib as mpl
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "gpupif"
+    from matplotlib import pyplot as plt
 
-    timed = [result for result in document["results"] if "rows" in result]
-    figure, axes = pyplot.subplots(figsize=(7, 4.5))
+    timed = [result for result in document["results"] if "seconds" in result]
+    figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
     for engine in sorted({result["engine"] for result in timed}):
         points = [(result["rows"], result["seconds"]) for result in timed if result["engine"] == engine]
         axes.plot(*zip(*points, strict=True), marker="o", label=engine)
@@ -84,5 +85,6 @@ def draw_scaling(document: dict[str, Any], file: Path) -> None:
     axes.plot(*zip(*floor, strict=True), linestyle="--", color="grey", label="bandwidth floor")
     axes.set(xscale="log", yscale="log", xlabel="rows (10 columns)", ylabel="seconds", title=document["device"])
     axes.legend()
-    figure.tight_layout()
-    figure.savefig(file)
+    axes.grid(alpha=0.3)
+    figure.savefig(file, metadata={"Date": None})
+    plt.close(figure)

@@ -1,9 +1,10 @@
 """The CUDA engine on this machine's GPU: `python -m benchmarks.gpu`.
 
 Runs the tests marked gpu, compares the engines on the synthetic census and on hard tables, then times scoring (CIG and
-CSF, float64) of codes that are on the device to scores that stay there, beside the CPU engine on all cores and plain
-cuDF group-bys, and writes benchmarks/results/<gpu>.json and .svg. With NUMBA_ENABLE_CUDASIM=1 it runs without a GPU, on
-a few rows, to check itself: such times mean nothing and are not written.
+CSF, float64) of codes that are on the device to scores that stay there, in all and by stage (events of the device),
+beside the CPU engine on all cores and plain cuDF group-bys; and a table from a Parquet file to a Parquet file. Writes
+benchmarks/results/<gpu>.json and .svg. With NUMBA_ENABLE_CUDASIM=1 it runs without a GPU, on a few rows, to check
+itself: such times mean nothing and are not written.
 """
 
 from __future__ import annotations
@@ -14,36 +15,42 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-import pandas as pd
 
 import gpupif
-from gpupif.datasets import census
-from gpupif.engines.base import Job
+from gpupif.engines.base import Engine
+from gpupif.engines.base import on_host as brought
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_library import Library, open_libraries
-from gpupif.engines.cuda_simulated import OnDevice, SimulatedLibrary
+from gpupif.engines.cuda_library import Library, frame_library, open_libraries
+from gpupif.engines.cuda_simulated import SimulatedLibrary
 from gpupif.environment import describe
 from gpupif.errors import DeviceError
-from gpupif.information import log2_counts
-from gpupif.measures import resolve_measures
+from gpupif.measures import MEASURES as ALL
+from gpupif.result import Scores
 
+from .device_tables import CARDINALITIES, MEASURES, cudf_group_bys, device_job, hard_tables, on_host, write_source
 from .draw import draw_scaling
+from .stages import Stages
 
 RESULTS = Path(__file__).parent / "results"
-TESTS = Path(__file__).parent.parent / "tests"
-CARDINALITIES = (50, 101, 2, 6, 11, 29, 45, 8, 12, 5)
-MEASURES = ("cig", "csf")
+TESTS = [Path(__file__).parent.parent / "tests" / name for name in ("cuda", "test_measures.py", "test_invariants.py")]
 COPIED_BYTES = 1 << 30
 TOLERANCE = 1e-12
+# A key read and two scores written by each cell, 32 bytes at a time: no way of scoring moves less.
+CELL_BYTES = 16 + 2 * 32
+# Tables larger than this are for the GPU alone; the others get fewer runs on those of that size.
+PEER_ROWS = 100_000_000
+FILE_ROWS = 30_000_000
+PEER_TIMES = 2
 
 
 class Silent:
@@ -53,25 +60,19 @@ class Silent:
         """See `Progress`."""
 
 
-def hard_tables(rows: int) -> dict[str, pd.DataFrame]:
-    """The census, and tables that are not like it."""
-    random = np.random.default_rng(0)
-    skewed = census(rows)
-    for name in skewed:
-        skewed[name] = skewed[name].where(random.random(rows) < 0.1, skewed[name].mode()[0])
-    texts = census(rows, columns=5).astype("string").mask(random.random((rows, 5)) < 0.1)
-    return {"census": census(rows), "skewed": skewed, "60 columns": census(rows, columns=60), "missing texts": texts}
+def score_with(engine: Engine, table: Any, measures: Sequence[str]) -> Scores:
+    """Scores of a table by one engine."""
+    with patch("gpupif.scoring.choose_engine", return_value=engine):
+        return gpupif.score(table, list(measures), progress=False)
 
 
 def compare(libraries: list[Library], rows: int) -> dict[str, float]:
-    """Largest difference between the engines by table; stops above the tolerance."""
+    """Largest relative difference between the engines by table; stops above the tolerance."""
     found = {}
     for name, table in hard_tables(rows).items():
-        scores = []
-        for engine in (CpuEngine(), CudaEngine(libraries=libraries), CudaEngine(libraries=libraries)):
-            with patch("gpupif.scoring.choose_engine", return_value=engine):
-                scores.append(gpupif.score(table, list(MEASURES), progress=False))
-        cpu, cuda, again = ([one.array(measure) for measure in MEASURES] for one in scores)
+        engines = (CpuEngine(), CudaEngine(libraries=libraries), CudaEngine(libraries=libraries))
+        scores = [score_with(engine, table, list(ALL)) for engine in engines]
+        cpu, cuda, again = ([brought(one.array(measure)) for measure in ALL] for one in scores)
         if any(a.tobytes() != b.tobytes() for a, b in zip(cuda, again, strict=True)):
             sys.exit(f"{name}: two runs of the CUDA engine differ")
         found[name] = max(
@@ -79,33 +80,8 @@ def compare(libraries: list[Library], rows: int) -> dict[str, float]:
         )
         if not found[name] <= TOLERANCE:
             sys.exit(f"{name}: the CUDA engine differs from the CPU engine by {found[name]}")
+        print(f"{name}: engines differ by {found[name]:.1e} at most", flush=True)
     return found
-
-
-def device_job(library: Library, rows: int) -> Job:
-    """Codes with the cardinalities and skew of the census, made on the device."""
-    xp, codes, counts = library.xp, [], []
-    xp.random.seed(0)
-    group = xp.random.random(rows) ** 2
-    for cardinality in CARDINALITIES:
-        # Half from what the columns have in common, half each column's own: correlated, and skewed to low codes.
-        mixed = 0.5 * group + 0.5 * xp.random.random(rows) ** 3
-        column = (mixed * cardinality).astype("uint8")
-        counts.append(library.to_host(xp.bincount(column, minlength=cardinality)))
-        codes.append(column.view(OnDevice) if isinstance(library, SimulatedLibrary) else column)
-        del mixed
-    del group
-    priors = [np.maximum(one, 1) / rows for one in counts]
-    logs = [log2_counts(np.maximum(one, 1)) - np.log2(rows) for one in counts]
-    columns = list(range(len(codes)))
-    return Job(codes, counts, priors, logs, [1.0] * len(codes), columns, columns, resolve_measures(MEASURES), "float64")
-
-
-def on_host(library: Library, job: Job) -> Job:
-    """The same job for the CPU engine."""
-    codes = [np.asarray(library.to_host(column)) for column in job.codes]
-    fields = {name: getattr(job, name) for name in Job.__dataclass_fields__}
-    return Job(**{**fields, "codes": codes})
 
 
 def timed(run: Callable[[], Any], synchronize: Callable[[], Any], times: int) -> list[float]:
@@ -121,22 +97,6 @@ def timed(run: Callable[[], Any], synchronize: Callable[[], Any], times: int) ->
     return seconds[1:]
 
 
-def cudf_group_bys(library: Library, job: Job) -> None:
-    """Plain cuDF: distinct rows by a group-by, then a group-by and a join back for each column."""
-    import cudf
-
-    names = [f"c{column}" for column in job.targets]
-    table = cudf.DataFrame(dict(zip(names, job.codes, strict=True)))
-    distinct = table.groupby(names, sort=False).size().reset_index(name="c")
-    for column, name in enumerate(names):
-        others = [other for other in names if other != name]
-        logs = library.xp.asarray(job.log2_priors[column])[distinct[name].values]
-        counts = distinct["c"].values
-        distinct["t"] = counts * (library.xp.log2(counts) - logs)
-        sums = distinct.groupby(others, sort=False)[["c", "t"]].sum().reset_index()
-        distinct.drop(columns="t").merge(sums, on=others, how="left")
-
-
 def bandwidth(library: Library, synchronize: Callable[[], Any], size: int) -> float:
     """Bytes a second that a copy on the device moves, read and written."""
     source = library.xp.zeros(size // 8)
@@ -144,38 +104,58 @@ def bandwidth(library: Library, synchronize: Callable[[], Any], size: int) -> fl
     return 2 * size / best
 
 
-def measure(library: Library, sizes: list[int], times: int, simulated: bool) -> list[dict[str, Any]]:
-    """Seconds by engine and size."""
-    synchronize = (lambda: None) if simulated else library.xp.cuda.runtime.deviceSynchronize
-    moved = bandwidth(library, synchronize, 1 << 16 if simulated else COPIED_BYTES)
-    results: list[dict[str, Any]] = [{"engine": "copy", "bytes_per_second": moved}]
-    for rows in sizes:
-        with library.active():
-            job = device_job(library, rows)
-        contenders: dict[str, Callable[[], Any]] = {
-            "cuda": partial(CudaEngine(libraries=[library]).score, job, Silent())
-        }
-        if rows <= 10_000_000:
-            contenders["cpu"] = partial(CpuEngine().score, on_host(library, job), Silent())
-        if not simulated and rows <= 100_000_000:
-            by_cudf = CudaEngine(libraries=[library], grouping="cudf")
-            contenders["cuda, grouped by cuDF"] = partial(by_cudf.score, job, Silent())
-            contenders["cudf"] = partial(cudf_group_bys, library, job)
-        for engine, run in contenders.items():
+def measure(library: Library, rows: int, times: int, moved: float, synchronize: Callable[[], Any]) -> list[Any]:
+    """Seconds by engine for codes on the device; of the CUDA engine also by stage. moved: bytes a second of a copy."""
+    with library.active():
+        job = device_job(library, rows)
+    engine = CudaEngine(libraries=[library])
+    contenders: dict[str, tuple[Callable[[], Any], int]] = {"cuda": (partial(engine.score, job, Silent()), times)}
+    if rows <= PEER_ROWS:
+        contenders["cpu"] = (partial(CpuEngine().score, on_host(job), Silent()), min(times, PEER_TIMES))
+        by_cudf = CudaEngine(libraries=[library], grouping="cudf")
+        contenders["cuda, grouped by cuDF"] = (partial(by_cudf.score, job, Silent()), min(times, PEER_TIMES))
+        if not isinstance(library, SimulatedLibrary):
+            contenders["cudf"] = (partial(cudf_group_bys, library, job), min(times, PEER_TIMES))
+    results = []
+    floor = rows * len(CARDINALITIES) * CELL_BYTES / moved
+    for name, (run, runs) in contenders.items():
+        with Stages(library) as stages:
             try:
-                seconds = timed(run, synchronize, times)
-            except (MemoryError, ImportError, DeviceError) as error:
-                print(f"{rows:>12,} rows {engine:21} not run: {type(error).__name__}: {error}", flush=True)
+                seconds = timed(run, synchronize, runs)
+            except (MemoryError, ImportError, RuntimeError, DeviceError) as error:
+                print(f"{rows:>12,} rows {name:21} not run: {type(error).__name__}: {error}", flush=True)
                 continue
             finally:
                 library.release()
-            # A key read and two scores written by each cell: no way of scoring moves less.
-            floor = rows * len(CARDINALITIES) * (16 + 2 * 32) / moved
-            results.append(
-                {"engine": engine, "rows": rows, "seconds": statistics.median(seconds), "runs": seconds, "floor": floor}
-            )
-            print(f"{rows:>12,} rows {engine:21} {results[-1]['seconds']:9.4f} s, floor {floor:.4f} s", flush=True)
+            by_stage = {stage: spent / (runs + 1) for stage, spent in stages.seconds().items()}
+        median = statistics.median(seconds)
+        results.append(
+            {"engine": name, "rows": rows, "seconds": median, "runs": seconds, "floor": floor, "stages": by_stage}
+        )
+        parts = ", ".join(f"{stage} {spent:.4f}" for stage, spent in by_stage.items())
+        print(f"{rows:>12,} rows {name:21} {median:9.4f} s, floor {floor:.4f} s  {parts}", flush=True)
     return results
+
+
+def file_to_file(library: Library, rows: int) -> dict[str, Any]:
+    """Seconds by stage of a Parquet file, some of its columns text, scored and its scores written to another."""
+    engine = CudaEngine(libraries=[library])
+    with tempfile.TemporaryDirectory() as folder:
+        source, output = Path(folder) / "table.parquet", Path(folder) / "scores.parquet"
+        with library.active():
+            frame = write_source(library, frame_library(library.device), rows, source)
+        stages: dict[str, float] = {}
+        for table, before in ((frame, "frame: "), (source, "file: ")):
+            # The first run makes everything ready.
+            for _ in range(2):
+                scores = score_with(engine, table, MEASURES)
+                started = time.perf_counter()
+                scores.to_parquet(output)
+                stages |= {before + stage: spent for stage, spent in scores.seconds.items()}
+                stages[before + "write"] = time.perf_counter() - started
+        size = output.stat().st_size
+    print(f"{rows:>12,} rows " + ", ".join(f"{stage} {spent:.3f} s" for stage, spent in stages.items()), flush=True)
+    return {"engine": "cuda, to a file", "rows_of_file": rows, "stages": stages, "bytes": size}
 
 
 def main() -> None:
@@ -190,18 +170,34 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
     arguments = parser.parse_args()
     libraries = open_libraries([0])
-    simulated = isinstance(libraries[0], SimulatedLibrary)
+    library = libraries[0]
+    simulated = isinstance(library, SimulatedLibrary)
     if not arguments.no_tests:
-        subprocess.run([sys.executable, "-m", "pytest", "-q", "-m", "gpu", str(TESTS)], check=True)
+        subprocess.run([sys.executable, "-m", "pytest", "-q", "-m", "gpu", *map(str, TESTS)], check=True)
     differences = compare(libraries, arguments.compare_rows)
-    results = measure(libraries[0], arguments.rows, arguments.times, simulated)
-    document = {"machine": describe(), "device": libraries[0].name, "differences": differences, "results": results}
+    synchronize = (lambda: None) if simulated else library.xp.cuda.runtime.deviceSynchronize
+    moved = bandwidth(library, synchronize, 1 << 16 if simulated else COPIED_BYTES)
+    print(f"{library.name}: a copy on the device moves {moved / 1e12:.2f} TB/s", flush=True)
+    results: list[dict[str, Any]] = []
+    document = {
+        "machine": describe(),
+        "device": library.name,
+        "copied_bytes_per_second": moved,
+        "differences": differences,
+        "results": results,
+    }
+    name = re.sub(r"[^a-z0-9]+", "-", library.name.lower())
+    for rows in arguments.rows:
+        results += measure(library, rows, arguments.times, moved, synchronize)
+        if rows <= FILE_ROWS:
+            results.append(file_to_file(library, rows))
+        if not simulated:
+            # After each size, so that what was measured is kept whatever comes.
+            arguments.out.mkdir(parents=True, exist_ok=True)
+            (arguments.out / f"{name}.json").write_text(json.dumps(document, indent=2) + "\n")
     if simulated:
         print("Simulated: nothing is written.")
         return
-    name = re.sub(r"[^a-z0-9]+", "-", libraries[0].name.lower())
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / f"{name}.json").write_text(json.dumps(document, indent=2) + "\n")
     draw_scaling(document, arguments.out / f"{name}.svg")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import naive
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -85,6 +84,8 @@ def test_same_bits_whatever_threads_and_blocks(monkeypatch, skewed, known):
 
 
 def test_same_bits_every_run_and_from_every_kind_of_frame():
+    import polars as pl
+
     frame = gpupif.datasets.census(5_000)
     table = pa.Table.from_pandas(frame)
     text = frame.astype({name: str for name in frame.columns if frame[name].dtype == "category"})

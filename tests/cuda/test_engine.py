@@ -11,6 +11,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gpupif
 from gpupif.datasets import census
@@ -21,6 +23,7 @@ from gpupif.engines.cuda import CudaEngine
 from gpupif.engines.cuda_library import open_libraries
 from gpupif.engines.cuda_memory import score_bytes, table_bytes
 from gpupif.engines.cuda_simulated import DeviceFrame, OnDevice, SimulatedLibrary
+from gpupif.engines.cuda_staging import Staging
 from gpupif.errors import DeviceError
 from gpupif.measures import MEASURES
 
@@ -97,6 +100,100 @@ def test_a_block_too_large_for_the_device_is_one_clear_error():
     frame = pd.DataFrame({"a": range(50), "b": [0] * 50})
     with pytest.raises(DeviceError, match=r"out of memory on \d+ rows that .* about .* GiB.*device='cpu'"):
         score(CudaEngine(libraries=[SmallDevice(1)], share=0), frame, columns=["a"], known=["b"])
+
+
+class Counted:
+    """NumPy whose k-th call fails for want of memory; once, or from then on."""
+
+    def __init__(self, k, once):
+        self.k = k
+        self.once = once
+        self.calls = 0
+
+    def __getattr__(self, name):
+        function = getattr(np, name)
+
+        def counted(*arguments, **named):
+            self.calls += 1
+            if self.calls == self.k or (self.calls > self.k and not self.once):
+                raise MemoryError
+            return function(*arguments, **named)
+
+        return counted
+
+
+class Total:
+    """Progress, added up."""
+
+    def __init__(self):
+        self.cells = 0
+
+    def advance(self, cells):
+        self.cells += cells
+
+
+@pytest.mark.parametrize("share", [0, 1])
+@pytest.mark.parametrize("once", [True, False])
+def test_memory_may_run_out_anywhere(once, share):
+    frame = pd.DataFrame({"a": [0, 1, 1, 2, 0, 0], "b": [0, 0, 1, 1, 0, 0]})
+    job = {}
+
+    class Spy(CpuEngine):
+        def score(self, given, progress):
+            job["given"] = given
+            return super().score(given, progress)
+
+    expected = score(Spy(), frame)
+    outcomes = []
+    for k in range(1, 1000):
+        library, progress = SimulatedLibrary(), Total()
+        library.xp = Counted(k, once)
+        try:
+            result = CudaEngine(libraries=[library], share=share).score(job["given"], progress)
+        except DeviceError as error:
+            outcomes.append("error" if "out of memory" in str(error) else str(error))
+        else:
+            for measure in MEASURES:
+                np.testing.assert_allclose(result.values[measure], expected.array(measure), rtol=1e-12, atol=1e-14)
+            assert progress.cells == frame.size
+            outcomes.append("scores")
+        if library.xp.calls < k:
+            break
+    assert len(outcomes) > 30
+    assert set(outcomes) == ({"scores"} if once else {"scores", "error"})
+    assert outcomes[-1] == "scores"
+
+
+def test_memory_of_the_host_that_runs_out_is_not_taken_for_the_devices():
+    class Host(SimulatedLibrary):
+        def launch(self, *_):
+            np.empty(1 << 62, np.uint8)
+
+    with pytest.raises(MemoryError):
+        score(CudaEngine(libraries=[Host()]), census(10))
+
+
+@given(
+    st.integers(0, 40),
+    st.sampled_from(["uint8", "int64", "float32", "float64"]),
+    st.sampled_from([8, 16, 64]),
+)
+@settings(max_examples=60, deadline=None)
+def test_copies_of_any_size_arrive_whole(size, dtype, buffer_bytes):
+    library = SimulatedLibrary()
+    staging = Staging(library, buffer_bytes, small_bytes=0)
+    array = np.arange(size).astype(dtype)
+    there = staging.upload(array)
+    assert isinstance(there, OnDevice)
+    np.testing.assert_array_equal(there, array)
+    out = np.full((size, 3), 7, dtype)
+    staging.download(there, out[:, 1])
+    np.testing.assert_array_equal(out, np.stack([np.full(size, 7, dtype), array, np.full(size, 7, dtype)], axis=1))
+    whole = np.empty((2, size), dtype)
+    staging.download(np.stack([array, array]), whole)
+    np.testing.assert_array_equal(whole, [array, array])
+    staging.release()
+    assert staging.upload(array).dtype == array.dtype
 
 
 def test_a_device_that_fails_is_one_clear_error():

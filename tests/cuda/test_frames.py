@@ -1,4 +1,4 @@
-"""Tables on the device, in the simulator with pandas in cuDF's place: what the shared tests do not reach."""
+"""Tables on the device: cuDF's on a GPU, pandas in its place in the simulator; what the shared tests do not reach."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.datasets import census
+from gpupif.device import cuda_status
 from gpupif.encode import encode_column
 from gpupif.encode_device import DeviceColumn, merge_parts, number_values
+from gpupif.engines.base import on_host
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_simulated import DeviceFrame, OnDevice, PandasFrames
+from gpupif.engines.cuda_library import frame_library, simulated
+from gpupif.engines.cuda_simulated import DeviceFrame
 from gpupif.errors import ColumnTypeError, DeviceError, InputError, TableReadError
 from gpupif.frames import ArrowFrame, open_file
 from gpupif.frames_device import CsvOnDevice, ParquetOnDevice
@@ -48,9 +51,36 @@ TYPES = {
 }
 
 
+pytestmark = pytest.mark.gpu
+LIBRARY = frame_library()
+Frames = type(LIBRARY)
+ENGINES = {
+    "one": lambda: CudaEngine(),
+    "two": lambda: CudaEngine([0, 1] if simulated() else cuda_status().devices),
+    "blocks": lambda: CudaEngine(share=0),
+    "cpu": lambda: CpuEngine(),
+}
+
+
 @pytest.fixture
 def library():
-    return PandasFrames()
+    return LIBRARY
+
+
+def to_device(frame):
+    return DeviceFrame(frame) if simulated() else LIBRARY.frames.from_pandas(frame)
+
+
+def series(array):
+    return pd.Series(pd.arrays.ArrowExtensionArray(array)) if simulated() else LIBRARY.frames.Series.from_arrow(array)
+
+
+def is_there(array):
+    return hasattr(array, "get")
+
+
+def to_pandas(table):
+    return pd.DataFrame(table) if simulated() else table.to_pandas()
 
 
 def host_column(array):
@@ -58,9 +88,9 @@ def host_column(array):
 
 
 def assert_same_column(column, expected):
-    assert isinstance(column.codes, OnDevice)
+    assert is_there(column.codes)
     assert column.codes.dtype == expected.codes.dtype
-    np.testing.assert_array_equal(column.codes, expected.codes)
+    np.testing.assert_array_equal(on_host(column.codes), expected.codes)
     np.testing.assert_array_equal(column.counts, expected.counts)
     assert column.values() == expected.values()
     assert column.missing == expected.missing
@@ -68,7 +98,9 @@ def assert_same_column(column, expected):
 
 def assert_same_scores(scores, expected):
     for measure in scores.measures:
-        np.testing.assert_allclose(scores.array(measure), expected.array(measure), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(
+            on_host(scores.array(measure)), on_host(expected.array(measure)), rtol=1e-12, atol=1e-14
+        )
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -85,7 +117,7 @@ def test_columns_of_parquet_files_are_encoded_as_on_the_host(tmp_path, library, 
     column = encode_column("x", frame.column(0))
     assert sorted(map(str, column.values())) == sorted(map(str, encode_column("x", expected.column(0)).values()))
     values, numbers = column.values(), encode_column("x", expected.column(0))
-    assert [values[code] for code in column.codes] == [numbers.values()[code] for code in numbers.codes]
+    assert [values[code] for code in on_host(column.codes)] == [numbers.values()[code] for code in numbers.codes]
     if kind not in ("wide", "uint64", "missing integers", "bool", "missing bool"):
         assert_same_column(column, numbers)
 
@@ -129,56 +161,58 @@ def test_nested_columns_are_refused_in_the_usual_words(tmp_path, values):
 )
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_parts_make_no_difference(values, cuts):
-    library = PandasFrames()
+    library = LIBRARY
     array = pa.array(values)
     edges = sorted({0, len(values), *(cut for cut in cuts if cut < len(values))})
     ascending = pa.types.is_integer(array.type)
     for cut in (edges, [0, len(values)]):
-        pieces = [pd.Series(pd.arrays.ArrowExtensionArray(array.slice(a, b - a))) for a, b in pairwise(cut)]
+        pieces = [series(array.slice(a, b - a)) for a, b in pairwise(cut)]
         parts = [number_values(library, "x", piece) for piece in pieces]
         column = merge_parts("x", library, parts, array.type, ascending)
         expected = encode_column("x", pa.chunked_array([array.dictionary_encode()]))
-        assert [column.values()[code] for code in column.codes] == [expected.values()[code] for code in expected.codes]
-        np.testing.assert_array_equal(np.bincount(column.codes), column.counts)
+        assert [column.values()[code] for code in on_host(column.codes)] == [
+            expected.values()[code] for code in expected.codes
+        ]
+        np.testing.assert_array_equal(np.bincount(on_host(column.codes)), column.counts)
         if ascending:
             assert column.labels.to_pylist() == sorted(column.labels.to_pylist())
         else:
             assert_same_column(column, expected)
 
 
-def test_a_frame_of_the_device_comes_back_as_one(tmp_path):
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_frame_of_the_device_comes_back_as_one(tmp_path, monkeypatch, engine):
     frame = census(60).assign(tenure=lambda table: table["tenure"].astype("string").mask(table.index % 7 == 0))
     frame["sex"] = frame["sex"].astype("category")
     frame.index = pd.Index(range(100, 160), name="person")
+    table = to_device(frame)
     expected = gpupif.score(frame, list(MEASURES), device="cpu")
-    for engine in (CudaEngine(), CudaEngine([0, 1]), CudaEngine(share=0), CpuEngine()):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("gpupif.scoring.choose_engine", lambda _, engine=engine: engine)
-            scores = gpupif.score(DeviceFrame(frame), list(MEASURES))
-        assert type(scores.cig) is DeviceFrame
-        pd.testing.assert_frame_equal(pd.DataFrame(scores.cig), expected.cig, rtol=1e-12)
-        assert isinstance(scores.array("csf"), OnDevice if engine.device == "cuda" else np.ndarray)
-        assert_same_scores(scores, expected)
-        pd.testing.assert_series_equal(scores.rig(), expected.rig(), rtol=1e-12)
-        pd.testing.assert_series_equal(scores.fig(), expected.fig(), rtol=1e-12)
-        assert scores.pif([5, 95]) == pytest.approx(expected.pif([5, 95]), rel=1e-12)
-        pd.testing.assert_frame_equal(scores.top(5, by="csf"), expected.top(5, by="csf"), rtol=1e-12)
-        pd.testing.assert_frame_equal(scores.summary().columns, expected.summary().columns, rtol=1e-12)
-        scores.to_parquet(tmp_path / "scores.parquet", keep_input=True)
-        back = pd.read_parquet(tmp_path / "scores.parquet")
-        assert back.index.tolist() == frame.index.tolist()
-        np.testing.assert_allclose(back["cig_sex"], expected.cig["sex"], rtol=1e-12)
-        assert back["tenure"].isna().sum() == frame["tenure"].isna().sum()
+    monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _: ENGINES[engine]())
+    scores = gpupif.score(table, list(MEASURES))
+    assert type(scores.cig) is type(table)
+    assert is_there(scores.array("csf")) == (engine != "cpu")
+    pd.testing.assert_frame_equal(to_pandas(scores.cig), expected.cig, rtol=1e-12)
+    assert_same_scores(scores, expected)
+    np.testing.assert_allclose(on_host(scores.rig().values), expected.rig(), rtol=1e-12)
+    pd.testing.assert_series_equal(scores.fig(), expected.fig(), rtol=1e-12)
+    assert scores.pif([5, 95]) == pytest.approx(expected.pif([5, 95]), rel=1e-12)
+    pd.testing.assert_frame_equal(scores.top(5, by="csf"), expected.top(5, by="csf"), rtol=1e-12)
+    pd.testing.assert_frame_equal(scores.summary().columns, expected.summary().columns, rtol=1e-12)
+    scores.to_parquet(tmp_path / "scores.parquet", keep_input=True)
+    back = pd.read_parquet(tmp_path / "scores.parquet")
+    assert back.index.tolist() == frame.index.tolist()
+    np.testing.assert_allclose(back["cig_sex"], expected.cig["sex"], rtol=1e-12)
+    assert back["tenure"].isna().sum() == frame["tenure"].isna().sum()
 
 
 def test_parts_of_frames(monkeypatch):
     expected = gpupif.score(census(50), device="cpu")
     monkeypatch.setattr("gpupif.frames_device.PART_ROWS", 7)
-    assert_same_scores(gpupif.score(DeviceFrame(census(50))), expected)
+    assert_same_scores(gpupif.score(to_device(census(50))), expected)
 
 
 def test_nothing_is_known_of_a_frame_of_the_device():
-    frame = DeviceFrame({"age": [1, 1, 2], "sex": ["f", "m", "f"]})
+    frame = to_device(pd.DataFrame({"age": [1, 1, 2], "sex": ["f", "m", "f"]}))
     top = gpupif.score(frame, ["prior"], columns=["age"], known=[]).top(1)
     assert top[["value", "cohort_size"]].to_numpy().tolist() == [[2, 3]]
     assert top.loc[0, "posterior"] == pytest.approx(1 / 3)
@@ -203,20 +237,20 @@ def test_scores_of_a_file_lie_on_the_device_until_they_are_looked_at(tmp_path):
     source = tmp_path / "t.parquet"
     census(50).to_parquet(source)
     scores = gpupif.score(source, ["cig", "csf"], device="cuda")
-    assert isinstance(scores._values["cig"], OnDevice)
+    assert is_there(scores._values["cig"])
     assert type(scores.array("cig")) is np.ndarray
     assert type(scores.cig) is pd.DataFrame
-    assert isinstance(scores._values["csf"], OnDevice)
+    assert is_there(scores._values["csf"])
     scores.to_parquet(tmp_path / "scores.parquet")
     assert len(pd.read_parquet(tmp_path / "scores.parquet")) == 50
 
 
 def test_a_device_that_fails_while_it_writes_leaves_nothing(tmp_path, monkeypatch):
-    class Broken(PandasFrames):
+    class Broken(Frames):
         def frame(self, columns, index=None):
             raise RuntimeError("device\nlost")
 
-    scores = gpupif.score(DeviceFrame(census(20)))
+    scores = gpupif.score(to_device(census(20)))
     monkeypatch.setattr(scores._frame, "_library", Broken())
     with pytest.raises(DeviceError, match=r"scores.parquet: the GPU could not write it \(device lost\)"):
         scores.to_parquet(tmp_path / "scores.parquet")
@@ -271,7 +305,7 @@ def test_any_other_csv_is_left_to_the_parser_of_the_host(tmp_path, library, cont
 def test_row_groups_that_do_not_fit_are_read_in_halves(tmp_path, monkeypatch):
     asked = []
 
-    class Small(PandasFrames):
+    class Small(Frames):
         def read_parquet(self, file, column, row_groups):
             asked.append(len(row_groups))
             if len(row_groups) > 2:
@@ -286,16 +320,16 @@ def test_row_groups_that_do_not_fit_are_read_in_halves(tmp_path, monkeypatch):
 
 
 def test_a_column_that_does_not_fit_is_one_clear_error(tmp_path):
-    class Full(PandasFrames):
+    class Full(Frames):
         def array(self, series):
             raise MemoryError
 
     with pytest.raises(DeviceError, match=r"column 'x': the GPU ran out of memory .*device='cpu'"):
-        DeviceColumn(Full(), lambda: [number_values(Full(), "x", pd.Series([1, 2]))]).encode("x")
+        DeviceColumn(Full(), lambda: [number_values(Full(), "x", series(pa.array([1, 2])))]).encode("x")
 
 
 def test_a_file_that_cudf_cannot_read_and_the_host_can(tmp_path):
-    class Strict(PandasFrames):
+    class Strict(Frames):
         def read_parquet(self, *_):
             raise RuntimeError("CUDF failure at:\nreader")
 

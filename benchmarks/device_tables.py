@@ -1,0 +1,93 @@
+"""Tables for the benchmark of the CUDA engine: hard ones to compare engines on, large ones made on the device."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpupif.datasets import census
+from gpupif.engines.base import Job
+from gpupif.engines.cuda_frames import FrameLibrary
+from gpupif.engines.cuda_library import Library
+from gpupif.engines.cuda_simulated import OnDevice, SimulatedLibrary
+from gpupif.information import log2_counts
+from gpupif.measures import resolve_measures
+
+CARDINALITIES = (50, 101, 2, 6, 11, 29, 45, 8, 12, 5)
+MEASURES = ("cig", "csf")
+# Columns of these are text in tables that go from file to file.
+TEXT_COLUMNS = 4
+
+
+def hard_tables(rows: int) -> dict[str, pd.DataFrame]:
+    """The census, and tables that are not like it."""
+    random = np.random.default_rng(0)
+    skewed = census(rows)
+    for name in skewed:
+        skewed[name] = skewed[name].where(random.random(rows) < 0.1, skewed[name].mode()[0])
+    texts = census(rows, columns=5).astype("string").mask(random.random((rows, 5)) < 0.1)
+    return {"census": census(rows), "skewed": skewed, "60 columns": census(rows, columns=60), "missing texts": texts}
+
+
+def device_codes(library: Library, rows: int) -> list[Any]:
+    """Columns of codes with the cardinalities and skew of the census, made on the device."""
+    xp, codes = library.xp, []
+    xp.random.seed(0)
+    group = xp.random.random(rows) ** 2
+    for cardinality in CARDINALITIES:
+        # Half from what the columns have in common, half each column's own: correlated, and skewed to low codes.
+        mixed = 0.5 * group + 0.5 * xp.random.random(rows) ** 3
+        column = (mixed * cardinality).astype("uint8")
+        codes.append(column.view(OnDevice) if isinstance(library, SimulatedLibrary) else column)
+        del mixed
+    return codes
+
+
+def device_job(library: Library, rows: int) -> Job:
+    """CIG and CSF of such codes, on the device from codes to scores."""
+    codes = device_codes(library, rows)
+    occurrences = [
+        library.to_host(library.xp.bincount(column, minlength=cardinality))
+        for column, cardinality in zip(codes, CARDINALITIES, strict=True)
+    ]
+    counts = [np.maximum(one, 1) for one in occurrences]
+    logs = [log2_counts(one) - np.log2(rows) for one in counts]
+    columns = list(range(len(codes)))
+    known = ([one / rows for one in counts], logs, [1.0] * len(codes), columns, columns)
+    return Job(codes, occurrences, *known, resolve_measures(MEASURES), "float64", scores_on="device")
+
+
+def on_host(job: Job) -> Job:
+    """The same job with codes and scores on the host."""
+    return replace(job.on_host(), scores_on="host")
+
+
+def write_source(library: Library, frames: FrameLibrary, rows: int, file: Path) -> Any:
+    """A frame on the device with some columns of text, also written to a Parquet file."""
+    codes = device_codes(library, rows)
+    frame = frames.frame({f"c{number}": column for number, column in enumerate(codes)})
+    for name in list(frame.columns)[:TEXT_COLUMNS]:
+        frame[name] = frame[name].astype("str")
+    with file.open("wb") as sink, frames.parquet_writer(sink) as writer:
+        writer.write_table(frame)
+    return frame
+
+
+def cudf_group_bys(library: Library, job: Job) -> None:
+    """Plain cuDF: distinct rows by a group-by, then a group-by and a join back for each column."""
+    import cudf
+
+    names = [f"c{column}" for column in job.targets]
+    table = cudf.DataFrame(dict(zip(names, job.codes, strict=True)))
+    distinct = table.groupby(names, sort=False).size().reset_index(name="c")
+    for column, name in enumerate(names):
+        others = [other for other in names if other != name]
+        logs = library.xp.asarray(job.log2_priors[column])[distinct[name].values]
+        counts = distinct["c"].values
+        distinct["t"] = counts * (library.xp.log2(counts) - logs)
+        sums = distinct.groupby(others, sort=False)[["c", "t"]].sum().reset_index()
+        distinct.drop(columns="t").merge(sums, on=others, how="left")

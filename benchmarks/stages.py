@@ -1,0 +1,52 @@
+"""How long a device spends on each stage of what a library is given, by events on its stream."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from gpupif.engines.cuda_library import Library
+from gpupif.engines.cuda_simulated import SimulatedLibrary
+
+
+class Stages:
+    """A context manager in which a library's stages are timed; in the simulator by the clock."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._simulated = isinstance(library, SimulatedLibrary)
+        self._marks: list[tuple[str, Any, Any]] = []
+
+    def __enter__(self) -> Stages:
+        self._library.stage = self._stage  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        del self._library.stage
+
+    @contextlib.contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        begin = self._mark()
+        yield
+        self._marks.append((name, begin, self._mark()))
+
+    def _mark(self) -> Any:
+        if self._simulated:
+            return time.perf_counter()
+        event = self._library.xp.cuda.Event()
+        event.record(self._library.xp.cuda.get_current_stream())
+        return event
+
+    def seconds(self) -> dict[str, float]:
+        """Seconds by stage, all that was timed added up."""
+        sums: dict[str, float] = defaultdict(float)
+        for name, begin, end in self._marks:
+            if self._simulated:
+                sums[name] += end - begin
+            else:
+                end.synchronize()
+                sums[name] += self._library.xp.cuda.get_elapsed_time(begin, end) / 1000
+        return dict(sums)
