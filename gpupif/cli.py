@@ -86,8 +86,7 @@ def score(
     targets, attacker = _names(columns), _names(known)
     visible = False if quiet else None
     needed = every_column if keep_input else needed_columns(targets, attacker, prior, accuracies)
-    seconds: dict[str, float] = {}
-    with _stage("read", None, visible, seconds):
+    with _stage("read", None, visible):
         source = open_file(table, needed, sep, engine.frames)
     default = [name for name in source.names if name not in source.index_names]
     output_names(wanted, list(dict.fromkeys([*targets] if targets else default)), source.names if keep_input else [])
@@ -103,25 +102,23 @@ def score(
         dtype=dtype,
         progress=visible,
     )
-    seconds |= scores.seconds
-    with _stage("write", scores.rows, visible, seconds) as report:
+    started = time.perf_counter()
+    with _stage("write", scores.rows, visible) as report:
         scores.write(output, keep_input, overwrite, report.advance)
-    scores.seconds = seconds
+    scores.seconds["write"] = time.perf_counter() - started
     _show(scores, as_json, quiet, {"input": str(table), "output": str(output)})
     if not quiet and not as_json:
         typer.echo(f"Scores written to {output}")
 
 
 @contextlib.contextmanager
-def _stage(name: str, rows: int | None, visible: bool | None, seconds: dict[str, float]) -> Iterator[Reporter]:
-    """Show the progress of a stage and keep the seconds it took."""
+def _stage(name: str, rows: int | None, visible: bool | None) -> Iterator[Reporter]:
+    """Show the progress of a stage."""
     from .progress import Reporter
 
-    started = time.perf_counter()
     with Reporter(visible) as report:
         report.stage(name, rows, "rows")
         yield report
-    seconds[name] = time.perf_counter() - started
 
 
 @app.command()

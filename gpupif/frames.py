@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,8 @@ class Frame(ABC):
     """A table seen by its columns.
 
     kind: "pandas", "polars", "pyarrow", "cudf" or "file". names: of the columns, in order. index: row labels, where
-    the kind has them. index_names: columns that hold row labels, scored only where they are asked for.
+    the kind has them. index_names: columns that hold row labels, scored only where they are asked for. opened_in:
+    seconds that opening a file took; reads_late: its columns are read only when they are encoded.
     """
 
     kind: str
@@ -35,6 +37,8 @@ class Frame(ABC):
     rows: int
     index: Any = None
     index_names: Sequence[Hashable] = ()
+    opened_in: float = 0.0
+    reads_late: bool = False
 
     @abstractmethod
     def column(self, position: int) -> Any:
@@ -204,13 +208,15 @@ def open_frame(table: Any) -> Frame:
 
 def open_file(file: Path, pick: Pick, sep: str | None = None, library: FrameLibrary | None = None) -> Frame:
     """A file as a frame, read by the device's frame library where there is one; see `read_table` for what it raises."""
+    started = time.perf_counter()
+    frame: Frame | None = None
     if library is not None:
         from .frames_device import open_on_device
 
         frame = open_on_device(file, kind_of_file(file, sep), pick, sep, library)
-        if frame is not None:
-            return frame
-    return ArrowFrame(read_table(file, pick, sep), kind="file")
+    frame = frame or ArrowFrame(read_table(file, pick, sep), kind="file")
+    frame.opened_in = time.perf_counter() - started
+    return frame
 
 
 def arrow_table(values: npt.NDArray[Any], names: Sequence[Hashable]) -> pa.Table:

@@ -113,6 +113,8 @@ class DeviceFile(Frame):
 class ParquetOnDevice(DeviceFile):
     """A Parquet file or folder, read column by column, as many row groups at once as are numbered at once."""
 
+    reads_late = True
+
     def __init__(self, file: Path, pick: Pick, library: FrameLibrary) -> None:
         super().__init__(file, pick, None, library)
         import pyarrow.parquet as pq

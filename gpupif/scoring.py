@@ -117,18 +117,25 @@ def score(
     _check_word("dtype", dtype, ("float64", "float32"))
     engine = choose_engine(device)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
-        started = time.perf_counter()
         frame = _open(table, needed_columns(columns, known, priors, accuracies), engine.frames)
         targets, attacker = _resolve_columns(frame, columns, known)
-        read = time.perf_counter()
+        opened = time.perf_counter()
         encoded, job, prior_of = _encode(frame, targets, attacker, priors, accuracies, missing, wanted, dtype, report)
         coded = time.perf_counter()
         report.stage("score", frame.rows * len(targets), "cells")
         result = engine.score(job, report)
         done = time.perf_counter()
-    seconds = {"read": read - started} if frame.kind == "file" else {}
-    seconds |= {"encode": coded - read, "score": done - coded}
+    seconds = _by_stage(frame, coded - opened, done - coded)
     return Scores(frame, encoded, job, result, targets, prior_of, engine.device, seconds)
+
+
+def _by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
+    """Seconds by stage; of a file that is read where it is encoded, for both together."""
+    if frame.kind != "file":
+        return {"encode": encode, "score": score}
+    if frame.reads_late:
+        return {"read and encode": frame.opened_in + encode, "score": score}
+    return {"read": frame.opened_in, "encode": encode, "score": score}
 
 
 def _encode(

@@ -97,7 +97,7 @@ def test_every_format_scores_as_the_pandas_frame(file):
     assert isinstance(scores.cig, pd.DataFrame)
     pd.testing.assert_frame_equal(scores.cig, gpupif.score(FRAME).cig)
     assert_same_scores(gpupif.score(str(file), ALL), scores)
-    assert list(scores.seconds) == ["read", "encode", "score"]
+    assert list(scores.seconds) in (["read", "encode", "score"], ["read and encode", "score"])
 
 
 def test_only_needed_columns_are_read(file):

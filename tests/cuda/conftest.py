@@ -11,7 +11,7 @@ collect_ignore = []
 if os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
     collect_ignore.append("test_engine.py")
     if not cuda_status().usable:
-        collect_ignore.append("test_frames.py")
+        collect_ignore.append("test_device_frames.py")
 # Without cuDF, which brings CuPy, there is nothing to hold calls against.
 if importlib.util.find_spec("cudf") is None or os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
     collect_ignore.append("test_signatures.py")
