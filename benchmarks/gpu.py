@@ -51,6 +51,9 @@ CELL_BYTES = 16 + 2 * 32
 PEER_ROWS = 100_000_000
 FILE_ROWS = 30_000_000
 PEER_TIMES = 2
+# For an H200: seconds by rows, and how many times as fast as others.
+GOALS = {100_000_000: 0.5, 300_000_000: 2.0}
+PEER_GOALS = {"cpu": 100, "cudf": 5}
 
 
 class Silent:
@@ -116,7 +119,7 @@ def measure(library: Library, rows: int, times: int, moved: float, synchronize: 
         contenders["cuda, grouped by cuDF"] = (partial(by_cudf.score, job, Silent()), min(times, PEER_TIMES))
         if not isinstance(library, SimulatedLibrary):
             contenders["cudf"] = (partial(cudf_group_bys, library, job), min(times, PEER_TIMES))
-    results = []
+    results: list[dict[str, Any]] = []
     floor = rows * len(CARDINALITIES) * CELL_BYTES / moved
     for name, (run, runs) in contenders.items():
         with Stages(library) as stages:
@@ -133,8 +136,23 @@ def measure(library: Library, rows: int, times: int, moved: float, synchronize: 
             {"engine": name, "rows": rows, "seconds": median, "runs": seconds, "floor": floor, "stages": by_stage}
         )
         parts = ", ".join(f"{stage} {spent:.4f}" for stage, spent in by_stage.items())
-        print(f"{rows:>12,} rows {name:21} {median:9.4f} s, floor {floor:.4f} s  {parts}", flush=True)
+        ratio = f"{median / results[0]['seconds']:7.1f}x, " if len(results) > 1 else ""
+        print(f"{rows:>12,} rows {name:21} {median:9.4f} s, {ratio}floor {floor:.4f} s  {parts}", flush=True)
     return results
+
+
+def against_goals(results: list[dict[str, Any]]) -> list[str]:
+    """What was to be reached on an H200, and what was."""
+    seconds = {(one["engine"], one["rows"]): one["seconds"] for one in results if "seconds" in one}
+    lines = []
+    for rows, goal in GOALS.items():
+        if ("cuda", rows) in seconds:
+            lines.append(f"{rows:,} rows in {goal} s: {seconds['cuda', rows]:.3f} s")
+    for peer, goal in PEER_GOALS.items():
+        found = [one / seconds["cuda", rows] for (name, rows), one in seconds.items() if name == peer]
+        if found:
+            lines.append(f"{goal} times {peer}: {', '.join(f'{ratio:.1f}' for ratio in found)} times, by size")
+    return lines
 
 
 def file_to_file(library: Library, rows: int) -> dict[str, Any]:
@@ -195,6 +213,7 @@ def main() -> None:
             # After each size, so that what was measured is kept whatever comes.
             arguments.out.mkdir(parents=True, exist_ok=True)
             (arguments.out / f"{name}.json").write_text(json.dumps(document, indent=2) + "\n")
+    print(*against_goals(results), sep="\n")
     if simulated:
         print("Simulated: nothing is written.")
         return
