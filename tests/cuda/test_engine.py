@@ -267,3 +267,12 @@ def test_memory_is_planned_for_what_is_taken(columns, targets):
     score(Spy(), frame, columns=list(frame.columns)[:targets])
     job, peak = jobs
     assert peak - score_bytes(job) < table_bytes(job)
+
+
+def test_same_bits_however_much_memory_there_is():
+    frame = census(150, columns=6)
+    engines = [CudaEngine(), CudaEngine([0, 1]), CudaEngine(share=0), CudaEngine(libraries=[SmallDevice(40)])]
+    scores = [score(engine, frame, accuracies={"age": 0.9}) for engine in engines]
+    for measure in MEASURES:
+        assert {one.array(measure).tobytes() for one in scores} == {scores[0].array(measure).tobytes()}
+    assert {tuple(one.weights.items()) for one in scores} == {tuple(scores[0].weights.items())}
