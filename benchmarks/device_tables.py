@@ -69,6 +69,8 @@ def on_host(job: Job) -> Job:
 def write_source(library: Library, frames: FrameLibrary, rows: int, file: Path) -> Any:
     """A frame on the device with some columns of text, also written to a Parquet file."""
     codes = device_codes(library, rows)
+    # cuDF works on a stream of its own.
+    library.finish()
     frame = frames.frame({f"c{number}": column for number, column in enumerate(codes)})
     for name in list(frame.columns)[:TEXT_COLUMNS]:
         frame[name] = frame[name].astype("str")

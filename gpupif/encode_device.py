@@ -102,7 +102,7 @@ def merge_parts(
     """One column of its parts, codes on the device; the same whatever the parts."""
     xp = frames.xp
     kind = kind or next((part.labels.type for part in parts if len(part.labels)), pa.null())
-    labels = [part.labels.cast(kind) for part in parts]
+    labels = [part.labels.cast(kind) if len(part.labels) else pa.array([], kind) for part in parts]
     merged, code_of = _merge(name, pa.chunked_array(labels, kind), ascending)
     counts = np.zeros(len(merged) + 1, np.int64)
     # For each part the place of its numbers among the merged values, which begin with the missing one.

@@ -60,6 +60,11 @@ class Frame(ABC):
         """What the table's columns lie in, where that is a device."""
         return None
 
+    def active(self) -> contextlib.AbstractContextManager[Any]:
+        """Where the columns lie on a device, make it that of the calling thread for a while."""
+        library = self.device_frames()
+        return contextlib.nullcontext() if library is None else library.active()
+
     @abstractmethod
     def arrow(self) -> pa.Table:
         """The whole table as Arrow data."""
@@ -184,7 +189,7 @@ def open_frame(table: Any) -> Frame:
 
     Raises InputError for anything else.
     """
-    if type(table).__module__.partition(".")[0] == "cudf" or simulated():
+    if any(base.__module__.partition(".")[0] == "cudf" for base in type(table).__mro__) or simulated():
         from .frames_device import DeviceTable
 
         library = frame_library()
@@ -211,9 +216,14 @@ def open_file(file: Path, pick: Pick, sep: str | None = None, library: FrameLibr
     started = time.perf_counter()
     frame: Frame | None = None
     if library is not None:
-        from .frames_device import open_on_device
+        from .csv_device import csv_on_device
+        from .parquet_device import ParquetOnDevice
 
-        frame = open_on_device(file, kind_of_file(file, sep), pick, sep, library)
+        kind = kind_of_file(file, sep)
+        if kind == "Parquet":
+            frame = ParquetOnDevice(file, pick, library)
+        elif kind == "CSV":
+            frame = csv_on_device(file, pick, sep, library)
     frame = frame or ArrowFrame(read_table(file, pick, sep), kind="file")
     frame.opened_in = time.perf_counter() - started
     return frame

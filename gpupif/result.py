@@ -117,7 +117,8 @@ class Scores:
 
     def fig(self) -> pd.Series[float]:
         """Feature information gain: the sum of the CIG of each column, in bits (manual, section 1.7.1)."""
-        sums = [float(column.sum(dtype=np.float64)) for column in self._values_of("cig")]
+        with self._frame.active():
+            sums = [float(column.sum(dtype=np.float64)) for column in self._values_of("cig")]
         return pd.Series(sums, pd.Index(self.columns, tupleize_cols=False), name="fig")
 
     def rig(self) -> Any:
@@ -135,12 +136,14 @@ class Scores:
         wanted = np.asarray(n, dtype=np.float64)
         if not ((wanted >= 0) & (wanted <= 100)).all():
             raise InputError(f"pif: expected percentiles from 0 to 100, got {n!r}.")
-        gains = on_host(np.percentile(self._row_gains(), wanted.tolist()))
+        with self._frame.active():
+            gains = on_host(np.percentile(self._row_gains(), wanted.tolist()))
         return float(gains) if wanted.ndim == 0 else [float(gain) for gain in gains]
 
     def _row_gains(self) -> Any:
         if self._rig is None:
-            self._rig = self._values_of("cig").sum(axis=0, dtype=np.float64)
+            with self._frame.active():
+                self._rig = self._values_of("cig").sum(axis=0, dtype=np.float64)
         return self._rig
 
     def summary(self) -> Summary:
@@ -158,7 +161,8 @@ class Scores:
         """
         from .riskiest import riskiest_cells
 
-        return riskiest_cells(self, n, by or ("cig" if "cig" in self.measures else self.measures[0]))
+        with self._frame.active():
+            return riskiest_cells(self, n, by or ("cig" if "cig" in self.measures else self.measures[0]))
 
     def to_arrow(self, keep_input: bool = False) -> pa.Table:
         """All scores as one Arrow table, columns named <measure>_<column>, rows in order.
@@ -180,9 +184,9 @@ class Scores:
     ) -> pa.Table:
         """Some rows of `to_arrow`."""
         size = stop - start
-        scores = [
-            pa.array(column) for measure in self.measures for column in on_host(self._values[measure][:, start:stop])
-        ]
+        with self._frame.active():
+            arrays = [on_host(self._values[measure][:, start:stop]) for measure in self.measures]
+        scores = [pa.array(column) for array in arrays for column in array]
         table = pa.table(scores, names=names)
         if source is not None:
             beside = source.slice(start, size)

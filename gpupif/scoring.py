@@ -120,7 +120,10 @@ def score(
         frame = _open(table, needed_columns(columns, known, priors, accuracies), engine.frames)
         targets, attacker = _resolve_columns(frame, columns, known)
         opened = time.perf_counter()
-        encoded, job, prior_of = _encode(frame, targets, attacker, priors, accuracies, missing, wanted, dtype, report)
+        with frame.active():
+            encoded, job, prior_of = _encode(
+                frame, targets, attacker, priors, accuracies, missing, wanted, dtype, report
+            )
         coded = time.perf_counter()
         report.stage("score", frame.rows * len(targets), "cells")
         result = engine.score(job, report)

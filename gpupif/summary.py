@@ -94,8 +94,8 @@ def _json_value(value: Any) -> Any:
 
 def summarize(scores: Scores) -> Summary:
     """Summary of scores (see `Scores.summary`)."""
-    # A device has its own threads.
-    with Workers(None if scores._frame.device_frames() is None else 1) as workers:
+    # A device has its own threads, and is that of the calling one.
+    with scores._frame.active(), Workers(None if scores._frame.device_frames() is None else 1) as workers:
         rows = workers.run(
             lambda name, target: _column(scores, name, target),
             [(name, target) for target, name in enumerate(scores.columns)],

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..errors import DeviceError
+from ..errors import DeviceError, InputError
 from .base import EngineResult, Job, Progress
 from .cuda_blocks import BlockTooLargeError, CudaScorer
 from .cuda_frames import FrameLibrary
@@ -68,6 +68,10 @@ class CudaEngine:
                 library.release()
 
     def _score(self, job: Job, progress: _Onward, libraries: Sequence[Library]) -> EngineResult:
+        for codes in job.codes:
+            libraries[0].settle(codes)
+        if job.scores_on == "device":
+            libraries = _first_on(libraries[0].device_of(job.codes[0]), libraries, self.device)
         free = min(library.free_bytes() for library in libraries)
         memory = int(self.share * free)
         streams = [
@@ -122,6 +126,14 @@ class _Onward:
             if further > 0:
                 self._furthest = self._now
                 self._progress.advance(further)
+
+
+def _first_on(device: int | None, libraries: Sequence[Library], name: str) -> list[Library]:
+    """The libraries, those of the device that a table lies on first, for its scores are to lie there too."""
+    home = [library for library in libraries if library.device == device]
+    if device is not None and not home:
+        raise InputError(f"device {name!r}: the table lies on GPU {device}. Use device='cuda:{device}' or 'cuda'.")
+    return home + [library for library in libraries if library not in home]
 
 
 def _kept_where_asked(result: EngineResult, job: Job, library: Library) -> EngineResult:

@@ -33,6 +33,8 @@ class CupyLibrary(Library):
     """
 
     def __init__(self, device: int) -> None:
+        # cuDF makes RMM the allocator of CuPy when it is imported, which must not be in the middle of a run.
+        import cudf  # noqa: F401
         import cupy
         from numba import cuda
 
@@ -61,8 +63,9 @@ class CupyLibrary(Library):
                     self._stream.synchronize()
 
     def _allocator(self) -> contextlib.AbstractContextManager[Any]:
+        """The user's pool, or CuPy's own: RMM without a pool asks the driver for each array, which waits for all."""
         if self._pool is None:
-            return contextlib.nullcontext()
+            return self.xp.cuda.using_allocator(self.xp.get_default_memory_pool().malloc)  # type: ignore[no-any-return]
         from rmm.allocators.cupy import rmm_cupy_allocator
 
         return self.xp.cuda.using_allocator(rmm_cupy_allocator)  # type: ignore[no-any-return]
@@ -84,10 +87,13 @@ class CupyLibrary(Library):
         return self.xp.argsort(keys, kind="stable")
 
     def group_labels(self, words: Sequence[Any]) -> Any:
-        """See `Library`: cuDF."""
+        """See `Library`: cuDF, which works on a stream of its own."""
         import cudf
 
-        return label_rows(cudf, words).values
+        self._stream.synchronize()
+        labels = label_rows(cudf, words).values
+        self.xp.cuda.Stream.null.synchronize()
+        return labels
 
     def on_device(self, array: Any) -> bool:
         """See `Library`."""
@@ -96,6 +102,15 @@ class CupyLibrary(Library):
     def empty(self, shape: Any, dtype: Any) -> Any:
         """See `Library`."""
         return self.xp.empty(shape, dtype)
+
+    def device_of(self, array: Any) -> int | None:
+        """See `Library`."""
+        return int(array.device.id) if self.on_device(array) else None
+
+    def settle(self, array: Any) -> None:
+        """See `Library`."""
+        if self.on_device(array):
+            array.device.synchronize()
 
     def bring(self, array: Any) -> Any:
         """See `Library`; a copy of an array of another device is made on the current one."""
@@ -125,13 +140,14 @@ class CupyLibrary(Library):
         with self._device:
             free, _ = self.xp.cuda.runtime.memGetInfo()
             if self._pool is not None:
-                return max(int(free), free_of_pool(self._pool))
+                return free_of_pool(self._pool, int(free))
             return int(free + self.xp.get_default_memory_pool().free_bytes())
 
     def release(self) -> None:
         """See `Library`."""
         self.staging.release()
-        with self._device:
+        # After a failure the device may fail once more; what is to be told is the first one.
+        with contextlib.suppress(*self.failures), self._device:
             self.xp.get_default_memory_pool().free_all_blocks()
             self.xp.get_default_pinned_memory_pool().free_all_blocks()
 
@@ -146,16 +162,24 @@ def user_pool() -> Any:
     return None if type(resource) is rmm.mr.CudaMemoryResource else resource
 
 
-def free_of_pool(pool: Any) -> int:
-    """How much a pool of RMM can give in one piece, to a sixteenth of it; 0 where it has no size of its own."""
-    size = pool.pool_size() if hasattr(pool, "pool_size") else 0
+def free_of_pool(pool: Any, free: int) -> int:
+    """How much a pool of RMM can give in one piece, to a sixteenth of its size; free: what the driver has.
+
+    Looks through adaptors; of a resource that does not tell its size only what the driver has is counted.
+    """
+    inner = pool
+    while not hasattr(inner, "pool_size") and hasattr(inner, "upstream_mr"):
+        inner = inner.upstream_mr
+    size = inner.pool_size() if hasattr(inner, "pool_size") else 0
     for part in range(POOL_STEPS, 0, -1):
         wanted = size // POOL_STEPS * part
-        # A pool that may grow would: only what it has is tried.
+        # What the driver has a pool may take from there, and would keep.
+        if wanted <= free:
+            break
         with contextlib.suppress(MemoryError):
             pool.deallocate(pool.allocate(wanted), wanted)
             return int(wanted)
-    return 0
+    return free
 
 
 def device_failures() -> tuple[type[Exception], ...]:
@@ -165,6 +189,7 @@ def device_failures() -> tuple[type[Exception], ...]:
 
     failures = [cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError]
     failures += [error.CudaDriverError, error.CudaSupportError, error.NvvmError, error.NvrtcError]
+    failures.append(cupy.cuda.compiler.CompileException)
     with contextlib.suppress(ImportError, AttributeError):
         # What numba-cuda launches kernels with; private, so it may go.
         failures.append(importlib.import_module("cuda.core._utils.cuda_utils").CUDAError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -61,9 +62,20 @@ class FrameLibrary(ABC):
     def read_lines(self, file: Path, start: int, size: int) -> Any:
         """The lines of a text file that begin within `size` bytes from `start` on, as a series of text."""
 
+    @contextlib.contextmanager
+    def parquet_writer(self, sink: IO[bytes]) -> Iterator[Any]:
+        """What writes frames to a Parquet file, one `write_table` after the other, until `close`."""
+        guarded = GuardedSink(sink)
+        writer = self.open_writer(guarded)
+        try:
+            yield writer
+        finally:
+            writer.close()
+            guarded.check()
+
     @abstractmethod
-    def parquet_writer(self, sink: IO[bytes]) -> contextlib.AbstractContextManager[Any]:
-        """What writes frames to a Parquet file, one `write_table` after the other."""
+    def open_writer(self, sink: GuardedSink) -> Any:
+        """A writer of the library's own, see `parquet_writer`."""
 
 
 class CudfFrames(FrameLibrary):
@@ -100,8 +112,13 @@ class CudfFrames(FrameLibrary):
         return self.xp.full(size, value, dtype)
 
     def to_arrow(self, values: Any) -> pa.Array:
-        """See `FrameLibrary`."""
-        return values.to_arrow()
+        """See `FrameLibrary`; short decimals, which Arrow cannot hash, as long ones."""
+        import pyarrow as pa
+
+        array = values.to_arrow()
+        if pa.types.is_decimal32(array.type) or pa.types.is_decimal64(array.type):
+            array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+        return array
 
     def frame(self, columns: dict[Any, Any], index: Any = None) -> Any:
         """See `FrameLibrary`."""
@@ -112,23 +129,64 @@ class CudfFrames(FrameLibrary):
         return values.to_pandas()
 
     def read_parquet(self, file: Path, column: str, row_groups: Sequence[int]) -> Any:
-        """See `FrameLibrary`."""
-        options = {"row_groups": [list(row_groups)], "use_pandas_metadata": False}
-        return self.frames.read_parquet(str(file), columns=[column], **options)[column]
+        """See `FrameLibrary`.
+
+        cuDF's own function takes paths for patterns, folders' names for columns and stored indexes out of the table;
+        the one below it does none of that.
+        """
+        from pylibcudf.io import SourceInfo, parquet
+
+        source = SourceInfo([str(file.absolute())])
+        options = parquet.ParquetReaderOptions.builder(source).use_pandas_metadata(False).build()
+        options.set_column_names([column])
+        options.set_row_groups([list(row_groups)])
+        return self.frames.Series.from_pylibcudf(parquet.read_parquet(options).tbl.columns()[0])
 
     def read_lines(self, file: Path, start: int, size: int) -> Any:
-        """See `FrameLibrary`."""
-        return self.frames.read_text(str(file), delimiter="\n", byte_range=(start, size), strip_delimiters=True)
+        """See `FrameLibrary`; cuDF's own function takes paths for patterns."""
+        from pylibcudf.io import text
 
-    @contextlib.contextmanager
-    def parquet_writer(self, sink: IO[bytes]) -> Iterator[Any]:
+        source = text.make_source_from_file(str(file.absolute()))
+        options = text.ParseOptions(byte_range=(start, size), strip_delimiters=True)
+        return self.frames.Series.from_pylibcudf(text.multibyte_split(source, "\n", options))
+
+    def open_writer(self, sink: GuardedSink) -> Any:
         """See `FrameLibrary`."""
         options = {"index": False, "compression": "ZSTD", "row_group_size_rows": ROWS_PER_GROUP}
-        writer = self.frames.io.parquet.ParquetWriter(sink, **options)
-        try:
-            yield writer
-        finally:
-            writer.close()
+        return self.frames.io.parquet.ParquetWriter(sink, **options)
+
+
+class GuardedSink(io.RawIOBase):
+    """A file for C++ to write to, which cannot be told of an error: the first one is kept, and raised by `check`."""
+
+    def __init__(self, sink: IO[bytes]) -> None:
+        self._sink = sink
+        self._written = 0
+        self._error: BaseException | None = None
+
+    def writable(self) -> bool:
+        """As files have it."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write, or after an error only count."""
+        size = len(data)
+        self._written += size
+        if self._error is None:
+            try:
+                self._sink.write(data)
+            except BaseException as error:
+                self._error = error
+        return size
+
+    def tell(self) -> int:
+        """Bytes so far."""
+        return self._written
+
+    def check(self) -> None:
+        """Raise the first error, if there was one."""
+        if self._error is not None:
+            raise self._error
 
 
 def label_rows(frames: Any, words: Sequence[Any]) -> Any:

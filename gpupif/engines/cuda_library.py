@@ -84,6 +84,14 @@ class Library(ABC):
         """Whether an array is on a device already, this one or another."""
 
     @abstractmethod
+    def device_of(self, array: Any) -> int | None:
+        """The number of the device that an array is on; None for the host."""
+
+    @abstractmethod
+    def settle(self, array: Any) -> None:
+        """Wait until whatever is to fill an array, on whichever device, has done so."""
+
+    @abstractmethod
     def empty(self, shape: Any, dtype: Any) -> Any:
         """A new array on this device."""
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .cuda_frames import FrameLibrary, label_rows
+from .cuda_frames import FrameLibrary, GuardedSink, label_rows
 from .cuda_library import Library
 from .cuda_staging import Staging
 
@@ -29,6 +29,11 @@ _one_kernel = threading.Lock()
 
 class OnDevice(np.ndarray):
     """An array that stands for one on the device."""
+
+    device_number = 0
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.device_number = getattr(source, "device_number", 0)
 
     def get(self) -> npt.NDArray[Any]:
         """The contents as an array of the host, as CuPy's arrays have it."""
@@ -77,15 +82,27 @@ class SimulatedLibrary(Library):
         """See `Library`: what `bring`, `upload` and the frames made."""
         return isinstance(array, OnDevice)
 
+    def device_of(self, array: Any) -> int | None:
+        """See `Library`."""
+        return array.device_number if self.on_device(array) else None
+
+    def settle(self, array: Any) -> None:
+        """See `Library`."""
+
     def empty(self, shape: Any, dtype: Any) -> Any:
         """See `Library`."""
-        return np.empty(shape, dtype).view(OnDevice)
+        array = np.empty(shape, dtype).view(OnDevice)
+        array.device_number = self.device
+        return array
 
     def bring(self, array: Any) -> Any:
         """See `Library`."""
-        there = array if self.on_device(array) else np.array(array).view(OnDevice)
-        if there.nbytes > self._memory:
+        if self.device_of(array) == self.device:
+            return array
+        if array.nbytes > self._memory:
             raise MemoryError
+        there = self.empty(array.shape, array.dtype)
+        there[...] = array
         return there
 
     def pinned(self, size: int) -> npt.NDArray[np.uint8]:
@@ -184,23 +201,27 @@ class PandasFrames(FrameLibrary):
             place += len(line) + 1
         return pd.Series(lines, dtype=object)
 
-    @contextlib.contextmanager
-    def parquet_writer(self, sink: IO[bytes]) -> Iterator[Any]:
+    def open_writer(self, sink: GuardedSink) -> Any:
         """See `FrameLibrary`."""
+        return _Writer(sink)
 
-        class Writer:
-            opened: Any = None
 
-            def write_table(self, frame: pd.DataFrame) -> None:
-                import pyarrow.parquet as pq
+class _Writer:
+    """In place of cuDF's writer."""
 
-                table = pa.Table.from_pandas(frame, preserve_index=False)
-                self.opened = self.opened or pq.ParquetWriter(sink, table.schema)
-                self.opened.write_table(table)
+    def __init__(self, sink: GuardedSink) -> None:
+        self._sink = sink
+        self._writer: Any = None
 
-        writer = Writer()
-        try:
-            yield writer
-        finally:
-            if writer.opened is not None:
-                writer.opened.close()
+    def write_table(self, frame: pd.DataFrame) -> None:
+        """Write a frame after those before."""
+        import pyarrow.parquet as pq
+
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        self._writer = self._writer or pq.ParquetWriter(self._sink, table.schema)
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        """Write the end of the file."""
+        if self._writer is not None:
+            self._writer.close()

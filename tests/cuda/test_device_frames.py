@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gpupif
+from gpupif.csv_device import CsvOnDevice
 from gpupif.datasets import census
 from gpupif.device import cuda_status
 from gpupif.encode import encode_column
@@ -22,12 +24,13 @@ from gpupif.encode_device import DeviceColumn, merge_parts, number_values
 from gpupif.engines.base import on_host
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
+from gpupif.engines.cuda_frames import GuardedSink
 from gpupif.engines.cuda_library import frame_library, simulated
 from gpupif.engines.cuda_simulated import DeviceFrame
-from gpupif.errors import ColumnTypeError, DeviceError, InputError, TableReadError
+from gpupif.errors import ColumnTypeError, DeviceError, InputError, OutputError, TableReadError
 from gpupif.frames import ArrowFrame, open_file
-from gpupif.frames_device import CsvOnDevice, ParquetOnDevice
 from gpupif.measures import MEASURES
+from gpupif.parquet_device import ParquetOnDevice
 from gpupif.reading import every_column
 
 TYPES = {
@@ -48,6 +51,8 @@ TYPES = {
     "duration": pa.array([0, 1, 1, None, 5], pa.duration("ms")),
     "decimal": pa.array([decimal.Decimal("1.50"), None] + [decimal.Decimal("2.25")] * 3),
     "nothing": pa.nulls(5),
+    "no text": pa.nulls(5, pa.string()),
+    "no number": pa.nulls(5, pa.float64()),
 }
 
 
@@ -257,12 +262,37 @@ def test_a_device_that_fails_while_it_writes_leaves_nothing(tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("fails_at", ["first", "last"])
+def test_a_full_disk_while_the_device_writes_leaves_nothing(tmp_path, monkeypatch, fails_at):
+    scores = gpupif.score(to_device(census(50)))
+    path = tmp_path / "scores.parquet"
+    scores.to_parquet(path)
+    before = path.read_bytes()
+    asked = []
+    real = GuardedSink.write
+
+    def write(self, data):
+        asked.append(len(data))
+        if fails_at == "first" or sum(asked) == len(before):
+            self._sink = SimpleNamespace(write=full)
+        return real(self, data)
+
+    def full(data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(GuardedSink, "write", write)
+    with pytest.raises(OutputError, match=r"could not be written: No space left"):
+        scores.to_parquet(path)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == {path.name: before}
+    assert sum(asked) == len(before)
+
+
 PLAIN = "age,sex,town\n1,f,x\n2,m,y y\n\n3,,x\n1,f,00\n"
 
 
 @pytest.mark.parametrize("part", [1, 3, 7, 1000])
 def test_plain_csv_is_split_on_the_device(tmp_path, library, monkeypatch, part):
-    monkeypatch.setattr("gpupif.frames_device.PART_BYTES", part)
+    monkeypatch.setattr("gpupif.csv_device.PART_BYTES", part)
     file = tmp_path / "t.csv"
     for content in (PLAIN, PLAIN.rstrip("\n"), "\n" + PLAIN, "\ufeff" + PLAIN, PLAIN.replace(",", ";")):
         file.write_text(content, encoding="utf-8")
@@ -343,3 +373,29 @@ def test_a_file_that_cudf_cannot_read_and_the_host_can(tmp_path):
     file.write_bytes(bytes(content))
     with pytest.raises(TableReadError, match="could not be read as Parquet"):
         encode_column("x", open_file(file, every_column, library=Strict()).column(0))
+
+
+@pytest.mark.parametrize("few", [1, 20, 10_000])
+def test_csv_that_does_not_fit_is_split_in_halves(tmp_path, monkeypatch, few):
+    monkeypatch.setattr("gpupif.csv_device.LEAST_BYTES", few)
+    asked = []
+
+    class Small(Frames):
+        def read_lines(self, file, start, size):
+            asked.append(size)
+            if size > 20:
+                raise MemoryError
+            return super().read_lines(file, start, size)
+
+    file = tmp_path / "t.csv"
+    file.write_text(PLAIN)
+    monkeypatch.setattr("gpupif.csv_device.PART_BYTES", 64)
+    if few > 64:
+        with pytest.raises(DeviceError, match=r"t.csv: the GPU could not read it \(its memory ran out\)\. Use device"):
+            open_file(file, every_column, library=Small())
+        return
+    frame, expected = open_file(file, every_column, library=Small()), open_file(file, every_column)
+    assert asked == [64, 32, 16, 16, 32, 16, 16]
+    for position in range(3):
+        column = encode_column("x", frame.column(position))
+        assert_same_column(column, encode_column("x", expected.column(position)))

@@ -24,7 +24,7 @@ from gpupif.engines.cuda_library import open_libraries
 from gpupif.engines.cuda_memory import score_bytes, table_bytes
 from gpupif.engines.cuda_simulated import DeviceFrame, OnDevice, SimulatedLibrary
 from gpupif.engines.cuda_staging import Staging
-from gpupif.errors import DeviceError
+from gpupif.errors import DeviceError, InputError
 from gpupif.measures import MEASURES
 
 ROOT = Path(__file__).parent.parent.parent
@@ -276,3 +276,16 @@ def test_same_bits_however_much_memory_there_is():
     for measure in MEASURES:
         assert {one.array(measure).tobytes() for one in scores} == {scores[0].array(measure).tobytes()}
     assert {tuple(one.weights.items()) for one in scores} == {tuple(scores[0].weights.items())}
+
+
+@pytest.mark.parametrize(("devices", "home"), [([0, 1], 0), ([1, 0], 0), ([0], 0)])
+@pytest.mark.parametrize("share", [0, 1])
+def test_scores_lie_where_the_table_does(devices, home, share):
+    scores = score(CudaEngine(devices, share=share), DeviceFrame(census(20)))
+    assert {scores.array(measure).device_number for measure in MEASURES} == {home}
+    assert_same(scores, score(CpuEngine(), census(20)))
+
+
+def test_a_table_on_a_device_that_was_not_asked_for():
+    with pytest.raises(InputError, match=r"device 'cuda:1': the table lies on GPU 0\. Use device='cuda:0' or 'cuda'"):
+        score(CudaEngine([1], name="cuda:1"), DeviceFrame(census(20)))

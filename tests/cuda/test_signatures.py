@@ -10,6 +10,7 @@ from pathlib import Path
 import cudf
 import cupy
 import numpy as np
+import pylibcudf
 import pytest
 import rmm
 from cuda.core._utils.cuda_utils import CUDAError
@@ -33,13 +34,14 @@ CALLED = [
     (cudf, "Series.reset_index", {"drop"}),
     (cudf, "core.accessors.string.StringMethods.split", {"expand", "regex"}),
     (cudf, "io.parquet.ParquetWriter", {"index", "compression", "row_group_size_rows"}),
-    (cudf, "read_parquet", {"columns", "row_groups", "use_pandas_metadata"}),
-    (cudf, "read_text", {"delimiter", "byte_range", "strip_delimiters"}),
+    (cudf, "Series.from_pylibcudf", {"col"}),
+    (pylibcudf, "io.parquet.read_parquet", {"options"}),
+    (pylibcudf, "io.text.multibyte_split", {"source", "delimiter", "options"}),
 ]
 THERE = [
     *((cupy, f"cuda.{name}") for name in ("Device", "Stream", "alloc_pinned_memory", "using_allocator")),
     *((cupy, f"cuda.Stream.{name}") for name in ("record", "wait_event", "synchronize", "__enter__")),
-    *((cupy, f"cuda.Event.{name}") for name in ("synchronize",)),
+    *((cupy, f"cuda.{name}") for name in ("Event.synchronize", "Device.synchronize", "Stream.null.synchronize")),
     *((cupy, f"cuda.runtime.{name}") for name in ("getDeviceProperties", "memGetInfo", "CUDARuntimeError")),
     *((cupy, f"ndarray.{name}") for name in ("get", "set", "copy", "sum", "astype", "__array_function__")),
     *((cupy, f"get_default_{pool}") for pool in ("memory_pool", "pinned_memory_pool")),
@@ -49,6 +51,11 @@ THERE = [
     *((cudf, f"core.groupby.groupby.GroupBy.{name}") for name in ("ngroup",)),
     *((cudf, f"core.accessors.string.StringMethods.{name}") for name in ("len",)),
     *((cudf, f"io.parquet.ParquetWriter.{name}") for name in ("write_table", "close")),
+    (pylibcudf, "io.SourceInfo"),
+    (pylibcudf, "io.text.make_source_from_file"),
+    (pylibcudf, "Table.columns"),
+    *((pylibcudf, f"io.parquet.ParquetReaderOptions.{name}") for name in ("set_column_names", "set_row_groups")),
+    *((pylibcudf, f"io.parquet.ParquetReaderOptionsBuilder.{name}") for name in ("use_pandas_metadata", "build")),
     *((rmm, f"mr.{name}") for name in ("get_current_device_resource", "CudaMemoryResource")),
     *((rmm, f"mr.PoolMemoryResource.{name}") for name in ("pool_size", "allocate", "deallocate")),
 ]
@@ -128,11 +135,22 @@ def test_a_pool_of_the_user(monkeypatch):
             assert place == "here"
             self.taken -= size
 
+    class Adaptor:
+        """Around it, as a statistics adaptor is."""
+
+        upstream_mr = Pool()
+        allocate, deallocate = upstream_mr.allocate, upstream_mr.deallocate
+
     pool = Pool()
     monkeypatch.setattr(rmm.mr, "get_current_device_resource", lambda: pool)
     assert user_pool() is pool
-    assert free_of_pool(pool) == 900
+    assert free_of_pool(pool, 300) == 900
     assert pool.taken == 0
+    assert free_of_pool(Adaptor(), 300) == 900
+    # What the pool would have to take from the driver is not tried.
+    monkeypatch.setattr(pool, "allocate", None, raising=False)
+    assert free_of_pool(pool, 1700) == 1700
+    assert free_of_pool(object(), 300) == 300
     monkeypatch.setattr(rmm.mr, "get_current_device_resource", rmm.mr.CudaMemoryResource)
     assert user_pool() is None
 

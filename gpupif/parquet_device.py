@@ -1,0 +1,107 @@
+"""Parquet files that cuDF reads, column by column, and that are numbered on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from . import frames_device
+from .encode_device import DeviceColumn, Part, number_values
+from .errors import ColumnTypeError, DeviceError, InputError
+from .frames_device import DeviceFile
+from .reading import Pick, check_rows, open_parquet, pandas_index_names, read_table, unreadable
+
+if TYPE_CHECKING:
+    from .engines.cuda_frames import FrameLibrary
+
+# Types of columns in files that cuDF has.
+KNOWN = (
+    *(pa.types.is_boolean, pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_string),
+    *(pa.types.is_large_string, pa.types.is_timestamp, pa.types.is_date32, pa.types.is_duration),
+    *(pa.types.is_decimal32, pa.types.is_decimal64, pa.types.is_decimal128, pa.types.is_null),
+)
+
+
+class ParquetOnDevice(DeviceFile):
+    """A Parquet file or folder, read column by column, as many row groups at once as are numbered at once."""
+
+    reads_late = True
+
+    def __init__(self, file: Path, pick: Pick, library: FrameLibrary) -> None:
+        super().__init__(file, pick, None, library)
+        import pyarrow.parquet as pq
+
+        try:
+            files, self._schema, columns = open_parquet(file, pick)
+            metadata = [pq.read_metadata(part) for part in files]
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(file, "Parquet", error) from error
+        self.names = list(self._schema.names if columns is None else columns)
+        self.rows = sum(part.num_rows for part in metadata)
+        self.index_names = pandas_index_names(self._schema)
+        check_rows(file, self.rows, [str(name) for name in self.names])
+        self._reads = [
+            (path, groups)
+            for path, part in zip(files, metadata, strict=True)
+            for groups in _groups(part, frames_device.PART_ROWS)
+        ]
+
+    def column(self, position: int) -> Any:
+        """See `Frame`; raises InputError for a type that cuDF lacks."""
+        name = str(self.names[position])
+        kind = self._schema.field(name).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if pa.types.is_nested(kind):
+            raise ColumnTypeError(name, kind)
+        if not any(is_known(kind) for is_known in KNOWN):
+            raise InputError(
+                f"column {name!r}: expected a type that cuDF has, which reads files for the GPU; got {kind}. Convert "
+                "it to text, leave the column out with columns=, or use device='cpu'."
+            )
+
+        def parts() -> Iterator[Part]:
+            if pa.types.is_null(kind):
+                yield Part(self._library.full(self.rows, -1, "int8"), pa.nulls(0))
+                return
+            for file, groups in self._reads:
+                yield from self._read(file, name, groups)
+
+        return DeviceColumn(self._library, parts, kind)
+
+    def _read(self, file: Path, name: str, groups: list[int]) -> list[Part]:
+        """Some row groups of a column; where the device's memory is too small for all at once, in halves."""
+        try:
+            return [number_values(self._library, name, self._series(file, name, groups))]
+        except Exception as error:
+            if len(groups) == 1 or not self._library.ran_out(error):
+                raise
+        middle = len(groups) // 2
+        return self._read(file, name, groups[:middle]) + self._read(file, name, groups[middle:])
+
+    def _series(self, file: Path, name: str, groups: list[int]) -> Any:
+        try:
+            return self._library.read_parquet(file, name, groups)
+        except (RuntimeError, ValueError, OSError) as error:
+            # What is wrong with the file the CPU's reader says in the usual words.
+            read_table(file, lambda _: [name])
+            raise DeviceError(
+                f"{file}: cuDF could not read it ({' '.join(str(error).split()).rstrip('.')}). Use device='cpu'."
+            ) from error
+
+
+def _groups(metadata: Any, rows: int) -> Iterator[list[int]]:
+    """Row groups of a file, so many in a row that they have at most so many rows, or one."""
+    groups: list[int] = []
+    together = 0
+    for group in range(metadata.num_row_groups):
+        size = metadata.row_group(group).num_rows
+        if groups and together + size > rows:
+            yield groups
+            groups, together = [], 0
+        groups.append(group)
+        together += size
+    if groups:
+        yield groups
