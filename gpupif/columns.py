@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from .engines.base import on_host
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +36,10 @@ class Column:
     def missing_rows(self) -> int:
         """Number of rows with a missing value."""
         return int(self.counts[-1]) if self.missing else 0
+
+    def on_host(self) -> Column:
+        """The same column with its codes on the host."""
+        return replace(self, codes=on_host(self.codes))
 
     def values(self, codes: Sequence[int] | None = None) -> list[Any]:
         """Python values of these codes (default: of all), None for missing."""

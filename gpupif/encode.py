@@ -13,7 +13,7 @@ import pyarrow as pa
 from gpupif.kernels import codes as kernels
 
 from .columns import Column, EncodedTable
-from .encode_device import DeviceColumn
+from .encode_device import DeviceColumn, encode_on_device
 from .engines.workers import Workers
 from .errors import ColumnTypeError, InputError
 from .labels import COUNTED_RANGE, code_type, hash_values, merge_labels, plain_floats, plan_codes, used_labels
@@ -48,11 +48,9 @@ def encode_table(
         done()
         return column
 
-    tasks = list(zip(names, arrays, strict=True))
     if any(isinstance(array, DeviceColumn) for array in arrays):
-        # One after the other: each takes much of the device's memory and all of its threads.
-        return EncodedTable([encode(*task) for task in tasks], rows)
-    return EncodedTable(workers.run(encode, tasks), rows)
+        return EncodedTable(encode_on_device(names, arrays, encode), rows)
+    return EncodedTable(workers.run(encode, list(zip(names, arrays, strict=True))), rows)
 
 
 def encode_column(name: Hashable, array: Any) -> Column:

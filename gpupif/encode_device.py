@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from .columns import Column
 from .engines.base import on_host
+from .engines.cuda_library import DeviceMemoryError
 from .errors import ColumnTypeError, DeviceError
 from .labels import COUNTED_RANGE, code_type, merge_labels, plan_codes, used_labels
 
@@ -51,17 +52,62 @@ class DeviceColumn:
         self._ascending = ascending
 
     def encode(self, name: Hashable) -> Column:
-        """The column as codes on the device. Raises ColumnTypeError, and DeviceError where its memory is too small."""
+        """The column as codes on the device; raises ColumnTypeError, DeviceMemoryError where its memory runs out."""
         with self._frames.active():
             try:
                 return merge_parts(name, self._frames, list(self._parts()), self._kind, self._ascending)
             except Exception as error:
                 if self._frames.ran_out(error):
-                    raise DeviceError(
-                        f"column {name!r}: the GPU ran out of memory when its values were numbered. Free some, or use "
-                        "device='cpu'."
-                    ) from error
+                    raise DeviceMemoryError from error
                 raise
+
+    def free_bytes(self) -> int:
+        """Memory of the device that can be taken, after what was kept for later was given back."""
+        self._frames.release()
+        return self._frames.free_bytes()
+
+
+def encode_on_device(
+    names: Sequence[Hashable], columns: Sequence[DeviceColumn], encode: Callable[[Hashable, DeviceColumn], Column]
+) -> list[Column]:
+    """Encode columns one after the other: each takes much of the device's memory and all of its threads.
+
+    Their codes stay there, or, as soon as it is too small for all of them, are brought to the host. Raises DeviceError
+    where it is too small for a single one.
+    """
+    encoded: list[Column] = []
+    leave = True
+    for name, column in zip(names, columns, strict=True):
+        try:
+            encoded.append(encode(name, column))
+        except DeviceMemoryError:
+            leave = False
+            encoded = [one.on_host() for one in encoded]
+            free = column.free_bytes()
+            try:
+                encoded.append(encode(name, column))
+            except DeviceMemoryError as error:
+                raise DeviceError(
+                    f"column {name!r}: the GPU ran out of memory when its values were numbered; {free / 2**30:.3f} GiB "
+                    "were free. Free some, or use device='cpu'."
+                ) from error
+        if not leave:
+            encoded[-1] = encoded[-1].on_host()
+    return encoded
+
+
+def in_halves(
+    frames: FrameLibrary, make: Callable[[int, int], list[Any]], start: int, stop: int, least: int
+) -> list[Any]:
+    """What `make` makes of a range, in one piece or, where the device's memory runs out, of its halves."""
+    try:
+        return make(start, stop)
+    except Exception as error:
+        if stop - start <= least or not frames.ran_out(error):
+            raise
+    frames.release()
+    middle = (start + stop) // 2
+    return in_halves(frames, make, start, middle, least) + in_halves(frames, make, middle, stop, least)
 
 
 def number_values(frames: FrameLibrary, name: Hashable, series: Any) -> Part:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 
-from .encode_device import DeviceColumn, Part, number_values
+from .encode_device import DeviceColumn, Part, in_halves, number_values
 from .engines.base import on_host
+from .errors import TableReadError
 from .frames import Frame
 from .reading import Pick, decode, read_table
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 # Rows of a column that are numbered at once.
 PART_ROWS = 1 << 26
+# Fewer at once are not tried where memory runs out.
+LEAST_ROWS = 1 << 16
 
 
 class DeviceTable(Frame):
@@ -39,9 +42,12 @@ class DeviceTable(Frame):
         name = self.names[position]
         series = self._table[name]
 
+        def number(start: int, stop: int) -> list[Part]:
+            return [number_values(self._library, name, series.iloc[start:stop])]
+
         def parts() -> Iterator[Part]:
             for start in range(0, self.rows, PART_ROWS):
-                yield number_values(self._library, name, series.iloc[start : start + PART_ROWS])
+                yield from in_halves(self._library, number, start, min(self.rows, start + PART_ROWS), LEAST_ROWS)
 
         return DeviceColumn(self._library, parts)
 
@@ -81,6 +87,17 @@ class DeviceFile(Frame):
         self._pick = pick
         self._sep = sep
         self._library = library
+        self._stamps: dict[Path, tuple[int, int, int]] = {}
+
+    def note(self, files: Sequence[Path]) -> None:
+        """Remember what the files are now."""
+        self._stamps = {file: _stamp(file) for file in files}
+
+    def check_unchanged(self) -> None:
+        """Raise TableReadError where a file is not what it was: what is read of it later would not fit."""
+        for file, stamp in self._stamps.items():
+            if not file.exists() or _stamp(file) != stamp:
+                raise TableReadError(f"{file}: the file changed while it was scored. Score it again.")
 
     def wrap(self, values: Any, names: Sequence[Hashable]) -> Any:
         """See `Frame`."""
@@ -88,7 +105,10 @@ class DeviceFile(Frame):
 
     def arrow(self) -> pa.Table:
         """See `Frame`; read anew, on the host."""
-        return decode(read_table(self._file, self._pick, self._sep))
+        self.check_unchanged()
+        table = read_table(self._file, self._pick, self._sep)
+        self.check_unchanged()
+        return decode(table)
 
     def device_frames(self) -> FrameLibrary:
         """See `Frame`."""
@@ -97,3 +117,9 @@ class DeviceFile(Frame):
     @abstractmethod
     def column(self, position: int) -> Any:
         """See `Frame`."""
+
+
+def _stamp(file: Path) -> tuple[int, int, int]:
+    """What tells a file from one that took its place."""
+    status = file.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from . import frames_device
-from .encode_device import DeviceColumn, Part, number_values
+from .encode_device import DeviceColumn, Part, in_halves, number_values
 from .errors import ColumnTypeError, DeviceError, InputError
 from .frames_device import DeviceFile
 from .reading import Pick, check_rows, open_parquet, pandas_index_names, read_table, unreadable
@@ -44,64 +45,63 @@ class ParquetOnDevice(DeviceFile):
         self.index_names = pandas_index_names(self._schema)
         check_rows(file, self.rows, [str(name) for name in self.names])
         self._reads = [
-            (path, groups)
+            (path, *groups)
             for path, part in zip(files, metadata, strict=True)
             for groups in _groups(part, frames_device.PART_ROWS)
         ]
+        self.note(files)
 
     def column(self, position: int) -> Any:
-        """See `Frame`; raises InputError for a type that cuDF lacks."""
+        """See `Frame`; raises, when it is encoded, InputError for a type that cuDF lacks."""
         name = str(self.names[position])
         kind = self._schema.field(name).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if pa.types.is_nested(kind):
-            raise ColumnTypeError(name, kind)
-        if not any(is_known(kind) for is_known in KNOWN):
-            raise InputError(
-                f"column {name!r}: expected a type that cuDF has, which reads files for the GPU; got {kind}. Convert "
-                "it to text, leave the column out with columns=, or use device='cpu'."
-            )
 
         def parts() -> Iterator[Part]:
+            _check_type(name, kind)
             if pa.types.is_null(kind):
                 yield Part(self._library.full(self.rows, -1, "int8"), pa.nulls(0))
                 return
-            for file, groups in self._reads:
-                yield from self._read(file, name, groups)
+            for file, first, last in self._reads:
+                yield from in_halves(self._library, partial(self._read, file, name), first, last, 1)
 
         return DeviceColumn(self._library, parts, kind)
 
-    def _read(self, file: Path, name: str, groups: list[int]) -> list[Part]:
-        """Some row groups of a column; where the device's memory is too small for all at once, in halves."""
-        try:
-            return [number_values(self._library, name, self._series(file, name, groups))]
-        except Exception as error:
-            if len(groups) == 1 or not self._library.ran_out(error):
-                raise
-        middle = len(groups) // 2
-        return self._read(file, name, groups[:middle]) + self._read(file, name, groups[middle:])
+    def _read(self, file: Path, name: str, first: int, last: int) -> list[Part]:
+        """The row groups first to last - 1 of a column."""
+        return [number_values(self._library, name, self._series(file, name, range(first, last)))]
 
-    def _series(self, file: Path, name: str, groups: list[int]) -> Any:
+    def _series(self, file: Path, name: str, groups: range) -> Any:
         try:
-            return self._library.read_parquet(file, name, groups)
+            series = self._library.read_parquet(file, name, groups)
         except (RuntimeError, ValueError, OSError) as error:
             # What is wrong with the file the CPU's reader says in the usual words.
             read_table(file, lambda _: [name])
             raise DeviceError(
                 f"{file}: cuDF could not read it ({' '.join(str(error).split()).rstrip('.')}). Use device='cpu'."
             ) from error
+        self.check_unchanged()
+        return series
 
 
-def _groups(metadata: Any, rows: int) -> Iterator[list[int]]:
-    """Row groups of a file, so many in a row that they have at most so many rows, or one."""
-    groups: list[int] = []
-    together = 0
+def _check_type(name: str, kind: pa.DataType) -> None:
+    if pa.types.is_nested(kind):
+        raise ColumnTypeError(name, kind)
+    if not any(is_known(kind) for is_known in KNOWN):
+        raise InputError(
+            f"column {name!r}: expected a type that cuDF has, which reads files for the GPU; got {kind}. Convert it to "
+            "text, leave the column out with columns=, or use device='cpu'."
+        )
+
+
+def _groups(metadata: Any, rows: int) -> Iterator[tuple[int, int]]:
+    """Row groups (first, last + 1) of a file, so many in a row that they have at most so many rows, or one."""
+    first = together = 0
     for group in range(metadata.num_row_groups):
         size = metadata.row_group(group).num_rows
-        if groups and together + size > rows:
-            yield groups
-            groups, together = [], 0
-        groups.append(group)
+        if group > first and together + size > rows:
+            yield first, group
+            first, together = group, 0
         together += size
-    if groups:
-        yield groups
+    if metadata.num_row_groups:
+        yield first, metadata.num_row_groups

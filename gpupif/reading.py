@@ -124,7 +124,7 @@ def open_parquet(file: Path, pick: Pick) -> tuple[list[Path], pa.Schema, list[st
     import pyarrow.parquet as pq
 
     files = _parquet_files(file) if file.is_dir() else [file]
-    schema = pq.ParquetDataset(files if file.is_dir() else file).schema
+    schema = pq.ParquetDataset(files if file.is_dir() else file, partitioning=None).schema
     check_unique(schema.names)
     return files, schema, pick(schema.names)
 

@@ -70,7 +70,7 @@ class Scores:
             self._frames[measure] = self._frame.wrap(values, self.columns)
         frame = self._frames[measure]
         # pandas copies on write what shares memory with another frame, so the scores stay as they are.
-        return frame.copy(deep=False) if isinstance(frame, pd.DataFrame) else frame
+        return frame.copy(deep=False) if self._frame.kind in ("pandas", "file", "cudf") else frame
 
     def __getattr__(self, name: str) -> Any:
         if name in MEASURES:
@@ -89,11 +89,12 @@ class Scores:
     def array(self, measure: str) -> Any:
         """Scores of one measure as an array (scored columns, rows). Raises InputError where it was not asked for.
 
-        A NumPy array; a CuPy array for a table that is a cuDF DataFrame.
+        A NumPy array, which cannot be written to; a CuPy array, which should not, for a cuDF DataFrame.
         """
         values = self._values_of(measure)
-        if self._frame.kind == "file":
+        if self._frame.kind == "file" and hasattr(values, "get"):
             values = self._values[measure] = on_host(values)
+            values.setflags(write=False)
         return values
 
     def _values_of(self, measure: str) -> Any:

@@ -104,10 +104,10 @@ def write_device_columns(
     """Write arrays of a device to Parquet from there, whole or not at all; raises DeviceError where it fails."""
     file = Path(path)
     try:
-        with library.active(), _replacing(file, overwrite) as sink, library.parquet_writer(sink) as writer:
+        with library.active(), _replacing(file, overwrite) as sink, library.parquet_writer(sink) as write:
             for start in range(0, rows, DEVICE_ROWS):
                 stop = min(rows, start + DEVICE_ROWS)
-                writer.write_table(library.frame({name: array[start:stop] for name, array in columns.items()}))
+                write(library.frame({name: array[start:stop] for name, array in columns.items()}))
                 done(stop - start)
     except (MemoryError, RuntimeError) as error:
         reason = " ".join(str(error).split()).rstrip(".") or "out of memory"

@@ -79,16 +79,17 @@ class CudaEngine:
             for device in dict.fromkeys(library.device for library in libraries)
         ]
         rows = block_rows_that_fit(job, memory // max(map(len, streams)))
-        if job.scores_on == "either":
-            job = replace(job, scores_on="device" if table_bytes(job) + score_bytes(job) <= memory else "host")
-        if table_bytes(job) + (score_bytes(job) if job.scores_on == "device" else 0) <= memory:
+        whole = table_bytes(job) + score_bytes(job) <= memory
+        if whole or (job.scores_on != "device" and table_bytes(job) <= memory):
+            there = "device" if whole and job.scores_on != "host" else "host"
             try:
-                return score_table(job, progress, streams, self.grouping)
+                return score_table(replace(job, scores_on=there), progress, streams, self.grouping)
             except DeviceMemoryError:
                 rows = min(rows, job.rows // 2)
                 for library in libraries:
                     library.release()
-        return _kept_where_asked(self._score_blocks(job.on_host(), progress, libraries, rows), job, libraries[0])
+        result = self._score_blocks(job.on_host(), progress, libraries, rows)
+        return self._brought(result, job, libraries[0]) if job.scores_on == "device" else result
 
     def _score_blocks(self, job: Job, progress: _Onward, libraries: Sequence[Library], rows: int) -> EngineResult:
         refused = None
@@ -102,8 +103,29 @@ class CudaEngine:
                     )
             except BlockTooLargeError as block:
                 if refused is not None and block.rows >= refused:
-                    raise _block_too_large(job, block) from None
+                    raise self._too_large(job, block) from None
                 refused, rows = block.rows, rows // 2
+
+    def _too_large(self, job: Job, block: BlockTooLargeError) -> DeviceError:
+        needed, free = block.rows * row_bytes(job) / 2**30, block.library.free_bytes() / 2**30
+        return DeviceError(
+            f"device {self.device!r}: {block.library.name} ran out of memory on {block.rows:,} rows that belong "
+            f"together. They need about {needed:.3f} GiB, {free:.3f} GiB are free. Free some, score fewer columns, or "
+            "use device='cpu'."
+        )
+
+    def _brought(self, result: EngineResult, job: Job, library: Library) -> EngineResult:
+        """Scores of the host brought to the device."""
+        try:
+            with library.active():
+                return replace(result, values={name: library.upload(array) for name, array in result.values.items()})
+        except DeviceMemoryError:
+            needed, free = score_bytes(job) / 2**30, library.free_bytes() / 2**30
+            raise DeviceError(
+                f"device {self.device!r}: the scores of {job.rows:,} rows need {needed:.1f} GiB on {library.name}, "
+                f"{free:.1f} GiB are free. Bring the table to the host (as pandas): its scores come there, and it is "
+                "scored in parts."
+            ) from None
 
 
 class _Onward:
@@ -136,28 +158,5 @@ def _first_on(device: int | None, libraries: Sequence[Library], name: str) -> li
     return home + [library for library in libraries if library not in home]
 
 
-def _kept_where_asked(result: EngineResult, job: Job, library: Library) -> EngineResult:
-    """Scores of the host brought to the device where the job wants them there."""
-    if job.scores_on != "device":
-        return result
-    try:
-        with library.active():
-            return replace(result, values={name: library.upload(array) for name, array in result.values.items()})
-    except DeviceMemoryError:
-        needed, free = score_bytes(job) / 2**30, library.free_bytes() / 2**30
-        raise DeviceError(
-            f"device 'cuda': the scores of {job.rows:,} rows need {needed:.1f} GiB on {library.name}, {free:.1f} GiB "
-            "are free. Bring the table to the host (as pandas): its scores come there, and it is scored in parts."
-        ) from None
-
-
 def _failed(what: str, error: Exception) -> DeviceError:
     return DeviceError(f"{what} failed: {' '.join(str(error).split())}. Try again, or use device='cpu'.")
-
-
-def _block_too_large(job: Job, block: BlockTooLargeError) -> DeviceError:
-    needed, free = block.rows * row_bytes(job) / 2**30, block.library.free_bytes() / 2**30
-    return DeviceError(
-        f"device 'cuda': {block.library.name} ran out of memory on {block.rows:,} rows that belong together. They need "
-        f"about {needed:.3f} GiB, {free:.3f} GiB are free. Free some, score fewer columns, or use device='cpu'."
-    )

@@ -16,6 +16,7 @@ from .cuda_scores import score_targets
 from .partition import OVERSIZE, Blocks, CohortBlocks
 from .run import Run
 from .tally import Tally
+from .workers import Workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,6 +48,7 @@ class CudaScorer:
 
     def __init__(self, libraries: Sequence[Library], grouping: str) -> None:
         self.grouping = grouping
+        self._streams = len(libraries)
         self._idle: SimpleQueue[Library] = SimpleQueue()
         for library in libraries:
             self._idle.put(library)
@@ -80,7 +82,9 @@ class CudaScorer:
             return score(first, middle) + score(middle, last)
 
         tasks = _tasks(blocks, OVERSIZE * run.block_rows)
-        return [tally for tallies in run.workers.run(score, tasks) for tally in tallies]
+        # A thread a stream, however few of the host's cores may be used: it mostly waits.
+        with Workers(self._streams) as workers:
+            return [tally for tallies in workers.run(score, tasks) for tally in tallies]
 
 
 def _score_rows(

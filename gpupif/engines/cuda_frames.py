@@ -31,6 +31,14 @@ class FrameLibrary(ABC):
         """Whether an error says that the device's memory is too small."""
 
     @abstractmethod
+    def free_bytes(self) -> int:
+        """Memory of the device that can be taken."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Give back memory that is kept for later."""
+
+    @abstractmethod
     def holds(self, table: Any) -> bool:
         """Whether a table is a frame of this library."""
 
@@ -64,11 +72,16 @@ class FrameLibrary(ABC):
 
     @contextlib.contextmanager
     def parquet_writer(self, sink: IO[bytes]) -> Iterator[Any]:
-        """What writes frames to a Parquet file, one `write_table` after the other, until `close`."""
+        """A function that writes frames to a Parquet file, one after the other; raises what the file raises."""
         guarded = GuardedSink(sink)
         writer = self.open_writer(guarded)
+
+        def write(frame: Any) -> None:
+            writer.write_table(frame)
+            guarded.check()
+
         try:
-            yield writer
+            yield write
         finally:
             writer.close()
             guarded.check()
@@ -98,6 +111,16 @@ class CudfFrames(FrameLibrary):
         from .cuda_cupy import is_out_of_memory
 
         return is_out_of_memory(error)
+
+    def free_bytes(self) -> int:
+        """See `FrameLibrary`: what the driver has."""
+        with self._device:
+            return int(self.xp.cuda.runtime.memGetInfo()[0])
+
+    def release(self) -> None:
+        """See `FrameLibrary`."""
+        with self._device:
+            self.xp.get_default_memory_pool().free_all_blocks()
 
     def holds(self, table: Any) -> bool:
         """See `FrameLibrary`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +24,14 @@ THREADS = 4
 
 
 class Staging:
-    """Two pinned buffers of one library, taken when first needed."""
+    """Two pinned buffers of one library, taken when first needed; one copy at a time goes through them."""
 
     def __init__(self, library: Library, buffer_bytes: int = BUFFER_BYTES, small_bytes: int = SMALL_BYTES) -> None:
         self._library = library
         self._bytes = buffer_bytes
         self._small = small_bytes
         self._buffers: list[npt.NDArray[np.uint8]] = []
+        self._lock = threading.Lock()
 
     def download(self, array: Any, out: npt.NDArray[Any]) -> None:
         """Fill `out`, of one dimension or contiguous, with an array of the device."""
@@ -42,7 +44,7 @@ class Staging:
             target[:] = host
             return
         waiting: deque[tuple[Any, npt.NDArray[Any], int]] = deque()
-        with Workers(THREADS) as workers:
+        with self._lock, Workers(THREADS) as workers:
             for number, (start, stop) in enumerate(self._pieces(flat.size, flat.dtype)):
                 if len(waiting) == len(self._buffers):
                     _empty(*waiting.popleft(), target, workers)
@@ -59,6 +61,12 @@ class Staging:
             return library.bring(host)
         source = host.reshape(-1)
         flat = library.empty(source.size, source.dtype)
+        with self._lock:
+            self._fill(flat, source)
+        return flat.reshape(host.shape)
+
+    def _fill(self, flat: Any, source: npt.NDArray[Any]) -> None:
+        library = self._library
         waiting: deque[Any] = deque()
         for number, (start, stop) in enumerate(self._pieces(source.size, source.dtype)):
             if len(waiting) == len(self._buffers):
@@ -68,7 +76,6 @@ class Staging:
             waiting.append(library.start_upload(buffer, flat[start:stop]))
         for wait in waiting:
             wait()
-        return flat.reshape(host.shape)
 
     def release(self) -> None:
         """Give the buffers back."""

@@ -24,9 +24,13 @@ ints, floats, words = int64[::1], float64[::1], uint64[::1]
 keys = uint64[:, ::1]
 runs, cells = types.Tuple((ints, ints, ints)), types.Tuple((words, ints))
 field, target = types.UniTuple(int64, 2), types.Tuple((floats, floats, float64))
+# Of each kernel the types it is called with.
 SIGNATURES = {
     rows: {
-        "pack_column": (types.uint8[::1], int64, words),
+        **{
+            f"pack_column {code}": (code[::1], int64, words)
+            for code in (types.uint8, types.uint16, types.uint32, types.uint64)
+        },
         "mark_heads": (keys, ints, words, ints),
         "number_rows": (ints, ints, ints),
     },
@@ -46,13 +50,19 @@ def find_ptxas() -> str:
     sys.exit("compile check: ptxas was not found; run pip install '.[cuda-check]'")
 
 
-def check(module: ModuleType, name: str, capability: tuple[int, int], ptxas: str) -> bool:
-    """Compile one kernel for one compute capability; print registers and spills."""
+def check(module: ModuleType, called: str, capability: tuple[int, int], ptxas: str) -> bool:
+    """Compile one kernel, for the types it is called with, for one compute capability; print registers and spills."""
+    name = called.split()[0]
     # A kernel that calls device functions asks for the current device: say which it would be.
     numba.cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
     target = f"sm_{capability[0]}{capability[1]}"
     code, _ = cuda.compile(
-        getattr(module, name).py_func, SIGNATURES[module][name], cc=capability, abi="numba", device=False, output="ptx"
+        getattr(module, name).py_func,
+        SIGNATURES[module][called],
+        cc=capability,
+        abi="numba",
+        device=False,
+        output="ptx",
     )
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
         file.write(code)
@@ -71,7 +81,9 @@ def check(module: ModuleType, name: str, capability: tuple[int, int], ptxas: str
         and spills.groups() == ("0", "0")
     )
     shown = f"{registers[1]} registers" if registers else log.strip()
-    print(f"{target:7} {name:24} {'ok ' if fine else 'BAD'} {shown}, spills {spills.groups() if spills else 'unknown'}")
+    print(
+        f"{target:7} {called:24} {'ok ' if fine else 'BAD'} {shown}, spills {spills.groups() if spills else 'unknown'}"
+    )
     return fine
 
 
@@ -82,7 +94,9 @@ def main() -> None:
         module: {name for name, value in vars(module).items() if isinstance(value, cuda.dispatcher.CUDADispatcher)}
         for module in SIGNATURES
     }
-    missing = [name for module, names in found.items() for name in names ^ set(SIGNATURES[module])]
+    missing = [
+        name for module, names in found.items() for name in names ^ {called.split()[0] for called in SIGNATURES[module]}
+    ]
     if not capabilities or missing:
         sys.exit(f"compile check: name compute capabilities, and give a signature to each kernel; {missing}")
     ptxas = find_ptxas()

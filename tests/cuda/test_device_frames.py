@@ -20,7 +20,7 @@ from gpupif.csv_device import CsvOnDevice
 from gpupif.datasets import census
 from gpupif.device import cuda_status
 from gpupif.encode import encode_column
-from gpupif.encode_device import DeviceColumn, merge_parts, number_values
+from gpupif.encode_device import merge_parts, number_values
 from gpupif.engines.base import on_host
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
@@ -29,6 +29,7 @@ from gpupif.engines.cuda_library import frame_library, simulated
 from gpupif.engines.cuda_simulated import DeviceFrame
 from gpupif.errors import ColumnTypeError, DeviceError, InputError, OutputError, TableReadError
 from gpupif.frames import ArrowFrame, open_file
+from gpupif.labels import COUNTED_RANGE
 from gpupif.measures import MEASURES
 from gpupif.parquet_device import ParquetOnDevice
 from gpupif.reading import every_column
@@ -250,14 +251,17 @@ def test_scores_of_a_file_lie_on_the_device_until_they_are_looked_at(tmp_path):
     assert len(pd.read_parquet(tmp_path / "scores.parquet")) == 50
 
 
-def test_a_device_that_fails_while_it_writes_leaves_nothing(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "said"), [(RuntimeError("device\nlost"), "device lost"), (MemoryError(), "out of mem")]
+)
+def test_a_device_that_fails_while_it_writes_leaves_nothing(tmp_path, monkeypatch, error, said):
     class Broken(Frames):
         def frame(self, columns, index=None):
-            raise RuntimeError("device\nlost")
+            raise error
 
     scores = gpupif.score(to_device(census(20)))
     monkeypatch.setattr(scores._frame, "_library", Broken())
-    with pytest.raises(DeviceError, match=r"scores.parquet: the GPU could not write it \(device lost\)"):
+    with pytest.raises(DeviceError, match=rf"scores.parquet: the GPU could not write it \({said}"):
         scores.to_parquet(tmp_path / "scores.parquet")
     assert list(tmp_path.iterdir()) == []
 
@@ -294,7 +298,7 @@ PLAIN = "age,sex,town\n1,f,x\n2,m,y y\n\n3,,x\n1,f,00\n"
 def test_plain_csv_is_split_on_the_device(tmp_path, library, monkeypatch, part):
     monkeypatch.setattr("gpupif.csv_device.PART_BYTES", part)
     file = tmp_path / "t.csv"
-    for content in (PLAIN, PLAIN.rstrip("\n"), "\n" + PLAIN, "\ufeff" + PLAIN, PLAIN.replace(",", ";")):
+    for content in (PLAIN, PLAIN.rstrip("\n"), "\n\n" + PLAIN, PLAIN.replace(",", ";")):
         file.write_text(content, encoding="utf-8")
         frame, expected = open_file(file, every_column, library=library), open_file(file, every_column)
         assert isinstance(frame, CsvOnDevice)
@@ -315,8 +319,13 @@ def test_plain_csv_is_split_on_the_device(tmp_path, library, monkeypatch, part):
         "age,sex\n1\n2\n",
         "age,sex\n1,f,\n2,m,\n",
         "age\n1\n\n2\n",
+        "\ufeff\nage,sex\n1,f\n2,m\n",
+        "\ufeffage,sex\n1,f\n2,m\n",
+        "age,sex\n1,f\r2,m\n",
+        "age,sex\n1,f\x00\n2,m\n",
         "age,sex\n",
         "age,sex",
+        "age,sex\n\n\n",
     ],
 )
 def test_any_other_csv_is_left_to_the_parser_of_the_host(tmp_path, library, content):
@@ -325,11 +334,160 @@ def test_any_other_csv_is_left_to_the_parser_of_the_host(tmp_path, library, cont
     told = []
     for chosen in (None, library):
         try:
-            table = open_file(file, every_column, library=chosen).arrow()
+            frame = open_file(file, every_column, library=chosen)
         except TableReadError as error:
-            table = str(error)
-        told.append(table)
+            told.append(str(error))
+        else:
+            assert isinstance(frame, ArrowFrame)
+            told.append([encode_column("x", frame.column(place)).values() for place in range(len(frame.names))])
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_file_that_changes_meanwhile_is_not_put_beside_its_old_scores(tmp_path, ending):
+    source, output = tmp_path / f"t.{ending}", tmp_path / "scores.parquet"
+    frame = census(20)[["age", "sex"]].astype(str)
+    write = {"parquet": frame.to_parquet, "csv": frame.to_csv}[ending]
+    write(source, index=False)
+    scores = gpupif.score(source, device="cuda")
+    scores.to_parquet(output, keep_input=True)
+    assert pd.read_parquet(output)["age"].astype(str).tolist() == frame["age"].tolist()
+    before = output.read_bytes()
+    source.unlink()
+    with pytest.raises(TableReadError, match=rf"t\.{ending}: the file changed while it was scored"):
+        scores.to_parquet(output, keep_input=True)
+    write(source, index=False)
+    with pytest.raises(TableReadError, match="changed while it was scored"):
+        scores.to_parquet(output, keep_input=True)
+    assert output.read_bytes() == before
+
+
+def test_a_parquet_file_that_changes_before_its_columns_are_read(tmp_path, library):
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": ["a", "b"]}), file)
+    frame = open_file(file, every_column, library=library)
+    pq.write_table(pa.table({"x": ["a", "c"], "y": [1, 2]}), file)
+    with pytest.raises(TableReadError, match="changed while it was scored"):
+        encode_column("x", frame.column(0))
+
+
+def test_folders_named_by_a_column_are_read_as_on_the_host(tmp_path):
+    for region in (1, 2):
+        (tmp_path / f"region={region}").mkdir()
+        pq.write_table(pa.table({"age": [1, region], "sex": ["f", "m"]}), tmp_path / f"region={region}" / "a.parquet")
+    assert_same_scores(gpupif.score(tmp_path, device="cuda"), gpupif.score(tmp_path, device="cpu"))
+
+
+def test_an_empty_file_is_refused_in_the_usual_words(tmp_path):
+    pq.write_table(pa.table({"age": pa.array([], pa.int64())}), tmp_path / "t.parquet")
+    messages = []
+    for device in ("cpu", "cuda"):
+        with pytest.raises(TableReadError) as caught:
+            gpupif.score(tmp_path / "t.parquet", device=device)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("labels", [127, 128, 129, 130, 32_767, 32_768, 32_769])
+@pytest.mark.parametrize("missing", [False, True])
+def test_as_many_labels_as_a_type_of_numbers_has(library, labels, missing):
+    array = pa.array([str(label) for label in range(labels)] + [None] * missing + ["0", str(labels - 1)])
+    part = number_values(library, "x", series(array))
+    assert part.numbers.dtype.itemsize == (1 if labels <= 127 else 2 if labels <= 32_767 else 4)
+    column = merge_parts("x", library, [part], array.type, True)
+    assert_same_column(column, host_column(array))
+
+
+@pytest.mark.parametrize("width", [COUNTED_RANGE - 1, COUNTED_RANGE, COUNTED_RANGE + 1])
+@pytest.mark.parametrize("low", [0, -5, 2**62])
+def test_whole_numbers_about_as_wide_as_are_counted(library, width, low):
+    array = pa.array([low + width, low, low + width, low + 1])
+    part = number_values(library, "x", series(array))
+    assert len(part.labels) == (width + 1 if width < COUNTED_RANGE else 3)
+    column = merge_parts("x", library, [part], array.type, True)
+    assert column.values() == [low, low + 1, low + width]
+    assert on_host(column.codes).tolist() == [2, 0, 2, 1]
+
+
+def test_row_groups_are_read_together_up_to_a_number_of_rows(tmp_path, monkeypatch):
+    asked = []
+
+    class Spy(Frames):
+        def read_parquet(self, file, column, row_groups):
+            asked.append(list(row_groups))
+            return super().read_parquet(file, column, row_groups)
+
+    monkeypatch.setattr("gpupif.frames_device.PART_ROWS", 5)
+    file = tmp_path / "t.parquet"
+    with pq.ParquetWriter(file, pa.schema({"x": pa.int64()})) as writer:
+        for rows in (2, 3, 1, 7, 4):
+            writer.write_table(pa.table({"x": range(rows)}))
+    encode_column("x", open_file(file, every_column, library=Spy()).column(0))
+    assert asked == [[0, 1], [2], [3], [4]]
+
+
+class Crowded(Frames):
+    """A device that has no room for a column while codes of so many others lie there."""
+
+    def __init__(self, most, until=2):
+        super().__init__()
+        self.most = most
+        self.until = until
+        self.asked = 0
+        self.released = 0
+
+    def array(self, series):
+        self.asked += 1
+        if self.most < self.asked < self.most + self.until:
+            raise MemoryError
+        return super().array(series)
+
+    def release(self):
+        self.released += 1
+
+
+def test_codes_that_do_not_fit_the_device_go_to_the_host(monkeypatch):
+    frame = census(40)[["age", "household_size", "sex"]].assign(sex=lambda table: pd.factorize(table["sex"])[0])
+    library = Crowded(1)
+    monkeypatch.setattr("gpupif.frames.frame_library", lambda: library)
+    scores = gpupif.score(to_device(frame), list(MEASURES), device="cuda")
+    assert library.released == 1
+    assert [is_there(codes) for codes in scores._job.codes] == [False] * 3
+    assert_same_scores(scores, gpupif.score(frame, list(MEASURES), device="cpu"))
+    assert scores.top(3).shape == (3, 10)
+
+
+def test_a_column_that_alone_does_not_fit_is_one_clear_error(monkeypatch):
+    monkeypatch.setattr("gpupif.frames.frame_library", lambda: Crowded(1, until=99))
+    with pytest.raises(DeviceError, match=r"column 'b': the GPU ran out of memory .* GiB were free.*device='cpu'"):
+        gpupif.score(to_device(pd.DataFrame({"a": [1, 2], "b": [1, 2]})), device="cuda")
+
+
+def test_rows_of_a_frame_that_do_not_fit_are_numbered_in_halves(monkeypatch):
+    monkeypatch.setattr("gpupif.frames_device.LEAST_ROWS", 1)
+
+    class Small(Frames):
+        def array(self, series):
+            if len(series) > 6:
+                raise MemoryError
+            return super().array(series)
+
+    monkeypatch.setattr("gpupif.frames.frame_library", Small)
+    frame = pd.DataFrame({"a": [1, 2, 1, 3, 3, 1, 1, 9, 9, 1], "b": [0] * 5 + [1] * 5})
+    assert_same_scores(gpupif.score(to_device(frame), device="cuda"), gpupif.score(frame, device="cpu"))
+
+
+def test_scores_cannot_be_changed_by_who_looks_at_them(tmp_path):
+    source = tmp_path / "t.parquet"
+    census(20).to_parquet(source)
+    scores = gpupif.score(source, device="cuda")
+    with pytest.raises(ValueError, match="read-only"):
+        scores.array("cig")[0, 0] = 99
+    scores = gpupif.score(to_device(census(20)), device="cuda")
+    before = to_pandas(scores.cig)
+    taken = scores.cig
+    taken["age"] = 0.0
+    pd.testing.assert_frame_equal(to_pandas(scores.cig), before)
 
 
 def test_row_groups_that_do_not_fit_are_read_in_halves(tmp_path, monkeypatch):
@@ -347,15 +505,6 @@ def test_row_groups_that_do_not_fit_are_read_in_halves(tmp_path, monkeypatch):
     frame = open_file(file, every_column, library=Small())
     assert_same_column(encode_column("x", frame.column(0)), host_column(pa.array(list("abcabcab"))))
     assert asked == [8, 4, 2, 2, 4, 2, 2]
-
-
-def test_a_column_that_does_not_fit_is_one_clear_error(tmp_path):
-    class Full(Frames):
-        def array(self, series):
-            raise MemoryError
-
-    with pytest.raises(DeviceError, match=r"column 'x': the GPU ran out of memory .*device='cpu'"):
-        DeviceColumn(Full(), lambda: [number_values(Full(), "x", series(pa.array([1, 2])))]).encode("x")
 
 
 def test_a_file_that_cudf_cannot_read_and_the_host_can(tmp_path):
@@ -395,7 +544,7 @@ def test_csv_that_does_not_fit_is_split_in_halves(tmp_path, monkeypatch, few):
             open_file(file, every_column, library=Small())
         return
     frame, expected = open_file(file, every_column, library=Small()), open_file(file, every_column)
-    assert asked == [64, 32, 16, 16, 32, 16, 16]
+    assert asked == [40, 20, 20]
     for position in range(3):
         column = encode_column("x", frame.column(position))
         assert_same_column(column, encode_column("x", expected.column(position)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
+import threading
 import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
@@ -213,6 +215,7 @@ def test_the_benchmark_runs_without_a_gpu_and_writes_no_figures(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "40 rows cuda" in done.stdout
+    assert "not run" not in done.stdout
     assert "40 rows cpu" in done.stdout
     assert list(tmp_path.iterdir()) == []
 
@@ -289,3 +292,56 @@ def test_scores_lie_where_the_table_does(devices, home, share):
 def test_a_table_on_a_device_that_was_not_asked_for():
     with pytest.raises(InputError, match=r"device 'cuda:1': the table lies on GPU 0\. Use device='cuda:0' or 'cuda'"):
         score(CudaEngine([1], name="cuda:1"), DeviceFrame(census(20)))
+
+
+def test_scores_of_a_file_stay_on_the_host_where_the_device_is_too_small(tmp_path):
+    class Full(SimulatedLibrary):
+        def empty(self, shape, dtype):
+            if shape == (10, 60):
+                raise MemoryError
+            return super().empty(shape, dtype)
+
+    file = tmp_path / "t.parquet"
+    census(60).to_parquet(file)
+    scores = score(CudaEngine(libraries=[Full()]), file)
+    assert not isinstance(scores._values["cig"], OnDevice)
+    assert_same(scores, score(CpuEngine(), census(60)))
+
+
+def test_memory_is_shared_by_the_streams_of_a_device_and_given_back():
+    class Stream(SimulatedLibrary):
+        released = 0
+        most = 0
+
+        def launch(self, kernel, size, *arguments):
+            self.most = max(self.most, size)
+            super().launch(kernel, size, *arguments)
+
+        def release(self):
+            self.released += 1
+
+    frame = census(200)
+    largest = []
+    for streams in (1, 2):
+        libraries = [Stream(memory=40_000) for _ in range(streams)]
+        assert_same(score(CudaEngine(libraries=libraries, share=0.5), frame), score(CpuEngine(), frame))
+        assert all(library.released for library in libraries)
+        largest.append(max(library.most for library in libraries))
+    assert largest[1] < largest[0]
+
+
+def test_every_stream_works_however_few_cores_may_be_used(monkeypatch):
+    monkeypatch.setenv("GPUPIF_NUM_THREADS", "1")
+    waiting = threading.Barrier(2, timeout=20)
+
+    class Stream(SimulatedLibrary):
+        def group_labels(self, words):
+            if self.device == 1 or not waiting.broken:
+                with contextlib.suppress(threading.BrokenBarrierError):
+                    waiting.wait()
+            return super().group_labels(words)
+
+    engine = CudaEngine([0, 1], libraries=[Stream(0), Stream(1)], share=0, grouping="cudf")
+    frame = census(12)[["sex", "tenure"]]
+    assert_same(score(engine, frame), score(CpuEngine(), frame))
+    assert not waiting.broken
