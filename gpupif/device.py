@@ -113,7 +113,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 @functools.cache
 def _devices_reason(devices: tuple[int, ...]) -> str:
     """Why the packages do not work on these devices, found by an operation of each; empty where they do."""
-    for package, attempt in {"cupy": _try_cupy, "numba-cuda": _try_numba, "cudf": _try_cudf}.items():
+    for package, attempt in {"cupy": _try_cupy, "cudf": _try_cudf, "numba-cuda": _try_numba}.items():
         try:
             for device in devices:
                 attempt(device)

@@ -103,7 +103,7 @@ def test_what_is_missing_is_named(machine, settings, reason):
 def test_usable_devices(machine):
     tried = machine([H200, H200])
     assert cuda_status() == CudaStatus([Gpu(*H200), Gpu(*H200)], [0, 1])
-    assert tried == [(package, number) for package in ("cupy", "numba", "cudf") for number in (0, 1)]
+    assert tried == [(package, number) for package in ("cupy", "cudf", "numba") for number in (0, 1)]
     for word in ("cuda", "auto"):
         assert list(choose_engine(word).devices) == [0, 1]
         assert choose_engine(word).device == "cuda"
