@@ -5,13 +5,22 @@ from __future__ import annotations
 import importlib.util
 import os
 
+import pytest
+
 from gpupif.device import cuda_status
+from gpupif.engines.cuda_library import frame_library
 
 collect_ignore = []
 if os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
     collect_ignore.append("test_engine.py")
     if not cuda_status().usable:
-        collect_ignore.append("test_device_frames.py")
+        collect_ignore += ["test_device_files.py", "test_device_frames.py"]
 # Without cuDF, which brings CuPy, there is nothing to hold calls against.
 if importlib.util.find_spec("cudf") is None or os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
     collect_ignore.append("test_signatures.py")
+
+
+@pytest.fixture
+def library():
+    """The frames of the device."""
+    return frame_library()

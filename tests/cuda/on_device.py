@@ -1,0 +1,51 @@
+"""What the tests of tables on a device share: cuDF's frames on a GPU, pandas' in their place in the simulator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from gpupif.encode import encode_column
+from gpupif.engines.base import on_host
+from gpupif.engines.cuda_library import frame_library, simulated
+from gpupif.engines.cuda_simulated import DeviceFrame
+
+LIBRARY = frame_library()
+Frames = type(LIBRARY)
+
+
+def to_device(frame):
+    return DeviceFrame(frame) if simulated() else LIBRARY.frames.from_pandas(frame)
+
+
+def series(array):
+    return pd.Series(pd.arrays.ArrowExtensionArray(array)) if simulated() else LIBRARY.frames.Series.from_arrow(array)
+
+
+def is_there(array):
+    return hasattr(array, "get")
+
+
+def to_pandas(table):
+    return pd.DataFrame(table) if simulated() else table.to_pandas()
+
+
+def host_column(array):
+    return encode_column("x", array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))
+
+
+def assert_same_column(column, expected):
+    assert is_there(column.codes)
+    assert column.codes.dtype == expected.codes.dtype
+    np.testing.assert_array_equal(on_host(column.codes), expected.codes)
+    np.testing.assert_array_equal(column.counts, expected.counts)
+    assert column.values() == expected.values()
+    assert column.missing == expected.missing
+
+
+def assert_same_scores(scores, expected):
+    for measure in scores.measures:
+        np.testing.assert_allclose(
+            on_host(scores.array(measure)), on_host(expected.array(measure)), rtol=1e-12, atol=1e-14
+        )
