@@ -26,11 +26,12 @@ from unittest.mock import patch
 import numpy as np
 
 import gpupif
+from gpupif.device import cuda_status
 from gpupif.engines.base import Engine
 from gpupif.engines.base import on_host as brought
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_library import Library, frame_library, open_libraries
+from gpupif.engines.cuda_library import Library, frame_library, open_libraries, simulated
 from gpupif.engines.cuda_simulated import SimulatedLibrary
 from gpupif.environment import describe
 from gpupif.errors import DeviceError
@@ -191,14 +192,15 @@ def main() -> None:
     parser.add_argument("--no-tests", action="store_true", help="leave out the tests marked gpu")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
     arguments = parser.parse_args()
+    if not simulated() and not (status := cuda_status()).usable:
+        sys.exit(f"There is nothing to measure: {status.reason}.")
     libraries = open_libraries([0])
     library = libraries[0]
-    simulated = isinstance(library, SimulatedLibrary)
     if not arguments.no_tests:
         subprocess.run([sys.executable, "-m", "pytest", "-q", "-m", "gpu", *map(str, TESTS)], check=True)
     differences = compare(libraries, arguments.compare_rows)
-    synchronize = (lambda: None) if simulated else library.xp.cuda.runtime.deviceSynchronize
-    moved = bandwidth(library, synchronize, 1 << 16 if simulated else COPIED_BYTES)
+    synchronize = (lambda: None) if simulated() else library.xp.cuda.runtime.deviceSynchronize
+    moved = bandwidth(library, synchronize, 1 << 16 if simulated() else COPIED_BYTES)
     print(f"{library.name}: a copy on the device moves {moved / 1e12:.2f} TB/s", flush=True)
     results: list[dict[str, Any]] = []
     document = {
@@ -213,12 +215,12 @@ def main() -> None:
         results += measure(library, rows, arguments.times, moved, synchronize)
         if rows <= FILE_ROWS:
             results.append(file_to_file(library, rows))
-        if not simulated:
+        if not simulated():
             # After each size, so that what was measured is kept whatever comes.
             arguments.out.mkdir(parents=True, exist_ok=True)
             (arguments.out / f"{name}.json").write_text(json.dumps(document, indent=2) + "\n")
     print(*against_goals(results), sep="\n")
-    if simulated:
+    if simulated():
         print("Simulated: nothing is written.")
         return
     draw_scaling(document, arguments.out / f"{name}.svg")

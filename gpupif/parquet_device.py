@@ -13,7 +13,7 @@ from . import frames_device
 from .encode_device import DeviceColumn, Part, in_halves, number_values
 from .errors import ColumnTypeError, DeviceError, InputError
 from .frames_device import DeviceFile
-from .reading import Pick, check_rows, open_parquet, pandas_index_names, read_table, unreadable
+from .reading import Pick, check_rows, keys_of_files, open_parquet, pandas_index_names, read_table, unreadable
 
 if TYPE_CHECKING:
     from .engines.cuda_frames import FrameLibrary
@@ -36,8 +36,10 @@ class ParquetOnDevice(DeviceFile):
         import pyarrow.parquet as pq
 
         try:
-            files, self._schema, columns = open_parquet(file, pick)
+            table = open_parquet(file, pick)
+            files, self._schema, columns = table.files, table.schema, table.columns
             metadata = [pq.read_metadata(part) for part in files]
+            self._keys = keys_of_files(table)
         except (pa.ArrowException, OSError) as error:
             raise unreadable(file, "Parquet", error) from error
         self.names = list(self._schema.names if columns is None else columns)
@@ -49,6 +51,7 @@ class ParquetOnDevice(DeviceFile):
             for path, part in zip(files, metadata, strict=True)
             for groups in _groups(part, frames_device.PART_ROWS)
         ]
+        self._rows_of = {path: part.num_rows for path, part in zip(files, metadata, strict=True)}
         self.note(files)
 
     def column(self, position: int) -> Any:
@@ -62,10 +65,20 @@ class ParquetOnDevice(DeviceFile):
             if pa.types.is_null(kind):
                 yield Part(self._library.full(self.rows, -1, "int8"), pa.nulls(0))
                 return
+            if name in next(iter(self._keys.values())):
+                yield from self._of_folders(name, kind)
+                return
             for file, first, last in self._reads:
                 yield from in_halves(self._library, partial(self._read, file, name), first, last, 1)
 
         return DeviceColumn(self._library, parts, kind)
+
+    def _of_folders(self, name: str, kind: pa.DataType) -> Iterator[Part]:
+        """A column that the names of folders hold: one value, or none, a file."""
+        for file, keys in self._keys.items():
+            missing = keys[name] is None
+            numbers = self._library.full(self._rows_of[file], -int(missing), "int8")
+            yield Part(numbers, pa.array([] if missing else [keys[name]], kind))
 
     def _read(self, file: Path, name: str, first: int, last: int) -> list[Part]:
         """The row groups first to last - 1 of a column."""

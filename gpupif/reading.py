@@ -6,7 +6,8 @@ import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -119,29 +120,66 @@ def unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
     )
 
 
-def open_parquet(file: Path, pick: Pick) -> tuple[list[Path], pa.Schema, list[str] | None]:
-    """Files, schema and columns to read (None: all) of a Parquet file or folder; the files have the same columns."""
+class ParquetTable(NamedTuple):
+    """A Parquet file or folder: files in order of their paths, all with the same columns, and its columns.
+
+    keys: those that names of folders hold, as in sex=F/part.parquet, None where there are none. columns: which to read,
+    None for all.
+    """
+
+    files: list[Path]
+    schema: pa.Schema
+    keys: Any
+    columns: list[str] | None
+
+
+def open_parquet(file: Path, pick: Pick) -> ParquetTable:
+    """What a Parquet file or folder holds; raises TableReadError where its parts do not fit together."""
+    import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
     files = _parquet_files(file) if file.is_dir() else [file]
-    schema = pq.ParquetDataset(files if file.is_dir() else file, partitioning=None).schema
+    keys = None
+    if file.is_dir():
+        own = pq.read_schema(files[0]).names
+        segments = [segment for part in files for segment in part.relative_to(file).parts[:-1]]
+        held = dict.fromkeys(unquote(segment.partition("=")[0]) for segment in segments if "=" in segment)
+        twice = [name for name in held if name in own]
+        if twice:
+            raise TableReadError(
+                f"{file}: the names of its folders hold column {twice[0]!r}, and so do its files. Rename the folders."
+            )
+        if held:
+            found = ds.dataset([str(part) for part in files], partitioning="hive")
+            keys = ds.partitioning(pa.schema([found.schema.field(name) for name in held]), flavor="hive")
+    schema = pq.ParquetDataset(files if file.is_dir() else file, partitioning=keys).schema
     check_unique(schema.names)
-    return files, schema, pick(schema.names)
+    return ParquetTable(files, schema, keys, pick(schema.names))
+
+
+def keys_of_files(table: ParquetTable) -> dict[Path, dict[str, Any]]:
+    """For each file the values of the columns that the names of its folders hold."""
+    import pyarrow.dataset as ds
+
+    if table.keys is None:
+        return {file: {} for file in table.files}
+    found = ds.dataset([str(file) for file in table.files], partitioning=table.keys)
+    parts = [ds.get_partition_keys(fragment.partition_expression) for fragment in found.get_fragments()]
+    return dict(zip(table.files, parts, strict=True))
 
 
 def _read_parquet(file: Path, pick: Pick) -> pa.Table:
     import pyarrow.parquet as pq
 
-    files, schema, columns = open_parquet(file, pick)
+    files, schema, keys, columns = open_parquet(file, pick)
     # Text comes as dictionaries: Parquet has it encoded already. A dot would mean a field of a struct.
     text = [
         field.name
         for field in schema
         if (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)) and "." not in field.name
     ]
-    return mark_encoded(
-        pq.read_table(files if file.is_dir() else file, columns=columns, read_dictionary=text, partitioning=None), text
-    )
+    source = files if file.is_dir() else file
+    return mark_encoded(pq.read_table(source, columns=columns, read_dictionary=text, partitioning=keys), text)
 
 
 def _parquet_files(folder: Path) -> list[Path]:

@@ -226,7 +226,7 @@ def _resolve_columns(
     attacker = list(targets) if known is None else as_list("known", known)
     check_exist("columns", targets, names)
     check_exist("known", attacker, names)
-    if known is None and len(targets) == 1 and (columns is not None or set(str(targets[0])) & set(",;\t|")):
+    if known is None and len(targets) == 1 and (columns is not None or set(str(targets[0])) & set(",;\t| ")):
         mend = "Is the separator right?" if columns is None else "Name the columns the attacker knows with known=."
         warnings.warn(
             f"columns: only {targets[0]!r} is scored, so by default the attacker knows nothing and every cohort is the "

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
-from gpupif.errors import OutputError
+from gpupif.errors import OutputError, TableReadError
 from gpupif.reading import read_table
 from gpupif.scoring import needed_columns
 from gpupif.writing import row_groups, write_tables
@@ -431,3 +431,24 @@ def test_output_that_comes_into_being_meanwhile_is_kept(tmp_path):
     with pytest.raises(OutputError, match="meanwhile"):
         write_table(BIG, path, lambda rows: path.write_bytes(b"somebody's"), overwrite=False)
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == {path.name: b"somebody's"}
+
+
+@pytest.mark.parametrize("values", [["F", "M", "F"], [1, 12, 1], ["F", None, "ü b"]])
+def test_columns_that_names_of_folders_hold(tmp_path, values):
+    frame = pd.DataFrame({"age": [1, 2, 1, 2, 2, 3], "town": list("xyxyxx"), "sex": values * 2})
+    frame.to_parquet(tmp_path / "t", partition_cols=["sex"])
+    (tmp_path / "region=1").mkdir()
+    folder = (tmp_path / "t").rename(tmp_path / "region=1" / "t")
+    scores, expected = gpupif.score(folder, ALL), gpupif.score(frame, ALL)
+    assert scores.columns == ["age", "town", "sex"]
+    assert {*scores.priors["sex"]} == {*values}
+    assert scores.fig().to_dict() == pytest.approx(expected.fig().to_dict(), rel=1e-12)
+    assert sorted(scores.rig()) == pytest.approx(sorted(expected.rig()), rel=1e-12)
+    assert gpupif.score(folder, columns=["age"], known=["sex"]).columns == ["age"]
+
+
+def test_a_column_in_files_and_in_names_of_folders(tmp_path):
+    (tmp_path / "sex=F").mkdir()
+    pq.write_table(pa.table({"age": [1, 2], "sex": ["f", "m"]}), tmp_path / "sex=F" / "a.parquet")
+    with pytest.raises(TableReadError, match=r"names of its folders hold column 'sex', and so do its files"):
+        gpupif.score(tmp_path)

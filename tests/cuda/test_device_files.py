@@ -12,7 +12,6 @@ import pytest
 from on_device import (
     Frames,
     assert_same_column,
-    assert_same_scores,
     host_column,
 )
 
@@ -178,13 +177,6 @@ def test_a_parquet_file_that_changes_before_its_columns_are_read(tmp_path, libra
     pq.write_table(pa.table({"x": ["a", "c"], "y": [1, 2]}), file)
     with pytest.raises(TableReadError, match="changed while it was scored"):
         encode_column("x", frame.column(0))
-
-
-def test_folders_named_by_a_column_are_read_as_on_the_host(tmp_path):
-    for region in (1, 2):
-        (tmp_path / f"region={region}").mkdir()
-        pq.write_table(pa.table({"age": [1, region], "sex": ["f", "m"]}), tmp_path / f"region={region}" / "a.parquet")
-    assert_same_scores(gpupif.score(tmp_path, device="cuda"), gpupif.score(tmp_path, device="cpu"))
 
 
 def test_an_empty_file_is_refused_in_the_usual_words(tmp_path):
