@@ -62,7 +62,7 @@ def plan_codes(
     new_codes = np.cumsum(used) - 1
     if missing:
         new_codes -= int(has_missing)
-        new_codes[0] = new_codes.max() + 1
+        new_codes[0] = np.count_nonzero(used[1:])
     kept = np.append(counts[1:][used[1:]], counts[0]) if has_missing else counts[used]
     return new_codes, kept, has_missing
 
