@@ -191,7 +191,11 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=5, help="runs of which the median is taken")
     parser.add_argument("--no-tests", action="store_true", help="leave out the tests marked gpu")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
+    parser.add_argument("--draw", type=Path, help="draw results that were measured before, and nothing else")
     arguments = parser.parse_args()
+    if arguments.draw:
+        draw_scaling(json.loads(arguments.draw.read_text()), arguments.draw.with_suffix(".svg"))
+        return
     if not simulated() and not (status := cuda_status()).usable:
         sys.exit(f"There is nothing to measure: {status.reason}.")
     libraries = open_libraries([0])
@@ -223,7 +227,11 @@ def main() -> None:
     if simulated():
         print("Simulated: nothing is written.")
         return
-    draw_scaling(document, arguments.out / f"{name}.svg")
+    try:
+        draw_scaling(document, arguments.out / f"{name}.svg")
+    except ImportError as error:
+        # What was measured is kept; a machine with a GPU need not be one to draw on.
+        print(f"Not drawn ({error}): python -m benchmarks.gpu --draw {name}.json does it where matplotlib is.")
 
 
 if __name__ == "__main__":
