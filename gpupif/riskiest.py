@@ -10,7 +10,6 @@ import pandas as pd
 
 from gpupif.kernels import formulas
 
-from .engines.base import on_host
 from .errors import InputError
 from .measures import MEASURES
 
@@ -35,10 +34,10 @@ def _highest(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
     """(value, row) of the n highest values, of equal ones the first."""
     n = min(n, len(column))
     least = np.partition(column, len(column) - n)[len(column) - n]
-    above = on_host(np.flatnonzero(column > least))
-    equal = on_host(np.flatnonzero(column == least)[: n - len(above)])
+    above = np.flatnonzero(column > least)
+    equal = np.flatnonzero(column == least)[: n - len(above)]
     rows = np.concatenate([above, equal])
-    return list(zip(on_host(column[rows]).astype(float).tolist(), rows.tolist(), strict=True))
+    return list(zip(column[rows].astype(float).tolist(), rows.tolist(), strict=True))
 
 
 def _describe(scores: Scores, row: int, target: int) -> dict[str, Any]:
