@@ -27,7 +27,7 @@ KNOWN = (
 
 
 class ParquetOnDevice(DeviceFile):
-    """A Parquet file or folder, read column by column, as many row groups at once as are numbered at once."""
+    """A Parquet file or folder, read column by column, so many row groups at once as are numbered at once."""
 
     reads_late = True
 
@@ -47,9 +47,9 @@ class ParquetOnDevice(DeviceFile):
         self.index_names = pandas_index_names(self._schema)
         check_rows(file, self.rows, [str(name) for name in self.names])
         self._reads = [
-            (path, *groups)
+            (path, *edges)
             for path, part in zip(files, metadata, strict=True)
-            for groups in _groups(part, frames_device.PART_ROWS)
+            for edges in _row_ranges(part, frames_device.PART_ROWS)
         ]
         self._rows_of = {path: part.num_rows for path, part in zip(files, metadata, strict=True)}
         self.note(files)
@@ -68,8 +68,9 @@ class ParquetOnDevice(DeviceFile):
             if name in next(iter(self._keys.values())):
                 yield from self._of_folders(name, kind)
                 return
-            for file, first, last in self._reads:
-                yield from in_halves(self._library, partial(self._read, file, name), first, last, 1)
+            for file, start, stop in self._reads:
+                read = partial(self._read, file, name)
+                yield from in_halves(self._library, read, start, stop, frames_device.LEAST_ROWS)
 
         return DeviceColumn(self._library, parts, kind)
 
@@ -80,13 +81,13 @@ class ParquetOnDevice(DeviceFile):
             numbers = self._library.full(self._rows_of[file], -int(missing), "int8")
             yield Part(numbers, pa.array([] if missing else [keys[name]], kind))
 
-    def _read(self, file: Path, name: str, first: int, last: int) -> list[Part]:
-        """The row groups first to last - 1 of a column."""
-        return [number_values(self._library, name, self._series(file, name, range(first, last)))]
+    def _read(self, file: Path, name: str, start: int, stop: int) -> list[Part]:
+        """The rows start to stop - 1 of a column."""
+        return [number_values(self._library, name, self._series(file, name, start, stop))]
 
-    def _series(self, file: Path, name: str, groups: range) -> Any:
+    def _series(self, file: Path, name: str, start: int, stop: int) -> Any:
         try:
-            series = self._library.read_parquet(file, name, groups)
+            series = self._library.read_parquet(file, name, start, stop)
         except (RuntimeError, ValueError, OSError) as error:
             # What is wrong with the file the CPU's reader says in the usual words.
             read_table(file, lambda _: [name])
@@ -107,14 +108,17 @@ def _check_type(name: str, kind: pa.DataType) -> None:
         )
 
 
-def _groups(metadata: Any, rows: int) -> Iterator[tuple[int, int]]:
-    """Row groups (first, last + 1) of a file, so many in a row that they have at most so many rows, or one."""
-    first = together = 0
+def _row_ranges(metadata: Any, rows: int) -> Iterator[tuple[int, int]]:
+    """Rows (first, last + 1) of whole row groups of a file, so many groups that they have at most so many rows, or one.
+
+    A part of a row group costs as much to read as all of it.
+    """
+    start = stop = 0
     for group in range(metadata.num_row_groups):
         size = metadata.row_group(group).num_rows
-        if group > first and together + size > rows:
-            yield first, group
-            first, together = group, 0
-        together += size
-    if metadata.num_row_groups:
-        yield first, metadata.num_row_groups
+        if stop > start and stop + size - start > rows:
+            yield start, stop
+            start = stop
+        stop += size
+    if stop > start:
+        yield start, stop

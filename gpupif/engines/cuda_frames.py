@@ -63,8 +63,8 @@ class FrameLibrary(ABC):
         """A frame or an index of the host with the same contents."""
 
     @abstractmethod
-    def read_parquet(self, file: Path, column: str, row_groups: Sequence[int]) -> Any:
-        """Some row groups of one column as a series."""
+    def read_parquet(self, file: Path, column: str, start: int, stop: int) -> Any:
+        """The rows start to stop - 1 of one column as a series."""
 
     @abstractmethod
     def read_lines(self, file: Path, start: int, size: int) -> Any:
@@ -151,7 +151,7 @@ class CudfFrames(FrameLibrary):
         """See `FrameLibrary`."""
         return values.to_pandas()
 
-    def read_parquet(self, file: Path, column: str, row_groups: Sequence[int]) -> Any:
+    def read_parquet(self, file: Path, column: str, start: int, stop: int) -> Any:
         """See `FrameLibrary`.
 
         cuDF's own function takes paths for patterns, folders' names for columns and stored indexes out of the table;
@@ -162,7 +162,8 @@ class CudfFrames(FrameLibrary):
         source = SourceInfo([str(file.absolute())])
         options = parquet.ParquetReaderOptions.builder(source).use_pandas_metadata(False).build()
         options.set_column_names([column])
-        options.set_row_groups([list(row_groups)])
+        options.set_skip_rows(start)
+        options.set_num_rows(stop - start)
         return self.frames.Series.from_pylibcudf(parquet.read_parquet(options).tbl.columns()[0])
 
     def read_lines(self, file: Path, start: int, size: int) -> Any:

@@ -189,12 +189,12 @@ class PandasFrames(FrameLibrary):
         """See `FrameLibrary`."""
         return pd.DataFrame(values) if isinstance(values, pd.DataFrame) else values
 
-    def read_parquet(self, file: Path, column: str, row_groups: Sequence[int]) -> Any:
+    def read_parquet(self, file: Path, column: str, start: int, stop: int) -> Any:
         """See `FrameLibrary`; as cuDF, without dictionaries."""
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(file) as opened:
-            array = opened.read_row_groups(list(row_groups), columns=[column]).column(0)
+            array = opened.read(columns=[column]).column(0).slice(start, stop - start)
         if pa.types.is_dictionary(array.type):
             array = array.cast(array.type.value_type)
         return pd.Series(pd.arrays.ArrowExtensionArray(array))

@@ -193,9 +193,9 @@ def test_row_groups_are_read_together_up_to_a_number_of_rows(tmp_path, monkeypat
     asked = []
 
     class Spy(Frames):
-        def read_parquet(self, file, column, row_groups):
-            asked.append(list(row_groups))
-            return super().read_parquet(file, column, row_groups)
+        def read_parquet(self, file, column, start, stop):
+            asked.append((start, stop))
+            return super().read_parquet(file, column, start, stop)
 
     monkeypatch.setattr("gpupif.frames_device.PART_ROWS", 5)
     file = tmp_path / "t.parquet"
@@ -203,21 +203,23 @@ def test_row_groups_are_read_together_up_to_a_number_of_rows(tmp_path, monkeypat
         for rows in (2, 3, 1, 7, 4):
             writer.write_table(pa.table({"x": range(rows)}))
     encode_column("x", open_file(file, every_column, library=Spy()).column(0))
-    assert asked == [[0, 1], [2], [3], [4]]
+    assert asked == [(0, 5), (5, 6), (6, 13), (13, 17)]
 
 
-def test_row_groups_that_do_not_fit_are_read_in_halves(tmp_path, monkeypatch):
+@pytest.mark.parametrize("group", [1, 3, 8])
+def test_rows_that_do_not_fit_are_read_in_halves(tmp_path, monkeypatch, group):
+    monkeypatch.setattr("gpupif.frames_device.LEAST_ROWS", 1)
     asked = []
 
     class Small(Frames):
-        def read_parquet(self, file, column, row_groups):
-            asked.append(len(row_groups))
-            if len(row_groups) > 2:
+        def read_parquet(self, file, column, start, stop):
+            asked.append(stop - start)
+            if stop - start > 2:
                 raise MemoryError
-            return super().read_parquet(file, column, row_groups)
+            return super().read_parquet(file, column, start, stop)
 
     file = tmp_path / "t.parquet"
-    pq.write_table(pa.table({"x": list("abcabcab")}), file, row_group_size=1)
+    pq.write_table(pa.table({"x": list("abcabcab")}), file, row_group_size=group)
     frame = open_file(file, every_column, library=Small())
     assert_same_column(encode_column("x", frame.column(0)), host_column(pa.array(list("abcabcab"))))
     assert asked == [8, 4, 2, 2, 4, 2, 2]

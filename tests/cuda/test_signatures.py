@@ -54,7 +54,10 @@ THERE = [
     (pylibcudf, "io.SourceInfo"),
     (pylibcudf, "io.text.make_source_from_file"),
     (pylibcudf, "Table.columns"),
-    *((pylibcudf, f"io.parquet.ParquetReaderOptions.{name}") for name in ("set_column_names", "set_row_groups")),
+    *(
+        (pylibcudf, f"io.parquet.ParquetReaderOptions.{name}")
+        for name in ("set_column_names", "set_num_rows", "set_skip_rows")
+    ),
     *((pylibcudf, f"io.parquet.ParquetReaderOptionsBuilder.{name}") for name in ("use_pandas_metadata", "build")),
     *((rmm, f"mr.{name}") for name in ("get_current_device_resource", "CudaMemoryResource")),
     *((rmm, f"mr.PoolMemoryResource.{name}") for name in ("pool_size", "allocate", "deallocate")),
