@@ -65,7 +65,9 @@ def csv_on_device(file: Path, pick: Pick, sep: str | None, library: FrameLibrary
     except (MemoryError, RuntimeError) as error:
         # What is wrong with the file the CPU's reader says in the usual words.
         read_table(file, pick, sep)
-        reason = "its memory ran out" if library.ran_out(error) else " ".join(str(error).split()).rstrip(".")
+        reason = " ".join(str(error).split()).rstrip(".")
+        if library.ran_out(error):
+            reason = f"its memory ran out, {library.free_bytes() / 2**30:.3f} GiB are free"
         raise DeviceError(f"{file}: the GPU could not read it ({reason}). Use device='cpu'.") from error
     if not _type(parts):
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,11 +64,13 @@ class DeviceTable(Frame):
 
     def host_index(self) -> pd.Index[Any] | None:
         """See `Frame`."""
-        return self._library.to_pandas(self.index)  # type: ignore[no-any-return]
+        with self._library.active():
+            return self._library.to_pandas(self.index)  # type: ignore[no-any-return]
 
     def arrow(self) -> pa.Table:
         """See `Frame`."""
-        columns = [self._library.to_arrow(self._table[name]) for name in self.names]
+        with self._library.active():
+            columns = [self._library.to_arrow(self._table[name]) for name in self.names]
         return pa.table(columns, names=[str(name) for name in self.names])
 
     def device_frames(self) -> FrameLibrary:
@@ -113,10 +114,6 @@ class DeviceFile(Frame):
     def device_frames(self) -> FrameLibrary:
         """See `Frame`."""
         return self._library
-
-    @abstractmethod
-    def column(self, position: int) -> Any:
-        """See `Frame`."""
 
 
 def _stamp(file: Path) -> tuple[int, int, int]:

@@ -53,13 +53,12 @@ class _Outbox:
     def put(self, arrays: Sequence[Any], places: Sequence[Any]) -> None:
         """Have arrays copied to their places; those given before are there already."""
         self.empty()
+        self._library.finish()
         if self._home.on_device(places[0]):
-            self._library.finish()
             with self._home.active():
                 for array, place in zip(arrays, places, strict=True):
                     place[...] = self._home.bring(array)
         else:
-            self._library.finish()
             self._under_way = self._pool.submit(self._copy, arrays, places)
 
     def empty(self) -> None:
