@@ -70,9 +70,9 @@ def score(
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
     from .device import choose_engine
     from .frames import open_file
+    from .job import needed_columns
     from .measures import resolve_measures
     from .reading import every_column
-    from .scoring import needed_columns
     from .scoring import score as score_table
     from .writing import check_output, output_names
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -63,3 +65,11 @@ class NearlyUniqueWarning(UserWarning):
 
 class NothingKnownWarning(UserWarning):
     """The attacker knows no column, so that every cohort is the whole table and nothing can be learnt."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn, as if from the line outside gpupif that called it."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "gpupif":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

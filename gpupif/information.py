@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,42 @@ def sum_count_log_count(counts: npt.ArrayLike, times: npt.ArrayLike | None = Non
     keep = (values > 1) & (repeats > 0)
     values = values[keep].astype(np.float64)
     return float(np.sum(repeats[keep] * values * np.log2(values)))
+
+
+class Sizes(NamedTuple):
+    """How many groups of rows there are of each size, ascending; those of one row, which weigh nothing, left out."""
+
+    sizes: npt.NDArray[np.int64]
+    times: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, sizes: npt.NDArray[np.integer], times: npt.NDArray[np.integer] | None = None) -> Sizes:
+        """Groups of these sizes, which may repeat, each taken `times` times (default once)."""
+        import numpy as np
+
+        if times is None:
+            different, found = np.unique(sizes[sizes > 1], return_counts=True)
+            return cls(different.astype(np.int64), found)
+        keep = (sizes > 1) & (times > 0)
+        different, place = np.unique(sizes[keep], return_inverse=True)
+        found = np.zeros(len(different), np.int64)
+        np.add.at(found, place, times[keep])
+        return cls(different.astype(np.int64), found)
+
+    @classmethod
+    def total(cls, parts: Iterable[Sizes]) -> Sizes:
+        """Groups of several parts of a table together."""
+        import numpy as np
+
+        nothing = np.empty(0, np.int64)
+        several = [cls(nothing, nothing), *parts]
+        return cls.of(
+            np.concatenate([part.sizes for part in several]), np.concatenate([part.times for part in several])
+        )
+
+    def sum_log(self) -> float:
+        """Sum of c log2 c over the groups' sizes c."""
+        return sum_count_log_count(self.sizes, self.times)
 
 
 def entropy_of_counts(counts: npt.NDArray[np.integer]) -> float:

@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from .columns import Column, EncodedTable
+from .columns import EncodedTable
 from .device import choose_engine
 from .encode import encode_table
 from .engines.base import Job
 from .engines.workers import Workers
-from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning
+from .errors import InputError
 from .frames import Frame, open_file, open_frame
-from .measures import Measure, resolve_measures
-from .names import as_list, as_mapping, check_exist, check_unique
-from .priors import Prior, make_prior
+from .job import Question, ask, check_word, needed_columns
+from .measures import resolve_measures
+from .priors import Prior
 from .progress import Reporter, announce_compilation
 from .reading import Pick
 from .result import Scores
 
 if TYPE_CHECKING:
     from .engines.cuda_frames import FrameLibrary
-
-# From so many rows on, a column with so large a share of different values is named in a warning.
-UNIQUE_ROWS = 50
-UNIQUE_SHARE = 0.9
 
 
 def score(
@@ -113,23 +106,24 @@ def score(
 
     """
     wanted = resolve_measures(measures)
-    _check_word("missing", missing, ("category", "error"))
-    _check_word("dtype", dtype, ("float64", "float32"))
+    check_word("missing", missing, ("category", "error"))
+    check_word("dtype", dtype, ("float64", "float32"))
     engine = choose_engine(device)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         frame = _open(table, needed_columns(columns, known, priors, accuracies), engine.frames)
-        targets, attacker = _resolve_columns(frame, columns, known)
+        if frame.names and frame.rows == 0:
+            raise InputError(f"table: expected at least one row, got none (columns: {_listed(frame.names)}).")
+        names = (frame.names, frame.index_names)
+        question = ask(*names, wanted, columns, known, priors, accuracies, missing, dtype)
         opened = time.perf_counter()
         with frame.active():
-            encoded, job, prior_of = _encode(
-                frame, targets, attacker, priors, accuracies, missing, wanted, dtype, report
-            )
+            encoded, job, prior_of = _encode(frame, question, report)
         coded = time.perf_counter()
-        report.stage("score", frame.rows * len(targets), "cells")
+        report.stage("score", frame.rows * len(question.targets), "cells")
         result = engine.score(job, report)
         done = time.perf_counter()
     seconds = _by_stage(frame, coded - opened, done - coded)
-    return Scores(frame, encoded, job, result, targets, prior_of, engine.device, seconds)
+    return Scores(frame, encoded, job, result, question.targets, prior_of, engine.device, seconds)
 
 
 def _by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
@@ -141,46 +135,19 @@ def _by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
     return {"read": frame.opened_in, "encode": encode, "score": score}
 
 
-def _encode(
-    frame: Frame,
-    targets: Sequence[Hashable],
-    attacker: Sequence[Hashable],
-    priors: Mapping[Any, Mapping[Any, float]] | None,
-    accuracies: Mapping[Any, float] | None,
-    missing: str,
-    measures: Sequence[Measure],
-    dtype: str,
-    report: Reporter,
-) -> tuple[EncodedTable, Job, dict[Hashable, Prior]]:
+def _encode(frame: Frame, question: Question, report: Reporter) -> tuple[EncodedTable, Job, dict[Hashable, Prior]]:
     """The columns that are scored or known as codes, what the engine is to do with them, and their priors."""
-    needed = {*targets, *attacker}
-    used = [name for name in frame.names if name in needed]
-    priors = as_mapping("priors", priors, frame.names, used)
-    accuracies = as_mapping("accuracies", accuracies, frame.names, used)
+    used = question.used
     report.stage("encode", len(used), "columns")
     arrays = [frame.column(frame.names.index(name)) for name in used]
     with Workers() as workers:
-        encoded = encode_table(used, arrays, frame.rows, missing, workers, report.advance)
-    _warn_of_unique(encoded.columns, frame.rows)
-    prior_of = {column.name: make_prior(column, priors.get(column.name), frame.rows) for column in encoded.columns}
-    job = Job(
-        codes=[column.codes for column in encoded.columns],
-        counts=[column.counts for column in encoded.columns],
-        priors=[prior_of[name].probabilities for name in used],
-        log2_priors=[prior_of[name].log2_probabilities for name in used],
-        accuracies=[_accuracy(name, accuracies.get(name, 1.0)) for name in used],
-        targets=[used.index(name) for name in targets],
-        known=[used.index(name) for name in attacker],
-        measures=measures,
-        dtype=dtype,
-        scores_on={"cudf": "device", "file": "either"}.get(frame.kind, "host"),
-    )
-    return encoded, job, prior_of
+        encoded = encode_table(used, arrays, frame.rows, question.missing, workers, report.advance)
+    place = {"cudf": "device", "file": "either"}.get(frame.kind, "host")
+    return encoded, *question.job(encoded.columns, frame.rows, place)
 
 
-def _check_word(argument: str, word: Any, words: Sequence[str]) -> None:
-    if not isinstance(word, str) or word not in words:
-        raise InputError(f"{argument}: expected {' or '.join(map(repr, words))}, got {word!r}.")
+def _listed(names: Iterable[Hashable]) -> str:
+    return ", ".join(map(str, names))
 
 
 def _open(table: Any, pick: Pick, library: FrameLibrary | None) -> Frame:
@@ -188,79 +155,3 @@ def _open(table: Any, pick: Pick, library: FrameLibrary | None) -> Frame:
     if isinstance(table, str | os.PathLike):
         return open_file(Path(table), pick, library=library)
     return table if isinstance(table, Frame) else open_frame(table)
-
-
-def needed_columns(
-    columns: Sequence[Hashable] | None, known: Sequence[Hashable] | None, priors: Any = None, accuracies: Any = None
-) -> Pick:
-    """Of a file's columns those that scoring `columns` against `known` needs; raises InputError for unknown ones."""
-
-    def pick(names: Sequence[str]) -> list[str] | None:
-        if columns is None:
-            return None
-        targets, attacker = as_list("columns", columns), [] if known is None else as_list("known", known)
-        as_mapping("priors", priors, names, [*targets, *attacker])
-        as_mapping("accuracies", accuracies, names, [*targets, *attacker])
-        check_exist("columns", targets, names)
-        check_exist("known", attacker, names)
-        return [name for name in names if name in {*targets, *attacker}]
-
-    return pick
-
-
-def _resolve_columns(
-    frame: Frame, columns: Sequence[Hashable] | None, known: Sequence[Hashable] | None
-) -> tuple[list[Hashable], list[Hashable]]:
-    """Targets and the columns the attacker knows, in the order asked for, checked against the table."""
-    names = frame.names
-    if not names:
-        raise InputError("table: expected at least one column, got none.")
-    check_unique(names)
-    if frame.rows == 0:
-        raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, names))}).")
-    labels = frame.index_names if len(frame.index_names) < len(names) else ()
-    default = [name for name in names if name not in labels]
-    targets = default if columns is None else as_list("columns", columns)
-    if not targets:
-        raise InputError("columns: expected at least one column to score, got an empty list.")
-    attacker = list(targets) if known is None else as_list("known", known)
-    check_exist("columns", targets, names)
-    check_exist("known", attacker, names)
-    if known is None and len(targets) == 1 and (columns is not None or set(str(targets[0])) & set(",;\t| ")):
-        mend = "Is the separator right?" if columns is None else "Name the columns the attacker knows with known=."
-        warnings.warn(
-            f"columns: only {targets[0]!r} is scored, so by default the attacker knows nothing and every cohort is the "
-            f"whole table. {mend}",
-            NothingKnownWarning,
-            stacklevel=4,
-        )
-    elif known is not None and len(attacker) == 1 and attacker[0] in targets:
-        warnings.warn(
-            f"known: the attacker knows only {attacker[0]!r}, so nothing when that column is scored itself: every "
-            "cohort is the whole table. Name further columns with known=.",
-            NothingKnownWarning,
-            stacklevel=4,
-        )
-    return targets, attacker
-
-
-def _accuracy(name: Hashable, value: Any) -> float:
-    if not isinstance(value, int | float | np.number) or not 0.0 <= value <= 1.0:
-        raise InputError(f"accuracies: column {name!r}: expected a number from 0 to 1, got {value!r}.")
-    return float(value)
-
-
-def _warn_of_unique(columns: Iterable[Column], rows: int) -> None:
-    if rows < UNIQUE_ROWS:
-        return
-    for column in columns:
-        name = column.name
-        if column.cardinality >= UNIQUE_SHARE * rows:
-            warnings.warn(
-                f"column {name!r}: {column.cardinality:,} different values in {rows:,} rows. While the attacker "
-                "knows it, nearly every cohort is a single row, so every other column looks fully revealed. Exclude it "
-                "with columns= (an identifier), or bin it (a measurement)."
-                + (" One without a name is often the index of a pandas table: write it with index=False." * (not name)),
-                NearlyUniqueWarning,
-                stacklevel=4,
-            )

@@ -26,6 +26,14 @@ def count_values(values, low, counts):
 
 
 @kernel
+def first_rows(codes, first):
+    """first[c] = the first row with code c."""
+    for i in range(codes.size):
+        row = codes.size - 1 - i
+        first[codes[row]] = row
+
+
+@kernel
 def recode(values, low, new_codes, codes):
     """codes[i] = new_codes[values[i] - low]."""
     for i in range(values.size):

@@ -19,8 +19,8 @@ import pytest
 
 import gpupif
 from gpupif.errors import OutputError, TableReadError
+from gpupif.job import needed_columns
 from gpupif.reading import read_table
-from gpupif.scoring import needed_columns
 from gpupif.writing import row_groups, write_tables
 
 ALL = ["cig", "wcig", "csf", "posterior", "prior", "cohort_size"]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from ..information import Sizes
     from ..measures import Measure
     from .cuda_frames import FrameLibrary
 
@@ -30,6 +31,7 @@ class Job:
     its logarithm, of the table's own distribution log2 count - log2 rows. accuracies: per column, in [0, 1].
     targets: the columns to score; known: the columns the attacker knows (a target among them is not known when it
     is itself scored).
+    times: how often each row occurs in the table (None: once), so that a row may stand for many.
     scores_on: where the scores are to lie: "host", "device", or "either" for where they are made. The CPU engine always
     has them on the host.
     """
@@ -43,12 +45,18 @@ class Job:
     known: list[int]
     measures: Sequence[Measure]
     dtype: str
+    times: npt.NDArray[np.int64] | None = None
     scores_on: str = "host"
 
     @property
     def rows(self) -> int:
-        """Rows of the table."""
+        """Rows that are given."""
         return len(self.codes[0])
+
+    @property
+    def total(self) -> int:
+        """Rows of the table that they stand for."""
+        return self.rows if self.times is None else int(self.times.sum())
 
     def on_host(self) -> Job:
         """The same job with all codes on the host."""
@@ -60,12 +68,16 @@ class EngineResult:
     """What an engine gives back.
 
     values: measure name to an array (targets, rows), each target contiguous, of the host or of a device. weights: per
-    target H(X|known) / H(X), 0 where H(X) is 0. distinct_rows: different rows over all columns of the job.
+    target H(X|known) / H(X), 0 where H(X) is 0. distinct_rows: different rows over all columns of the job. cohorts: per
+    target the sizes of its cohorts; distinct: those of groups of rows that agree on the target too. From these of all
+    parts of a table its weights can be found.
     """
 
     values: dict[str, npt.NDArray[Any]]
     weights: list[float]
     distinct_rows: int
+    cohorts: list[Sizes]
+    distinct: list[Sizes]
 
 
 class Engine(Protocol):

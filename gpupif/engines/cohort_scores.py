@@ -9,6 +9,7 @@ import numpy as np
 
 from gpupif.kernels import spread
 
+from ..information import Sizes
 from ..keys import KeyLayout
 from .partition import CohortBlocks
 from .run import Run, Targets
@@ -24,11 +25,11 @@ def score_group(
     layout: KeyLayout,
     index: npt.NDArray[Any],
     group: Sequence[int],
-    distinct: float,
+    distinct: Sizes,
 ) -> None:
     """Score the targets `group` and put their scores and weights into the run.
 
-    index: for each row of the table its place in the blocks. distinct: sum of c log2 c over all distinct rows.
+    index: for each row of the table its place in the blocks. distinct: all distinct rows by count.
     """
     rows = len(blocks.blocks.order)
     at_once = run.scorer.targets_at_once(rows, len(run.numbers))
@@ -37,7 +38,7 @@ def score_group(
         scores = run.workers.empty((len(columns), rows, len(run.numbers)), np.float64)
         sizes = score_targets(run, blocks, run.scorer.describe(run, columns, layout), scores)
         for target, column in enumerate(columns):
-            run.results.weigh(column, sizes.sum_size_log_size(target), distinct)
+            run.results.weigh(column, sizes.sizes(target), distinct)
             spread_scores(run, scores[target], index, column)
         # Before the next ones are made, so that they take the same memory.
         del scores
@@ -47,7 +48,7 @@ def score_group(
 def score_targets(run: Run, blocks: CohortBlocks, targets: Targets, scores: npt.NDArray[np.float64]) -> Tally:
     """Fill `scores` (targets, rows in partition order, measures); returns the cohorts by size."""
     columns = targets.columns
-    sizes = Tally.total(run.scorer.score(run, blocks, targets, scores), len(columns), run.job.rows)
+    sizes = Tally.total(run.scorer.score(run, blocks, targets, scores), len(columns), run.results.total)
     for start, stop, halves in blocks.children:
         for child in halves:
             # Of the child's targets, those that are scored now.

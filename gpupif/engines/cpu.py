@@ -101,7 +101,7 @@ class CpuScorer:
         def score(first: int, last: int) -> Tally:
             largest = int(np.diff(part.offsets[first : last + 1]).max())
             room, sums = Room.of(largest), cohorts.Sums.of(largest, part.rows.counts.dtype)
-            tally = Tally.of(len(targets.columns), run.job.rows)
+            tally = Tally.of(len(targets.columns), run.results.total)
             place = (part.offsets, (first, last))
             cohorts.score_blocks(rows, *place, targets.kernel, run.numbers, room, sums, tuple(tally), scores)
             return tally

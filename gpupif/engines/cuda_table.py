@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..information import sum_count_log_count
+from ..information import Sizes
 from .base import EngineResult, Job, Progress
 from .cuda_library import Library
 from .cuda_rows import DeviceRows, collapse, pack_keys
@@ -101,9 +101,10 @@ class _TableRun:
         first = [*inside, *(column for column in range(len(job.codes)) if column not in inside)]
         with library.stage("group"):
             keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, layout)
-            table = DeviceRows(keys, library.xp.ones(job.rows, "int64"))
+            counts = library.xp.ones(job.rows, "int64") if job.times is None else library.upload(job.times)
+            table = DeviceRows(keys, counts)
             distinct, number = collapse(library, table, layout, first)
-            del keys, table
+            del keys, counts, table
         for targets in (inside, *([column] for column in self.targets if column not in job.known)):
             if targets:
                 self._score_projection(distinct, number, targets, first)
@@ -120,10 +121,10 @@ class _TableRun:
             with library.stage("group"):
                 distinct, narrow = collapse(library, distinct, results.layout, columns)
                 number = narrow[number]
-        joint = self._sum_log(distinct.counts)
+        joint = self._sizes(distinct.counts)
         layout = results.layout
         for target, sizes, scores in score_targets(library, job, distinct, layout, columns, targets, self.grouping):
-            results.weigh(target, self._sum_log(sizes), joint)
+            results.weigh(target, self._sizes(sizes), joint)
             place = job.targets.index(target)
             outs = [values[place] for values in results.values]
             with library.stage("write"):
@@ -136,12 +137,12 @@ class _TableRun:
             del scores, of_rows
             self.progress.advance(job.rows)
 
-    def _sum_log(self, counts: Any) -> float:
-        """Sum of c log2 c over these counts, by the function and in the order of the CPU engine.
+    def _sizes(self, counts: Any) -> Sizes:
+        """Groups of so many rows by size.
 
-        Most counts are 1 and add nothing; the others are sorted, in as few passes as their type has bytes.
+        Most are of 1 row and left out; the others are sorted, in as few passes as their type has bytes.
         """
         several = counts[counts > 1]
-        narrow = several.astype("uint32") if self.job.rows < 1 << 32 else several
+        narrow = several.astype("uint32") if self.results.total < 1 << 32 else several
         sizes, times = self.library.xp.unique(narrow, return_counts=True)
-        return sum_count_log_count(self.library.to_host(sizes), self.library.to_host(times))
+        return Sizes.of(self.library.to_host(sizes), self.library.to_host(times))

@@ -13,9 +13,9 @@ from ..keys import KeyLayout
 from .base import EngineResult, Job
 from .cohort_scores import score_group
 from .distinct import Distinct, distinct_rows
-from .partition import Blocks, CohortBlocks, Rows, index_type, plan_passes
+from .partition import NO_ROWS, Blocks, CohortBlocks, Rows, index_type, plan_passes
 from .run import Run
-from .tally import sum_count_log_counts
+from .tally import sizes_of_counts
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def working_memory(job: Job, at_once: int) -> int:
     at_once: how many targets are scored before their scores are spread to all rows.
     """
     words = KeyLayout.of([len(counts) for counts in job.counts]).words
-    index = np.dtype(index_type(job.rows + 1)).itemsize
+    index = np.dtype(index_type(job.total + 1)).itemsize
     scores = 8 * job.rows * len(job.measures) * min(at_once, len(job.targets))
     return job.rows * (5 * 8 * words + 12 * index) + scores
 
@@ -63,9 +63,12 @@ def count_rows(codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], 
 def score_in_blocks(run: Run) -> EngineResult:
     """Run all projections of the table that the targets need; the one for the targets among the known comes last."""
     job = run.job
-    layout = run.results.layout
+    layout, total = run.results.layout, run.results.total
+    counts = NO_ROWS if job.times is None else job.times.astype(index_type(total + 1))
     # A list, so that whoever uses the table last can drop it and its memory is used again.
-    tables = [distinct_rows(Rows(pack_keys(job.codes, layout, run.workers)), job.rows, run.workers, run.block_rows)]
+    tables = [
+        distinct_rows(Rows(pack_keys(job.codes, layout, run.workers), counts), total, run.workers, run.block_rows)
+    ]
     distinct = len(tables[0].rows.keys)
     inside = [column for column in job.targets if column in job.known]
     projections = [[column] for column in job.targets if column not in job.known] + ([inside] if inside else [])
@@ -87,7 +90,7 @@ def _project(run: Run, table: Distinct, layout: KeyLayout, columns: Sequence[int
     run.workers.run(
         lambda a, b: np.bitwise_and(wide[a:b][:, words], masks, out=keys[a:b]), run.workers.ranges(len(wide))
     )
-    narrow = distinct_rows(Rows(keys, table.rows.counts), run.job.rows, run.workers, run.block_rows)
+    narrow = distinct_rows(Rows(keys, table.rows.counts), run.results.total, run.workers, run.block_rows)
     number = run.workers.empty(len(table.number), table.number.dtype)
     run.workers.run(
         lambda a, b: spread.look_up(narrow.number, table.number[a:b], number[a:b]), run.workers.ranges(run.job.rows)
@@ -98,7 +101,7 @@ def _project(run: Run, table: Distinct, layout: KeyLayout, columns: Sequence[int
 def _score_projection(run: Run, tables: list[Distinct], layout: KeyLayout, targets: Sequence[int]) -> None:
     """Score the targets on the table that is the only item of `tables`, which is empty afterwards."""
     rows, known = tables[0].rows, run.job.known
-    distinct = sum_count_log_counts(rows.counts, run.job.rows, run.workers)
+    distinct = sizes_of_counts(rows.counts, run.results.total, run.workers)
     passes = plan_passes(targets, known, run.results.entropies, len(rows.keys), run.block_rows)
     del rows
     for number, group in enumerate(passes):

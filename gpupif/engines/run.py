@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..information import column_weight, entropy_of_counts, log2_counts
+from ..information import Sizes, column_weight, entropy_of_counts, log2_counts
 from ..keys import KeyLayout
 from .base import EngineResult, Job, Progress
 from .partition import CohortBlocks
@@ -57,14 +57,19 @@ class Results:
         self.layout = KeyLayout.of([len(counts) for counts in job.counts])
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
         self.weights = [0.0] * len(job.targets)
+        nothing = Sizes.total([])
+        self.cohorts, self.distinct = [nothing] * len(job.targets), [nothing] * len(job.targets)
+        # Counted once: with `times` it is a sum.
+        self.total = job.total
         self.values = [
             empty((len(job.targets), job.rows), "int64" if measure.integer else job.dtype) for measure in job.measures
         ]
 
-    def weigh(self, column: int, cohorts: float, distinct: float) -> None:
-        """Set the weight of a target, from the sum of C log2 C over cohorts and of c log2 c over distinct rows."""
-        weight = column_weight(cohorts - distinct, self.job.rows, self.entropies[column])
-        self.weights[self.job.targets.index(column)] = weight
+    def weigh(self, column: int, cohorts: Sizes, distinct: Sizes) -> None:
+        """Set the weight of a target, from the sizes of its cohorts and of groups of equal rows."""
+        target = self.job.targets.index(column)
+        self.cohorts[target], self.distinct[target] = cohorts, distinct
+        self.weights[target] = column_weight(cohorts.sum_log() - distinct.sum_log(), self.total, self.entropies[column])
 
     def factors(self, column: int) -> list[float]:
         """By what to multiply the scores of a target: its weight or 1, for each measure."""
@@ -74,7 +79,7 @@ class Results:
     def finished(self, distinct_rows: int) -> EngineResult:
         """What the engine gives back when all targets are scored."""
         values = {measure.name: scores for measure, scores in zip(self.job.measures, self.values, strict=True)}
-        return EngineResult(values, self.weights, distinct_rows)
+        return EngineResult(values, self.weights, distinct_rows, self.cohorts, self.distinct)
 
 
 class Run:

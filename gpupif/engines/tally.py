@@ -9,7 +9,7 @@ import numpy as np
 
 from gpupif.kernels import cohorts
 
-from ..information import sum_count_log_count
+from ..information import Sizes
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -55,16 +55,15 @@ class Tally(NamedTuple):
         self.listed[target] += len(large)
         self.small[target] += np.bincount(sizes[sizes < SMALL_COHORTS], minlength=SMALL_COHORTS)
 
-    def sum_size_log_size(self, target: int) -> float:
-        """Sum of C log2 C over the cohorts of a target."""
-        large = self.large[target, : self.listed[target]]
-        sizes, times = np.unique(large, return_counts=True)
-        small = np.flatnonzero(self.small[target])
-        return sum_count_log_count(np.concatenate([small, sizes]), np.concatenate([self.small[target][small], times]))
+    def sizes(self, target: int) -> Sizes:
+        """The cohorts of a target by size."""
+        large, times = np.unique(self.large[target, : self.listed[target]], return_counts=True)
+        small = np.arange(SMALL_COHORTS)
+        return Sizes.of(np.concatenate([small, large]), np.concatenate([self.small[target], times]))
 
 
-def sum_count_log_counts(counts: npt.NDArray[Any], rows: int, workers: Workers) -> float:
-    """Sum of c log2 c over these counts, of a table of so many rows."""
+def sizes_of_counts(counts: npt.NDArray[Any], rows: int, workers: Workers) -> Sizes:
+    """These counts, of a table of so many rows, by size."""
 
     def count(start: int, stop: int) -> Tally:
         tally = Tally.of(1, rows)
@@ -72,4 +71,4 @@ def sum_count_log_counts(counts: npt.NDArray[Any], rows: int, workers: Workers) 
         tally.listed[0] = cohorts.count_sizes(part, len(part), tally.small[0], tally.large[0], 0)
         return tally
 
-    return Tally.total(workers.run(count, workers.ranges(len(counts))), 1, rows).sum_size_log_size(0)
+    return Tally.total(workers.run(count, workers.ranges(len(counts))), 1, rows).sizes(0)

@@ -1,0 +1,101 @@
+"""A table too large for one place: how it is cut into parts that hold cohorts whole, and what a part is scored for.
+
+The same idea as in `partition`, one level up: rows that agree on a set of columns lie in the same part, so every cohort
+of every column outside that set lies in one part. Two passes, each with its own cut, serve all columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpupif.kernels import partition as kernels
+
+from ..information import Sizes, column_weight, entropy_of_counts
+from ..keys import KeyLayout
+from ..measures import MEASURES, Measure
+from .base import Job
+from .host_run import pack_keys
+from .partition import plan_passes, split
+from .workers import Workers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Targets scored together on parts of the table cut by the columns `by`; none: the table is one part."""
+
+    targets: list[int]
+    by: list[int]
+
+    def halves(self, known: Sequence[int], entropies: Sequence[float]) -> list[Pass]:
+        """The same targets in two passes that cut finer, each by the other's targets too; or itself."""
+        groups = [half for half in split(self.targets, entropies) if half]
+        cut = [Pass(group, [column for column in known if column not in group]) for group in groups]
+        return cut if any(set(part.by) > set(self.by) for part in cut) else [self]
+
+
+def plan_shuffles(job: Job, rows: int, part_rows: int) -> list[Pass]:
+    """The passes that score all targets of a table of so many rows in parts of about `part_rows` rows.
+
+    job: without codes of rows. Two passes at most.
+    """
+    if rows <= part_rows:
+        return [Pass(list(job.targets), [])]
+    entropies = [entropy_of_counts(counts) for counts in job.counts]
+    inside = [column for column in job.targets if column in job.known]
+    outside = [column for column in job.targets if column not in job.known]
+    if not inside:
+        return [Pass(outside, list(job.known))]
+    groups = plan_passes(inside, job.known, entropies, rows, part_rows)
+    passes = [Pass(group, [column for column in job.known if column not in group]) for group in groups]
+    # A target that is not known has its cohorts whole in any pass: it goes where the cut is finest.
+    finest = max(passes, key=lambda one: sum(entropies[column] for column in one.by))
+    return [Pass([*one.targets, *outside], one.by) if one is finest else one for one in passes]
+
+
+def part_ids(
+    codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], by: Sequence[int], parts: int, workers: Workers
+) -> npt.NDArray[Any]:
+    """In which of `parts` parts each row lies: by the hash of its codes in the columns `by`."""
+    rows = len(codes[0])
+    ids = np.zeros(rows, np.uint16 if parts <= 2**16 else np.uint32)
+    if parts > 1 and by:
+        layout = KeyLayout.of([cardinalities[column] for column in by])
+        keys = pack_keys([codes[column] for column in by], layout, workers)
+        masks = np.full(layout.words, ~np.uint64(0))
+        workers.run(lambda a, b: kernels.partition_ids(keys[a:b], masks, parts, ids[a:b]), workers.ranges(rows))
+    return ids
+
+
+def part_job(job: Job, targets: Sequence[int], codes: Sequence[npt.NDArray[Any]], times: Any = None) -> Job:
+    """The job of scoring some targets on a part of the table, with the priors of the whole table.
+
+    All in float64, and CIG in place of wCIG: the weights of columns need all parts.
+    """
+    measures = dict.fromkeys(MEASURES["cig"] if measure.weighted else measure for measure in job.measures)
+    return replace(
+        job,
+        codes=codes,
+        times=times,
+        targets=list(targets),
+        measures=tuple(measures),
+        dtype="float64",
+        scores_on="host",
+    )
+
+
+def weight_of(job: Job, rows: int, target: int, cohorts: Iterable[Sizes], distinct: Iterable[Sizes]) -> float:
+    """Weight of a target, from the sizes of its cohorts and of groups of equal rows in all parts."""
+    conditional = Sizes.total(cohorts).sum_log() - Sizes.total(distinct).sum_log()
+    return column_weight(conditional, rows, entropy_of_counts(job.counts[target]))
+
+
+def source_of(measure: Measure) -> str:
+    """The measure of `part_job` that a measure is made from: itself, or CIG, to be multiplied by the weight."""
+    return "cig" if measure.weighted else measure.name
