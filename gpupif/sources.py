@@ -26,6 +26,8 @@ from .reading import (
 
 # Bytes of a column that are read from disk at once.
 READ_BYTES = 1 << 20
+# Of a cell of a file that does not say how many rows it has.
+CELL_BYTES = 5
 
 
 class Stamp(NamedTuple):
@@ -86,6 +88,10 @@ class Source(ABC):
     def labels(self, merged: pa.Array) -> pa.Array:
         """The values that different labels stand for, one for one."""
         return merged
+
+    def about_rows(self) -> int:
+        """Rows of the table; where files do not say, a guess by their size, a cell taking so many bytes."""
+        return self.bytes // (CELL_BYTES * max(1, len(self.names))) if self.rows is None else self.rows
 
     def as_given(self, piece: pa.Table) -> pa.Table:
         """What `read` gave, with the types that the files have."""

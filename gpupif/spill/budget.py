@@ -70,7 +70,7 @@ def check_disk(source: Source, question: Question, spill: Path, output: Path) ->
 
     An estimate, from the number of rows and how well such tables are compressed.
     """
-    rows = source.rows if source.rows is not None else _estimate_rows(source)
+    rows = source.about_rows()
     scores = len(question.targets) * len({measure.name for measure in question.measures})
     spilled = int(rows * (3 * CODE_BYTES * len(question.used) + SCORE_BYTES * scores + 8))
     written = int(rows * SCORE_BYTES * scores)
@@ -86,8 +86,3 @@ def check_disk(source: Source, question: Question, spill: Path, output: Path) ->
                 f"are free. Free some, or {mend}."
             )
     return spilled
-
-
-def _estimate_rows(source: Source) -> int:
-    """Rows of a file that does not say: by its size, a column taking five bytes a row."""
-    return int(source.bytes / (5 * max(1, len(source.names))))

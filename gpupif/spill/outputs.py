@@ -47,8 +47,10 @@ def check_folder(output: Path, overwrite: bool, found: Input) -> None:
             f"{output}: the output is the input {found.path}, inside it or around it. Choose another place."
         )
     if output.exists() and not output.is_dir():
+        raise OutputError(f"{output}: is a file; expected a folder, or a name ending in {', '.join(ENDINGS)}.")
+    if not output.exists() and output.suffix:
         raise OutputError(
-            f"{output}: is a file; expected a folder for scores, or a name ending in {', '.join(ENDINGS)}."
+            f"{output}: expected an output name ending in {', '.join(ENDINGS)}, or one without, for a folder."
         )
     if not target.parent.is_dir():
         raise OutputError(f"{output}: there is no folder {output.parent}. Make it first, or choose another place.")

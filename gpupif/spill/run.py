@@ -25,27 +25,21 @@ if TYPE_CHECKING:
     from ..stored import StoredScores
 
 
-def score_path(
-    path: Any,
-    ask: Callable[..., Question],
-    engine: Engine,
-    wish: Wish,
-    report: Reporter,
-    sep: str | None = None,
-) -> StoredScores:
+def score_path(path: Any, ask: Callable[..., Question], engine: Engine, wish: Wish, report: Reporter) -> StoredScores:
     """Score the files that a path names; `ask` checks the other arguments against their columns."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(
             f"table: with output= expected the path of a file, a folder or a pattern, got {type(path).__name__}. Leave "
             "output out, and write what comes back with to_parquet."
         )
-    source = open_source(Path(path), sep)
-    question = ask(source.names, source.index_names)
-    return score_to_files(source, question, engine, wish, report)
+    return score_source(open_source(Path(path)), ask, engine, wish, report)
 
 
-def score_to_files(source: Source, question: Question, engine: Engine, wish: Wish, report: Reporter) -> StoredScores:
+def score_source(
+    source: Source, ask: Callable[..., Question], engine: Engine, wish: Wish, report: Reporter
+) -> StoredScores:
     """Score a table from files to files within a memory limit (see `gpupif.score`)."""
+    question = ask(source.names, source.index_names)
     check_place(source, wish)
     names = [str(name) for name in question.targets]
     measures = [measure.name for measure in question.measures]
