@@ -91,11 +91,11 @@ def _matching(pattern: Path) -> Input:
     files = sorted(file for file in map(Path, glob.glob(str(pattern), recursive=True)) if file.is_file())
     if not files:
         raise TableReadError(f"{pattern}: matches no file. Check the pattern, and that the shell did not expand it.")
-    kinds = {_kind(file): file for file in reversed(files)}
-    if len(kinds) > 1:
-        (one, first_file), (other, second_file) = list(kinds.items())[:2]
+    kind = _kind(files[0])
+    other = next((file for file in files if _kind(file) != kind), None)
+    if other is not None:
         raise TableReadError(
-            f"{pattern}: expected files of one kind, {first_file.name} is {one} and {second_file.name} is {other}. "
+            f"{pattern}: expected files of one kind, {files[0].name} is {kind} and {other.name} is {_kind(other)}. "
             "Choose a pattern that matches only one of them."
         )
-    return Input(pattern, next(iter(kinds)), base, files)
+    return Input(pattern, kind, base, files)

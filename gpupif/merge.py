@@ -18,7 +18,7 @@ from gpupif.kernels import codes as kernels
 from .columns import Column
 from .encode import encode_column
 from .errors import ColumnTypeError
-from .labels import code_type, merge_labels
+from .labels import code_type, hash_values, merge_labels, plain_floats
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,9 +47,7 @@ class Part(NamedTuple):
 def encode_part(name: Hashable, array: Any) -> Part:
     """Encode some rows of a column, given as pandas Series or Arrow chunked array; raises ColumnTypeError."""
     if len(array) == 0:
-        kind = getattr(array, "type", None)
-        kind = kind.value_type if kind is not None and pa.types.is_dictionary(kind) else kind or pa.null()
-        return Part(np.empty(0, np.uint8), Values(pa.array([], kind), np.empty(0, np.int64), 0))
+        return Part(np.empty(0, np.uint8), Values(pa.array([], _label_type(name, array)), np.empty(0, np.int64), 0))
     column = encode_column(name, array)
     codes, size = column.codes, len(column.labels)
     labels = column.labels
@@ -60,6 +58,8 @@ def encode_part(name: Hashable, array: Any) -> Part:
             raise ColumnTypeError(name, f"values of several types ({error})") from error
         if isinstance(labels, pa.ChunkedArray):
             labels = labels.combine_chunks()
+    if size == 0:
+        labels = pa.array([], _label_type(name, array))
     counts = column.counts[:size]
     first = np.empty(column.cardinality, np.int64)
     kernels.first_rows(codes, first)
@@ -71,6 +71,16 @@ def encode_part(name: Hashable, array: Any) -> Part:
         kernels.recode(codes, 0, new_codes, ordered)
         codes, labels, counts = ordered, labels.take(pa.array(order)), counts[order]
     return Part(codes, Values(labels, counts, column.missing_rows))
+
+
+def _label_type(name: Hashable, array: Any) -> pa.DataType:
+    """The type of the labels of an Arrow array, which one without values does not show; null for others."""
+    if not isinstance(array, pa.ChunkedArray) or pa.types.is_null(array.type):
+        return pa.null()
+    if pa.types.is_dictionary(array.type):
+        return array.type.value_type
+    none = pa.chunked_array([], array.type)
+    return hash_values(name, plain_floats(none) if pa.types.is_floating(array.type) else none).type.value_type
 
 
 class ColumnMerger:

@@ -132,7 +132,8 @@ class ParquetSource(Source):
         schema, keys = self._table.schema, self._keys[file]
         own = [name for name in columns if name not in keys]
         # Not buffered ahead: a row group may be as large as the table.
-        opened = pq.ParquetFile(file, read_dictionary=text_columns(schema), buffer_size=READ_BYTES, pre_buffer=False)
+        text = [name for name in text_columns(schema) if name not in keys]
+        opened = pq.ParquetFile(file, read_dictionary=text, buffer_size=READ_BYTES, pre_buffer=False)
         with opened:
             for batch in opened.iter_batches(rows, columns=own):
                 table = pa.Table.from_batches([batch])

@@ -65,6 +65,21 @@ class Summary:
             "top": top,
         }
 
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Summary:
+        """The summary that `to_dict` made a dictionary of; values of cells as JSON has them."""
+        columns = pd.DataFrame.from_records(document["columns"]).set_index("column")
+        return cls(
+            rows=document["rows"],
+            distinct_rows=document["distinct_rows"],
+            device=document["device"],
+            measures=tuple(document["measures"]),
+            seconds={stage: facts["seconds"] for stage, facts in document["stages"].items()},
+            columns=columns,
+            pif={int(percentile): value for percentile, value in document["pif"].items()},
+            top=pd.DataFrame.from_records(document["top"]),
+        )
+
     def to_json(self) -> str:
         """`to_dict` as one JSON document."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)

@@ -137,7 +137,11 @@ class Gathering:
         self._place = {name: place for place, name in enumerate(columns)}
         self._files = contextlib.ExitStack()
         _allow_files(2 * cut.parts)
-        self._readers = [self._files.enter_context(BatchReader(cut.scores(part))) for part in range(cut.parts)]
+        self._readers = [
+            (part, self._files.enter_context(BatchReader(cut.scores(part))))
+            for part in range(cut.parts)
+            if any(cut.sizes[part])
+        ]
 
     def __enter__(self) -> Gathering:
         return self
@@ -149,7 +153,7 @@ class Gathering:
         """Fill arrays with the scores of a chunk in the order of the table: by column, each a factor and the array."""
         order = self._cut.order(chunk)
         start = 0
-        for part, reader in enumerate(self._readers):
+        for part, reader in self._readers:
             size = self._cut.sizes[part][chunk]
             if size == 0:
                 continue

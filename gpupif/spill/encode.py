@@ -93,17 +93,23 @@ def _merge(name: Hashable, folder: Path, place: int, memory: int) -> None:
             values, counts = labels.columns(number)
             for numbers in merger.add(Values(values, counts.to_numpy(), 0)):
                 writer.write([numbers])
-            if MERGING * merger.values.labels.nbytes > memory:
-                raise InputError(
-                    f"column {name!r}: more than {len(merger.values.labels):,} different values; to number them takes "
-                    f"more than {MERGING * merger.values.labels.nbytes / 2**30:.2f} GiB, of the memory limit "
-                    f"{memory / 2**30:.2f} GiB are there for it. Exclude the column with columns= (an identifier), bin "
-                    "it (a measurement), or raise memory_limit (--memory-limit)."
-                )
+            _check_values(name, merger.values, memory)
         for numbers in merger.flush():
             writer.write([numbers])
+    _check_values(name, merger.values, memory)
     write_batch(folder / f"values-{place}.arrow", {"label": merger.values.labels, "count": merger.values.counts})
     (folder / f"labels-{place}.arrow").unlink()
+
+
+def _check_values(name: Hashable, values: Values, memory: int) -> None:
+    """Raise InputError for a column with too many values."""
+    needed = MERGING * values.labels.nbytes
+    if needed > memory:
+        raise InputError(
+            f"column {name!r}: at least {len(values.labels):,} different values; to number them takes more than "
+            f"{needed / 2**30:.2f} GiB, of the memory limit {memory / 2**30:.2f} GiB are there for it. Exclude the "
+            "column with columns= (an identifier), bin it (a measurement), or raise memory_limit (--memory-limit)."
+        )
 
 
 def open_encoded(folder: Path, names: Sequence[Any], facts: dict[str, Any], source: Source) -> EncodedChunks:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ..engines.base import Engine, Job
+from ..engines.base import Engine, Job, Progress
 from ..engines.distinct import distinct_rows
 from ..engines.host_run import pack_keys
 from ..engines.partition import NO_ROWS, Rows, index_type
@@ -72,10 +72,14 @@ def score_columns(job: Job, targets: Sequence[int]) -> dict[str, str]:
 
 
 class PartScorer:
-    """Scores parts. job: of the whole table, without codes. limit: rows of a part that are scored at once."""
+    """Scores parts.
 
-    def __init__(self, engine: Engine, job: Job, limit: int) -> None:
+    job: of the whole table, without codes. limit: rows of a part that are scored at once. progress: hears of cells.
+    """
+
+    def __init__(self, engine: Engine, job: Job, limit: int, progress: Progress) -> None:
         self.engine = engine
+        self.progress = progress
         self.job = job
         self.limit = limit
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
@@ -89,7 +93,7 @@ class PartScorer:
         if chunks.rows <= self.limit:
             return self._score_whole(chunks, one, out)
         used = sorted({*self.job.known, *one.targets})
-        collapsed = self._collapse(chunks, used, chunks.rows if forced else self.limit)
+        collapsed = self._distinct(chunks, used) if forced else self._collapse(chunks, used, self.limit)
         if collapsed is None:
             return self._score_cut(chunks, one, out, folder, span)
         return self._score_collapsed(chunks, one, out, used, collapsed)
@@ -103,17 +107,17 @@ class PartScorer:
         parts = -(-2 * chunks.rows // self.limit)
         with Workers() as workers:
             finer = cut(chunks, self.cardinalities, everything, parts, _fresh(folder / "distinct"), workers)
-        total = sum(self._count_part(finer.part(part), folder / "distinct" / f"{part}") for part in range(finer.parts))
-        shutil.rmtree(folder / "distinct")
+        total = 0
+        for part in range(finer.parts):
+            piece = finer.part(part)
+            total += len(self._distinct(piece, everything).keys)
+            piece.close()
+        shutil.rmtree(finer.folder)
         return total
 
-    def _count_part(self, chunks: Chunks, folder: Path) -> int:
-        with_rows = self._collapse(chunks, range(len(self.cardinalities)), chunks.rows)
-        chunks.close()
-        return len(with_rows.keys) if with_rows is not None else 0
-
     def _score_whole(self, chunks: Chunks, one: Pass, out: Path) -> Found:
-        result, found = self._run(one, range(len(self.cardinalities)), chunks.all_codes(), None)
+        columns = range(len(self.cardinalities))
+        result, found = self._run(one, columns, chunks.all_codes(), None, self.progress)
         with _writer(out, self.job, one.targets) as writer:
             start = 0
             for size in chunks.sizes:
@@ -125,7 +129,7 @@ class PartScorer:
         layout = self._layout(used)
         fields = [layout.fields[place] for place in range(len(used))]
         codes = [(collapsed.keys[:, field.word] >> np.uint64(field.shift)) & np.uint64(field.mask) for field in fields]
-        result, found = self._run(one, used, codes, collapsed.counts)
+        result, found = self._run(one, used, codes, collapsed.counts, _Silent())
         with _writer(out, self.job, one.targets) as writer, Workers() as workers:
             size = len(collapsed.keys)
             for keys, sizes in self._keys(chunks, used, workers):
@@ -135,6 +139,7 @@ class PartScorer:
                 for rows in sizes:
                     writer.write([values[number[start : start + rows]] for values in result])
                     start += rows
+                    self.progress.advance(rows * len(one.targets))
         return found
 
     def _score_cut(self, chunks: Chunks, one: Pass, out: Path, folder: Path, span: Span) -> Found:
@@ -152,6 +157,8 @@ class PartScorer:
             whole = span if half.by == one.by else Span()
             for part in range(pieces.parts):
                 piece = pieces.part(part)
+                if piece.rows == 0:
+                    continue
                 inner = Span(whole.place * pieces.parts + part, whole.of * pieces.parts)
                 # One cohort cannot be cut; it has no more distinct rows than its column has values.
                 forced = len(halves) == 1 and piece.rows == chunks.rows
@@ -180,12 +187,12 @@ class PartScorer:
                 writer.write(list(arrays.values()))
 
     def _run(
-        self, one: Pass, columns: Sequence[int], codes: Sequence[npt.NDArray[Any]], times: Any
+        self, one: Pass, columns: Sequence[int], codes: Sequence[npt.NDArray[Any]], times: Any, progress: Progress
     ) -> tuple[list[npt.NDArray[Any]], Found]:
         """Scores of rows over some columns, in the order of `score_columns`, and what was found beside."""
         job = narrowed(replace(self.job, codes=[_NO_CODES] * len(self.cardinalities), targets=one.targets), columns)
         job = part_job(job, job.targets, codes, None if times is None else times.astype(np.int64))
-        result = self.engine.score(job, _Silent())
+        result = self.engine.score(job, progress)
         values = [array[place] for place in range(len(one.targets)) for array in result.values.values()]
         found = Found(
             dict(zip(one.targets, result.cohorts, strict=True)),
@@ -201,6 +208,18 @@ class PartScorer:
 
     def _collapse(self, chunks: Chunks, used: Sequence[int], limit: int) -> Rows | None:
         """The distinct rows of a part over some columns, None where they are more than `limit`."""
+        for table in self._collapsing(chunks, used):
+            if len(table.keys) > limit:
+                return None
+        return table
+
+    def _distinct(self, chunks: Chunks, used: Sequence[int]) -> Rows:
+        """The distinct rows of a part over some columns, however many."""
+        *_, table = self._collapsing(chunks, used)
+        return table
+
+    def _collapsing(self, chunks: Chunks, used: Sequence[int]) -> Iterator[Rows]:
+        """The distinct rows of more and more of a part's chunks, at last of all."""
         table = Rows(np.empty((0, self._layout(used).words), np.uint64), np.empty(0, np.int64))
         with Workers() as workers:
             for keys, _ in self._keys(chunks, used, workers):
@@ -208,9 +227,7 @@ class PartScorer:
                 both = Rows(np.concatenate([table.keys, keys]), counts)
                 found = distinct_rows(both, chunks.rows, workers).rows
                 table = Rows(found.keys, found.counts.astype(np.int64))
-                if len(table.keys) > limit:
-                    return None
-        return table
+                yield table
 
     def _keys(
         self, chunks: Chunks, used: Sequence[int], workers: Workers

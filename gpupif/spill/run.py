@@ -12,7 +12,7 @@ from .. import __version__
 from ..errors import InputError, OutputError
 from ..sources import Source, open_source
 from ..writing import check_output, output_names
-from .budget import check_disk, plan_budget
+from .budget import Budget, check_disk, plan_budget
 from .outputs import check_folder, is_file
 from .steps import Steps
 from .store import Store, disk_errors, work_folder
@@ -50,16 +50,19 @@ def score_source(
     keep = False
     try:
         options = _options(source, question, engine, wish)
+        budget = plan_budget(wish.memory_limit, question)
         if store.open(wish.resume):
-            _check_same(store.done("begun"), options, work)
+            keep = True
+            begun = store.done("begun")
+            _check_same(begun, options, work)
+            budget = _same_chunks(budget, begun["chunk rows"])
         else:
-            budget = plan_budget(wish.memory_limit, question)
             with disk_errors(spill):
                 spill.mkdir(exist_ok=True)
             check_disk(source, question, spill, work)
-            store.mark("begun", options | {"budget": budget})
-        keep = wish.resume
-        scores = Steps(source, question, engine, wish, store, report).scores()
+            store.mark("begun", options | {"chunk rows": budget.chunk_rows})
+            keep = wish.resume
+        scores = Steps(source, question, engine, wish, store, budget, report).scores()
         keep = False
         return scores
     finally:
@@ -94,18 +97,25 @@ def _options(source: Source, question: Question, engine: Engine, wish: Wish) -> 
         "temp": None if wish.temp is None else str(wish.temp.resolve()),
         "rows per file": wish.rows_per_file,
         "keep input": wish.keep_input,
-        "memory limit": wish.memory_limit,
     }
 
 
 def _check_same(begun: dict[str, Any], options: dict[str, Any], work: Path) -> None:
     for what, now in options.items():
         before = begun.get(what)
-        if what == "memory limit" and now >= before:
-            continue
         if before != now:
             shown = f"{before} before, {now} now" if len(f"{before}{now}") < 200 else "they differ"
             raise OutputError(
                 f"{work}: the run to be resumed had other {what} ({shown}). Give what it had, or start again without "
                 "resume (--resume)."
             )
+
+
+def _same_chunks(budget: Budget, rows: int) -> Budget:
+    """The budget of a run that goes on with chunks of so many rows; raises InputError where it is too little."""
+    if budget.chunk_rows < rows:
+        raise InputError(
+            f"memory_limit: the run to be resumed had more, for chunks of {rows:,} rows; now there is enough for "
+            f"{budget.chunk_rows:,}. Raise it, or start again without resume (--resume)."
+        )
+    return budget._replace(chunk_rows=rows)

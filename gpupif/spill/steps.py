@@ -44,7 +44,14 @@ class Steps:
     """One run, all of whose steps are kept in `store`."""
 
     def __init__(
-        self, source: Source, question: Question, engine: Engine, wish: Wish, store: Store, report: Reporter
+        self,
+        source: Source,
+        question: Question,
+        engine: Engine,
+        wish: Wish,
+        store: Store,
+        budget: Budget,
+        report: Reporter,
     ) -> None:
         self.source = source
         self.question = question
@@ -52,7 +59,7 @@ class Steps:
         self.wish = wish
         self.store = store
         self.report = report
-        self.budget = Budget(*store.done("begun")["budget"])
+        self.budget = budget
         self.seconds: dict[str, float] = {}
         self.spilled = 0
 
@@ -63,21 +70,30 @@ class Steps:
         chunks = open_encoded(self.store.part("encoded"), self.question.used, encoded, self.source)
         try:
             self.seconds["read and encode"] = time.perf_counter() - started
-            job, prior_of = self.question.job(chunks.columns, chunks.rows)
-            passes, cuts = self._score(job, chunks)
-            weights = [self._weight(job, chunks.rows, target, passes, cuts) for target in job.targets]
-            gatherer = Gatherer(job, passes, cuts, weights, self.store.part("facts"))
             outputs = plan_outputs(self.wish.output, self.source.found, encoded["file_rows"], self.wish.rows_per_file)
-            if not self.store.done("finished"):
-                self._write(gatherer, chunks, outputs)
-            summary = self._summary(gatherer, chunks, prior_of, passes, cuts)
+            job, prior_of = self.question.job(chunks.columns, chunks.rows)
+            finished = self.store.done("finished")
+            if finished is None:
+                summary = self._take(job, prior_of, chunks, outputs)
+                self.store.mark("finished", summary.to_dict())
+            else:
+                summary = Summary.from_dict(finished)
         finally:
             chunks.close()
-        self.store.mark("finished", True)
         self._publish(outputs)
         single = is_file(self.wish.output)
         files = [self.wish.output if single else self.wish.output / piece.path for piece in outputs]
         return StoredScores(self.wish.output, files, self.question.targets, summary, prior_of, self.spilled)
+
+    def _take(
+        self, job: Job, prior_of: Mapping[Hashable, Prior], chunks: EncodedChunks, outputs: list[Piece]
+    ) -> Summary:
+        """The steps from codes to written scores."""
+        passes, cuts = self._score(job, chunks)
+        weights = [self._weight(job, chunks.rows, target, passes, cuts) for target in job.targets]
+        gatherer = Gatherer(job, passes, cuts, weights, self.store.part("facts"))
+        self._write(gatherer, chunks, outputs)
+        return self._summary(gatherer, chunks, prior_of, passes, cuts)
 
     def _timed(self, stage: str, started: float) -> None:
         self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
@@ -93,22 +109,26 @@ class Steps:
     def _score(self, job: Job, chunks: EncodedChunks) -> tuple[list[Pass], list[Cut]]:
         """Cut the table and score its parts, once for each pass."""
         limit = self.budget.part_rows(job)
-        passes = plan_shuffles(job, chunks.rows, int(SLACK * limit))
+        planned = self.store.once("planned", lambda: max(1, int(SLACK * limit)))
+        passes = plan_shuffles(job, chunks.rows, planned)
         cuts = []
         for number, one in enumerate(passes):
             of = f" {number + 1} of {len(passes)}" if len(passes) > 1 else ""
-            parts = 1 if len(passes) == 1 and not one.by else -(-chunks.rows // int(max(1, SLACK * limit)))
+            parts = 1 if len(passes) == 1 and not one.by else -(-chunks.rows // planned)
             started = time.perf_counter()
             sizes = self.store.once(f"cut-{number}", partial(self._cut, job, chunks, one, number, parts, of))
             pieces = Cut(self.store.part(f"pass-{number}"), sizes)
             self._timed("cut", started)
             started = time.perf_counter()
             self.report.stage(f"score{of}", chunks.rows * len(one.targets), "cells")
-            scorer = PartScorer(self.engine, job, limit)
+            scorer = PartScorer(self.engine, job, limit, self.report)
             for part in range(pieces.parts):
-                self.store.once(f"scored-{number}-{part}", partial(self._score_part, scorer, pieces, part, one, number))
+                step = f"scored-{number}-{part}"
+                if self.store.done(step) is None:
+                    self.store.mark(step, self._score_part(scorer, pieces, part, one, number))
+                else:
+                    self.report.advance(sum(sizes[part]) * len(one.targets))
                 pieces.drop_part(part)
-                self.report.advance(sum(sizes[part]) * len(one.targets))
             self._timed("score", started)
             cuts.append(pieces)
         return passes, cuts

@@ -70,6 +70,9 @@ class Store:
         """Give the folder back; without `keep` it is deleted."""
         if self._lock is not None:
             if not keep:
+                # What says that all is done goes last: a run that is killed here is finished by the next.
+                for folder in ("facts", "scores", *(part.name for part in self.spill.glob("pass-*"))):
+                    self.drop(folder)
                 shutil.rmtree(self.spill, ignore_errors=True)
                 shutil.rmtree(self.folder, ignore_errors=True)
             self._lock.close()

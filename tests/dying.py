@@ -1,0 +1,69 @@
+"""The command line, run again and again in processes that send themselves a signal at some moment.
+
+`python dying.py SIGNAL CHUNK_ROWS PART_ROWS MOMENTS ARGUMENT...`: at the first of the moments (a comma between two) the
+first run gets the signal, at the second the next run, and so on, until one gets through; the last gets none. A moment
+counts the steps that change anything on the disk. Prints the exit code of each run, negative for a signal.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from pathlib import Path
+
+from pieces import in_pieces
+
+from gpupif import cli, writing
+from gpupif.spill import cut, encode, parts, store
+
+
+def run(moment: int | None, number: int, arguments: list[str]) -> None:
+    count = itertools.count(1)
+
+    def dying(function):
+        def call(*given, **named):
+            if next(count) == moment:
+                os.kill(os.getpid(), number)
+            return function(*given, **named)
+
+        return call
+
+    for module in (encode, cut, parts, store):
+        for name in ("BatchWriter", "write_batch"):
+            if hasattr(module, name):
+                setattr(module, name, dying(getattr(module, name)))
+    store.Store.mark = dying(store.Store.mark)
+    store.Store.close = dying(store.Store.close)
+    Path.replace = dying(Path.replace)
+    Path.rename = dying(Path.rename)
+    Path.unlink = dying(Path.unlink)
+    writing.os.replace = dying(writing.os.replace)
+    sys.argv = ["gpupif", *arguments]
+    cli.main()
+
+
+def main() -> None:
+    number, chunk_rows, part_rows = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    moments = [int(moment) for moment in sys.argv[4].split(",") if moment]
+    with in_pieces(chunk_rows, part_rows):
+        for moment in [*moments, None]:
+            child = os.fork()
+            if child == 0:
+                code = 0
+                try:
+                    run(moment, number, sys.argv[5:])
+                except SystemExit as ended:
+                    code = ended.code or 0
+                finally:
+                    sys.stdout.flush()
+                    sys.stderr.flush()
+                    os._exit(code)
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            print(code, flush=True)
+            if code == 0:
+                return
+
+
+if __name__ == "__main__":
+    main()

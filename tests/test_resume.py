@@ -1,0 +1,465 @@
+"""Runs from files to files that are killed, fail, or find something wrong: what they say, leave, and go on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pieces import assert_same, census_folder, in_pieces, nothing_left, write_parts
+from test_cli import COMMAND, LIMITED, assert_refused, contents, start
+from test_files import FRAME
+
+import gpupif
+from gpupif import memory
+from gpupif.errors import InputError, OutputError, PriorError, TableReadError
+from gpupif.spill import budget, store
+
+MEASURES = ["cig", "csf", "wcig"]
+DYING = [sys.executable, str(Path(__file__).with_name("dying.py"))]
+
+
+def die(number, moments, *arguments, rows=(37, 60)):
+    """Run the command line in pieces, with a signal at each of these moments, then without; exit codes, and output."""
+    command = [*DYING, str(int(number)), *map(str, rows), ",".join(map(str, moments)), "score", *map(str, arguments)]
+    ended = subprocess.run(command, check=True, text=True, capture_output=True)
+    return [int(line) for line in ended.stdout.splitlines()], ended.stderr
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_at_any_moment_and_resumed(tmp_path, seed):
+    """Killed many times, each time at another moment, it ends in the same bits, and leaves nothing else."""
+    source = census_folder(tmp_path / "in", rows=150)
+    chance = random.Random(seed)
+    moments = [chance.randint(1, 60) for _ in range(40)]
+    target = tmp_path / ("out" if seed else "out.parquet")
+    codes, said = die(signal.SIGKILL, moments, source, "-o", target, "--resume", "-q", "--temp", tmp_path)
+    assert codes[-1] == 0, said
+    assert codes.count(-9) >= 3
+    assert nothing_left(tmp_path)
+    files = [target] if target.is_file() else sorted(target.rglob("*"))
+    found = pa.concat_tables(pq.read_table(file) for file in files)
+    expected = gpupif.score(source, ["cig", "csf", "wcig"]).to_arrow()
+    assert found.replace_schema_metadata().equals(expected.replace_schema_metadata())
+
+
+def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
+    source = census_folder(tmp_path / "in", rows=100)
+    codes, _ = die(signal.SIGKILL, [], source, "-o", tmp_path / "first", "-q", rows=(30, 40))
+    assert codes == [0]
+
+    def failing(*_):
+        raise InputError("stop")
+
+    with in_pieces(30, 40), monkeypatch.context() as patch:
+        patch.setattr("gpupif.spill.steps.Steps._write", failing)
+        with pytest.raises(InputError, match="stop"):
+            gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
+    assert not nothing_left(tmp_path)
+    with in_pieces(30, 40), monkeypatch.context() as patch:
+        patch.setattr("gpupif.spill.steps.encode", failing)
+        patch.setattr("gpupif.spill.steps.cut", failing)
+        patch.setattr("gpupif.spill.steps.PartScorer.score", failing)
+        scores = gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
+    assert_same(scores, gpupif.score(source, MEASURES))
+    assert nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("moment", [4, 40, 120])
+def test_signals_leave_nothing(tmp_path, number, moment):
+    source = census_folder(tmp_path / "in", rows=150)
+    codes, said = die(number, [moment], source, "-o", tmp_path / "out", "-q", "--temp", tmp_path, "--overwrite")
+    assert codes == [128 + number, 0]
+    assert said == "gpupif: interrupted; nothing was written.\n"
+    assert nothing_left(tmp_path)
+
+
+def fail(monkeypatch, name, after=0):
+    """Have a function of the run raise an error, at the call after so many."""
+    module, _, attribute = name.rpartition(".")
+    real = getattr(sys.modules[module], attribute)
+    calls = []
+
+    def failing(*given, **named):
+        calls.append(name)
+        if len(calls) > after:
+            raise InputError("something went wrong")
+        return real(*given, **named)
+
+    monkeypatch.setattr(name, failing)
+
+
+FAILURES = [
+    "encode.encode_part",
+    "steps.cut",
+    "parts.part_job",
+    "gather.write_batch",
+    "steps.write_tables",
+    "steps.riskiest_cells",
+]
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("name", FAILURES)
+def test_failures_leave_only_what_resume_can_use(tmp_path, monkeypatch, name, resume):
+    source = census_folder(tmp_path / "in", rows=100)
+    (tmp_path / "out").mkdir()
+    with in_pieces(30, 40), monkeypatch.context() as patch:
+        fail(patch, f"gpupif.spill.{name}", after=1 if name != "steps.riskiest_cells" else 0)
+        with pytest.raises(InputError, match="something went wrong"):
+            gpupif.score(source, MEASURES, output=tmp_path / "out", resume=resume)
+    assert list((tmp_path / "out").iterdir()) == []
+    assert nothing_left(tmp_path) is not resume
+    with in_pieces(30, 40):
+        assert_same(
+            gpupif.score(source, MEASURES, output=tmp_path / "out", resume=resume), gpupif.score(source, MEASURES)
+        )
+    assert nothing_left(tmp_path)
+
+
+def half_done(tmp_path, monkeypatch, **arguments):
+    """A folder with a table, and a run from it that failed before the end, to be resumed."""
+    source = census_folder(tmp_path / "in", rows=100)
+    with in_pieces(30, 40), monkeypatch.context() as patch:
+        fail(patch, "gpupif.spill.steps.write_tables", after=1)
+        with pytest.raises(InputError, match="something went wrong"):
+            gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="4GiB", **arguments)
+    return source
+
+
+OTHER = {
+    "columns scored": {"columns": ["age", "sex"]},
+    "columns known": {"known": ["age", "sex"]},
+    "accuracies": {"accuracies": {"age": 0.5}},
+    "priors": {"priors": {"sex": {"Female": 0.5, "Male": 0.5}}},
+    "dtype": {"dtype": "float32"},
+    "missing": {"missing": "error"},
+    "rows per file": {"rows_per_file": 7},
+    "keep input": {"keep_input": True},
+}
+
+
+@pytest.mark.parametrize(("what", "arguments"), OTHER.items(), ids=OTHER)
+def test_resumed_with_other_options(tmp_path, monkeypatch, what, arguments):
+    source = half_done(tmp_path, monkeypatch)
+    before = contents(tmp_path)
+    with in_pieces(30, 40), pytest.raises(OutputError, match=f"other {what}.*resume"):
+        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, **{"memory_limit": "4GiB", **arguments})
+    assert contents(tmp_path) == before
+    with in_pieces(30, 40):
+        assert gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="5GiB").rows == 100
+
+
+def test_resumed_with_less_memory(tmp_path, monkeypatch):
+    source = half_done(tmp_path, monkeypatch)
+    with in_pieces(29, 40), pytest.raises(InputError, match="memory_limit: the run to be resumed had more"):
+        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
+    with in_pieces(31, 35):
+        scores = gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="3GiB")
+    assert_same(scores, gpupif.score(source, MEASURES))
+
+
+def test_resumed_with_another_file(tmp_path, monkeypatch):
+    source = half_done(tmp_path, monkeypatch)
+    os.utime(source / "001.parquet", (1, 1))
+    with in_pieces(30, 40), pytest.raises(OutputError, match=r"other files.*start again"):
+        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="4GiB")
+    with in_pieces(30, 40):
+        gpupif.score(source, MEASURES, output=tmp_path / "out")
+    assert nothing_left(tmp_path)
+
+
+def test_resumed_with_a_damaged_file(tmp_path, monkeypatch):
+    source = half_done(tmp_path, monkeypatch)
+    (damaged,) = tmp_path.glob(".gpupif-*/encoded/chunk-000003.arrow")
+    damaged.write_bytes(damaged.read_bytes()[:20])
+    with in_pieces(30, 40), pytest.raises(OutputError, match=r"chunk-000003.*damaged.*resume"):
+        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="4GiB")
+
+
+def test_two_runs_to_one_output(tmp_path):
+    source = census_folder(tmp_path / "in", rows=100)
+    folder = store.work_folder(tmp_path / "out", tmp_path)
+    other = store.Store(folder, folder)
+    other.open(resume=False)
+    with pytest.raises(OutputError, match="another run"):
+        gpupif.score(source, output=tmp_path / "out")
+    other.close(keep=False)
+    assert gpupif.score(source, output=tmp_path / "out").rows == 100
+
+
+def test_overwrite(tmp_path):
+    source = census_folder(tmp_path / "in", rows=100)
+    scores = gpupif.score(source, output=tmp_path / "out")
+    with pytest.raises(OutputError, match=r"out: exists already.*overwrite"):
+        gpupif.score(source, output=tmp_path / "out")
+    again = gpupif.score(source, "csf", output=tmp_path / "out", overwrite=True, rows_per_file=50)
+    assert [file.name for file in sorted((tmp_path / "out").iterdir())] == ["part-00000.parquet", "part-00001.parquet"]
+    assert again.measures == ("csf",)
+    assert scores.files != again.files
+    (tmp_path / "out" / "mine.txt").write_text("not to be lost")
+    before = contents(tmp_path)
+    with pytest.raises(OutputError, match=r"mine\.txt.*no score file of gpupif"):
+        gpupif.score(source, output=tmp_path / "out", overwrite=True)
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "out" / "mine.txt")
+    (tmp_path / "out" / "mine.txt").rename(tmp_path / "out" / "mine.parquet")
+    with pytest.raises(OutputError, match=r"mine\.parquet.*no score file of gpupif"):
+        gpupif.score(source, output=tmp_path / "out", overwrite=True)
+    assert len(contents(tmp_path)) == len(before)
+
+
+def touch_after(monkeypatch, name, file):
+    """Have a file change when a function of the run is called."""
+    module, _, attribute = name.rpartition(".")
+    owner = sys.modules.get(module) or getattr(sys.modules[module.rpartition(".")[0]], module.rpartition(".")[2])
+    real = getattr(owner, attribute)
+
+    def call(*given, **named):
+        os.utime(file, (1, 1))
+        return real(*given, **named)
+
+    monkeypatch.setattr(owner, attribute, call)
+
+
+@pytest.mark.parametrize(
+    "name", ["gpupif.spill.encode.encode_part", "gpupif.spill.steps.cut", "gpupif.spill.steps.riskiest_cells"]
+)
+@pytest.mark.parametrize("keep_input", [False, True])
+def test_file_that_changes_under_the_run(tmp_path, monkeypatch, name, keep_input):
+    source = census_folder(tmp_path / "in", rows=100)
+    touch_after(monkeypatch, name, source / "002.parquet")
+    with in_pieces(30, 40), pytest.raises(TableReadError, match=r"002\.parquet: the file changed"):
+        gpupif.score(source, MEASURES, output=tmp_path / "out", keep_input=keep_input)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
+
+
+def replace_part(source, change):
+    file = source / "002.parquet"
+    table = pq.read_table(file)
+    pq.write_table(change(table), file)
+
+
+def cut_off(source):
+    file = source / "002.parquet"
+    file.write_bytes(file.read_bytes()[:-7])
+
+
+def scramble(source):
+    """Damage the data, not the footer: only who reads it all sees it."""
+    file = source / "002.parquet"
+    content = bytearray(file.read_bytes())
+    content[40:400] = bytes(360)
+    file.write_bytes(content)
+
+
+BROKEN = {
+    "another column": (
+        lambda source: replace_part(source, lambda t: t.drop_columns(["sex"]).append_column("age2", t["age"])),
+        ["002.parquet", "'sex'", "not there", "000.parquet"],
+    ),
+    "another type": (
+        lambda source: replace_part(source, lambda t: t.set_column(1, "age", t["age"].cast(pa.float64()))),
+        ["002.parquet", "'age'", "double", "int8", "000.parquet"],
+    ),
+    "truncated": (cut_off, ["002.parquet", "could not be read as Parquet", "truncated"]),
+    "damaged": (scramble, ["002.parquet", "could not be read as Parquet"]),
+    "no Parquet": (lambda source: (source / "002.parquet").write_text("hello"), ["002.parquet", "could not be read"]),
+}
+
+
+@pytest.mark.parametrize(("damage", "fragments"), BROKEN.values(), ids=BROKEN)
+def test_broken_file_in_a_folder(tmp_path, damage, fragments):
+    source = census_folder(tmp_path / "in", rows=100)
+    damage(source)
+    with in_pieces(30, 40), pytest.raises(TableReadError) as raised:
+        gpupif.score(source, output=tmp_path / "out")
+    assert [fragment for fragment in fragments if fragment not in str(raised.value)] == []
+    assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
+
+
+@pytest.mark.parametrize("names", ["age,height", "age"])
+def test_csv_files_with_other_columns(tmp_path, names):
+    (tmp_path / "1.csv").write_text("age,sex\n1,f\n")
+    (tmp_path / "2.csv").write_text(f"{names}\n{names}\n")
+    for more in ({}, {"output": tmp_path / "out"}):
+        with pytest.raises(TableReadError, match=r"2\.csv: column 'sex' is not there, in 1\.csv it is there"):
+            gpupif.score(tmp_path / "*.csv", **more)
+
+
+ARGUMENTS = {
+    "limit": ({"memory_limit": "lots"}, InputError, "memory_limit: expected a size such as '2GiB'.*got 'lots'"),
+    "limit of 0": ({"memory_limit": 0}, InputError, "memory_limit.*got 0"),
+    "limit too small": (
+        {"memory_limit": "10MB"},
+        InputError,
+        r"memory_limit: expected at least [\d,]+ MiB.*got 10 MiB",
+    ),
+    "no output": ({"output": None, "memory_limit": "1GB"}, InputError, "output: expected the name of a file or folder"),
+    "temp": ({"temp": "nowhere"}, OutputError, "temp: nowhere is no folder"),
+    "rows per file": (
+        {"rows_per_file": 0},
+        InputError,
+        "rows_per_file: expected a number of rows of at least 1, got 0",
+    ),
+    "rows per single file": ({"output": "s.csv", "rows_per_file": 5}, InputError, r"rows_per_file: s\.csv is a single"),
+    "unknown ending": ({"output": "s.xlsx"}, OutputError, r"s\.xlsx: expected an output name ending in .*\.parquet"),
+    "inside the input": ({"output": "in/out"}, OutputError, "in/out: the output is the input in, inside it"),
+    "the input": ({"output": "in", "overwrite": True}, OutputError, "in: the output is the input"),
+    "around the input": ({"output": ".", "overwrite": True}, OutputError, r"\.: the output is the input in"),
+    "no such place": ({"output": "no/out"}, OutputError, "there is no folder no"),
+    "a file": ({"output": "file"}, OutputError, "file: is a file; expected a folder"),
+    "a folder with other things": ({"output": "full"}, OutputError, "full: exists already"),
+    "name of a score twice": ({"columns": ["age"], "known": ["sex"], "keep_input": True}, OutputError, "'cig_age'"),
+    "unknown column": ({"columns": ["agee"]}, InputError, "no column 'agee'"),
+    "prior": ({"priors": {"sex": {"f": 1.0}}}, PriorError, "'sex'"),
+    "missing values": ({"missing": "error"}, InputError, r"column 'sex': missing values, the first in row 70"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("arguments", "error", "says"), ARGUMENTS.values(), ids=ARGUMENTS)
+def test_bad_arguments(tmp_path, monkeypatch, arguments, error, says):
+    monkeypatch.chdir(tmp_path)
+    frame = gpupif.datasets.census(100)[["age", "sex"]].assign(cig_age=1)
+    frame.loc[70, "sex"] = None
+    write_parts(Path("in"), frame, [50])
+    Path("file").write_text("something")
+    Path("full").mkdir()
+    Path("full/thing").write_text("something")
+    before = contents(tmp_path)
+    with in_pieces(30, 40), pytest.raises(error, match=says):
+        gpupif.score("in", **{"output": "out", **arguments})
+    assert contents(tmp_path) == before
+    assert nothing_left(tmp_path)
+
+
+def test_frames_in_memory_have_no_output(tmp_path):
+    with pytest.raises(InputError, match=r"with output= expected the path.*got DataFrame"):
+        gpupif.score(FRAME, output=tmp_path / "out")
+
+
+def test_too_little_disk(tmp_path, monkeypatch):
+    source = census_folder(tmp_path / "in", rows=100)
+    monkeypatch.setattr(budget, "free_disk", lambda folder: 1000)
+    with pytest.raises(OutputError, match=r"spill files of 100 rows will need about .* GiB, .* are free"):
+        gpupif.score(source, output=tmp_path / "out")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
+
+
+def test_too_many_values(tmp_path, monkeypatch):
+    source = write_parts(tmp_path / "in", pd.DataFrame({"id": [f"id{n}" for n in range(100)], "b": [1, 2] * 50}))
+    monkeypatch.setattr(budget, "VALUES_SHARE", 1e-9)
+    with pytest.raises(InputError, match=r"column 'id': at least 100 different values.*--memory-limit"):
+        gpupif.score(source, output=tmp_path / "out")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
+
+
+def test_patterns_that_match_nothing_or_several_kinds(tmp_path):
+    with pytest.raises(TableReadError, match="matches no file"):
+        gpupif.score(tmp_path / "*.csv", output=tmp_path / "out")
+    FRAME.to_csv(tmp_path / "a.csv")
+    FRAME.to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(TableReadError, match=r"files of one kind.*a\.csv is CSV.*b\.parquet is Parquet"):
+        gpupif.score(tmp_path / "[ab].*", output=tmp_path / "out")
+
+
+def test_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    census_folder(tmp_path / "in", rows=100)
+    ended = start(
+        "score", "in", "-o", "out", "--memory-limit", "2GiB", "--rows-per-file", "60", "--temp", ".", "--json"
+    )
+    assert (ended.code, ended.err) == (0, "")
+    summary = json.loads(ended.out)
+    assert summary["rows"] == 100
+    assert [path.name for path in sorted(Path("out").iterdir())] == ["part-00000.parquet", "part-00001.parquet"]
+    read = pq.read_table("out").replace_schema_metadata()
+    assert read.equals(gpupif.score("in", MEASURES).to_arrow())
+    assert_refused(start("score", "in", "-o", "out", "--memory-limit", "2GiB"), ["out", "exists", "--overwrite"])
+    assert_refused(start("score", "in", "-o", "x", "--memory-limit", "huge"), ["--memory-limit", "'2GiB'"])
+    assert_refused(start("score", "in", "-o", "x", "--rows-per-file", "0"), ["--rows-per-file", "at least 1"])
+    assert nothing_left(tmp_path)
+
+
+def test_disk_that_fills_up(tmp_path, monkeypatch):
+    """Files of this process may not grow beyond 1 MB."""
+    monkeypatch.chdir(tmp_path)
+    gpupif.score(census_folder(tmp_path / "in", rows=60_000), MEASURES, output="warm", memory_limit="2GiB")
+    shutil.rmtree("warm")
+    arguments = ["score", "in", "-o", "out", "--memory-limit", "2GiB"]
+    ended = start(*arguments, command=[sys.executable, "-c", LIMITED, *COMMAND])
+    assert_refused(ended, ["could not be written", "File too large"])
+    assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
+
+
+def test_a_table_that_does_not_fit_is_scored_on_disk(tmp_path, monkeypatch, capfd):
+    from gpupif import files
+    from gpupif.files import score_file
+
+    source = census_folder(tmp_path / "in", rows=100)
+    question = dict.fromkeys(("columns", "known", "priors", "accuracies"))
+    question |= {"missing": "category", "dtype": "float64"}
+    options = dict.fromkeys(["memory_limit", "temp", "rows_per_file"]) | dict.fromkeys(
+        ["resume", "overwrite", "keep_input"], False
+    )
+    given = (MEASURES, question, "cpu", None, options, None)
+    small = score_file(source, tmp_path / "small.parquet", *given)
+    monkeypatch.setattr(files, "memory_needed", lambda *_: 1 << 60)
+    large = score_file(source, tmp_path / "large.parquet", *given)
+    assert "more than 60 % of the memory that is free" in capfd.readouterr().err
+    assert type(small).__name__ == "Scores"
+    assert_same(large, small)
+    assert pq.read_table(tmp_path / "small.parquet").equals(pq.read_table(tmp_path / "large.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("2GiB", 2 << 30),
+        ("2gb", 2 * 10**9),
+        ("1.5 MiB", 3 << 19),
+        ("700", 700),
+        (5, 5),
+        ("3k", 3000),
+        ("1TiB", 1 << 40),
+    ],
+)
+def test_sizes(text, size):
+    assert memory.parse_size("memory_limit", text) == size
+
+
+@pytest.mark.parametrize("size", ["", "GiB", "-1GB", "1XB", 0, -5, True, 1.5, None, "1e9"])
+def test_sizes_that_are_none(size):
+    with pytest.raises(InputError, match="memory_limit: expected a size"):
+        memory.parse_size("memory_limit", size)
+
+
+def test_memory_that_a_cgroup_leaves(tmp_path):
+    inner = tmp_path / "v2" / "user" / "job"
+    inner.mkdir(parents=True)
+    for folder, most in ((inner, "max"), (inner.parent, "1000"), (tmp_path / "v2", "5000")):
+        (folder / "memory.max").write_text(most)
+        (folder / "memory.current").write_text("600\n")
+        (folder / "memory.stat").write_text("anon 1\ninactive_file 50\n")
+    (tmp_path / "own").write_text("0::/user/job\n")
+    assert sorted(memory._cgroup_rooms(tmp_path / "v2", tmp_path / "own")) == [450, 4450]
+    old = tmp_path / "v1" / "memory" / "job"
+    old.mkdir(parents=True)
+    for folder, most in ((old, "2000"), (old.parent, str(1 << 63))):
+        (folder / "memory.limit_in_bytes").write_text(most)
+        (folder / "memory.usage_in_bytes").write_text("600")
+        (folder / "memory.stat").write_text("total_inactive_file 100\n")
+    (tmp_path / "own").write_text("4:cpu,memory:/job\n3:pids:/\n")
+    assert memory._cgroup_rooms(tmp_path / "v1", tmp_path / "own") == [1500]
+    assert memory._cgroup_rooms(tmp_path / "none", tmp_path / "none") == []
+    assert 0 < memory.free_bytes() < 1 << 50
