@@ -88,3 +88,76 @@ def draw_scaling(document: dict[str, Any], file: Path) -> None:
     axes.grid(alpha=0.3)
     figure.savefig(file, metadata={"Date": None})
     plt.close(figure)
+
+
+# What `python -m benchmarks.scale` compares: its name there, how it is called, its colour.
+SCALED = {
+    "gpupif": ("gpupif, {limit}", "#c0392b"),
+    "gpupif in memory": ("gpupif in memory", "#e59866"),
+    "duckdb": ("DuckDB, {limit}", "#b7950b"),
+}
+
+
+def scale_table(document: dict[str, Any]) -> str:
+    """Results of `python -m benchmarks.scale` as a table in Markdown; a failed run says why it failed."""
+    limit = document["memory_limit"] / 2**30
+    results = {(result["contender"], result["rows"]): result for result in document["results"]}
+    names = [name for name in SCALED if any(contender == name for contender, _ in results)]
+    header = ["rows", *(f"{SCALED[name][0].format(limit=f'{limit:.3g} GiB')} | peak memory" for name in names)]
+    header += ["temporary files", "scores"]
+    lines = [" | ".join(header), "---|" * (2 * len(names) + 2) + "---"]
+    for rows in sorted({rows for _, rows in results}):
+        cells = [f"{rows:,}", *(_scale_cell(results.get((name, rows))) for name in names)]
+        own = results.get(("gpupif", rows), {})
+        cells += [_gibibytes(own.get("temporary_bytes")), _gibibytes(own.get("output_bytes"))]
+        lines.append(" | ".join(cells))
+    return "\n".join(f"| {line.rstrip('|')} |" for line in lines)
+
+
+def _scale_cell(result: dict[str, Any] | None) -> str:
+    if result is None:
+        return " | "
+    seconds = f"{result['seconds']:.1f} s" if result["state"] == "done" else result["state"]
+    return f"{seconds} | {_gibibytes(result['peak_bytes'])}"
+
+
+def _gibibytes(size: float | None) -> str:
+    return "" if size is None else f"{size / 2**30:.2f} GiB"
+
+
+def draw_scale(document: dict[str, Any], file: Path) -> None:
+    """Seconds and peak memory against rows, side by side, a line a contender, the memory limit dashed."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "gpupif"
+    from matplotlib import pyplot as plt
+
+    limit = document["memory_limit"] / 2**30
+    figure, (times, memories) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+    for name, (label, colour) in SCALED.items():
+        points = [
+            (result["rows"], result["seconds"], result["peak_bytes"] / 2**30)
+            for result in document["results"]
+            if result["contender"] == name and result["state"] == "done"
+        ]
+        if points:
+            rows, seconds, peaks = zip(*points, strict=True)
+            style = {"color": colour, "linewidth": 2.5 if name == "gpupif" else 1.5, "marker": "o"}
+            times.plot(rows, seconds, label=label.format(limit=f"{limit:.3g} GiB"), **style)
+            memories.plot(rows, peaks, **style)
+    memories.axhline(limit, linestyle="--", color="grey")
+    memories.annotate(f"limit {limit:.3g} GiB", (0.02, limit), ("axes fraction", "data"), va="bottom", color="grey")
+    times.set(xscale="log", yscale="log", ylabel="seconds, files in to files out")
+    memories.set(xscale="log", ylabel="peak memory of all processes, GiB", ylim=(0, None))
+    times.legend(frameon=False)
+    for axes in (times, memories):
+        axes.set(xlabel="rows (10 columns)")
+        axes.grid(alpha=0.3)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    figure.suptitle(
+        f"From Parquet to Parquet, {document['options']['cores']} cores: {document['machine']['CPU']}", fontsize=10
+    )
+    figure.savefig(file, metadata={"Date": None})
+    plt.close(figure)
