@@ -100,7 +100,7 @@ SCALED = {
 
 def scale_table(document: dict[str, Any]) -> str:
     """Results of `python -m benchmarks.scale` as a table in Markdown; a failed run says why it failed."""
-    limit = document["memory_limit"] / 2**30
+    limit = document["options"]["memory_limit"] / 2**30
     results = {(result["contender"], result["rows"]): result for result in document["results"]}
     names = [name for name in SCALED if any(contender == name for contender, _ in results)]
     header = ["rows", *(f"{SCALED[name][0].format(limit=f'{limit:.3g} GiB')} | peak memory" for name in names)]
@@ -133,7 +133,7 @@ def draw_scale(document: dict[str, Any], file: Path) -> None:
     mpl.rcParams["svg.hashsalt"] = "gpupif"
     from matplotlib import pyplot as plt
 
-    limit = document["memory_limit"] / 2**30
+    limit = document["options"]["memory_limit"] / 2**30
     figure, (times, memories) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
     for name, (label, colour) in SCALED.items():
         points = [

@@ -16,6 +16,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -45,7 +46,7 @@ Goal = tuple[str, float, float | None]
 class Options(NamedTuple):
     """How to measure; see `main`."""
 
-    memory_limit: str
+    memory_limit: int
     cores: int
     beside: int
     runs: int
@@ -58,10 +59,10 @@ def command(contender: str, table: Path, output: Path, temporary: Path, options:
     """What is run. Without a limit gpupif scores in memory where the table fits."""
     if contender == DUCKDB:
         program = ["-m", "benchmarks.duckdb_files", str(table), str(output), "--temp", str(temporary)]
-        return [sys.executable, *program, "--memory-limit", options.memory_limit, "--threads", str(options.cores)]
+        return [sys.executable, *program, "--memory-limit", f"{options.memory_limit}B", "--threads", str(options.cores)]
     # -P: the gpupif that is installed, not the folder of that name in the place where it runs.
     score = ["-P", "-m", "gpupif", "score", str(table), "-o", str(output), "--json", "--device", "cpu"]
-    limit = ["--memory-limit", options.memory_limit, "--temp", str(temporary)] if contender == LIMITED else []
+    limit = ["--memory-limit", f"{options.memory_limit}B", "--temp", str(temporary)] if contender == LIMITED else []
     return [sys.executable, *score, *limit]
 
 
@@ -256,16 +257,17 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     """Run, check, print, write."""
     arguments = _arguments()
-    limit = parse_size("memory_limit", arguments.memory_limit)
+    # What is started does not outlive a run that is told to end, nor do its files.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     # All that is started from here on has no more cores either.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.cores])
-    fields = vars(arguments) | {"duckdb": not arguments.no_duckdb}
+    limit = parse_size("--memory-limit", arguments.memory_limit)
+    fields = vars(arguments) | {"memory_limit": limit, "duckdb": not arguments.no_duckdb}
     options = Options(**{name: fields[name] for name in Options._fields})
     results = run_all(sorted(set(arguments.rows)), arguments.temp, options)
     document = {
         **surroundings(PACKAGES),
         "options": options._asdict(),
-        "memory_limit": limit,
         "results": results,
         "goals": goals(results, limit),
     }

@@ -77,7 +77,7 @@ def test_a_failed_run_stands_in_the_table():
         figures("gpupif", 10, 2.0, output_bytes=2**30),
         figures("duckdb", 10, 600.0) | {"state": "out of memory"},
     ]
-    lines = scale_table({"memory_limit": LIMIT, "results": results}).splitlines()
+    lines = scale_table({"options": {"memory_limit": LIMIT}, "results": results}).splitlines()
     assert lines[0] == "| rows | gpupif, 2 GiB | peak memory | DuckDB, 2 GiB | peak memory | temporary files | scores |"
     assert lines[2] == "| 10 | 2.0 s | 1.00 GiB | out of memory | 1.00 GiB | 0.00 GiB | 1.00 GiB |"
     assert len({line.count("|") for line in lines}) == 1
