@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -100,25 +101,26 @@ SCALED = {
 
 def scale_table(document: dict[str, Any]) -> str:
     """Results of `python -m benchmarks.scale` as a table in Markdown; a failed run says why it failed."""
-    limit = document["options"]["memory_limit"] / 2**30
+    limit = f"{document['options']['memory_limit'] / 2**30:.3g} GiB"
     results = {(result["contender"], result["rows"]): result for result in document["results"]}
     names = [name for name in SCALED if any(contender == name for contender, _ in results)]
-    header = ["rows", *(f"{SCALED[name][0].format(limit=f'{limit:.3g} GiB')} | peak memory" for name in names)]
-    header += ["temporary files", "scores"]
-    lines = [" | ".join(header), "---|" * (2 * len(names) + 2) + "---"]
+    header = ["rows"]
+    for name in names:
+        header += [SCALED[name][0].format(limit=limit), "peak memory"]
+        header += ["temporary files", "scores"] if name == "gpupif" else []
+    lines = [header, ["---"] * len(header)]
     for rows in sorted({rows for _, rows in results}):
-        cells = [f"{rows:,}", *(_scale_cell(results.get((name, rows))) for name in names)]
-        own = results.get(("gpupif", rows), {})
-        cells += [_gibibytes(own.get("temporary_bytes")), _gibibytes(own.get("output_bytes"))]
-        lines.append(" | ".join(cells))
-    return "\n".join(f"| {line.rstrip('|')} |" for line in lines)
+        cells = [_scale_cells(name, results.get((name, rows), {})) for name in names]
+        lines.append([f"{rows:,}", *chain.from_iterable(cells)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _scale_cell(result: dict[str, Any] | None) -> str:
-    if result is None:
-        return " | "
-    seconds = f"{result['seconds']:.1f} s" if result["state"] == "done" else result["state"]
-    return f"{seconds} | {_gibibytes(result['peak_bytes'])}"
+def _scale_cells(name: str, result: dict[str, Any]) -> list[str]:
+    done = result.get("state") == "done"
+    cells = [f"{result['seconds']:.1f} s" if done else result.get("state", ""), _gibibytes(result.get("peak_bytes"))]
+    if name == "gpupif":
+        cells += [_gibibytes(result.get("temporary_bytes")), _gibibytes(result.get("output_bytes"))]
+    return cells
 
 
 def _gibibytes(size: float | None) -> str:
@@ -147,10 +149,12 @@ def draw_scale(document: dict[str, Any], file: Path) -> None:
             times.plot(rows, seconds, label=label.format(limit=f"{limit:.3g} GiB"), **style)
             memories.plot(rows, peaks, **style)
     memories.axhline(limit, linestyle="--", color="grey")
-    memories.annotate(f"limit {limit:.3g} GiB", (0.02, limit), ("axes fraction", "data"), va="bottom", color="grey")
+    memories.annotate(
+        f"limit {limit:.3g} GiB", (0.02, limit), xycoords=("axes fraction", "data"), va="bottom", color="grey"
+    )
     times.set(xscale="log", yscale="log", ylabel="seconds, files in to files out")
     memories.set(xscale="log", ylabel="peak memory of all processes, GiB", ylim=(0, None))
-    times.legend(frameon=False)
+    times.legend(frameon=False, loc="lower right")
     for axes in (times, memories):
         axes.set(xlabel="rows (10 columns)")
         axes.grid(alpha=0.3)

@@ -169,7 +169,7 @@ def _completed(results: list[dict[str, Any]]) -> Iterator[Goal]:
 def _memory_goals(done: dict[tuple[str, int], dict[str, Any]], limit: int) -> Iterator[Goal]:
     for (contender, rows), result in done.items():
         if contender == LIMITED:
-            yield f"peak memory over the limit at {rows:,} rows", result["peak_bytes"] / limit, MOST_MEMORY
+            yield f"peak memory as a share of the limit at {rows:,} rows", result["peak_bytes"] / limit, MOST_MEMORY
 
 
 def _time_goals(done: dict[tuple[str, int], dict[str, Any]]) -> Iterator[Goal]:

@@ -53,7 +53,7 @@ def test_goals_hold_and_are_missed():
     good = figures("gpupif", 10**6, 2.0), figures("gpupif", 10**7, 22.9), figures("gpupif in memory", 10**7, 15.4)
     assert missed(*good) == []
     assert len(missed(figures("gpupif", 10**6, 2.0, 2.29))) == 0
-    assert missed(figures("gpupif", 10**6, 2.0, 2.31)) == ["peak memory over the limit at 1,000,000 rows"]
+    assert missed(figures("gpupif", 10**6, 2.0, 2.31)) == ["peak memory as a share of the limit at 1,000,000 rows"]
     assert missed(good[0], figures("gpupif", 10**7, 23.1)) == [
         "seconds at 10,000,000 rows over 10 times those at 1,000,000"
     ]
@@ -78,8 +78,8 @@ def test_a_failed_run_stands_in_the_table():
         figures("duckdb", 10, 600.0) | {"state": "out of memory"},
     ]
     lines = scale_table({"options": {"memory_limit": LIMIT}, "results": results}).splitlines()
-    assert lines[0] == "| rows | gpupif, 2 GiB | peak memory | DuckDB, 2 GiB | peak memory | temporary files | scores |"
-    assert lines[2] == "| 10 | 2.0 s | 1.00 GiB | out of memory | 1.00 GiB | 0.00 GiB | 1.00 GiB |"
+    assert lines[0].startswith("| rows | gpupif, 2 GiB | peak memory | temporary files | scores | DuckDB, 2 GiB |")
+    assert lines[2] == "| 10 | 2.0 s | 1.00 GiB | 0.00 GiB | 1.00 GiB | out of memory | 1.00 GiB |"
     assert len({line.count("|") for line in lines}) == 1
 
 
