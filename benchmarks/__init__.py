@@ -1,4 +1,4 @@
-"""Benchmarks that anyone can run: `python -m benchmarks.engines`."""
+"""Benchmarks that anyone can run: `python -m benchmarks.engines`, `python -m benchmarks.scale`."""
 
 import sys
 from pathlib import Path

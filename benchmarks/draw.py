@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -86,5 +87,81 @@ def draw_scaling(document: dict[str, Any], file: Path) -> None:
     axes.set(xscale="log", yscale="log", xlabel="rows (10 columns)", ylabel="seconds", title=document["device"])
     axes.legend()
     axes.grid(alpha=0.3)
+    figure.savefig(file, metadata={"Date": None})
+    plt.close(figure)
+
+
+# What `python -m benchmarks.scale` compares: its name there, how it is called, its colour.
+SCALED = {
+    "gpupif": ("gpupif, {limit}", "#c0392b"),
+    "gpupif in memory": ("gpupif in memory", "#e59866"),
+    "duckdb": ("DuckDB, {limit}", "#b7950b"),
+}
+
+
+def scale_table(document: dict[str, Any]) -> str:
+    """Results of `python -m benchmarks.scale` as a table in Markdown; a failed run says why it failed."""
+    limit = f"{document['options']['memory_limit'] / 2**30:.3g} GiB"
+    results = {(result["contender"], result["rows"]): result for result in document["results"]}
+    names = [name for name in SCALED if any(contender == name for contender, _ in results)]
+    header = ["rows"]
+    for name in names:
+        header += [SCALED[name][0].format(limit=limit), "peak memory"]
+        header += ["temporary files", "scores"] if name == "gpupif" else []
+    lines = [header, ["---"] * len(header)]
+    for rows in sorted({rows for _, rows in results}):
+        cells = [_scale_cells(name, results.get((name, rows), {})) for name in names]
+        lines.append([f"{rows:,}", *chain.from_iterable(cells)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _scale_cells(name: str, result: dict[str, Any]) -> list[str]:
+    done = result.get("state") == "done"
+    cells = [f"{result['seconds']:.1f} s" if done else result.get("state", ""), _gibibytes(result.get("peak_bytes"))]
+    if name == "gpupif":
+        cells += [_gibibytes(result.get("temporary_bytes")), _gibibytes(result.get("output_bytes"))]
+    return cells
+
+
+def _gibibytes(size: float | None) -> str:
+    return "" if size is None else f"{size / 2**30:.2f} GiB"
+
+
+def draw_scale(document: dict[str, Any], file: Path) -> None:
+    """Seconds and peak memory against rows, side by side, a line a contender, the memory limit dashed."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "gpupif"
+    from matplotlib import pyplot as plt
+
+    limit = document["options"]["memory_limit"] / 2**30
+    figure, (times, memories) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+    for name, (label, colour) in SCALED.items():
+        points = [
+            (result["rows"], result["seconds"], result["peak_bytes"] / 2**30)
+            for result in document["results"]
+            if result["contender"] == name and result["state"] == "done"
+        ]
+        if points:
+            rows, seconds, peaks = zip(*points, strict=True)
+            style = {"color": colour, "linewidth": 2.5 if name == "gpupif" else 1.5, "marker": "o"}
+            times.plot(rows, seconds, label=label.format(limit=f"{limit:.3g} GiB"), **style)
+            memories.plot(rows, peaks, **style)
+    memories.axhline(limit, linestyle="--", color="grey")
+    memories.annotate(
+        f"limit {limit:.3g} GiB", (0.02, limit), xycoords=("axes fraction", "data"), va="bottom", color="grey"
+    )
+    times.set(xscale="log", yscale="log", ylabel="seconds, files in to files out")
+    memories.set(xscale="log", ylabel="peak memory of all processes, GiB", ylim=(0, None))
+    times.legend(frameon=False, loc="lower right")
+    for axes in (times, memories):
+        axes.set(xlabel="rows (10 columns)")
+        axes.grid(alpha=0.3)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    figure.suptitle(
+        f"From Parquet to Parquet, {document['options']['cores']} cores: {document['machine']['CPU']}", fontsize=10
+    )
     figure.savefig(file, metadata={"Date": None})
     plt.close(figure)

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,15 @@ def goals(results: list[dict[str, Any]], first: dict[str, float]) -> dict[str, f
     return figures | {f"seconds, {name}": value for name, value in first.items()}
 
 
+def surroundings(packages: Sequence[str]) -> dict[str, Any]:
+    """The machine, and the versions of packages, as results name them."""
+    machine = {name: fact for name, fact in describe().items() if name in ("CPU", "memory", "GPU")}
+    return {
+        "machine": {**machine, "system": platform.platform()},
+        "packages": {name: version(name) for name in packages},
+    }
+
+
 def main() -> None:
     """Run, check, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -145,13 +155,8 @@ def main() -> None:
             )
         difference = compare(results, folder)
         first = first_runs(folder)
-    packages = {name: version(name) for name in ("gpupif", "pandas", "polars", "duckdb", "numpy", "numba", "pyarrow")}
     document = {
-        "machine": {
-            **{k: v for k, v in describe().items() if k in ("CPU", "memory", "GPU")},
-            "system": platform.platform(),
-        },
-        "packages": packages,
+        **surroundings(("gpupif", "pandas", "polars", "duckdb", "numpy", "numba", "pyarrow")),
         "largest_difference": difference,
         "results": results,
         "goals": goals(results, first),

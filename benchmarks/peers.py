@@ -21,6 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from .duckdb_files import cig_csf_query
+
 Floats = npt.NDArray[np.float64]
 Arrays = dict[str, Floats]
 
@@ -71,25 +73,7 @@ def duckdb_scores(table: Any) -> Any:
     """One query: windows over distinct rows, joined back, in the order of the rows."""
     import duckdb
 
-    names, rows = table.column_names, table.num_rows
-    keys = ", ".join(f'"{name}"' for name in names)
-    priors = ", ".join(f'sum(c) over (partition by "{name}") / {rows}.0 as p{k}' for k, name in enumerate(names))
-    windows, scores, wanted = [], [], []
-    for k, name in enumerate(names):
-        others = ", ".join(f'"{other}"' for other in names if other != name)
-        windows.append(f"w{k} as (partition by {others})" if others else f"w{k} as ()")
-        scores.append(
-            f"sum(c * (log2(c) - log2(p{k}))) over w{k} / sum(c) over w{k} - log2(sum(c) over w{k}) as cig{k}, "
-            f"abs(c / sum(c) over w{k} - p{k}) as csf{k}"
-        )
-        wanted.append(f'cig{k} as "cig_{name}", csf{k} as "csf_{name}"')
-    query = f"""
-        with numbered as (select *, row_number() over () as i from "table"),
-        counted as (select {keys}, count(*)::double as c from "table" group by all),
-        terms as (select *, {priors} from counted),
-        scores as (select {keys}, {", ".join(scores)} from terms window {", ".join(windows)})
-        select {", ".join(wanted)} from numbered join scores using ({keys}) order by i
-    """
+    query = cig_csf_query(table.column_names, table.num_rows, '"table"')
     with duckdb.connect() as connection:
         connection.register("table", table)
         return connection.sql(query).to_arrow_table()

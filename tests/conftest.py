@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
 
 ROOT = Path(__file__).parent.parent
+# For tests of the benchmarks; at the end, so that gpupif is the one that is installed.
+sys.path.append(str(ROOT))
 
 
 def _sources(folder: Path) -> dict[str, bytes]:

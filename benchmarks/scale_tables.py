@@ -1,0 +1,76 @@
+"""The tables of `python -m benchmarks.scale`, made piece by piece, and the scores in files compared."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from gpupif.datasets import census
+
+COLUMNS = 10
+# Scores of DuckDB against ours: relative beyond 1.
+TOLERANCE = 1e-9
+
+
+def make_table(rows: int, folder: Path, pieces: Path, file_rows: int) -> Path:
+    """The synthetic census as a folder of Parquet files of `file_rows` rows each, the last one with what is left.
+
+    Every file is drawn with a seed of its own, so that no more than one is in memory. pieces: the folder in which files
+    are kept, of which several tables are made.
+    """
+    folder.mkdir()
+    for number, start in enumerate(range(0, rows, file_rows)):
+        piece = _piece(number, min(file_rows, rows - start), pieces)
+        os.link(piece, folder / f"part-{number:05}.parquet")
+    return folder
+
+
+def _piece(seed: int, rows: int, pieces: Path) -> Path:
+    """A file of so many persons; labels are dictionaries, as text for readers without any."""
+    file = pieces / f"{seed}-{rows}.parquet"
+    if not file.exists():
+        frame = census(rows, seed=seed, columns=COLUMNS)
+        pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), file)
+    return file
+
+
+def equal_bits(one: Path, other: Path) -> bool:
+    """Whether two outputs, files or folders, have the same scores bit for bit, in the same order."""
+    left, right = _dataset(one), _dataset(other)
+    names = left.schema.names
+    return names == right.schema.names and all(
+        np.array_equal(_values(left, name).view(np.int64), _values(right, name).view(np.int64)) for name in names
+    )
+
+
+def check_difference(ours: Path, theirs: Path) -> float:
+    """Largest difference, relative beyond 1, of the scores that both outputs have; infinite for other numbers of rows.
+
+    NaN where either has one.
+    """
+    left, right = _dataset(ours), _dataset(theirs)
+    largest = 0.0
+    for name in right.schema.names:
+        own, other = _values(left, name), _values(right, name)
+        if len(own) != len(other):
+            return float("inf")
+        difference = (np.abs(own - other) / np.maximum(1.0, np.abs(other))).max(initial=0.0)
+        largest = float(np.maximum(largest, difference))
+    return largest
+
+
+def _dataset(path: Path) -> Any:
+    return ds.dataset(sorted(str(file) for file in path.glob("*.parquet")) if path.is_dir() else str(path))
+
+
+def _values(dataset: Any, name: str) -> npt.NDArray[np.float64]:
+    """A column; one at a time, for all of them may not fit into memory."""
+    values: npt.NDArray[np.float64] = dataset.to_table(columns=[name]).column(0).to_numpy()
+    return values
