@@ -103,7 +103,10 @@ def score(
     wanted = list(dict.fromkeys(_names(measures) or []))
     visible = False if quiet else None
     scores = score_file(table, output, wanted, question, device, sep, options, visible)
-    _show(scores, as_json, quiet, {"input": str(table), "output": str(output)})
+    more: dict[str, Any] = {"input": str(table), "output": str(output)}
+    if hasattr(scores, "spilled_bytes"):
+        more["spilled_bytes"] = scores.spilled_bytes
+    _show(scores, as_json, quiet, more)
     if not quiet and not as_json:
         typer.echo(f"Scores written to {output}")
 
@@ -217,7 +220,7 @@ def _read_priors(path: Path) -> dict[str, Any]:
         raise InputError(f"--priors: {path}: {error}") from None
 
 
-def _show(scores: Scores | StoredScores, as_json: bool, quiet: bool, more: dict[str, str]) -> None:
+def _show(scores: Scores | StoredScores, as_json: bool, quiet: bool, more: dict[str, Any]) -> None:
     import json
 
     if as_json:

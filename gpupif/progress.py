@@ -29,6 +29,7 @@ class Reporter:
                 BarColumn(),
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[unit]}"),
+                _rate_column(),
                 TimeRemainingColumn(),
                 console=Console(stderr=True),
                 transient=True,
@@ -51,6 +52,27 @@ class Reporter:
         """So many more units of the stage are done."""
         if self._bar is not None and self._task is not None:
             self._bar.advance(self._task, amount)
+
+
+def _rate_column() -> Any:
+    """A column with units a second, as soon as that is known."""
+    from rich.progress import ProgressColumn, Task
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text(f"{short(speed)}{task.fields['unit']}/s" if speed else "", style="progress.data.speed")
+
+    return Rate()
+
+
+def short(number: float) -> str:
+    """A number with a prefix of its unit: 1.2 M."""
+    for limit, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= limit:
+            return f"{number / limit:.1f} {prefix} "
+    return f"{number:.0f} "
 
 
 _said = False

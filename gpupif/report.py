@@ -9,6 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from .progress import short
+
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
@@ -55,16 +57,9 @@ def print_summary(summary: Summary, console: Console) -> None:
 def _stages(summary: Summary) -> str:
     parts = []
     for stage, seconds in summary.seconds.items():
-        speed = f" ({_short(summary.cells / seconds)}cells/s)" if seconds > 0 else ""
+        speed = f" ({short(summary.cells / seconds)}cells/s)" if seconds > 0 else ""
         parts.append(f"{stage} {seconds:.2f} s{speed}")
     return ", ".join(parts)
-
-
-def _short(number: float) -> str:
-    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= limit:
-            return f"{number / limit:.1f} {unit} "
-    return f"{number:.0f} "
 
 
 def _fits(table: Table, console: Console) -> bool:

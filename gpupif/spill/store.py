@@ -121,7 +121,8 @@ class Store:
 
     def size(self) -> int:
         """Bytes of all spill files."""
-        return sum(file.stat().st_size for file in self.spill.rglob("*") if file.is_file())
+        folders = [entry for entry in self.spill.iterdir() if entry.is_dir() and entry.name != "scores"]
+        return sum(file.stat().st_size for folder in folders for file in folder.rglob("*") if file.is_file())
 
 
 class BatchWriter:
