@@ -181,6 +181,7 @@ class Steps:
         with disk_errors(folder):
             folder.mkdir(exist_ok=True)
             gatherer.folder.mkdir(exist_ok=True)
+        _remove_others(folder, outputs)
         left = [piece for piece in outputs if not (folder / piece.path).exists()]
         self.report.stage("write", chunks.rows, "rows")
         if left:
@@ -267,6 +268,14 @@ class Steps:
                 shutil.rmtree(old)
             else:
                 folder.rename(output)
+
+
+def _remove_others(folder: Path, outputs: list[Piece]) -> None:
+    """Remove from finished scores what a run left that was killed in the middle of a file."""
+    finished = {folder / piece.path for piece in outputs}
+    for entry in folder.rglob("*"):
+        if entry.is_file() and entry not in finished:
+            entry.unlink()
 
 
 class _Input:
