@@ -61,7 +61,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
         raise InputError("stop")
 
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        patch.setattr("gpupif.spill.steps.Steps._write", failing)
+        patch.setattr("gpupif.spill.write.ScoreWriter.write", failing)
         with pytest.raises(InputError, match="stop"):
             gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
     assert not nothing_left(tmp_path)
@@ -104,7 +104,7 @@ FAILURES = [
     "steps.cut",
     "parts.part_job",
     "gather.write_batch",
-    "steps.write_tables",
+    "write.write_tables",
     "steps.riskiest_cells",
 ]
 
@@ -131,7 +131,7 @@ def half_done(tmp_path, monkeypatch, **arguments):
     """A folder with a table, and a run from it that failed before the end, to be resumed."""
     source = census_folder(tmp_path / "in", rows=100)
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        fail(patch, "gpupif.spill.steps.write_tables", after=1)
+        fail(patch, "gpupif.spill.write.write_tables", after=1)
         with pytest.raises(InputError, match="something went wrong"):
             gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="4GiB", **arguments)
     return source

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..engines.base import Job
-from ..engines.passes import part_measures
+from ..engines.passes import part_measures, source_of
 from ..errors import InputError, OutputError
 from ..job import Question
 from ..keys import KeyLayout
@@ -24,7 +24,7 @@ CHUNK_SHARE, PART_SHARE, VALUES_SHARE = 0.35, 0.7, 0.3
 # Parts are planned so much smaller than what is scored at once, for their sizes differ by chance.
 SLACK = 0.7
 # Bytes on disk: of a code in a chunk and in a part, and of a score, compressed; measured with `benchmarks.scale`.
-CODE_BYTES, SCORE_BYTES = 0.6, 2.4
+CODE_BYTES, SCORE_BYTES = 0.6, 3.5
 
 
 class Budget(NamedTuple):
@@ -71,9 +71,10 @@ def check_disk(source: Source, question: Question, spill: Path, output: Path) ->
     An estimate, from the number of rows and how well such tables are compressed.
     """
     rows = source.about_rows()
-    scores = len(question.targets) * len({measure.name for measure in question.measures})
-    spilled = int(rows * (3 * CODE_BYTES * len(question.used) + SCORE_BYTES * scores + 8))
-    written = int(rows * SCORE_BYTES * scores)
+    targets = len(question.targets)
+    kept = len({source_of(measure) for measure in question.measures})
+    spilled = int(rows * (3 * CODE_BYTES * len(question.used) + SCORE_BYTES * targets * kept + 8))
+    written = int(rows * SCORE_BYTES * targets * len(question.measures))
     same = spill.stat().st_dev == output.stat().st_dev
     for folder, needed, what, mend in (
         (spill, spilled + written * same, "spill files", "choose another place with temp (--temp)"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,39 +22,15 @@ from ..engines.host_run import pack_keys
 from ..engines.partition import NO_ROWS, Rows, index_type
 from ..engines.passes import Pass, narrowed, part_job, part_measures
 from ..engines.workers import Workers
-from ..information import Sizes, entropy_of_counts
+from ..information import entropy_of_counts
 from ..keys import KeyLayout
 from .chunks import Chunks
 from .cut import Cut, Gathering, Span, cut
+from .found import Found, Multiset
 from .store import BatchWriter
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-Multiset = tuple[Any, Any]
-
-
-@dataclass
-class Found:
-    """What is found in a part beside its scores, by target.
-
-    cohorts, distinct: see `EngineResult`. gains: the CIG that occur, and how often. rows: different rows over all
-    columns, where they are known.
-    """
-
-    cohorts: dict[int, Sizes] = field(default_factory=dict)
-    distinct: dict[int, Sizes] = field(default_factory=dict)
-    gains: dict[int, Multiset] = field(default_factory=dict)
-    rows: int | None = None
-
-    def add(self, other: Found) -> None:
-        """Add what was found in another part, for the same targets or others."""
-        for mine, theirs in ((self.cohorts, other.cohorts), (self.distinct, other.distinct)):
-            for target, sizes in theirs.items():
-                mine[target] = Sizes.total([mine[target], sizes]) if target in mine else sizes
-        for target, (gains, times) in other.gains.items():
-            before = self.gains.get(target, (gains[:0], times[:0]))
-            self.gains[target] = (np.concatenate([before[0], gains]), np.concatenate([before[1], times]))
 
 
 class _Silent:

@@ -1,0 +1,53 @@
+"""What is found in the parts of a table beside scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..information import Sizes
+
+# Values, and how often each occurs.
+Multiset = tuple[Any, Any]
+
+
+@dataclass
+class Found:
+    """What is found in a part beside its scores, by target.
+
+    cohorts, distinct: see `EngineResult`. gains: the CIG that occur, and how often. rows: different rows over all
+    columns, where they are known.
+    """
+
+    cohorts: dict[int, Sizes] = field(default_factory=dict)
+    distinct: dict[int, Sizes] = field(default_factory=dict)
+    gains: dict[int, Multiset] = field(default_factory=dict)
+    rows: int | None = None
+
+    def add(self, other: Found) -> None:
+        """Add what was found in another part, for the same targets or others."""
+        for mine, theirs in ((self.cohorts, other.cohorts), (self.distinct, other.distinct)):
+            for target, sizes in theirs.items():
+                mine[target] = Sizes.total([mine[target], sizes]) if target in mine else sizes
+        for target, (gains, times) in other.gains.items():
+            before = self.gains.get(target, (gains[:0], times[:0]))
+            self.gains[target] = (np.concatenate([before[0], gains]), np.concatenate([before[1], times]))
+
+    def as_json(self) -> dict[str, Any]:
+        """What JSON can keep of it: all but the gains."""
+        listed = {
+            what: {target: [sizes.sizes.tolist(), sizes.times.tolist()] for target, sizes in by.items()}
+            for what, by in (("cohorts", self.cohorts), ("distinct", self.distinct))
+        }
+        return {**listed, "rows": self.rows}
+
+    @classmethod
+    def from_json(cls, facts: dict[str, Any]) -> Found:
+        """What `as_json` made."""
+        cohorts, distinct = (
+            {int(target): Sizes(*(np.array(values, np.int64) for values in listed)) for target, listed in by.items()}
+            for by in (facts["cohorts"], facts["distinct"])
+        )
+        return cls(cohorts, distinct, rows=facts["rows"])
