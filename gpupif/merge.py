@@ -45,12 +45,12 @@ class Part(NamedTuple):
 
 
 def encode_part(name: Hashable, array: Any) -> Part:
-    """Encode some rows of a column, given as pandas Series or Arrow chunked array; raises ColumnTypeError."""
-    if len(array) == 0:
+    """Encode some rows of a column as `encode_column` takes it; codes on the host. Raises ColumnTypeError."""
+    if hasattr(array, "__len__") and len(array) == 0:
         kind = getattr(array, "type", None)
         kind = kind.value_type if kind is not None and pa.types.is_dictionary(kind) else kind or pa.null()
         return Part(np.empty(0, np.uint8), Values(pa.array([], kind), np.empty(0, np.int64), 0))
-    column = encode_column(name, array)
+    column = encode_column(name, array).on_host()
     codes, size = column.codes, len(column.labels)
     labels = column.labels
     if not isinstance(labels, pa.Array):

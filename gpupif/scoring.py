@@ -38,7 +38,7 @@ def score(
     device: str = "auto",
     dtype: str = "float64",
     progress: bool | None = None,
-) -> Scores:
+) -> Any:
     """Score every cell for what an attacker who knows everything else about a person would learn from it.
 
     For a target column the rows that agree on all columns the attacker knows are a *cohort*. The share of the cohort
@@ -108,6 +108,10 @@ def score(
     wanted = resolve_measures(measures)
     check_word("missing", missing, ("category", "error"))
     check_word("dtype", dtype, ("float64", "float32"))
+    if any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__):
+        from .cluster.scoring import score_dask
+
+        return score_dask(table, wanted, columns, known, priors, accuracies, missing, device, dtype)
     engine = choose_engine(device)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         frame = _open(table, needed_columns(columns, known, priors, accuracies), engine.frames)

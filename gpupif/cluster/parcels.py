@@ -1,0 +1,57 @@
+"""What travels in a shuffle: one parcel for each place that a partition sends rows to, not one record for each row.
+
+A frame of parcels has few rows, so Dask's shuffles move their bytes without looking at them, and those of a parcel stay
+in the order in which they were packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# The column that Dask's shuffles go by.
+TO = "_partitions"
+BYTES = pd.ArrowDtype(pa.large_binary())
+# What a frame of parcels looks like to Dask.
+META = pd.DataFrame(
+    {TO: np.empty(0, np.int64), "source": np.empty(0, np.int64), "cut": np.empty(0, np.int64)}
+).assign(data=pd.Series(pd.array([], dtype=BYTES), dtype=BYTES))
+
+
+class Parcel(NamedTuple):
+    """64-bit items from partition `source` to partition `to`, of the cut with number `cut` (see `routes`)."""
+
+    to: int
+    source: int
+    cut: int
+    items: npt.NDArray[Any]
+
+
+def pack(parcels: Sequence[Parcel]) -> pd.DataFrame:
+    """A frame of these parcels; their items side by side in one array."""
+    edges = np.cumsum([0, *(parcel.items.size for parcel in parcels)])
+    items = np.empty(edges[-1], np.uint64)
+    for parcel, start in zip(parcels, edges.tolist(), strict=False):
+        # In the parcel's own order, so that no copy comes before this one.
+        items[start : start + parcel.items.size].reshape(parcel.items.shape)[...] = parcel.items.view(np.uint64)
+    buffers = [None, pa.py_buffer(8 * edges), pa.py_buffer(items)]
+    data = pa.Array.from_buffers(pa.large_binary(), len(parcels), buffers)
+    numbers = np.array([parcel[:3] for parcel in parcels], np.int64).reshape(-1, 3)
+    frame = pd.DataFrame(dict(zip(META.columns[:3], numbers.T, strict=True)))
+    return frame.assign(data=pd.Series(pd.array(data, dtype=BYTES)))
+
+
+def unpack(frame: pd.DataFrame, to: int) -> list[Parcel]:
+    """The parcels that reached partition `to`, by cut and source; their items are one-dimensional and cannot be written."""
+    array = pa.array(frame["data"].array)
+    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    items = [np.frombuffer(value.as_buffer(), np.uint64) for chunk in chunks for value in chunk]
+    numbers = zip(frame["source"].tolist(), frame["cut"].tolist(), items, strict=True)
+    return sorted((Parcel(to, *one) for one in numbers), key=lambda parcel: (parcel.cut, parcel.source))
