@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import math
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from gpupif.kernels import pack as kernels
 from gpupif.kernels import spread
 
 from ..engines.cuda_library import frame_library
@@ -78,9 +81,9 @@ def unpack_keys(keys: npt.NDArray[np.uint64], layout: KeyLayout) -> list[npt.NDA
     """The codes of each column of the layout, from row keys (rows, words)."""
     codes = []
     for column in range(len(layout.fields)):
-        field = layout.fields[column]
-        values = (keys[:, field.word] >> np.uint64(field.shift)) & np.uint64(field.mask)
-        codes.append(values.astype(code_type(field.mask + 1)))
+        word, shift, mask = layout.fields[column]
+        codes.append(np.empty(len(keys), code_type(mask + 1)))
+        kernels.unpack_column(keys[:, word], shift, mask, codes[-1])
     return codes
 
 
@@ -105,25 +108,38 @@ def send(plan: Plan, routes: Routes, source: int, rows: Rows) -> pd.DataFrame:
     parcels = []
     with task_workers() as workers:
         for trip in find_trips(rows, plan, routes, workers):
-            items = np.column_stack([trip.sent.keys, trip.sent.counts.astype(np.uint64)])
-            parcels += [Parcel(part, source, trip.cut, items[chosen]) for part, chosen in _by_part(trip, routes)]
+            order, parts = _by_part(trip, routes)
+            items = np.empty((len(order), plan.layout.words + 1), np.uint64)
+            items[:, :-1], items[:, -1] = trip.sent.keys[order], trip.sent.counts[order]
+            parcels += [Parcel(part, source, trip.cut, items[start:stop]) for part, start, stop in parts]
     return pack(parcels)
 
 
-def _by_part(trip: Trip, routes: Routes) -> list[tuple[int, npt.NDArray[np.intp]]]:
-    """For each part that rows travel to, which rows, in their order."""
+def _by_part(trip: Trip, routes: Routes) -> tuple[npt.NDArray[np.intp], list[tuple[int, int, int]]]:
+    """The rows sent in order of the parts they travel to; and where in that order those of each part begin and end."""
     narrow = trip.dest.astype(np.uint16 if routes.parts <= 2**16 else np.uint32)
-    order = np.argsort(narrow, kind="stable")
-    edges = np.searchsorted(narrow[order], np.arange(routes.parts + 1))
-    parts = np.flatnonzero(np.diff(edges)).tolist()
-    return [(part, order[edges[part] : edges[part + 1]]) for part in parts]
+    ends = np.cumsum(np.bincount(narrow, minlength=routes.parts)).tolist()
+    parts = [(part, start, stop) for part, (start, stop) in enumerate(pairwise([0, *ends])) if start < stop]
+    return np.argsort(narrow, kind="stable"), parts
+
+
+class Arrived(NamedTuple):
+    """Scores of the rows of a trip: by part (measures, targets of its cut, rows), as 64 bits each.
+
+    home: the distinct rows that they are for; place: which of the scores, part after part, each of them has.
+    """
+
+    targets: list[int]
+    items: list[npt.NDArray[np.int64]]
+    home: npt.NDArray[np.intp]
+    place: npt.NDArray[np.intp]
 
 
 def receive(
     plan: Plan,
     routes: Routes,
     columns: pd.Index[Any],
-    weights: Mapping[Hashable, float] | None,
+    weights: pd.Series[float] | None,
     source: int,
     back: Back,
     rows: Rows,
@@ -131,55 +147,71 @@ def receive(
 ) -> dict[str, Any]:
     """By measure, the frame of scores of partition `source`, from the parcels that came back to it.
 
-    columns: the labels of the scored columns. weights: where a measure needs them.
+    columns: the labels of the scored columns. weights: theirs, where a measure needs them. Raises GpupifError where
+    scores are missing.
     """
     job = plan.job
     sources = list(dict.fromkeys(source_of(measure) for measure in job.measures))
+    shape = (len(job.targets), len(back.number))
+    values = [np.empty(shape, "int64" if measure.integer else job.dtype) for measure in job.measures]
     with task_workers() as workers:
-        scores = _distinct_scores(plan, routes, sources, source, rows, frame, workers)
-        frames = {}
-        for measure in job.measures:
-            values = np.empty((len(job.targets), len(back.number)), "int64" if measure.integer else job.dtype)
-            for name, target, out in zip(plan.question.targets, job.targets, values, strict=True):
-                column = scores[sources.index(source_of(measure)), job.targets.index(target)]
-                column = column if measure.integer else column.view(np.float64)
-                column = weights[name] * column if measure.weighted and weights is not None else column
-                workers.run(
-                    lambda a, b, column=column, out=out: spread.look_up(column, back.number[a:b], out[a:b]),
-                    workers.ranges(len(out)),
-                )
-            frames[measure.name] = frame_of(values, back, columns)
-    return frames
+        arrived = _arrivals(plan, routes, len(sources), source, rows, frame, workers)
+        # Most targets come by the same trips.
+        index: tuple[list[int], Any] = ([], None)
+        for target, column in enumerate(job.targets):
+            trips = [number for number, trip in enumerate(arrived) if column in trip.targets]
+            if index[0] != trips or index[1] is None:
+                index = trips, _places([arrived[number] for number in trips], len(rows.keys))[back.number]
+            for measure, out in zip(job.measures, values, strict=True):
+                scores = _together([arrived[number] for number in trips], sources.index(source_of(measure)), column)
+                scores = scores if measure.integer else scores.view(np.float64)
+                if measure.weighted and weights is not None:
+                    scores = float(weights.iloc[target]) * scores
+                spread.look_up(scores, index[1], out[target])
+    return {
+        measure.name: frame_of(array, back, columns) for measure, array in zip(job.measures, values, strict=True)
+    }
 
 
-def _distinct_scores(
-    plan: Plan,
-    routes: Routes,
-    sources: Sequence[str],
-    source: int,
-    rows: Rows,
-    frame: pd.DataFrame,
-    workers: Workers,
-) -> npt.NDArray[np.int64]:
-    """Scores (measures, targets, distinct rows) of a partition, as 64 bits each; raises GpupifError where some lack."""
-    targets = plan.job.targets
+def _arrivals(
+    plan: Plan, routes: Routes, measures: int, source: int, rows: Rows, frame: pd.DataFrame, workers: Workers
+) -> list[Arrived]:
+    """The scores of each trip that the rows of a partition made."""
     parcels = {(parcel.cut, parcel.source): parcel.items.view(np.int64) for parcel in unpack(frame, source)}
-    scores = np.empty((len(sources), len(targets), len(rows.keys)), np.int64)
+    arrived = []
     for trip in find_trips(rows, plan, routes, workers):
-        places = [targets.index(target) for target in routes.cuts[trip.cut].targets]
-        sent = np.empty((len(sources), len(places), len(trip.dest)), np.int64)
-        for part, chosen in _by_part(trip, routes):
-            items = parcels.pop((trip.cut, part), None)
-            if items is None or items.size != len(sources) * len(places) * len(chosen):
+        order, parts = _by_part(trip, routes)
+        targets = routes.cuts[trip.cut].targets
+        items = []
+        for part, start, stop in parts:
+            shape = (measures, len(targets), stop - start)
+            scores = parcels.get((trip.cut, part))
+            if scores is None or scores.size != math.prod(shape):
                 raise GpupifError(
-                    f"partition {source}: the scores of {len(chosen):,} rows did not come back from part {part}. This "
+                    f"partition {source}: the scores of {stop - start:,} rows did not come back from part {part}. This "
                     "is a fault of the cluster or of gpupif; compute it again."
                 )
-            sent[:, :, chosen] = items.reshape(len(sources), len(places), len(chosen))
-        for measure, several in enumerate(sent):
-            for place, column in zip(places, several, strict=True):
-                scores[measure, place, trip.home] = column[trip.place]
-    return scores
+            items.append(scores.reshape(shape))
+        place = np.empty(len(order), np.intp)
+        place[order] = np.arange(len(order))
+        arrived.append(Arrived(targets, items, trip.home, place[trip.place]))
+    return arrived
+
+
+def _places(arrived: Sequence[Arrived], rows: int) -> npt.NDArray[np.intp]:
+    """For each distinct row its place among the scores of several trips together."""
+    places = np.empty(rows, np.intp)
+    before = 0
+    for trip in arrived:
+        places[trip.home] = trip.place + before
+        before += sum(items.shape[-1] for items in trip.items)
+    return places
+
+
+def _together(arrived: Sequence[Arrived], measure: int, column: int) -> npt.NDArray[np.int64]:
+    """The scores of one target in several trips."""
+    parts = [items[measure, trip.targets.index(column)] for trip in arrived for items in trip.items]
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
 def nobody(partition: Any) -> Back:

@@ -26,22 +26,28 @@ META = pd.DataFrame(
 
 
 class Parcel(NamedTuple):
-    """64-bit items from partition `source` to partition `to`, of the cut with number `cut` (see `routes`)."""
+    """64-bit items from partition `source` to partition `to`, of the cut with number `cut` (see `routes`).
+
+    items: an array, or several that follow each other.
+    """
 
     to: int
     source: int
     cut: int
-    items: npt.NDArray[Any]
+    items: Any
 
 
 def pack(parcels: Sequence[Parcel]) -> pd.DataFrame:
     """A frame of these parcels; their items side by side in one array."""
-    edges = np.cumsum([0, *(parcel.items.size for parcel in parcels)])
-    items = np.empty(edges[-1], np.uint64)
-    for parcel, start in zip(parcels, edges.tolist(), strict=False):
-        # In the parcel's own order, so that no copy comes before this one.
-        items[start : start + parcel.items.size].reshape(parcel.items.shape)[...] = parcel.items.view(np.uint64)
-    buffers = [None, pa.py_buffer(8 * edges), pa.py_buffer(items)]
+    several = [parcel.items if isinstance(parcel.items, list) else [parcel.items] for parcel in parcels]
+    edges = np.cumsum([0, *(sum(items.size for items in arrays) for arrays in several)])
+    room = np.empty(edges[-1], np.uint64)
+    start = 0
+    for array in (array for arrays in several for array in arrays):
+        # In the array's own shape, so that no copy comes before this one.
+        room[start : start + array.size].reshape(array.shape)[...] = array.view(np.uint64)
+        start += array.size
+    buffers = [None, pa.py_buffer(8 * edges), pa.py_buffer(room)]
     data = pa.Array.from_buffers(pa.large_binary(), len(parcels), buffers)
     numbers = np.array([parcel[:3] for parcel in parcels], np.int64).reshape(-1, 3)
     frame = pd.DataFrame(dict(zip(META.columns[:3], numbers.T, strict=True)))

@@ -35,10 +35,9 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
         targets = routes.cuts[cut].targets
         job = part_job(plan.job, targets, unpack_keys(rows, plan.layout), rows[:, -1].astype(np.int64))
         result = engine.score(_dense(job), Reporter(visible=False))
-        values = np.stack([scores.view(np.int64) for scores in result.values.values()])
         ends = np.cumsum([0, *map(len, items)]).tolist()
         home += [
-            Parcel(parcel.source, part, cut, values[:, :, start:stop])
+            Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in result.values.values()])
             for parcel, (start, stop) in zip(parcels, pairwise(ends), strict=True)
         ]
         sizes.append(dict(zip(targets, zip(result.cohorts, result.distinct, strict=True), strict=True)))

@@ -6,6 +6,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import pandas as pd
+
 from ..engines.passes import weight_of
 from ..errors import DeviceError, InputError
 from ..information import Sizes
@@ -100,8 +102,8 @@ def add_sizes(*parts: TargetSizes) -> TargetSizes:
     }
 
 
-def find_weights(plan: Plan, sizes: TargetSizes) -> dict[Hashable, float]:
+def find_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
     """Weight of wCIG of each scored column."""
     job = plan.job
     weights = [weight_of(job, plan.rows, target, *([one] for one in sizes[target])) for target in job.targets]
-    return dict(zip(plan.question.targets, weights, strict=True))
+    return pd.Series(weights, pd.Index(plan.question.targets, tupleize_cols=False), name="weight")

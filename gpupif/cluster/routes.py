@@ -173,5 +173,7 @@ def _keep(
     keep: npt.NDArray[np.bool_], sent: Rows, home: npt.NDArray[np.intp], place: npt.NDArray[np.intp]
 ) -> tuple[Rows, npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Some of the rows sent, and of the rows at home those that they stand for; see `Trip`."""
+    if keep.all():
+        return sent, home, place
     there = keep[place]
     return Rows(sent.keys[keep], sent.counts[keep]), home[there], (np.cumsum(keep) - 1)[place[there]]

@@ -26,9 +26,9 @@ class DaskScores:
     computes several at once (``dask.compute(scores.cig, scores.csf)``, `persist`, `to_parquet`) scores the table once,
     each alone scores it again.
 
-    columns: the scored columns. measures: those that were asked for. device: the device that was asked for. rows, weights
-    and priors: lazy, of type ``Delayed``; as in `Scores` when computed. There is no `top`, `summary`, `pif` nor `array`:
-    they need all rows in one place.
+    columns: the scored columns. measures: those that were asked for. device: the device that was asked for. rows: how
+    many, a lazy scalar. weights: of wCIG, a lazy series by column. priors: those of `Scores`, ``Delayed``. There is no
+    `top`, `summary`, `pif` nor `array`: they need all rows in one place.
     """
 
     def __init__(
@@ -36,8 +36,8 @@ class DaskScores:
         frames: Mapping[str, dd.DataFrame],
         columns: Sequence[Hashable],
         device: str,
-        rows: Delayed,
-        weights: Delayed,
+        rows: Any,
+        weights: dd.Series,
         priors: Delayed,
     ) -> None:
         self.columns = list(columns)
@@ -102,9 +102,10 @@ class DaskScores:
         """Score once and keep all scores in the memory of the workers; returns them, at once on a cluster."""
         import dask
 
-        values = dask.persist(*self._frames.values(), self.rows, self.weights, self.priors, **options)
-        frames = dict(zip(self.measures, values, strict=False))
-        return DaskScores(frames, self.columns, self.device, *values[len(frames) :])
+        *frames, weights = dask.persist(*self._frames.values(), self.weights, **options)
+        return DaskScores(
+            dict(zip(self.measures, frames, strict=True)), self.columns, self.device, self.rows, weights, self.priors
+        )
 
 
 def _row_gains(frame: Any) -> Any:

@@ -14,6 +14,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from ..device import check_device
 from ..errors import InputError
@@ -80,13 +81,15 @@ def score_dask(
         frames[measure.name] = (keys, meta)
     total = graph.one("count", attrgetter("rows"), planned)
     shares = graph.one("priors", _priors, planned)
-    # After the last task: frames take the graph as it is then.
+    # After the last task: each takes the graph as it is then.
+    alone = (None, None)
+    empty = pd.Series([], pd.Index(question.targets[:0], tupleize_cols=False), "float64", "weight")
     return DaskScores(
         {name: graph.frame(name, keys, meta, table.divisions) for name, (keys, meta) in frames.items()},
         question.targets,
         device,
-        graph.value(total),
-        graph.value(weights),
+        graph.frame("count", [total], np.int64(0), alone),
+        graph.frame("weights", [weights], empty, alone),
         graph.value(shares),
     )
 
