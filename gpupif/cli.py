@@ -64,6 +64,12 @@ def score(
     ] = None,
     keep_input: Annotated[bool, typer.Option("--keep-input", help="Put the table's columns first.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="tcp://HOST:8786", help="Score on the Dask cluster there.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Score on a Dask cluster of N processes here.")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -78,6 +84,28 @@ def score(
 
     if quiet:
         warnings.simplefilter("ignore")
+    if scheduler is not None or workers is not None:
+        from .cluster.cli import score_on_cluster
+
+        facts = score_on_cluster(
+            table,
+            output,
+            scheduler=scheduler,
+            workers=workers,
+            overwrite=overwrite,
+            keep_input=keep_input,
+            sep=sep,
+            measures=[measure.name for measure in resolve_measures(_names(measures) or [])],
+            columns=_names(columns),
+            known=_names(known),
+            priors=_read_priors(priors) if priors else None,
+            accuracies=_accuracies(accuracy or ()),
+            missing=missing,
+            device=device,
+            dtype=dtype,
+        )
+        _show_facts(facts, as_json, quiet)
+        return
     check_output(output, overwrite, table)
     engine = choose_engine(device)
     wanted = [measure.name for measure in resolve_measures(_names(measures) or [])]
@@ -243,6 +271,20 @@ def _show(scores: Scores, as_json: bool, quiet: bool, more: dict[str, str]) -> N
 
         console = Console(width=None if sys.stdout.isatty() else 140)
         print_summary(scores.summary(), console)
+
+
+def _show_facts(facts: dict[str, Any], as_json: bool, quiet: bool) -> None:
+    """What a cluster did: it has no summary, which needs all rows in one place."""
+    import json
+
+    if as_json:
+        typer.echo(json.dumps({"gpupif": __version__, **facts}, indent=2, ensure_ascii=False))
+    elif not quiet:
+        typer.echo(
+            f"{facts['rows']:,} rows x {len(facts['columns'])} columns ({', '.join(facts['measures'])}) scored by "
+            f"{facts['workers']} workers in {facts['partitions']} partitions, in {facts['seconds']:.1f} s"
+        )
+        typer.echo(f"Scores written to {facts['output']}, a folder of Parquet files")
 
 
 class _Interrupted(BaseException):

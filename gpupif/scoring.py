@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .columns import EncodedTable
 from .device import choose_engine
@@ -38,7 +38,7 @@ def score(
     device: str = "auto",
     dtype: str = "float64",
     progress: bool | None = None,
-) -> Any:
+) -> Scores:
     """Score every cell for what an attacker who knows everything else about a person would learn from it.
 
     For a target column the rows that agree on all columns the attacker knows are a *cohort*. The share of the cohort
@@ -49,7 +49,7 @@ def score(
     table:
         n rows by m columns: a pandas, Polars or cuDF DataFrame, a pyarrow Table, any object with
         ``__arrow_c_stream__``, or a path: a Parquet file or folder of them, CSV (separator found by itself, UTF-8), or
-        Feather. Values are categories as they stand, numbers too.
+        Feather. Values are categories as they stand, numbers too. Or a Dask DataFrame, of pandas or cuDF: see Returns.
     measures:
         Any of ``cig`` (cell information gain, bits), ``wcig`` (weighted CIG, bits), ``csf`` (cell surprise factor, 0 to
         1), ``posterior``, ``prior`` (probabilities), ``cohort_size`` (rows, int64).
@@ -79,7 +79,8 @@ def score(
     -------
     Scores
         ``scores.cig``, ``scores["csf"]``, ...: n rows by scored columns, a frame of the kind that came in with the same
-        rows, order, index and column names (pandas for a path).
+        rows, order, index and column names (pandas for a path). For a Dask DataFrame a `gpupif.DaskScores` instead,
+        whose frames are lazy: it computes when Dask is asked to, and raises then what only the data show.
 
     Raises
     ------
@@ -111,7 +112,8 @@ def score(
     if any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__):
         from .cluster.scoring import score_dask
 
-        return score_dask(table, wanted, columns, known, priors, accuracies, missing, device, dtype)
+        lazy = score_dask(table, wanted, columns, known, priors, accuracies, missing, device, dtype)
+        return cast("Scores", lazy)
     engine = choose_engine(device)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         frame = _open(table, needed_columns(columns, known, priors, accuracies), engine.frames)

@@ -1,1 +1,1 @@
-"""Tables spread over the workers of a cluster, by Dask: each partition at home, two shuffles, the engines in between."""
+"""Tables spread over the workers of a cluster, by Dask: two shuffles, and the engines in between."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import dask
-from dask._task_spec import List, Task, TaskRef
+from dask._task_spec import Task, TaskRef
 from dask.dataframe import from_graph
 from dask.dataframe.dask_expr._collection import new_collection
 from dask.dataframe.dask_expr._shuffle import Shuffle
@@ -113,7 +113,7 @@ class Marked(Mapping[Key, Any]):
 
 
 def shuffle_method() -> str:
-    """What Dask is configured to shuffle by; else P2P where a client of a cluster is at hand, and tasks where none is."""
+    """What Dask is configured to shuffle by; else P2P where a client of a cluster is at hand, or tasks."""
     configured = dask.config.get("dataframe.shuffle.method", None)
     if configured:
         return str(configured)

@@ -1,4 +1,4 @@
-"""What happens to a partition of the table where it lies: encoded, equal rows collapsed, sent, and its scores put together."""
+"""What happens to a partition where it lies: encoded, equal rows collapsed, sent; its scores put together."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def encode(question: Question, device: str, partition: Any) -> tuple[Local, Back
     on_device = frame.device_frames() is not None
     if frame.rows == 0:
         nothing = np.empty(0, np.uint32)
-        return Local([nothing] * len(parts), nothing, values, first_missing, here), Back(frame.index, on_device, nothing)
+        return Local([nothing] * len(parts), nothing, values, first_missing, here), Back(
+            frame.index, on_device, nothing
+        )
     layout = KeyLayout.of([len(part.labels) + (part.missing > 0) for part in values])
     with task_workers() as workers:
         keys = pack_keys([part.codes for part in parts], layout, workers)
@@ -163,14 +165,12 @@ def receive(
             if index[0] != trips or index[1] is None:
                 index = trips, _places([arrived[number] for number in trips], len(rows.keys))[back.number]
             for measure, out in zip(job.measures, values, strict=True):
-                scores = _together([arrived[number] for number in trips], sources.index(source_of(measure)), column)
-                scores = scores if measure.integer else scores.view(np.float64)
+                found = _together([arrived[number] for number in trips], sources.index(source_of(measure)), column)
+                scores: npt.NDArray[Any] = found if measure.integer else found.view(np.float64)
                 if measure.weighted and weights is not None:
                     scores = float(weights.iloc[target]) * scores
                 spread.look_up(scores, index[1], out[target])
-    return {
-        measure.name: frame_of(array, back, columns) for measure, array in zip(job.measures, values, strict=True)
-    }
+    return {measure.name: frame_of(array, back, columns) for measure, array in zip(job.measures, values, strict=True)}
 
 
 def _arrivals(

@@ -14,15 +14,15 @@ import pandas as pd
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    pass
 
 # The column that Dask's shuffles go by.
 TO = "_partitions"
-BYTES = pd.ArrowDtype(pa.large_binary())
+BYTES: Any = pd.ArrowDtype(pa.large_binary())
 # What a frame of parcels looks like to Dask.
-META = pd.DataFrame(
-    {TO: np.empty(0, np.int64), "source": np.empty(0, np.int64), "cut": np.empty(0, np.int64)}
-).assign(data=pd.Series(pd.array([], dtype=BYTES), dtype=BYTES))
+META = pd.DataFrame({TO: np.empty(0, np.int64), "source": np.empty(0, np.int64), "cut": np.empty(0, np.int64)}).assign(
+    data=pd.Series(pd.array([], dtype=BYTES), dtype=BYTES)
+)
 
 
 class Parcel(NamedTuple):
@@ -55,7 +55,7 @@ def pack(parcels: Sequence[Parcel]) -> pd.DataFrame:
 
 
 def unpack(frame: pd.DataFrame, to: int) -> list[Parcel]:
-    """The parcels that reached partition `to`, by cut and source; their items are one-dimensional and cannot be written."""
+    """The parcels that reached partition `to`, by cut and source; their items in one dimension, not to be written."""
     array = pa.array(frame["data"].array)
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     items = [np.frombuffer(value.as_buffer(), np.uint64) for chunk in chunks for value in chunk]

@@ -25,8 +25,8 @@ TargetSizes = dict[int, tuple[Sizes, Sizes]]
 
 
 class Totals(NamedTuple):
-    """Of some neighbouring partitions: rows; distinct rows, counted by partition; and by column the values and the first
-    row with a missing one (-1: none). devices: where their workers would score.
+    """Of some neighbouring partitions: rows; distinct rows, counted by partition; by column the values, and the first
+    row with a missing one (-1: none); devices: where their workers would score.
     """
 
     rows: int
@@ -75,13 +75,13 @@ def make_plan(question: Question, names: list[Hashable], totals: Totals) -> Plan
     for name, values, row in zip(question.used, totals.values, totals.first_missing, strict=True):
         if question.missing == "error" and values.missing:
             raise InputError(
-                f"column {name!r}: {values.missing:,} missing value{'s' * (values.missing > 1)}, the first in row {row} "
-                "(from 0); missing='error' expects none. Fill or drop them, or use missing='category'."
+                f"column {name!r}: {values.missing:,} missing value{'s' * (values.missing > 1)}, the first in row "
+                f"{row} (from 0); missing='error' expects none. Fill or drop them, or use missing='category'."
             )
     if len(totals.devices) > 1:
         raise DeviceError(
-            f"device 'auto': is {' on some workers and '.join(sorted(totals.devices))} on others. Scores are the same to "
-            "the last bit only from one kind: use device='cpu' or device='cuda', or workers of one kind."
+            f"device 'auto': is {' on some workers and '.join(sorted(totals.devices))} on others. Scores are the same "
+            "to the last bit only from one kind: use device='cpu' or device='cuda', or workers of one kind."
         )
     columns = [
         merged_column(name, values, final_order(values.labels, ascending=True))

@@ -2,8 +2,8 @@
 
 A pass cuts the table by the hash of the columns outside its targets into bins; bins are dealt to parts, the heaviest
 first. A bin that is too heavy, because one combination of values is frequent, is cut finer: its rows go once for each
-half of the targets, by the other half's columns too. How heavy bins are is learnt from a sample of the rows: scores do not
-depend on it.
+half of the targets, by the other half's columns too. How heavy bins are is learnt from a sample of the rows: scores do
+not depend on it.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Sample(NamedTuple):
 class Cut:
     """Rows whose cohorts of some targets are to be found.
 
-    by: the columns whose hash says in which bin a row lies. places: the part of each bin; of a heavy one -1, its rows go
-    on in the cuts `finer`.
+    by: the columns whose hash says in which bin a row lies. places: the part of each bin; of a heavy one -1, its rows
+    go on in the cuts `finer`.
     """
 
     targets: list[int]
@@ -70,8 +70,8 @@ class Routes:
 class Trip:
     """Rows of one partition that travel in one cut.
 
-    sent: the rows, in order of first appearance; dest: the part of each. home: which distinct rows of the partition they
-    stand for; place: for each of these, which of the rows sent that is.
+    sent: the rows, in order of first appearance; dest: the part of each. home: which distinct rows of the partition
+    they stand for; place: for each of these, which of the rows sent that is.
     """
 
     cut: int

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class DaskScores:
     """Scores of all cells of a Dask frame; made by `gpupif.score`. Nothing is computed before Dask is asked to.
 
-    Each measure that was asked for is an attribute and an item (``scores.cig``, ``scores["csf"]``): a Dask frame with the
-    partitions, rows, order, index and divisions of the table, one column for each scored one. They share one graph: what
+    Each measure that was asked for is an attribute and an item (``scores.cig``, ``scores["csf"]``): a Dask frame with
+    the partitions, rows, order, index and divisions of the table, a column for each scored one. They share one graph: what
     computes several at once (``dask.compute(scores.cig, scores.csf)``, `persist`, `to_parquet`) scores the table once,
     each alone scores it again.
 
@@ -37,7 +37,7 @@ class DaskScores:
         columns: Sequence[Hashable],
         device: str,
         rows: Any,
-        weights: dd.Series,
+        weights: Any,
         priors: Delayed,
     ) -> None:
         self.columns = list(columns)
@@ -67,7 +67,9 @@ class DaskScores:
 
     def __repr__(self) -> str:
         partitions = next(iter(self._frames.values())).npartitions
-        return f"<DaskScores of {partitions:,} partitions x {len(self.columns)} columns: {', '.join(self.measures)}; lazy>"
+        return (
+            f"<DaskScores of {partitions:,} partitions x {len(self.columns)} columns: {', '.join(self.measures)}; lazy>"
+        )
 
     def fig(self) -> Any:
         """Feature information gain: the sum of the CIG of each column, in bits; a lazy series.
@@ -82,7 +84,7 @@ class DaskScores:
         return self["cig"].map_partitions(_row_gains, meta=meta)
 
     def frame(self) -> dd.DataFrame:
-        """All scores in one lazy frame, columns named <measure>_<column>; raises OutputError where two names are equal."""
+        """All scores in one lazy frame, columns named <measure>_<column>; raises OutputError where names repeat."""
         from dask.dataframe import map_partitions
 
         names = output_names(self.measures, self.columns, [])
