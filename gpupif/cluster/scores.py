@@ -22,9 +22,9 @@ class DaskScores:
     """Scores of all cells of a Dask frame; made by `gpupif.score`. Nothing is computed before Dask is asked to.
 
     Each measure that was asked for is an attribute and an item (``scores.cig``, ``scores["csf"]``): a Dask frame with
-    the partitions, rows, order, index and divisions of the table, a column for each scored one. They share one graph: what
-    computes several at once (``dask.compute(scores.cig, scores.csf)``, `persist`, `to_parquet`) scores the table once,
-    each alone scores it again.
+    the partitions, rows, order, index and divisions of the table, one column for each scored one. All share one graph:
+    what computes several at once (``dask.compute(scores.cig, scores.csf)``, `persist`, `to_parquet`) scores the table
+    once, each alone scores it again.
 
     columns: the scored columns. measures: those that were asked for. device: the device that was asked for. rows: how
     many, a lazy scalar. weights: of wCIG, a lazy series by column. priors: those of `Scores`, ``Delayed``. There is no
