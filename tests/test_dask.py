@@ -208,7 +208,7 @@ def test_two_shuffles_whatever_the_number_of_columns():
 
 
 # Dask 2026.8 uses what pandas 3.1 is going to drop.
-@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.set_index")
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
 def test_pipelines(tmp_path):
     frame = gpupif.datasets.census(500)
     expected = gpupif.score(frame, device="cpu")

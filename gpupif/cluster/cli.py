@@ -34,6 +34,7 @@ from ..writing import output_names
 
 # A partition is one row group or several, of about so many rows.
 PARTITION_ROWS = 1 << 20
+CONNECT_SECONDS = 30
 
 
 class Piece(NamedTuple):
@@ -192,10 +193,10 @@ def _cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
             if workers is not None:
                 scheduler = closing.enter_context(
                     LocalCluster(
-                        n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
+                        n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.ERROR
                     )
                 )
-            client = closing.enter_context(Client(scheduler, timeout="30s"))
+            client = closing.enter_context(Client(scheduler, timeout=CONNECT_SECONDS))
         except (OSError, TimeoutError, ValueError) as error:
             reason = " ".join(str(error).split()).rstrip(".")
             raise DeviceError(f"--scheduler {scheduler}: no cluster can be reached there ({reason}).") from error
