@@ -132,9 +132,8 @@ def draw(document: dict[str, Any], file: Path) -> None:
 
     alone, *others = document["results"]
     figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    axes.plot(
-        *zip(*((r["workers"], r["seconds"]) for r in others), strict=True), "o-", color="#c0392b", label="cluster"
-    )
+    workers, seconds = ([result[key] for result in others] for key in ("workers", "seconds"))
+    axes.plot(workers, seconds, "o-", color="#c0392b", label="cluster")
     axes.axhline(alone["seconds"], color="#707b7c", linestyle="--", label="in the memory of one process")
     axes.set(xlabel="worker processes of one thread", ylabel="seconds, Parquet in to scores out", ylim=(0, None))
     axes.set_xticks(workers)
