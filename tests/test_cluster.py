@@ -64,6 +64,14 @@ def test_the_bits_of_the_table_in_memory(client, folder, expected):
     assert dict(kept.weights.compute()) == expected.weights
 
 
+def test_a_table_in_the_memory_of_the_workers(client):
+    frame = gpupif.datasets.census(900)
+    expected = gpupif.score(frame, device="cpu")
+    scores = gpupif.score(dd.from_pandas(frame, npartitions=3).persist())
+    assert_same(scores, expected)
+    assert dict(scores.priors.compute()) == dict(expected.priors)
+
+
 def test_nothing_comes_to_the_client(client, folder, tmp_path, monkeypatch):
     gathered = []
     original = Client._gather_remote

@@ -125,6 +125,14 @@ def test_more_partitions_than_rows():
     assert_same(gpupif.score(cut(frame, [0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 7])), gpupif.score(frame, device="cpu"))
 
 
+@pytest.mark.parametrize(("partitions", "method"), [(45, "tasks"), (3, "disk")])
+def test_ways_to_shuffle_without_a_cluster(partitions, method):
+    """By tasks, from 33 partitions on in stages; or by disk, where Dask is told to."""
+    frame = gpupif.datasets.census(400)
+    with dask.config.set({"dataframe.shuffle.method": method}):
+        assert_same(gpupif.score(dd.from_pandas(frame, npartitions=partitions)), gpupif.score(frame, device="cpu"))
+
+
 COLUMNS = {
     "text of arrow": pd.Series(["b", None, "a", "b", "c", "a"], dtype="string[pyarrow]"),
     "categories": pd.Series(["b", None, "a", "b", "c", "a"], dtype="category"),
