@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,8 +16,8 @@ from . import __version__
 from .errors import GpupifError, InputError
 
 if TYPE_CHECKING:
-    from .progress import Reporter
     from .result import Scores
+    from .stored import StoredScores
 
 app = typer.Typer(
     name="gpupif",
@@ -38,10 +37,13 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 
 @app.command()
 def score(
-    table: Annotated[Path, typer.Argument(help="Parquet file or folder, CSV, or Feather.", show_default=False)],
+    table: Annotated[
+        Path,
+        typer.Argument(help="Parquet, CSV or Feather file, folder of Parquet, or 'data/**/*.csv'.", show_default=False),
+    ],
     output: Annotated[
         Path,
-        typer.Option("-o", "--output", help="Scores: .parquet, .csv or .feather.", show_default=False),
+        typer.Option("-o", "--output", help="Scores: .parquet, .csv, .feather, or a folder.", show_default=False),
     ],
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to score. Default: all.")] = None,
     measures: Annotated[
@@ -64,6 +66,16 @@ def score(
     ] = None,
     keep_input: Annotated[bool, typer.Option("--keep-input", help="Put the table's columns first.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
+    memory_limit: Annotated[
+        str | None, typer.Option(metavar="2GiB", help="Memory to take. Default: 60 % of what is free.")
+    ] = None,
+    temp: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="For temporary files. Default: beside the output.")
+    ] = None,
+    rows_per_file: Annotated[
+        int | None, typer.Option(metavar="N", help="Score files of N rows. Default: one for each file of the table.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a run that was killed stopped.")] = False,
     scheduler: Annotated[
         str | None, typer.Option(metavar="tcp://HOST:8786", help="Score on the Dask cluster there.")
     ] = None,
@@ -74,79 +86,40 @@ def score(
     quiet: Quiet = False,
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
-    from .device import choose_engine
-    from .frames import open_file
-    from .job import needed_columns
-    from .measures import resolve_measures
-    from .reading import every_column
-    from .scoring import score as score_table
-    from .writing import check_output, output_names
+    from .files import score_file
 
     if quiet:
         warnings.simplefilter("ignore")
+    question = {
+        "columns": _names(columns),
+        "known": _names(known),
+        "priors": _read_priors(priors) if priors else None,
+        "accuracies": _accuracies(accuracy or ()),
+        "missing": missing,
+        "dtype": dtype,
+    }
+    options = {
+        "memory_limit": memory_limit,
+        "temp": temp,
+        "rows_per_file": rows_per_file,
+        "resume": resume,
+        "overwrite": overwrite,
+        "keep_input": keep_input,
+    }
+    wanted = list(dict.fromkeys(_names(measures) or []))
     if scheduler is not None or workers is not None:
         from .cluster.cli import score_on_cluster
 
-        facts = score_on_cluster(
-            table,
-            output,
-            scheduler=scheduler,
-            workers=workers,
-            overwrite=overwrite,
-            keep_input=keep_input,
-            sep=sep,
-            measures=[measure.name for measure in resolve_measures(_names(measures) or [])],
-            columns=_names(columns),
-            known=_names(known),
-            priors=_read_priors(priors) if priors else None,
-            accuracies=_accuracies(accuracy or ()),
-            missing=missing,
-            device=device,
-            dtype=dtype,
-        )
+        del options["overwrite"]
+        place = (scheduler, workers)
+        facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, {"sep": sep, **options})
         _show_facts(facts, as_json, quiet)
         return
-    check_output(output, overwrite, table)
-    engine = choose_engine(device)
-    wanted = [measure.name for measure in resolve_measures(_names(measures) or [])]
-    prior = _read_priors(priors) if priors else None
-    accuracies = _accuracies(accuracy or ())
-    targets, attacker = _names(columns), _names(known)
     visible = False if quiet else None
-    needed = every_column if keep_input else needed_columns(targets, attacker, prior, accuracies)
-    with _stage("read", None, visible):
-        source = open_file(table, needed, sep, engine.frames)
-    default = [name for name in source.names if name not in source.index_names]
-    output_names(wanted, list(dict.fromkeys([*targets] if targets else default)), source.names if keep_input else [])
-    scores = score_table(
-        source,
-        wanted,
-        columns=targets,
-        known=attacker,
-        priors=prior,
-        accuracies=accuracies,
-        missing=missing,
-        device=device,
-        dtype=dtype,
-        progress=visible,
-    )
-    started = time.perf_counter()
-    with _stage("write", scores.rows, visible) as report:
-        scores.write(output, keep_input, overwrite, report.advance)
-    scores.seconds["write"] = time.perf_counter() - started
+    scores = score_file(table, output, wanted, question, device, sep, options, visible)
     _show(scores, as_json, quiet, {"input": str(table), "output": str(output)})
     if not quiet and not as_json:
         typer.echo(f"Scores written to {output}")
-
-
-@contextlib.contextmanager
-def _stage(name: str, rows: int | None, visible: bool | None) -> Iterator[Reporter]:
-    """Show the progress of a stage."""
-    from .progress import Reporter
-
-    with Reporter(visible) as report:
-        report.stage(name, rows, "rows")
-        yield report
 
 
 @app.command()
@@ -258,7 +231,7 @@ def _read_priors(path: Path) -> dict[str, Any]:
         raise InputError(f"--priors: {path}: {error}") from None
 
 
-def _show(scores: Scores, as_json: bool, quiet: bool, more: dict[str, str]) -> None:
+def _show(scores: Scores | StoredScores, as_json: bool, quiet: bool, more: dict[str, str]) -> None:
     import json
 
     if as_json:
@@ -288,19 +261,20 @@ def _show_facts(facts: dict[str, Any], as_json: bool, quiet: bool) -> None:
 
 
 class _Interrupted(BaseException):
-    """Ctrl-C, under a name that the framework does not catch on its own account."""
+    """Ctrl-C or another signal to end, under a name that the framework does not catch on its own account."""
 
 
 def _as_options(message: str) -> str:
     """A message about arguments in the words of the command line: columns= is --columns."""
     import re
 
-    names = "columns|known|priors|measures|missing|dtype|device|sep"
+    names = "columns|known|priors|measures|missing|dtype|device|sep|output|memory_limit|temp|rows_per_file"
     message = re.sub(r"^accuracies:", "--accuracy:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)
     message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)
     message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)
-    return re.sub(rf"\b({names})=(?!\w)", r"--\1", message)
+    message = re.sub(rf"\b({names})=(?!\w)", r"--\1", message)
+    return re.sub(r"--(memory_limit|rows_per_file)", lambda found: found[0].replace("_", "-"), message)
 
 
 def main() -> None:
@@ -309,11 +283,12 @@ def main() -> None:
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         print(f"gpupif: warning: {_as_options(str(message))}", file=sys.stderr)
 
-    def interrupt(*_: object) -> None:
-        raise _Interrupted
+    def interrupt(number: int, _: object) -> None:
+        raise _Interrupted(number)
 
     warnings.showwarning = show_warning
-    signal.signal(signal.SIGINT, interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
     try:
         app()
     except GpupifError as error:
@@ -326,6 +301,6 @@ def main() -> None:
     except MemoryError:
         print("gpupif: error: not enough memory for this table. Score fewer columns (--columns).", file=sys.stderr)
         raise SystemExit(2) from None
-    except _Interrupted:
+    except _Interrupted as signalled:
         print("gpupif: interrupted; nothing was written.", file=sys.stderr)
-        raise SystemExit(130) from None
+        raise SystemExit(128 + signalled.args[0]) from None

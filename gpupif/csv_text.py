@@ -6,10 +6,10 @@ import codecs
 import csv
 import io
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SEPARATORS = ",;\t|"
 HEAD_BYTES = 1 << 16
 SNIFFED_RECORDS = 20
+TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
 def check_separator(sep: str) -> None:
@@ -58,37 +59,61 @@ def read_head(file: Path, sep: str | None) -> Head:
     return Head(separator, names, whole and len(records) == 1)
 
 
-def read_csv(file: Path, pick: Pick, sep: str | None) -> pa.Table:
-    """Read a CSV file (see `reading.read_table`); raises pyarrow's errors for what cannot be parsed."""
-    from pyarrow import csv as arrow_csv
-
+def read_csv(files: Sequence[Path], pick: Pick, sep: str | None) -> pa.Table:
+    """Read CSV files (see `reading.read_table`); raises pyarrow's errors for what cannot be parsed."""
     from .reading import mark_encoded
 
-    separator, names, alone = read_head(file, sep)
+    heads = read_heads(files, sep)
+    names = heads[0].names
     columns = pick(names)
-    if alone:
-        return pa.table({name: pa.nulls(0) for name in names})
-    text = pa.dictionary(pa.int32(), pa.string())
-    options = {
+    tables = [_read_texts(file, head, columns) for file, head in zip(files, heads, strict=True)]
+    table = pa.concat_tables(tables)
+    return mark_encoded(pa.table([_typed(column) for column in table.columns], names=table.column_names), names)
+
+
+def read_heads(files: Sequence[Path], sep: str | None) -> list[Head]:
+    """What CSV files begin with; raises TableReadError where they differ in a column."""
+    from .reading import check_alike
+
+    heads = {file: read_head(file, sep) for file in files}
+    check_alike(files, lambda file: dict.fromkeys(heads[file].names, "there"))
+    return list(heads.values())
+
+
+def parser_options(file: Path, head: Head, columns: list[str] | None) -> dict[str, Any]:
+    """How pyarrow is to parse a CSV file: every field as text, empty ones missing."""
+    from pyarrow import csv as arrow_csv
+
+    names = head.names
+    return {
         # In a column alone an empty line is a missing value.
         "parse_options": arrow_csv.ParseOptions(
-            delimiter=separator, newlines_in_values=has_any(file, b'"'), ignore_empty_lines=len(names) > 1
+            delimiter=head.separator, newlines_in_values=has_any(file, b'"'), ignore_empty_lines=len(names) > 1
         ),
         "convert_options": arrow_csv.ConvertOptions(
             null_values=[""],
             strings_can_be_null=True,
-            column_types=dict.fromkeys(names, text),
-            include_columns=columns or [],
+            column_types=dict.fromkeys(names, TEXT),
+            include_columns=names if columns is None else columns,
         ),
     }
+
+
+def _read_texts(file: Path, head: Head, columns: list[str] | None) -> pa.Table:
+    """A CSV file with all fields as text."""
+    from pyarrow import csv as arrow_csv
+
+    if head.alone:
+        names = head.names if columns is None else columns
+        return pa.table({name: pa.array([], TEXT) for name in names})
+    options = parser_options(file, head, columns)
     try:
-        table = arrow_csv.read_csv(str(file), **options)
+        return arrow_csv.read_csv(str(file), **options)
     except pa.ArrowInvalid as error:
         if "UTF8" in str(error):
-            raise _not_utf8(file) from error
+            raise not_utf8(file) from error
         # On one thread the parser knows the number of the line and says it.
-        table = arrow_csv.read_csv(str(file), read_options=arrow_csv.ReadOptions(use_threads=False), **options)
-    return mark_encoded(pa.table([_typed(column) for column in table.columns], names=table.column_names), names)
+        return arrow_csv.read_csv(str(file), read_options=arrow_csv.ReadOptions(use_threads=False), **options)
 
 
 def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -131,7 +156,7 @@ def _read_start(file: Path) -> tuple[str, bool]:
         try:
             head = codecs.getincrementaldecoder("utf-8-sig")().decode(start)
         except UnicodeDecodeError as error:
-            raise _not_utf8(file) from error
+            raise not_utf8(file) from error
         # A line break in quotes does not end the header, so two records tell that it is complete.
         if whole or len(list(islice(_records(head, ","), 3))) == 3:
             return head, whole
@@ -170,7 +195,8 @@ def has_any(file: Path, signs: bytes) -> bool:
         return any(content.find(bytes([sign])) >= 0 for sign in signs)
 
 
-def _not_utf8(file: Path) -> TableReadError:
+def not_utf8(file: Path) -> TableReadError:
+    """What to raise for a file that holds other bytes than UTF-8 has."""
     return TableReadError(
         f"{file}: could not be read as CSV: expected text in UTF-8. Save it as UTF-8, or check that it is what its "
         "name says."

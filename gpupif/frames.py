@@ -14,7 +14,8 @@ import pyarrow as pa
 from .engines.base import on_host
 from .engines.cuda_library import frame_library, simulated
 from .errors import ColumnTypeError, InputError, OutputError
-from .reading import Pick, decode, kind_of_file, pandas_index_names, read_table
+from .inputs import find_input
+from .reading import Pick, decode, pandas_index_names, read_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -212,17 +213,17 @@ def open_frame(table: Any) -> Frame:
 
 
 def open_file(file: Path, pick: Pick, sep: str | None = None, library: FrameLibrary | None = None) -> Frame:
-    """A file as a frame, read by the device's frame library where there is one; see `read_table` for what it raises."""
+    """What a path names as a frame, read by the device's library where there is one; raises what `read_table` does."""
     started = time.perf_counter()
     frame: Frame | None = None
     if library is not None:
         from .csv_device import csv_on_device
         from .parquet_device import ParquetOnDevice
 
-        kind = kind_of_file(file, sep)
-        if kind == "Parquet":
+        found = find_input(file, sep)
+        if found.kind == "Parquet":
             frame = ParquetOnDevice(file, pick, library)
-        elif kind == "CSV":
+        elif found.kind == "CSV" and not found.several:
             frame = csv_on_device(file, pick, sep, library)
     frame = frame or ArrowFrame(read_table(file, pick, sep), kind="file")
     frame.opened_in = time.perf_counter() - started

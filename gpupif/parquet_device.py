@@ -13,6 +13,7 @@ from . import frames_device
 from .encode_device import DeviceColumn, Part, in_halves, number_values
 from .errors import ColumnTypeError, DeviceError, InputError
 from .frames_device import DeviceFile
+from .inputs import find_input
 from .reading import Pick, check_rows, keys_of_files, open_parquet, pandas_index_names, read_table, unreadable
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class ParquetOnDevice(DeviceFile):
         import pyarrow.parquet as pq
 
         try:
-            table = open_parquet(file, pick)
+            table = open_parquet(find_input(file), pick)
             files, self._schema, columns = table.files, table.schema, table.columns
             metadata = [pq.read_metadata(part) for part in files]
             self._keys = keys_of_files(table)

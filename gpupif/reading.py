@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
 
-from .errors import InputError, TableReadError
+from .errors import TableReadError
+from .inputs import Input, find_input
 from .names import check_unique
 
-PARQUET = (".parquet", ".pq")
-CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
-FEATHER = (".feather", ".arrow", ".ipc")
 # Names of columns that were read as dictionaries to save time, though they are none in the file.
 ENCODED = b"gpupif.encoded"
 
@@ -30,7 +28,7 @@ def every_column(_: Sequence[str]) -> list[str] | None:
 
 
 def read_table(path: str | os.PathLike[str], pick: Pick = every_column, sep: str | None = None) -> pa.Table:
-    """Read a Parquet file or folder of them, a CSV file or a Feather (Arrow IPC) file.
+    """Read a Parquet, CSV or Feather (Arrow IPC) file, a folder of Parquet files, or files that a pattern matches.
 
     sep: separator of a CSV file; by default the one of , ; tab | that its first lines agree on. An empty CSV field
     is a missing value; a column becomes numbers or dates only where every text reads the same back.
@@ -41,47 +39,18 @@ def read_table(path: str | os.PathLike[str], pick: Pick = every_column, sep: str
     from .csv_text import read_csv
 
     file = Path(path)
-    kind = kind_of_file(file, sep)
+    found = find_input(file, sep)
     read: dict[str, Callable[[], pa.Table]] = {
-        "Parquet": lambda: _read_parquet(file, pick),
-        "CSV": lambda: read_csv(file, pick, sep),
-        "Feather": lambda: _read_feather(file, pick),
+        "Parquet": lambda: _read_parquet(found, pick),
+        "CSV": lambda: read_csv(found.files, pick, sep),
+        "Feather": lambda: _read_feather(found.files, pick),
     }
     try:
-        table = read[kind]()
+        table = read[found.kind]()
     except (pa.ArrowException, OSError) as error:
-        raise unreadable(file, kind, error) from error
+        raise unreadable(file, found.kind, error) from error
     check_rows(file, table.num_rows, table.column_names)
     return table
-
-
-def kind_of_file(file: Path, sep: str | None) -> str:
-    """What a file is, "Parquet", "CSV" or "Feather", by its name; raises what `read_table` does."""
-    from .csv_text import check_separator
-
-    name = file.name.lower()
-    if not file.exists():
-        raise TableReadError(f"{file}: no such file or folder. Check the path.")
-    is_csv = file.is_file() and name.endswith(CSV)
-    if sep is not None:
-        check_separator(sep)
-        if not is_csv:
-            raise InputError(f"sep: {file} is no CSV file, so it has no separator. Leave sep out.")
-    if file.is_dir() or name.endswith(PARQUET):
-        kind = "Parquet"
-    elif is_csv:
-        kind = "CSV"
-    elif name.endswith(FEATHER):
-        kind = "Feather"
-    else:
-        endings = ", ".join((*PARQUET, *CSV, *FEATHER))
-        raise TableReadError(
-            f"{file}: expected a folder of Parquet files or a file name ending in {endings}. Save anything else, "
-            "such as a spreadsheet, as CSV."
-        )
-    if file.is_file() and file.stat().st_size == 0:
-        raise TableReadError(f"{file}: the file is empty (0 bytes). Expected a {kind} file with a table in it.")
-    return kind
 
 
 def check_rows(file: Path, rows: int, names: Sequence[str]) -> None:
@@ -121,7 +90,7 @@ def unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
 
 
 class ParquetTable(NamedTuple):
-    """A Parquet file or folder: files in order of their paths, all with the same columns, and its columns.
+    """Parquet files in order of their paths, all with the same columns, and these columns.
 
     keys: those that names of folders hold, as in sex=F/part.parquet, None where there are none. columns: which to read,
     None for all.
@@ -133,16 +102,17 @@ class ParquetTable(NamedTuple):
     columns: list[str] | None
 
 
-def open_parquet(file: Path, pick: Pick) -> ParquetTable:
-    """What a Parquet file or folder holds; raises TableReadError where its parts do not fit together."""
+def open_parquet(found: Input, pick: Pick) -> ParquetTable:
+    """What Parquet files hold; raises TableReadError where they do not fit together."""
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
-    files = _parquet_files(file) if file.is_dir() else [file]
+    file, files = found.path, list(found.files)
     keys = None
-    if file.is_dir():
+    if found.several:
+        check_alike(files, _fields_of)
         own = pq.read_schema(files[0]).names
-        segments = [segment for part in files for segment in part.relative_to(file).parts[:-1]]
+        segments = [segment for part in files for segment in part.relative_to(found.base).parts[:-1]]
         held = dict.fromkeys(unquote(segment.partition("=")[0]) for segment in segments if "=" in segment)
         twice = [name for name in held if name in own]
         if twice:
@@ -150,9 +120,9 @@ def open_parquet(file: Path, pick: Pick) -> ParquetTable:
                 f"{file}: the names of its folders hold column {twice[0]!r}, and so do its files. Rename the folders."
             )
         if held:
-            found = ds.dataset([str(part) for part in files], partitioning="hive")
-            keys = ds.partitioning(pa.schema([found.schema.field(name) for name in held]), flavor="hive")
-    schema = pq.ParquetDataset(files if file.is_dir() else file, partitioning=keys).schema
+            guessed = ds.dataset([str(part) for part in files], partitioning="hive")
+            keys = ds.partitioning(pa.schema([guessed.schema.field(name) for name in held]), flavor="hive")
+    schema = pq.ParquetDataset(files if found.several else file, partitioning=keys).schema
     check_unique(schema.names)
     return ParquetTable(files, schema, keys, pick(schema.names))
 
@@ -168,59 +138,69 @@ def keys_of_files(table: ParquetTable) -> dict[Path, dict[str, Any]]:
     return dict(zip(table.files, parts, strict=True))
 
 
-def _read_parquet(file: Path, pick: Pick) -> pa.Table:
+def text_columns(schema: pa.Schema) -> list[str]:
+    """Columns of text, to be read as dictionaries: Parquet has them encoded already.
+
+    Not those with a dot in their name, which would mean a field of a struct.
+    """
+    kinds = (pa.types.is_string, pa.types.is_large_string)
+    return [field.name for field in schema if any(kind(field.type) for kind in kinds) and "." not in field.name]
+
+
+def _read_parquet(found: Input, pick: Pick) -> pa.Table:
     import pyarrow.parquet as pq
 
-    files, schema, keys, columns = open_parquet(file, pick)
-    # Text comes as dictionaries: Parquet has it encoded already. A dot would mean a field of a struct.
-    text = [
-        field.name
-        for field in schema
-        if (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)) and "." not in field.name
-    ]
-    source = files if file.is_dir() else file
+    files, schema, keys, columns = open_parquet(found, pick)
+    text = text_columns(schema)
+    source = files if found.several else found.path
     return mark_encoded(pq.read_table(source, columns=columns, read_dictionary=text, partitioning=keys), text)
 
 
-def _parquet_files(folder: Path) -> list[Path]:
-    """Parquet files of a folder in order of their paths; they must all have the same columns."""
-    import pyarrow.parquet as pq
-
-    parts = [
-        part
-        for part in sorted(folder.rglob("*"))
-        if part.name.lower().endswith(PARQUET) and not any(p[0] in "._" for p in part.relative_to(folder).parts)
-    ]
-    if not parts:
-        raise TableReadError(f"{folder}: expected a folder with .parquet files in it, found none.")
-    first: dict[str, Any] = {}
-    for part in parts:
-        try:
-            fields = {field.name: field.type for field in pq.read_schema(part)}
-        except (pa.ArrowException, OSError) as error:
-            raise unreadable(part, "Parquet", error) from error
+def check_alike(files: Sequence[Path], fields_of: Callable[[Path], Mapping[str, object]]) -> None:
+    """Raise TableReadError where files differ in a column's name or type."""
+    first: Mapping[str, object] = {}
+    for file in files:
+        fields = fields_of(file)
         first = first or fields
         for name in [*first, *fields]:
             if first.get(name) != fields.get(name):
                 raise TableReadError(
-                    f"{part}: column {name!r} is {fields.get(name, 'not there')}, in {parts[0].name} it is "
+                    f"{file}: column {name!r} is {fields.get(name, 'not there')}, in {files[0].name} it is "
                     f"{first.get(name, 'not there')}. Expected files with the same columns; write one of them anew."
                 )
-    return parts
 
 
-def _read_feather(file: Path, pick: Pick) -> pa.Table:
+def _fields_of(file: Path) -> dict[str, object]:
+    import pyarrow.parquet as pq
+
+    try:
+        return {field.name: field.type for field in pq.read_schema(file)}
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(file, "Parquet", error) from error
+
+
+def _read_feather(files: Sequence[Path], pick: Pick) -> pa.Table:
+    check_alike(files, lambda file: {field.name: field.type for field in open_feather(file)[0]})
+    tables = []
+    for file in files:
+        schema, batches = open_feather(file)
+        check_unique(schema.names)
+        columns = pick(schema.names)
+        table = pa.Table.from_batches(batches, schema)
+        tables.append(table if columns is None else table.select(columns))
+    return pa.concat_tables(tables)
+
+
+def open_feather(file: Path) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Schema of a Feather file, and its rows when they are asked for."""
     from pyarrow import ipc
 
-    with pa.memory_map(str(file)) as source:
-        try:
-            reader: Any = ipc.open_file(source)
-        except pa.ArrowInvalid:
-            # `.arrow` files may hold the stream format.
-            source.seek(0)
-            reader = ipc.open_stream(source)
-        names = reader.schema.names
-        check_unique(names)
-        columns = pick(names)
-        table = reader.read_all()
-    return table if columns is None else table.select(columns)
+    source = pa.memory_map(str(file))
+    try:
+        opened: Any = ipc.open_file(source)
+        return opened.schema, (opened.get_batch(number) for number in range(opened.num_record_batches))
+    except pa.ArrowInvalid:
+        # `.arrow` files may hold the stream format.
+        source.seek(0)
+        stream = ipc.open_stream(source)
+        return stream.schema, iter(stream)

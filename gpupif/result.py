@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from .engines.base import on_host
 from .errors import InputError, OutputError
+from .inputs import PARQUET
 from .measures import MEASURES
 from .priors import Prior, Priors
-from .reading import PARQUET
 from .writing import check_output, output_names, row_groups, write_device_columns, write_tables
 
 if TYPE_CHECKING:

@@ -16,6 +16,8 @@ from .measures import MEASURES
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from .columns import Column
+    from .engines.base import Job
     from .result import Scores
 
 
@@ -25,12 +27,12 @@ def riskiest_cells(scores: Scores, n: int, by: str) -> pd.DataFrame:
         raise InputError(f"top: expected a number of cells of at least 1, got {n!r}.")
     table = scores._values_of(by)
     sign = -1 if MEASURES[by].low_is_risky else 1
-    found = [(-value, row, target) for target, column in enumerate(table) for value, row in _highest(sign * column, n)]
+    found = [(-value, row, target) for target, column in enumerate(table) for value, row in highest(sign * column, n)]
     records = [_describe(scores, row, target) for _, row, target in sorted(found)[:n]]
     return pd.DataFrame.from_records(records)
 
 
-def _highest(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
+def highest(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
     """(value, row) of the n highest values, of equal ones the first."""
     n = min(n, len(column))
     least = np.partition(column, len(column) - n)[len(column) - n]
@@ -51,12 +53,17 @@ def _describe(scores: Scores, row: int, target: int) -> dict[str, Any]:
     if known:
         cohort = _cohort(job, row, known)
         count, size = int((column.codes[cohort] == code).sum()), len(cohort)
+    label = {"row": row} if frame.index is None else {"row": row, "index": frame.index[row]}
+    found = {measure: scores._values_of(measure)[target, row].item() for measure in scores.measures}
+    return label | describe(job, position, column, code, found, count, size)
+
+
+def describe(
+    job: Job, position: int, column: Column, code: int, scores: dict[str, Any], count: int, size: int
+) -> dict[str, Any]:
+    """What is said of a cell with this code in this column; `count` of the `size` rows of its cohort have it too."""
     prior = float(job.priors[position][code])
-    cell: dict[str, Any] = {"row": row}
-    if frame.index is not None:
-        cell["index"] = frame.index[row]
-    cell |= {"column": column.name, "value": column.values([code])[0]}
-    cell |= {measure: scores._values_of(measure)[target, row].item() for measure in scores.measures}
+    cell = {"column": column.name, "value": column.values([code])[0], **scores}
     cell["posterior"] = formulas.posterior(count, size, prior, float(job.accuracies[position]))
     cell["prior"] = prior
     cell["cohort_size"] = size

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from .columns import EncodedTable
 from .device import choose_engine
@@ -21,9 +22,52 @@ from .priors import Prior
 from .progress import Reporter, announce_compilation
 from .reading import Pick
 from .result import Scores
+from .spill.run import score_path
+from .spill.wish import make_wish
+from .stored import StoredScores
 
 if TYPE_CHECKING:
     from .engines.cuda_frames import FrameLibrary
+
+
+@overload
+def score(
+    table: Any,
+    measures: str | Iterable[str] = ...,
+    *,
+    columns: Sequence[Hashable] | None = ...,
+    known: Sequence[Hashable] | None = ...,
+    priors: Mapping[Any, Mapping[Any, float]] | None = ...,
+    accuracies: Mapping[Any, float] | None = ...,
+    missing: str = ...,
+    device: str = ...,
+    dtype: str = ...,
+    progress: bool | None = ...,
+    output: None = ...,
+) -> Scores: ...
+
+
+@overload
+def score(
+    table: str | os.PathLike[str],
+    measures: str | Iterable[str] = ...,
+    *,
+    columns: Sequence[Hashable] | None = ...,
+    known: Sequence[Hashable] | None = ...,
+    priors: Mapping[Any, Mapping[Any, float]] | None = ...,
+    accuracies: Mapping[Any, float] | None = ...,
+    missing: str = ...,
+    device: str = ...,
+    dtype: str = ...,
+    progress: bool | None = ...,
+    output: str | os.PathLike[str],
+    memory_limit: int | str | None = ...,
+    temp: str | os.PathLike[str] | None = ...,
+    rows_per_file: int | None = ...,
+    resume: bool = ...,
+    overwrite: bool = ...,
+    keep_input: bool = ...,
+) -> StoredScores: ...
 
 
 def score(
@@ -38,7 +82,14 @@ def score(
     device: str = "auto",
     dtype: str = "float64",
     progress: bool | None = None,
-) -> Scores:
+    output: str | os.PathLike[str] | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
+    rows_per_file: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    keep_input: bool = False,
+) -> Scores | StoredScores:
     """Score every cell for what an attacker who knows everything else about a person would learn from it.
 
     For a target column the rows that agree on all columns the attacker knows are a *cohort*. The share of the cohort
@@ -74,6 +125,21 @@ def score(
         "float64" or "float32" of the results; all is computed in float64.
     progress:
         Show progress on standard error: True, False, or None for only where that is a terminal.
+    output:
+        Where the scores go, for a table (a path) of any size: a file name ending in .parquet, .csv or .feather, or a
+        folder, which gets one Parquet file for each file of the table. The table is scored part by part, on disk; the
+        scores are the same, to the last bit. They appear whole or not at all.
+    memory_limit:
+        With ``output``: the memory that the process may take, such as "2GiB"; default 60 % of what is free.
+    temp:
+        With ``output``: a folder for temporary files; default: beside the output.
+    rows_per_file:
+        With ``output``, a folder: score files of so many rows instead.
+    resume:
+        With ``output``: go on where a run that was killed stopped; where there is none, begin. What is done is kept
+        when such a run fails, too.
+    overwrite, keep_input:
+        With ``output``: replace what exists; put the table's columns before the scores (those of CSV as text).
 
     Returns
     -------
@@ -81,6 +147,8 @@ def score(
         ``scores.cig``, ``scores["csf"]``, ...: n rows by scored columns, a frame of the kind that came in with the same
         rows, order, index and column names (pandas for a path). For a Dask DataFrame a `gpupif.DaskScores` instead,
         whose frames are lazy: it computes when Dask is asked to, and raises then what only the data show.
+    StoredScores
+        With ``output``: where they are, ``summary()``, ``weights``, ``priors``, ``fig()``, ``pif(n)``, ``dataset()``.
 
     Raises
     ------
@@ -90,7 +158,9 @@ def score(
         [0, 1], missing values under "error", an unknown word for an argument; on a GPU, a column of a file of a type
         that cuDF lacks.
     TableReadError
-        A file that cannot be read.
+        A file that cannot be read, or changes meanwhile.
+    OutputError
+        An output that cannot be written where it was asked for; too little space on a disk.
     DeviceError
         ``device="cuda"`` without a usable GPU, or one that fails or whose memory is too small.
 
@@ -109,12 +179,20 @@ def score(
     wanted = resolve_measures(measures)
     check_word("missing", missing, ("category", "error"))
     check_word("dtype", dtype, ("float64", "float32"))
+    files = (output, memory_limit, temp, rows_per_file, resume, overwrite, keep_input)
     if any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__):
         from .cluster.scoring import score_dask
 
+        if any(files):
+            raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
         lazy = score_dask(table, wanted, columns, known, priors, accuracies, missing, device, dtype)
         return cast("Scores", lazy)
+    wish = make_wish(*files) if any(files) else None
     engine = choose_engine(device)
+    if wish is not None:
+        asked = partial(ask, measures=wanted, columns=columns, known=known, priors=priors, accuracies=accuracies)
+        with Reporter(progress) as report, announce_compilation(quiet=progress is False):
+            return score_path(table, partial(asked, missing=missing, dtype=dtype), engine, wish, report)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         frame = _open(table, needed_columns(columns, known, priors, accuracies), engine.frames)
         if frame.names and frame.rows == 0:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pyarrow as pa
 
 from .errors import DeviceError, OutputError
-from .reading import FEATHER, PARQUET
+from .inputs import FEATHER, PARQUET
 
 if TYPE_CHECKING:
     from .engines.cuda_frames import FrameLibrary

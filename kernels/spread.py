@@ -24,6 +24,13 @@ def invert(order, start, place):
 
 
 @kernel
+def place(values, factor, order, out):
+    """out[order[i]] = factor * values[i]."""
+    for i in range(order.size):
+        out[order[i]] = factor * values[i]
+
+
+@kernel
 def spread_measure(scores, k, factor, index, out):
     """out[i] = factor * scores[index[i], k]."""
     for i in range(index.size):

@@ -157,18 +157,10 @@ def test_a_killed_worker_changes_no_number(mortal, large_folder, large_expected,
         assert found.to_numpy().tobytes() == wanted.to_numpy().tobytes()
 
 
-def options(**more):
-    return {
-        "measures": ["cig", "csf"],
-        "columns": None,
-        "known": None,
-        "priors": None,
-        "accuracies": None,
-        "missing": "category",
-        "device": "auto",
-        "dtype": "float64",
-        **more,
-    }
+def on_cluster(table, output, scheduler=None, workers=None, overwrite=False, measures=("cig", "csf"), **more):
+    given = {name: more.pop(name, None) for name in ("columns", "known", "priors", "accuracies")}
+    question = {**given, "missing": "category", "dtype": "float64"}
+    return score_on_cluster(table, output, (scheduler, workers), overwrite, measures, "auto", question, more)
 
 
 class TestCommandLine:
@@ -186,7 +178,7 @@ class TestCommandLine:
         again = subprocess.run(command, capture_output=True, text=True, check=False)
         assert again.returncode == 2
         assert again.stderr.startswith("gpupif: error: ")
-        assert "exists already. Use --overwrite" in again.stderr
+        assert "exists already. Use overwrite (--overwrite)" in again.stderr
 
     def test_a_cluster_that_runs(self, client, tmp_path):
         """Row groups become partitions, folders' names columns; types are Arrow's, exact where values are missing."""
@@ -194,16 +186,12 @@ class TestCommandLine:
         for name in ("sex=F", "sex=M"):
             (tmp_path / "in" / name).mkdir(parents=True)
             pq.write_table(rows, tmp_path / "in" / name / "part.parquet", row_group_size=7)
-        facts = score_on_cluster(
-            tmp_path / "in", tmp_path / "out", scheduler=client.scheduler.address, **options(known=["b", "sex"])
-        )
+        facts = on_cluster(tmp_path / "in", tmp_path / "out", scheduler=client.scheduler.address, known=["b", "sex"])
         assert (facts["rows"], facts["workers"], facts["columns"]) == (40, 2, ["a", "b", "sex"])
         wanted = gpupif.score(tmp_path / "in", known=["b", "sex"], device="cpu").to_arrow()
         assert pq.read_table(tmp_path / "out").equals(wanted)
-        columns = options(columns=["b"], known=["a"])
-        score_on_cluster(
-            tmp_path / "in", tmp_path / "out", scheduler=client.scheduler.address, overwrite=True, **columns
-        )
+        columns = {"columns": ["b"], "known": ["a"]}
+        on_cluster(tmp_path / "in", tmp_path / "out", scheduler=client.scheduler.address, overwrite=True, **columns)
         wanted = gpupif.score(tmp_path / "in", columns=["b"], known=["a"], device="cpu").to_arrow()
         assert pq.read_table(tmp_path / "out").equals(wanted)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
@@ -215,7 +203,7 @@ class TestCommandLine:
     def test_a_failed_run_leaves_nothing(self, client, folder, tmp_path):
         priors = {"sex": {"nobody": 1.0}}
         with pytest.raises(gpupif.PriorError, match="'sex'"):
-            score_on_cluster(folder, tmp_path / "out", scheduler=client.scheduler.address, **options(priors=priors))
+            on_cluster(folder, tmp_path / "out", scheduler=client.scheduler.address, priors=priors)
         assert list(tmp_path.iterdir()) == []
 
     def test_errors_before_any_work(self, folder, tmp_path, monkeypatch):
@@ -229,22 +217,24 @@ class TestCommandLine:
             ((folder, out), {"scheduler": "x", "workers": 2}, gpupif.InputError, "got both"),
             ((folder, out), {"workers": 0}, gpupif.InputError, "at least 1"),
             ((folder, out), {"workers": 1, "keep_input": True}, gpupif.InputError, "--keep-input"),
-            ((folder, out), {"workers": 1, "sep": ";"}, gpupif.InputError, "sep"),
+            ((folder, out), {"workers": 1, "sep": ";"}, gpupif.InputError, "--sep"),
+            ((folder, out), {"workers": 1, "rows_per_file": 5}, gpupif.InputError, "--rows-per-file"),
+            ((folder, out), {"workers": 1, "measures": ["gig"]}, gpupif.InputError, "gig"),
             ((tmp_path / "t.csv", out), {"workers": 1}, gpupif.InputError, "Convert it"),
             ((tmp_path / "no.parquet", out), {"workers": 1}, gpupif.TableReadError, "no such file"),
-            ((folder, folder / "out"), {"workers": 1}, gpupif.OutputError, "one lies in the other"),
+            ((folder, folder / "out"), {"workers": 1}, gpupif.OutputError, "inside it or around it"),
             ((folder, tmp_path / "no" / "out"), {"workers": 1}, gpupif.OutputError, "there is no folder"),
             ((folder, tmp_path / "full"), {"workers": 1}, gpupif.OutputError, "exists already"),
-            ((folder, tmp_path / "full"), {"workers": 1, "overwrite": True}, gpupif.OutputError, "not replaced"),
+            ((folder, tmp_path / "full"), {"workers": 1, "overwrite": True}, gpupif.OutputError, "would be lost"),
         ]:
             with pytest.raises(error, match=message):
-                score_on_cluster(*arguments, **more, **options())
+                on_cluster(*arguments, **more)
         assert not out.exists()
 
     def test_without_dask_the_error_names_the_extra(self, folder, tmp_path, monkeypatch):
         monkeypatch.setattr(cli, "find_spec", lambda name: None)
         with pytest.raises(gpupif.DeviceError, match=r"pip install 'gpupif\[dask\]'"):
-            score_on_cluster(folder, tmp_path / "out", workers=1, **options())
+            on_cluster(folder, tmp_path / "out", workers=1)
 
 
 def test_the_benchmark_runs(tmp_path):

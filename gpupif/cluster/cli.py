@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import secrets
 import shutil
 import time
@@ -17,19 +16,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .. import __version__
 from ..errors import DeviceError, GpupifError, InputError, OutputError, TableReadError
+from ..inputs import Input, find_input
 from ..job import needed_columns
-from ..reading import (
-    CSV,
-    PARQUET,
-    check_rows,
-    every_column,
-    keys_of_files,
-    kind_of_file,
-    open_parquet,
-    pandas_index_names,
-    unreadable,
-)
+from ..measures import resolve_measures
+from ..reading import check_rows, every_column, keys_of_files, open_parquet, pandas_index_names, unreadable
+from ..spill.outputs import MARK, check_folder
 from ..writing import output_names
 
 # A partition is one row group or several, of about so many rows.
@@ -48,22 +41,17 @@ class Piece(NamedTuple):
 def score_on_cluster(
     table: Path,
     output: Path,
-    *,
-    scheduler: str | None = None,
-    workers: int | None = None,
-    overwrite: bool = False,
-    keep_input: bool = False,
-    sep: str | None = None,
+    place: tuple[str | None, int | None],
+    overwrite: bool,
     measures: Sequence[str],
-    columns: Sequence[str] | None,
-    known: Sequence[str] | None,
-    priors: Mapping[str, Any] | None,
-    accuracies: Mapping[str, float] | None,
-    missing: str,
     device: str,
-    dtype: str,
+    question: Mapping[str, Any],
+    elsewhere: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Score a Parquet file or folder on the cluster at `scheduler`, or on one of so many `workers` started here.
+    """Score a Parquet file or folder on the cluster at an address, or on one of so many workers started here.
+
+    place: the address or the number. question: the other arguments of `gpupif.score`. elsewhere: options that only make
+    sense without a cluster, refused where they are set.
 
     Writes a folder of Parquet files, columns <measure>_<column>, rows in order by the files' names, that appears whole
     or not at all. All workers have to see both places under the same paths. Returns facts to be shown.
@@ -73,19 +61,23 @@ def score_on_cluster(
     """
     if find_spec("distributed") is None or find_spec("dask") is None:
         raise DeviceError("a cluster needs Dask, which is not installed here: pip install 'gpupif[dask]'.")
+    scheduler, workers = place
     if scheduler is not None and workers is not None:
-        raise InputError(
-            "--workers: expected either --scheduler (a cluster that runs) or --workers (start one), got both."
-        )
+        raise InputError("--workers: expected it or --scheduler, which names a cluster that runs; got both.")
     if workers is not None and workers < 1:
         raise InputError(f"--workers: expected at least 1, got {workers}.")
-    if sep is not None:
-        raise InputError("sep: a cluster reads Parquet, which has no separator. Leave it out.")
-    if keep_input:
-        raise InputError("--keep-input: a cluster writes scores alone, in the order of the table. Leave it out.")
-    _check_folder(output, overwrite, table)
+    for name, value in elsewhere.items():
+        if value not in (None, False):
+            option = name.replace("_", "-")
+            raise InputError(
+                f"--{option}: has no place on a cluster, which reads and writes folders of Parquet. Drop it."
+            )
+    measures = [measure.name for measure in resolve_measures(measures)]
+    columns, known = question["columns"], question["known"]
+    given = find_input(table)
+    check_folder(output, overwrite, given)
     pieces, rows, schema, index_names = _pieces(
-        table, every_column if columns is None else needed_columns(columns, known)
+        given, every_column if columns is None else needed_columns(columns, known)
     )
     targets = list(columns) if columns is not None else [name for name in schema.names if name not in index_names]
     output_names(measures, targets, [])
@@ -97,18 +89,8 @@ def score_on_cluster(
 
         meta = _frame(schema.empty_table())
         frame = from_map(_read_piece, pieces, names=list(schema.names), meta=meta, enforce_metadata=False)
-        scores: Any = score(
-            frame,
-            measures,
-            columns=targets,
-            known=known,
-            priors=priors,
-            accuracies=accuracies,
-            missing=missing,
-            device=device,
-            dtype=dtype,
-        )
-        scores.to_parquet(folder, write_index=False, compression="zstd", write_metadata_file=False)
+        scores: Any = score(frame, measures, device=device, **{**question, "columns": targets})
+        scores.to_parquet(folder, write_index=False, compression="zstd", custom_metadata={MARK: __version__.encode()})
         several = len(cluster.scheduler_info()["workers"])
     return {
         "input": str(table),
@@ -122,18 +104,19 @@ def score_on_cluster(
     }
 
 
-def _pieces(table: Path, pick: Any) -> tuple[list[Piece], int, pa.Schema, list[str]]:
+def _pieces(given: Input, pick: Any) -> tuple[list[Piece], int, pa.Schema, list[str]]:
     """The partitions of a Parquet file or folder, files in order of their paths; its rows; the columns to be read, and
     which of all columns only label rows.
     """
-    if kind_of_file(table, None) != "Parquet":
-        mend = "Convert it" if table.name.lower().endswith(CSV) else "Write it as Parquet"
+    if given.kind != "Parquet":
+        mend = "Convert it" if given.kind == "CSV" else "Write it as Parquet"
         raise InputError(
-            f"table: {table}: a cluster reads {' and '.join(PARQUET)} files and folders of them. {mend}, with "
+            f"table: {given.path}: a cluster reads Parquet files, folders and patterns of them. {mend}, with "
             "pandas.read_csv and to_parquet for instance, or leave out --scheduler and --workers."
         )
+    table = given.path
     try:
-        found = open_parquet(table.resolve(), pick)
+        found = open_parquet(given, pick)
         keys = keys_of_files(found)
         pieces = []
         rows = 0
@@ -141,7 +124,7 @@ def _pieces(table: Path, pick: Any) -> tuple[list[Piece], int, pa.Schema, list[s
             with pq.ParquetFile(file) as opened:
                 sizes = [opened.metadata.row_group(group).num_rows for group in range(opened.num_row_groups)]
             rows += sum(sizes)
-            pieces += [Piece(str(file), groups, tuple(keys[file].items())) for groups in _grouped(sizes)]
+            pieces += [Piece(str(file.resolve()), groups, tuple(keys[file].items())) for groups in _grouped(sizes)]
     except (pa.ArrowException, OSError) as error:
         raise unreadable(table, "Parquet", error) from error
     check_rows(table, rows, found.schema.names)
@@ -214,24 +197,6 @@ def _cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
             raise DeviceError(f"the cluster failed ({reason}). Nothing was written; try again.") from error
 
 
-def _check_folder(output: Path, overwrite: bool, table: Path) -> None:
-    """Refuse an output folder that could not be written, before any work is done."""
-    file = output.resolve()
-    given = table.resolve()
-    if file == given or given in file.parents or file in given.parents:
-        raise OutputError(f"{output}: the output is the input {table}, or one lies in the other. Choose another place.")
-    if not file.parent.is_dir():
-        raise OutputError(f"{output}: there is no folder {file.parent}. Make it first, or choose another place for it.")
-    if not os.access(file.parent, os.W_OK):
-        raise OutputError(f"{output}: the folder {file.parent} cannot be written to.")
-    if output.exists() and not overwrite:
-        raise OutputError(f"{output}: exists already. Use --overwrite to replace it, or choose another name.")
-    if output.is_dir() and any(not part.name.lower().endswith(PARQUET) for part in output.iterdir()):
-        raise OutputError(
-            f"{output}: is a folder with more than Parquet files in it, so it is not replaced. Choose another."
-        )
-
-
 @contextlib.contextmanager
 def _folder(output: Path, overwrite: bool) -> Iterator[Path]:
     """A hidden folder beside the output that takes its name when all is written; removed where something fails."""
@@ -240,7 +205,7 @@ def _folder(output: Path, overwrite: bool) -> Iterator[Path]:
     old = beside.with_suffix(".old")
     try:
         yield beside
-        if overwrite and file.exists():
+        if file.exists() and (overwrite or not any(file.iterdir())):
             file.rename(old)
         elif file.exists():
             raise OutputError(f"{output}: came into being meanwhile. Use --overwrite to replace it.")
@@ -252,4 +217,4 @@ def _folder(output: Path, overwrite: bool) -> Iterator[Path]:
     finally:
         shutil.rmtree(beside, ignore_errors=True)
         if file.exists():
-            shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink(missing_ok=True)
+            shutil.rmtree(old, ignore_errors=True)

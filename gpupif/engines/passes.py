@@ -34,10 +34,9 @@ class Pass:
     by: list[int]
 
     def halves(self, known: Sequence[int], entropies: Sequence[float]) -> list[Pass]:
-        """The same targets in two passes that cut finer, each by the other's targets too; or itself."""
+        """Half of the targets each, cut by the other half too as far as that is known; of a single target, itself."""
         groups = [half for half in split(self.targets, entropies) if half]
-        cut = [Pass(group, [column for column in known if column not in group]) for group in groups]
-        return cut if any(set(part.by) > set(self.by) for part in cut) else [self]
+        return [Pass(group, [column for column in known if column not in group]) for group in groups]
 
 
 def plan_shuffles(job: Job, rows: int, part_rows: int) -> list[Pass]:
@@ -73,20 +72,36 @@ def part_ids(
     return ids
 
 
-def part_job(job: Job, targets: Sequence[int], codes: Sequence[npt.NDArray[Any]], times: Any = None) -> Job:
-    """The job of scoring some targets on a part of the table, with the priors of the whole table.
+def part_measures(job: Job) -> tuple[Measure, ...]:
+    """What parts are scored for: CIG in place of wCIG, for the weights of columns need all parts."""
+    return tuple(dict.fromkeys(MEASURES[source_of(measure)] for measure in job.measures))
 
-    All in float64, and CIG in place of wCIG: the weights of columns need all parts.
-    """
-    measures = dict.fromkeys(MEASURES["cig"] if measure.weighted else measure for measure in job.measures)
+
+def part_job(job: Job, targets: Sequence[int], codes: Sequence[npt.NDArray[Any]], times: Any = None) -> Job:
+    """The job of scoring some targets on a part of the table, in float64, with the priors of the whole table."""
     return replace(
         job,
         codes=codes,
         times=times,
         targets=list(targets),
-        measures=tuple(measures),
+        measures=part_measures(job),
         dtype="float64",
         scores_on="host",
+    )
+
+
+def narrowed(job: Job, columns: Sequence[int]) -> Job:
+    """The same job on a table of some of its columns only: the targets and those known among them."""
+    place = {column: number for number, column in enumerate(columns)}
+    return replace(
+        job,
+        codes=[job.codes[column] for column in columns],
+        counts=[job.counts[column] for column in columns],
+        priors=[job.priors[column] for column in columns],
+        log2_priors=[job.log2_priors[column] for column in columns],
+        accuracies=[job.accuracies[column] for column in columns],
+        targets=[place[column] for column in job.targets if column in place],
+        known=[place[column] for column in job.known if column in place],
     )
 
 

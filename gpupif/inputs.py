@@ -1,0 +1,101 @@
+"""Which files a path names: one file, a folder of Parquet files, or a pattern such as data/**/*.parquet."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from .errors import InputError, TableReadError
+
+PARQUET = (".parquet", ".pq")
+CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
+FEATHER = (".feather", ".arrow", ".ipc")
+KINDS = {"Parquet": PARQUET, "CSV": CSV, "Feather": FEATHER}
+
+
+class Input(NamedTuple):
+    """What a path names.
+
+    path: as it was given. kind: "Parquet", "CSV" or "Feather". base: the folder that the files lie in, in folders of
+    it perhaps; files: in order of their paths, which is that of the table's rows.
+    """
+
+    path: Path
+    kind: str
+    base: Path
+    files: Sequence[Path]
+
+    @property
+    def several(self) -> bool:
+        """Whether it is a folder or a pattern, so that there may be any number of files."""
+        return self.path != self.files[0]
+
+
+def find_input(path: Path, sep: str | None = None) -> Input:
+    """The files that a path names.
+
+    Raises TableReadError where there are none, they are empty, of a kind that is not known, or of several kinds, and
+    InputError where `sep` is no separator or the files are not CSV.
+    """
+    from .csv_text import check_separator
+
+    if path.is_dir():
+        found = Input(path, "Parquet", path, _parquet_files(path))
+    elif path.exists():
+        found = Input(path, _kind(path), path.parent, [path])
+    elif glob.has_magic(str(path)):
+        found = _matching(path)
+    else:
+        raise TableReadError(f"{path}: no such file or folder. Check the path.")
+    if sep is not None:
+        check_separator(sep)
+        if found.kind != "CSV":
+            raise InputError(f"sep: {path} is no CSV file, so it has no separator. Leave sep out.")
+    if not path.is_dir():
+        for file in found.files:
+            if file.stat().st_size == 0:
+                raise TableReadError(
+                    f"{file}: the file is empty (0 bytes). Expected a {found.kind} file with a table in it."
+                )
+    return found
+
+
+def _kind(file: Path) -> str:
+    for kind, endings in KINDS.items():
+        if file.name.lower().endswith(endings):
+            return kind
+    known = ", ".join(ending for endings in KINDS.values() for ending in endings)
+    raise TableReadError(
+        f"{file}: expected a folder of Parquet files or a file name ending in {known}. Save anything else, "
+        "such as a spreadsheet, as CSV."
+    )
+
+
+def _parquet_files(folder: Path) -> list[Path]:
+    found = [
+        part
+        for part in sorted(folder.rglob("*"))
+        if part.name.lower().endswith(PARQUET) and not any(p[0] in "._" for p in part.relative_to(folder).parts)
+    ]
+    if not found:
+        raise TableReadError(f"{folder}: expected a folder with .parquet files in it, found none.")
+    return found
+
+
+def _matching(pattern: Path) -> Input:
+    """The files that a pattern matches; as in a shell, * and ** match no hidden names."""
+    first = next(place for place, part in enumerate(pattern.parts) if glob.has_magic(part))
+    base = Path(*pattern.parts[:first])
+    files = sorted(file for file in map(Path, glob.glob(str(pattern), recursive=True)) if file.is_file())
+    if not files:
+        raise TableReadError(f"{pattern}: matches no file. Check the pattern, and that the shell did not expand it.")
+    kinds = {_kind(file): file for file in reversed(files)}
+    if len(kinds) > 1:
+        (one, first_file), (other, second_file) = list(kinds.items())[:2]
+        raise TableReadError(
+            f"{pattern}: expected files of one kind, {first_file.name} is {one} and {second_file.name} is {other}. "
+            "Choose a pattern that matches only one of them."
+        )
+    return Input(pattern, next(iter(kinds)), base, files)

@@ -1,0 +1,221 @@
+"""Files read in streams: a table larger than memory, some rows at a time, in the order of its rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from .csv_text import TEXT, not_utf8, parser_options, read_heads, typed_texts
+from .errors import TableReadError
+from .inputs import Input, find_input
+from .names import check_unique
+from .reading import (
+    check_alike,
+    every_column,
+    keys_of_files,
+    open_feather,
+    open_parquet,
+    pandas_index_names,
+    text_columns,
+    unreadable,
+)
+
+# Bytes of a column that are read from disk at once.
+READ_BYTES = 1 << 20
+# Of a cell of a file that does not say how many rows it has.
+CELL_BYTES = 5
+
+
+class Stamp(NamedTuple):
+    """What tells a file from one that took its place."""
+
+    inode: int
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, file: Path) -> Stamp:
+        """That of a file as it is now."""
+        status = file.stat()
+        return cls(status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+class Source(ABC):
+    """Files that together are one table.
+
+    found: the files. names: columns of the table; index_names: those that only label rows. rows: of the table, None
+    where files do not say. bytes: of the files. ascending: codes of whole numbers are in the order of the values; else
+    all are in order of first appearance.
+    """
+
+    ascending = True
+    index_names: Sequence[str] = ()
+    rows: int | None = None
+
+    def __init__(self, found: Input, names: Sequence[str]) -> None:
+        check_unique(names)
+        self.found = found
+        self.names = list(names)
+        self.stamps = {file: Stamp.of(file) for file in found.files}
+        self.bytes = sum(stamp.size for stamp in self.stamps.values())
+
+    def read(self, columns: Sequence[str], rows: int) -> Iterator[tuple[int, pa.Table]]:
+        """The table's columns piece by piece of at most about `rows` rows, each with the number of its file.
+
+        Raises TableReadError for a file that cannot be read or is not what it was.
+        """
+        for number, file in enumerate(self.found.files):
+            self.check_unchanged([file])
+            try:
+                for piece in self._read_file(file, list(columns), rows):
+                    for start in range(0, piece.num_rows, rows):
+                        yield number, piece.slice(start, rows)
+            except (pa.ArrowException, OSError) as error:
+                self.check_unchanged([file])
+                raise self._unreadable(file, error) from error
+            self.check_unchanged([file])
+
+    def check_unchanged(self, files: Iterable[Path]) -> None:
+        """Raise TableReadError where a file is not what it was when the table was opened."""
+        for file in files:
+            if not file.exists() or Stamp.of(file) != self.stamps[file]:
+                raise TableReadError(f"{file}: the file changed while it was scored. Score it again.")
+
+    def labels(self, merged: pa.Array) -> pa.Array:
+        """The values that different labels stand for, one for one."""
+        return merged
+
+    def about_rows(self) -> int:
+        """Rows of the table; where files do not say, a guess by their size, a cell taking so many bytes."""
+        return self.bytes // (CELL_BYTES * max(1, len(self.names))) if self.rows is None else self.rows
+
+    def as_given(self, piece: pa.Table) -> pa.Table:
+        """What `read` gave, with the types that the files have."""
+        return piece
+
+    def _unreadable(self, file: Path, error: Exception) -> TableReadError:
+        return unreadable(file, self.found.kind, error)
+
+    @abstractmethod
+    def _read_file(self, file: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
+        """The columns of one file."""
+
+
+class ParquetSource(Source):
+    """Parquet files; the names of their folders may hold columns."""
+
+    def __init__(self, found: Input) -> None:
+        import pyarrow.parquet as pq
+
+        try:
+            self._table = open_parquet(found, every_column)
+            self._keys = keys_of_files(self._table)
+            self.rows = sum(pq.read_metadata(file).num_rows for file in found.files)
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(found.path, found.kind, error) from error
+        super().__init__(found, self._table.schema.names)
+        self.index_names = pandas_index_names(self._table.schema)
+
+    def as_given(self, piece: pa.Table) -> pa.Table:
+        """See `Source`."""
+        text = text_columns(self._table.schema)
+        kinds = [self._table.schema.field(field.name) if field.name in text else field for field in piece.schema]
+        return piece.cast(pa.schema(kinds))
+
+    def _read_file(self, file: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
+        import pyarrow.parquet as pq
+
+        schema, keys = self._table.schema, self._keys[file]
+        own = [name for name in columns if name not in keys]
+        # Not buffered ahead: a row group may be as large as the table.
+        opened = pq.ParquetFile(file, read_dictionary=text_columns(schema), buffer_size=READ_BYTES, pre_buffer=False)
+        with opened:
+            for batch in opened.iter_batches(rows, columns=own):
+                table = pa.Table.from_batches([batch])
+                arrays = {
+                    name: pa.chunked_array([pa.repeat(pa.scalar(keys[name], schema.field(name).type), batch.num_rows)])
+                    if name in keys
+                    else table.column(name)
+                    for name in columns
+                }
+                yield pa.table(arrays)
+
+
+class CsvSource(Source):
+    """CSV files; all fields are read as text."""
+
+    ascending = False
+
+    def __init__(self, found: Input, sep: str | None) -> None:
+        heads = read_heads(found.files, sep)
+        self._heads = dict(zip(found.files, heads, strict=True))
+        super().__init__(found, heads[0].names)
+
+    def labels(self, merged: pa.Array) -> pa.Array:
+        """See `Source`."""
+        return merged if pa.types.is_null(merged.type) else typed_texts(merged)
+
+    def as_given(self, piece: pa.Table) -> pa.Table:
+        """See `Source`; as text, for what a column's type is only all of its values say."""
+        return piece.cast(pa.schema([(name, pa.string()) for name in piece.column_names]))
+
+    def _unreadable(self, file: Path, error: Exception) -> TableReadError:
+        return not_utf8(file) if "UTF8" in str(error) else super()._unreadable(file, error)
+
+    def _read_file(self, file: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
+        from pyarrow import csv as arrow_csv
+
+        head = self._heads[file]
+        if head.alone:
+            yield pa.table({name: pa.array([], TEXT) for name in columns})
+            return
+        with arrow_csv.open_csv(str(file), **parser_options(file, head, columns)) as opened:
+            for batch in opened:
+                yield pa.Table.from_batches([batch])
+
+
+class FeatherSource(Source):
+    """Feather (Arrow IPC) files."""
+
+    def __init__(self, found: Input) -> None:
+        try:
+            fields = {file: open_feather(file)[0] for file in found.files}
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(found.path, found.kind, error) from error
+        check_alike(found.files, lambda file: {field.name: field.type for field in fields[file]})
+        schema = fields[found.files[0]]
+        super().__init__(found, schema.names)
+        self.index_names = pandas_index_names(schema)
+
+    def _read_file(self, file: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
+        for batch in open_feather(file)[1]:
+            yield pa.Table.from_batches([batch]).select(columns)
+
+
+def open_source(path: Path, sep: str | None = None) -> Source:
+    """The files that a path names, to be read in streams; raises what `read_table` does for what can be seen now."""
+    found = find_input(path, sep)
+    if found.kind == "Parquet":
+        return ParquetSource(found)
+    return CsvSource(found, sep) if found.kind == "CSV" else FeatherSource(found)
+
+
+def in_chunks(pieces: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """The same rows in tables of exactly `rows` rows, the last of what is left."""
+    waiting: list[Any] = []
+    size = 0
+    for piece in pieces:
+        start = 0
+        while size + piece.num_rows - start >= rows:
+            taken = rows - size
+            yield pa.concat_tables([*waiting, piece.slice(start, taken)])
+            waiting, size, start = [], 0, start + taken
+        if start < piece.num_rows:
+            waiting.append(piece.slice(start))
+            size += piece.num_rows - start
+    if waiting:
+        yield pa.concat_tables(waiting)

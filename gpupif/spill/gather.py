@@ -1,0 +1,192 @@
+"""The last stage: scores of all parts put together in the order of the table, and what a summary needs of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..engines.base import Job
+from ..engines.passes import Pass, part_measures, source_of
+from ..engines.workers import Workers
+from ..measures import MEASURES
+from ..riskiest import highest
+from ..summary import TOP_CELLS
+from .cut import Cut, Gathering
+from .parts import score_columns
+from .store import write_batch
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# Sums are made over so many rows at a time, and then exactly of these sums.
+SUMMED_ROWS = 1 << 16
+
+
+class Cell(NamedTuple):
+    """A cell that may be among the riskiest: how risky it is, where it is (target: place), and its scores."""
+
+    risk: float
+    row: int
+    target: int
+    scores: list[Any]
+
+
+@dataclass
+class Facts:
+    """What a summary needs of a chunk: by measure and target sums and the highest value; the riskiest cells so far."""
+
+    sums: dict[str, list[list[float]]]
+    highest: dict[str, list[float]]
+    top: list[Cell]
+
+    @classmethod
+    def read(cls, file: Path) -> Facts:
+        """As `write` left them."""
+        facts = json.loads(file.read_text())
+        return cls(facts["sums"], facts["highest"], [Cell(*cell) for cell in facts["top"]])
+
+    def write(self, file: Path) -> None:
+        """Keep them; the file appears whole."""
+        beside = file.with_suffix(".tmp")
+        beside.write_text(json.dumps(self.__dict__))
+        beside.replace(file)
+
+
+class Gatherer:
+    """Puts scores together: chunk number to arrays by measure (targets, rows of the chunk).
+
+    weights: of the job's targets. folder: for facts and row information gains by chunk.
+    """
+
+    def __init__(
+        self, job: Job, passes: Sequence[Pass], cuts: Sequence[Cut], weights: Sequence[float], folder: Path
+    ) -> None:
+        self.job = job
+        self.folder = folder
+        self.weights = weights
+        self._passes = passes
+        self._cuts = cuts
+        self._names = [measure.name for measure in job.measures]
+        self.by = "cig" if "cig" in self._names else self._names[0]
+
+    def chunks(self, first: int, sizes: Sequence[int]) -> Iterator[dict[str, npt.NDArray[Any]]]:
+        """The scores of the chunks from `first` on; sizes: rows of all chunks."""
+        with Workers() as workers:
+            gatherings = [
+                Gathering(pieces, list(score_columns(self.job, one.targets)))
+                for one, pieces in zip(self._passes, self._cuts, strict=True)
+            ]
+            try:
+                top = Facts.read(self.facts(first - 1)).top if first else []
+                row = sum(sizes[:first])
+                for number in range(first, len(sizes)):
+                    arrays = self._chunk(number, sizes[number], gatherings, workers)
+                    top = self._note(number, row, arrays, top, workers)
+                    row += sizes[number]
+                    yield arrays
+            finally:
+                for gathering in gatherings:
+                    gathering.__exit__()
+
+    def facts(self, number: int) -> Path:
+        """Where the facts of a chunk are kept."""
+        return self.folder / f"facts-{number:06}.json"
+
+    def gains(self, number: int) -> Path:
+        """Where the row information gains of a chunk are kept."""
+        return self.folder / f"rig-{number:06}.arrow"
+
+    def _chunk(
+        self, number: int, size: int, gatherings: Sequence[Gathering], workers: Workers
+    ) -> dict[str, npt.NDArray[Any]]:
+        job = self.job
+        arrays = {
+            measure.name: np.empty((len(job.targets), size), np.int64 if measure.integer else job.dtype)
+            for measure in job.measures
+        }
+        outs: dict[str, list[tuple[Any, npt.NDArray[Any]]]] = {
+            f"{target}:{measure.name}": [] for target in job.targets for measure in part_measures(job)
+        }
+        for place, target in enumerate(job.targets):
+            for measure in job.measures:
+                # In the type of the scores as engines have them, so that the product is what theirs is.
+                factor = 1 if measure.integer else self.weights[place] if measure.weighted else 1.0
+                outs[f"{target}:{source_of(measure)}"].append((factor, arrays[measure.name][place]))
+        for gathering in gatherings:
+            gathering.fill(number, outs, workers)
+        return arrays
+
+    def _note(
+        self, number: int, row: int, arrays: dict[str, npt.NDArray[Any]], top: list[Cell], workers: Workers
+    ) -> list[Cell]:
+        """Keep what a summary needs of a chunk that begins at `row`; returns the riskiest cells, of `top` and in it."""
+        sums: dict[str, list[list[float]]] = {}
+        most: dict[str, list[float]] = {}
+        for name in arrays:
+            if name in ("cig", "csf"):
+                sums[name] = workers.run(_sums, [(column,) for column in arrays[name]])
+                most[name] = [float(column.max()) for column in arrays[name]]
+        if "cig" in arrays:
+            write_batch(self.gains(number), {"rig": arrays["cig"].sum(axis=0, dtype=np.float64)})
+        found = [cell for place in range(len(self.job.targets)) for cell in self._risky(place, row, arrays, top)]
+        top = sorted([*top, *found], key=lambda cell: (-cell.risk, cell.row, cell.target))[:TOP_CELLS]
+        Facts(sums, most, top).write(self.facts(number))
+        return top
+
+    def _risky(self, target: int, row: int, arrays: dict[str, npt.NDArray[Any]], top: Sequence[Cell]) -> list[Cell]:
+        """Cells of a column that are riskier than those found before it."""
+        column = arrays[self.by][target]
+        sign = -1 if MEASURES[self.by].low_is_risky else 1
+        least = top[-1].risk if len(top) == TOP_CELLS else -np.inf
+        if (column.max() if sign == 1 else -column.min()) <= least:
+            return []
+        return [
+            Cell(value, row + place, target, [arrays[name][target, place].item() for name in self._names])
+            for value, place in highest(sign * column, TOP_CELLS)
+            if value > least
+        ]
+
+
+def _sums(column: npt.NDArray[Any]) -> list[float]:
+    return [
+        float(column[start : start + SUMMED_ROWS].sum(dtype=np.float64)) for start in range(0, len(column), SUMMED_ROWS)
+    ]
+
+
+class Rows:
+    """Rows of chunks that follow each other, asked for in order. first: the row of the table that they begin with."""
+
+    def __init__(self, chunks: Iterator[dict[str, npt.NDArray[Any]]], first: int) -> None:
+        self._chunks = chunks
+        self._start = self._stop = first
+        self._arrays: dict[str, npt.NDArray[Any]] = {}
+
+    def between(self, start: int, stop: int) -> Iterator[dict[str, npt.NDArray[Any]]]:
+        """The rows start to stop, piece by piece."""
+        while start < stop:
+            if start >= self._stop:
+                self._arrays = {}
+                self._arrays = next(self._chunks)
+                self._start = self._stop
+                self._stop += next(iter(self._arrays.values())).shape[1]
+                continue
+            end = min(stop, self._stop)
+            place = slice(start - self._start, end - self._start)
+            yield {name: array[:, place] for name, array in self._arrays.items()}
+            start = end
+
+
+def ahead(items: Iterator[Any]) -> Iterator[Any]:
+    """The same items, each made while the one before it is used."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = pool.submit(next, items, None)
+            yield item
+            del item

@@ -1,0 +1,107 @@
+"""Which score files a run writes: one for each input file, files of so many rows, or a single one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import OutputError
+from ..inputs import CSV, FEATHER, PARQUET, Input
+
+ENDINGS = (*PARQUET, ".csv", *FEATHER)
+# Of the score files of a folder, by which a later run knows them as such.
+MARK = b"gpupif"
+
+
+class Piece(NamedTuple):
+    """A score file, its path within the output, and the rows of the table in it."""
+
+    path: str
+    start: int
+    stop: int
+
+
+def is_file(output: Path) -> bool:
+    """Whether the scores go to a single file; else to a folder."""
+    return output.name.lower().endswith(ENDINGS) and not output.is_dir()
+
+
+def check_folder(output: Path, overwrite: bool, found: Input) -> None:
+    """Refuse a folder for scores that could not be written, before any work is done.
+
+    Raises OutputError where it lies in no folder, holds the input or lies in it, or exists and is not empty; with
+    `overwrite`, where it holds anything else than scores of gpupif.
+    """
+    target = output.resolve()
+    given = [file.resolve() for file in found.files] + ([found.path.resolve()] if found.path.is_dir() else [])
+    if any(target == path or target in path.parents for path in given) or (
+        found.path.is_dir() and found.path.resolve() in target.parents
+    ):
+        raise OutputError(
+            f"{output}: the output is the input {found.path}, inside it or around it. Choose another place."
+        )
+    if output.exists() and not output.is_dir():
+        raise OutputError(f"{output}: is a file; expected a folder, or a name ending in {', '.join(ENDINGS)}.")
+    if not output.exists() and output.suffix:
+        raise OutputError(
+            f"{output}: expected an output name ending in {', '.join(ENDINGS)}, or one without, for a folder."
+        )
+    if not target.parent.is_dir():
+        raise OutputError(f"{output}: there is no folder {output.parent}. Make it first, or choose another place.")
+    if not os.access(target.parent, os.W_OK):
+        raise OutputError(f"{output}: the folder {output.parent} cannot be written to.")
+    entries = [entry for entry in output.rglob("*") if not entry.is_dir()] if output.is_dir() else []
+    if not entries:
+        return
+    if not overwrite:
+        raise OutputError(
+            f"{output}: exists already. Use overwrite (--overwrite) to replace it, or choose another name."
+        )
+    for entry in entries:
+        if not is_score_file(entry):
+            raise OutputError(
+                f"{output}: holds {entry.relative_to(output)}, which is no score file of gpupif, and would be lost. "
+                "Choose another folder."
+            )
+
+
+def is_score_file(file: Path) -> bool:
+    """Whether gpupif wrote a file of a folder of scores."""
+    try:
+        return file.name.endswith(".parquet") and MARK in (pq.read_schema(file).metadata or {})
+    except (pa.ArrowException, OSError):
+        return False
+
+
+def plan_outputs(output: Path, found: Input, file_rows: Sequence[int], rows_per_file: int | None) -> list[Piece]:
+    """The score files in order of the rows; `file_rows`: of each input file.
+
+    Raises OutputError where two would have the same name.
+    """
+    rows = sum(file_rows)
+    if is_file(output):
+        return [Piece(output.name, 0, rows)]
+    if rows_per_file is not None:
+        starts = range(0, rows, rows_per_file)
+        width = max(5, len(str(len(starts) - 1)))
+        return [
+            Piece(f"part-{number:0{width}}.parquet", start, min(rows, start + rows_per_file))
+            for number, start in enumerate(starts)
+        ]
+    names = [_name_for(file.relative_to(found.base)) for file in found.files]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise OutputError(f"{output}: two input files would have their scores in {twice}. Rename one of them.")
+    return [Piece(name, *edges) for name, edges in zip(names, pairwise(accumulate(file_rows, initial=0)), strict=True)]
+
+
+def _name_for(path: Path) -> str:
+    lower = path.name.lower()
+    ending = max((ending for ending in (*PARQUET, *CSV, *FEATHER) if lower.endswith(ending)), key=len)
+    return str(path.with_name(path.name[: -len(ending)] + ".parquet"))

@@ -1,0 +1,254 @@
+"""The parts of a cut table scored one after the other, by any engine, with the priors of the whole table.
+
+A part too large for memory is collapsed to its distinct rows; one that is still too large is cut again, for half of its
+targets at a time, and its scores are put together again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..engines.base import Engine, Job
+from ..engines.distinct import distinct_rows
+from ..engines.host_run import pack_keys
+from ..engines.partition import NO_ROWS, Rows, index_type
+from ..engines.passes import Pass, narrowed, part_job, part_measures
+from ..engines.workers import Workers
+from ..information import Sizes, entropy_of_counts
+from ..keys import KeyLayout
+from .chunks import Chunks
+from .cut import Cut, Gathering, Span, cut
+from .store import BatchWriter
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Multiset = tuple[Any, Any]
+
+
+@dataclass
+class Found:
+    """What is found in a part beside its scores, by target.
+
+    cohorts, distinct: see `EngineResult`. gains: the CIG that occur, and how often. rows: different rows over all
+    columns, where they are known.
+    """
+
+    cohorts: dict[int, Sizes] = field(default_factory=dict)
+    distinct: dict[int, Sizes] = field(default_factory=dict)
+    gains: dict[int, Multiset] = field(default_factory=dict)
+    rows: int | None = None
+
+    def add(self, other: Found) -> None:
+        """Add what was found in another part, for the same targets or others."""
+        for mine, theirs in ((self.cohorts, other.cohorts), (self.distinct, other.distinct)):
+            for target, sizes in theirs.items():
+                mine[target] = Sizes.total([mine[target], sizes]) if target in mine else sizes
+        for target, (gains, times) in other.gains.items():
+            before = self.gains.get(target, (gains[:0], times[:0]))
+            self.gains[target] = (np.concatenate([before[0], gains]), np.concatenate([before[1], times]))
+
+
+class _Silent:
+    def advance(self, cells: int) -> None:
+        """Nothing to say: parts of parts are no further."""
+
+
+def score_columns(job: Job, targets: Sequence[int]) -> dict[str, str]:
+    """Columns of a file of scores, and their types in Arrow's words."""
+    return {
+        f"{target}:{measure.name}": "int64" if measure.integer else "float64"
+        for target in targets
+        for measure in part_measures(job)
+    }
+
+
+class PartScorer:
+    """Scores parts. job: of the whole table, without codes. limit: rows of a part that are scored at once."""
+
+    def __init__(self, engine: Engine, job: Job, limit: int) -> None:
+        self.engine = engine
+        self.job = job
+        self.limit = limit
+        self.entropies = [entropy_of_counts(counts) for counts in job.counts]
+        self.cardinalities = [len(counts) for counts in job.counts]
+
+    def score(self, chunks: Chunks, one: Pass, out: Path, folder: Path, span: Span, forced: bool = False) -> Found:
+        """Write the scores of a part, chunk by chunk, to `out`.
+
+        folder: for what is cut again. forced: it cannot be cut any more.
+        """
+        if chunks.rows <= self.limit:
+            return self._score_whole(chunks, one, out)
+        used = sorted({*self.job.known, *one.targets})
+        collapsed = self._collapse(chunks, used, chunks.rows if forced else self.limit)
+        if collapsed is None:
+            return self._score_cut(chunks, one, out, folder, span)
+        return self._score_collapsed(chunks, one, out, used, collapsed)
+
+    def count_distinct(self, chunks: Chunks, folder: Path) -> int:
+        """Different rows of a part over all its columns."""
+        everything = range(len(self.cardinalities))
+        collapsed = self._collapse(chunks, everything, self.limit)
+        if collapsed is not None:
+            return len(collapsed.keys)
+        parts = -(-2 * chunks.rows // self.limit)
+        with Workers() as workers:
+            finer = cut(chunks, self.cardinalities, everything, parts, _fresh(folder / "distinct"), workers)
+        total = sum(self._count_part(finer.part(part), folder / "distinct" / f"{part}") for part in range(finer.parts))
+        shutil.rmtree(folder / "distinct")
+        return total
+
+    def _count_part(self, chunks: Chunks, folder: Path) -> int:
+        with_rows = self._collapse(chunks, range(len(self.cardinalities)), chunks.rows)
+        chunks.close()
+        return len(with_rows.keys) if with_rows is not None else 0
+
+    def _score_whole(self, chunks: Chunks, one: Pass, out: Path) -> Found:
+        result, found = self._run(one, range(len(self.cardinalities)), chunks.all_codes(), None)
+        with _writer(out, self.job, one.targets) as writer:
+            start = 0
+            for size in chunks.sizes:
+                writer.write([values[start : start + size] for values in result])
+                start += size
+        return found
+
+    def _score_collapsed(self, chunks: Chunks, one: Pass, out: Path, used: Sequence[int], collapsed: Rows) -> Found:
+        layout = self._layout(used)
+        fields = [layout.fields[place] for place in range(len(used))]
+        codes = [(collapsed.keys[:, field.word] >> np.uint64(field.shift)) & np.uint64(field.mask) for field in fields]
+        result, found = self._run(one, used, codes, collapsed.counts)
+        with _writer(out, self.job, one.targets) as writer, Workers() as workers:
+            size = len(collapsed.keys)
+            for keys, sizes in self._keys(chunks, used, workers):
+                both = Rows(np.concatenate([collapsed.keys, keys]))
+                number = distinct_rows(both, len(both.keys), workers).number[size:]
+                start = 0
+                for rows in sizes:
+                    writer.write([values[number[start : start + rows]] for values in result])
+                    start += rows
+        return found
+
+    def _score_cut(self, chunks: Chunks, one: Pass, out: Path, folder: Path, span: Span) -> Found:
+        found = Found()
+        parts = -(-2 * chunks.rows // self.limit)
+        halves = one.halves(self.job.known, self.entropies)
+        with Workers() as workers:
+            cuts = []
+            for number, half in enumerate(halves):
+                finer = half.by == one.by
+                whole = span if finer else Span()
+                place = _fresh(folder / f"half-{number}")
+                cuts.append(cut(chunks, self.cardinalities, half.by, parts, place, workers, whole))
+        for half, pieces in zip(halves, cuts, strict=True):
+            whole = span if half.by == one.by else Span()
+            for part in range(pieces.parts):
+                piece = pieces.part(part)
+                inner = Span(whole.place * pieces.parts + part, whole.of * pieces.parts)
+                # One cohort cannot be cut; it has no more distinct rows than its column has values.
+                forced = len(halves) == 1 and piece.rows == chunks.rows
+                place = pieces.folder / f"{part}"
+                found.add(self.score(piece, half, pieces.scores(part), place, inner, forced))
+                piece.close()
+                pieces.drop_part(part)
+        self._put_together(chunks, one, halves, cuts, out)
+        for pieces in cuts:
+            shutil.rmtree(pieces.folder)
+        return found
+
+    def _put_together(self, chunks: Chunks, one: Pass, halves: Sequence[Pass], cuts: Sequence[Cut], out: Path) -> None:
+        """The scores of several cuts of the same rows, each for some of the targets, in the order of these rows."""
+        schema = score_columns(self.job, one.targets)
+        with _writer(out, self.job, one.targets) as writer, Workers() as workers, contextlib.ExitStack() as files:
+            gatherings = [
+                files.enter_context(Gathering(pieces, list(score_columns(self.job, half.targets))))
+                for half, pieces in zip(halves, cuts, strict=True)
+            ]
+            for number, size in enumerate(chunks.sizes):
+                arrays = {name: np.empty(size, kind) for name, kind in schema.items()}
+                outs = {name: [(array.dtype.type(1), array)] for name, array in arrays.items()}
+                for gathering in gatherings:
+                    gathering.fill(number, outs, workers)
+                writer.write(list(arrays.values()))
+
+    def _run(
+        self, one: Pass, columns: Sequence[int], codes: Sequence[npt.NDArray[Any]], times: Any
+    ) -> tuple[list[npt.NDArray[Any]], Found]:
+        """Scores of rows over some columns, in the order of `score_columns`, and what was found beside."""
+        job = narrowed(replace(self.job, codes=[_NO_CODES] * len(self.cardinalities), targets=one.targets), columns)
+        job = part_job(job, job.targets, codes, None if times is None else times.astype(np.int64))
+        result = self.engine.score(job, _Silent())
+        values = [array[place] for place in range(len(one.targets)) for array in result.values.values()]
+        found = Found(
+            dict(zip(one.targets, result.cohorts, strict=True)),
+            dict(zip(one.targets, result.distinct, strict=True)),
+            rows=result.distinct_rows if len(columns) == len(self.cardinalities) else None,
+        )
+        if any(measure.name == "cig" for measure in self.job.measures):
+            gains = result.values["cig"]
+            with Workers() as workers:
+                for place, target in enumerate(one.targets):
+                    found.gains[target] = _multiset(gains[place], job, workers)
+        return values, found
+
+    def _collapse(self, chunks: Chunks, used: Sequence[int], limit: int) -> Rows | None:
+        """The distinct rows of a part over some columns, None where they are more than `limit`."""
+        table = Rows(np.empty((0, self._layout(used).words), np.uint64), np.empty(0, np.int64))
+        with Workers() as workers:
+            for keys, _ in self._keys(chunks, used, workers):
+                counts = np.concatenate([table.counts, np.ones(len(keys), np.int64)])
+                both = Rows(np.concatenate([table.keys, keys]), counts)
+                found = distinct_rows(both, chunks.rows, workers).rows
+                table = Rows(found.keys, found.counts.astype(np.int64))
+                if len(table.keys) > limit:
+                    return None
+        return table
+
+    def _keys(
+        self, chunks: Chunks, used: Sequence[int], workers: Workers
+    ) -> Iterator[tuple[npt.NDArray[np.uint64], list[int]]]:
+        """Packed keys of a part over some columns, so many chunks at once as are scored at once, and their sizes."""
+        layout = self._layout(used)
+        waiting: list[npt.NDArray[np.uint64]] = []
+        sizes: list[int] = []
+        for number, size in enumerate(chunks.sizes):
+            if waiting and sum(sizes) + size > self.limit:
+                yield np.concatenate(waiting), sizes
+                waiting, sizes = [], []
+            codes = chunks.codes(number)
+            waiting.append(pack_keys([codes[column] for column in used], layout, workers))
+            sizes.append(size)
+        yield np.concatenate(waiting), sizes
+
+    def _layout(self, used: Sequence[int]) -> KeyLayout:
+        return KeyLayout.of([self.cardinalities[column] for column in used])
+
+
+_NO_CODES: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
+
+
+def _multiset(values: npt.NDArray[np.float64], job: Job, workers: Workers) -> Multiset:
+    """Different values, and how many rows of the table have them."""
+    counts = NO_ROWS if job.times is None else job.times.astype(index_type(job.total + 1))
+    bits = np.ascontiguousarray(values).view(np.uint64)[:, None]
+    found = distinct_rows(Rows(bits, counts), job.total, workers).rows
+    return found.keys[:, 0].copy().view(np.float64), found.counts.astype(np.int64)
+
+
+def _writer(out: Path, job: Job, targets: Sequence[int]) -> BatchWriter:
+    kinds = {"int64": pa.int64(), "float64": pa.float64()}
+    return BatchWriter(out, {name: kinds[kind] for name, kind in score_columns(job, targets).items()}, threads=True)
+
+
+def _fresh(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder

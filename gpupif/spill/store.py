@@ -1,0 +1,224 @@
+"""Where a run keeps what does not fit into memory: Arrow IPC files in a folder of its own, and what is done so far."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyarrow import ipc
+
+from ..errors import OutputError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+def work_folder(output: Path, beside: Path) -> Path:
+    """The folder in `beside` in which a run that writes to `output` works: hidden, and found again by the next run."""
+    name = hashlib.sha256(str(output.resolve()).encode()).hexdigest()[:16]
+    return beside.resolve() / f".gpupif-{name}"
+
+
+class Store:
+    """Files of a run, and the steps that are done, each with what it found.
+
+    folder: for its finished scores, and the marks of its steps. spill: for all else; it may lie on another disk.
+    A step is done when its mark is there, which appears whole: after a kill at any moment, files of steps without a
+    mark are written anew.
+    """
+
+    def __init__(self, folder: Path, spill: Path) -> None:
+        self.folder = folder
+        self.spill = spill
+        self._lock: Any = None
+
+    def open(self, resume: bool) -> bool:
+        """Take the folder, for `resume` with what a killed run left in it, else empty; whether there is something.
+
+        Raises OutputError where another run is at work in it.
+        """
+        with disk_errors(self.folder):
+            self.folder.mkdir(exist_ok=True)
+            self._lock = (self.folder / "lock").open("w")
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                self._lock.close()
+                self._lock = None
+                raise OutputError(f"{self.folder}: another run that writes the same output is at work.") from None
+            if not resume:
+                self._empty()
+        return self.done("begun") is not None
+
+    def _empty(self) -> None:
+        if self.spill != self.folder:
+            shutil.rmtree(self.spill, ignore_errors=True)
+        for entry in self.folder.iterdir():
+            if entry.name != "lock":
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+    def close(self, keep: bool) -> None:
+        """Give the folder back; without `keep` it is deleted."""
+        if self._lock is not None:
+            if not keep:
+                shutil.rmtree(self.spill, ignore_errors=True)
+                shutil.rmtree(self.folder, ignore_errors=True)
+            self._lock.close()
+            self._lock = None
+
+    def part(self, *names: str) -> Path:
+        """The path of a spill file."""
+        return self.spill.joinpath(*names)
+
+    def fresh(self, *names: str) -> Path:
+        """An empty folder."""
+        folder = self.part(*names)
+        with disk_errors(folder):
+            if folder.exists():
+                shutil.rmtree(folder)
+            folder.mkdir(parents=True)
+        return folder
+
+    def drop(self, *names: str) -> None:
+        """Delete a folder that is not needed any more."""
+        shutil.rmtree(self.part(*names), ignore_errors=True)
+
+    def done(self, step: str) -> Any:
+        """What a step found, None where it is not done."""
+        try:
+            return json.loads((self.folder / f"{step}.json").read_text())
+        except FileNotFoundError:
+            return None
+
+    def mark(self, step: str, facts: Any) -> None:
+        """A step is done, and this is what it found."""
+        file = self.folder / f"{step}.json"
+        with disk_errors(file):
+            beside = file.with_suffix(".tmp")
+            beside.write_text(json.dumps(facts))
+            beside.replace(file)
+
+    def once(self, step: str, find: Callable[[], Any]) -> Any:
+        """What a step finds; it is taken only where it is not done."""
+        facts = self.done(step)
+        if facts is None:
+            # As it is read again, so that a run goes on in the same way after a kill.
+            self.mark(step, find())
+            facts = self.done(step)
+        return facts
+
+    def size(self) -> int:
+        """Bytes of all spill files."""
+        return sum(file.stat().st_size for file in self.spill.rglob("*") if file.is_file())
+
+
+class BatchWriter:
+    """A file of record batches of the same columns, to be read in any order; a context manager.
+
+    threads: compress several columns at a time.
+    """
+
+    def __init__(self, file: Path, schema: Mapping[str, Any], threads: bool = False) -> None:
+        self._file = file
+        self._schema = pa.schema(list(schema.items()))
+        with disk_errors(file):
+            self._sink = file.open("wb")
+            self._writer = ipc.new_file(self._sink, self._schema, options=_options(threads))
+
+    def __enter__(self) -> BatchWriter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with disk_errors(self._file):
+            try:
+                if error[0] is None:
+                    self._writer.close()
+            finally:
+                self._sink.close()
+
+    def write(self, arrays: Sequence[Any]) -> None:
+        """Add a batch."""
+        columns = [
+            array if isinstance(array, pa.Array) else pa.array(array, field.type)
+            for array, field in zip(arrays, self._schema, strict=True)
+        ]
+        with disk_errors(self._file):
+            self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
+
+
+class BatchReader:
+    """What a `BatchWriter` wrote."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        try:
+            self._source = pa.OSFile(str(file))
+            self._reader = ipc.open_file(self._source)
+        except (pa.ArrowException, OSError) as error:
+            raise _damaged(file) from error
+
+    def __enter__(self) -> BatchReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._source.close()
+
+    def __len__(self) -> int:
+        return int(self._reader.num_record_batches)
+
+    def arrays(self, number: int) -> list[npt.NDArray[Any]]:
+        """The columns of a batch, of numbers."""
+        return [column.to_numpy(zero_copy_only=False) for column in self.columns(number)]
+
+    def columns(self, number: int) -> list[pa.Array]:
+        """The columns of a batch."""
+        try:
+            return list(self._reader.get_batch(number).columns)
+        except (pa.ArrowException, OSError) as error:
+            raise _damaged(self._file) from error
+
+
+def write_batch(file: Path, arrays: Mapping[str, Any]) -> None:
+    """A file of a single batch."""
+    columns = {name: array if isinstance(array, pa.Array) else pa.array(array) for name, array in arrays.items()}
+    with BatchWriter(file, {name: array.type for name, array in columns.items()}) as writer:
+        writer.write(list(columns.values()))
+
+
+def read_batch(file: Path) -> list[npt.NDArray[Any]]:
+    """The columns of a file of a single batch."""
+    with BatchReader(file) as reader:
+        return reader.arrays(0)
+
+
+def _options(threads: bool) -> Any:
+    return ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1), use_threads=threads)
+
+
+def _damaged(file: Path) -> OutputError:
+    return OutputError(f"{file}: a file of the run is damaged or gone. Start again without resume (--resume).")
+
+
+@contextlib.contextmanager
+def disk_errors(file: Path) -> Iterator[None]:
+    """Say of what the disk refuses where and how to mend it."""
+    try:
+        yield
+    except OSError as error:
+        mend = "Free some space, or choose another place with temp (--temp)." if error.errno == errno.ENOSPC else ""
+        raise OutputError(f"{file}: could not be written: {error.strerror or error}. {mend}".rstrip()) from error
+
+
+def free_disk(folder: Path) -> int:
+    """Bytes that can be written to the disk of a folder."""
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize

@@ -1,0 +1,118 @@
+"""The summary of a run whose scores were never in memory together, exact all the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ..engines.base import Job
+from ..percentiles import ONCE, percentiles
+from ..priors import Prior
+from ..riskiest import describe
+from ..summary import PERCENTILES
+from .chunks import EncodedChunks
+from .gather import Cell, Facts, Gatherer
+from .store import BatchReader, read_batch
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+def summary_columns(
+    job: Job,
+    prior_of: Mapping[Hashable, Prior],
+    chunks: EncodedChunks,
+    facts: Sequence[Facts],
+    weights: Sequence[float],
+    gains: Callable[[int], Sequence[Path]],
+) -> pd.DataFrame:
+    """`Summary.columns`. facts: of all chunks. gains: of a target, the files of the CIG that occur in its parts."""
+    names = [chunks.columns[target].name for target in job.targets]
+    rows = []
+    for place, (name, target) in enumerate(zip(names, job.targets, strict=True)):
+        prior = prior_of[name]
+        row: dict[str, float] = {"distinct_values": prior.column.cardinality, "prior_entropy": prior.entropy}
+        if "cig" in facts[0].sums:
+            total = _sum(facts, "cig", place)
+            found = _numbers(gains(target), job.dtype)
+            median, high = percentiles(found, chunks.rows, [50, 95])
+            most = _highest(facts, "cig", place)
+            row |= {"cig_mean": total / chunks.rows, "cig_median": median, "cig_p95": high, "cig_max": most}
+            row["fig"] = total
+        if "csf" in facts[0].sums:
+            row |= {"csf_mean": _sum(facts, "csf", place) / chunks.rows, "csf_max": _highest(facts, "csf", place)}
+        rows.append(row | {"weight": weights[place]})
+    return pd.DataFrame.from_records(rows, index=pd.Index(names, name="column", tupleize_cols=False))
+
+
+def _sum(facts: Sequence[Facts], measure: str, place: int) -> float:
+    """Exactly the sum of the sums of all chunks, so that it does not depend on their order."""
+    return math.fsum(part for chunk in facts for part in chunk.sums[measure][place])
+
+
+def _highest(facts: Sequence[Facts], measure: str, place: int) -> float:
+    return max(chunk.highest[measure][place] for chunk in facts)
+
+
+def _numbers(files: Sequence[Path], dtype: str) -> Callable[[], Iterator[tuple[Any, Any]]]:
+    """The numbers in these files and how often each occurs, as scores of this type have them."""
+
+    def pieces() -> Iterator[tuple[Any, Any]]:
+        for file in files:
+            values, times = read_batch(file)
+            yield values.astype(dtype).astype(np.float64), times
+
+    return pieces
+
+
+def row_gain_percentiles(gatherer: Gatherer, chunks: EncodedChunks) -> dict[int, float]:
+    """PIF by percentile, empty where CIG was not scored."""
+    if not any(measure.name == "cig" for measure in gatherer.job.measures):
+        return {}
+
+    def pieces() -> Iterator[tuple[Any, Any]]:
+        for number in range(len(chunks.sizes)):
+            with BatchReader(gatherer.gains(number)) as reader:
+                yield reader.arrays(0)[0], ONCE
+
+    return dict(zip(PERCENTILES, percentiles(pieces, chunks.rows, PERCENTILES), strict=True))
+
+
+def riskiest_cells(job: Job, chunks: EncodedChunks, cells: Sequence[Cell]) -> pd.DataFrame:
+    """`Summary.top`: cells with what an attacker would see, their cohorts counted among all codes."""
+    keys = [_codes_of_row(chunks, cell.row) for cell in cells]
+    found = np.zeros((len(cells), 2), np.int64)
+    for number in range(len(chunks.sizes)):
+        codes = chunks.codes(number)
+        for place, (cell, key) in enumerate(zip(cells, keys, strict=True)):
+            found[place] += _count(job, codes, key, job.targets[cell.target])
+    names = [measure.name for measure in job.measures]
+    records = []
+    for cell, key, (size, count) in zip(cells, keys, found.tolist(), strict=True):
+        target = job.targets[cell.target]
+        scores = dict(zip(names, cell.scores, strict=True))
+        column = chunks.columns[target]
+        records.append({"row": cell.row} | describe(job, target, column, key[target], scores, count, size))
+    return pd.DataFrame.from_records(records)
+
+
+def _codes_of_row(chunks: EncodedChunks, row: int) -> list[int]:
+    number = row // chunks.sizes[0]
+    place = row - number * chunks.sizes[0]
+    return [int(codes[place]) for codes in chunks.codes(number)]
+
+
+def _count(job: Job, codes: Sequence[npt.NDArray[Any]], key: Sequence[int], target: int) -> tuple[int, int]:
+    """Rows of a chunk in the cohort of a row with these codes, and those of them with its value of the target too."""
+    known = sorted((column for column in job.known if column != target), key=lambda c: int(job.counts[c][key[c]]))
+    if not known:
+        return len(codes[target]), int(np.count_nonzero(codes[target] == key[target]))
+    cohort = np.flatnonzero(codes[known[0]] == key[known[0]])
+    for column in known[1:]:
+        cohort = cohort[codes[column][cohort] == key[column]]
+    return len(cohort), int(np.count_nonzero(codes[target][cohort] == key[target]))

@@ -1,0 +1,51 @@
+"""What is asked of a run from files to files, checked."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..memory import default_limit, parse_size
+from .outputs import is_file
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How a run is to go about it; see `gpupif.score`."""
+
+    output: Path
+    memory_limit: int
+    temp: Path | None = None
+    rows_per_file: int | None = None
+    resume: bool = False
+    overwrite: bool = False
+    keep_input: bool = False
+
+
+def make_wish(
+    output: Any,
+    memory_limit: Any = None,
+    temp: Any = None,
+    rows_per_file: Any = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    keep_input: bool = False,
+) -> Wish:
+    """Check the arguments of `score` that go with `output`; raises InputError."""
+    if not isinstance(output, str | os.PathLike) or not str(output):
+        raise InputError(
+            f"output: expected the name of a file or folder for the scores, got {output!r}. memory_limit, temp, "
+            "rows_per_file, resume, overwrite and keep_input go with it."
+        )
+    target = Path(output)
+    if rows_per_file is not None:
+        if isinstance(rows_per_file, bool) or not isinstance(rows_per_file, int) or rows_per_file < 1:
+            raise InputError(f"rows_per_file: expected a number of rows of at least 1, got {rows_per_file!r}.")
+        if is_file(target):
+            raise InputError(f"rows_per_file: {target} is a single file. Name a folder as output, or leave it out.")
+    limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
+    place = None if temp is None else Path(temp)
+    return Wish(target, limit, place, rows_per_file, bool(resume), bool(overwrite), bool(keep_input))

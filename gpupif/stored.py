@@ -1,0 +1,108 @@
+"""What `score` returns where the scores went to files instead of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import InputError
+from .percentiles import ONCE, percentiles
+from .priors import Prior, Priors
+from .summary import Summary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class StoredScores:
+    """Scores of all cells of a table, in files; made by `gpupif.score` with ``output=``.
+
+    path: the file or folder. files: its files, in order of the rows. columns, rows, measures, device, distinct_rows,
+    seconds: as of `Scores`. spilled_bytes: of temporary files at most.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        files: Sequence[Path],
+        columns: Sequence[Hashable],
+        summary: Summary,
+        priors: Mapping[Hashable, Prior],
+        spilled_bytes: int,
+    ) -> None:
+        self.path = path
+        self.files = list(files)
+        self.columns = list(columns)
+        self.rows = summary.rows
+        self.measures = summary.measures
+        self.device = summary.device
+        self.distinct_rows = summary.distinct_rows
+        self.seconds = summary.seconds
+        self.spilled_bytes = spilled_bytes
+        self._summary = summary
+        self._prior_of = priors
+
+    def __repr__(self) -> str:
+        return (
+            f"<StoredScores of {self.rows:,} rows x {len(self.columns)} columns: {', '.join(self.measures)}; "
+            f"device {self.device}; in {self.path}>"
+        )
+
+    @property
+    def priors(self) -> Priors:
+        """Per column the distribution used: value to probability, None for missing values."""
+        return Priors({name: self._prior_of[name] for name in self.columns})
+
+    @property
+    def weights(self) -> dict[Hashable, float]:
+        """Per column the weight of wCIG: H(X|known) / H(X), in [0, 1]; 0 where H(X) is 0 (manual, section 1.5)."""
+        return dict(zip(self.columns, self._summary.columns["weight"].tolist(), strict=True))
+
+    def dataset(self) -> Any:
+        """The scores as a `pyarrow.dataset.Dataset`, to be read column by column or in batches, rows in order."""
+        import pyarrow.dataset as ds
+
+        endings = {".csv": "csv", ".feather": "ipc", ".arrow": "ipc", ".ipc": "ipc"}
+        return ds.dataset([str(file) for file in self.files], format=endings.get(self.path.suffix.lower(), "parquet"))
+
+    def fig(self) -> pd.Series[float]:
+        """Feature information gain: the sum of the CIG of each column, in bits (manual, section 1.7.1)."""
+        self._check_gains()
+        fig: pd.Series[float] = self._summary.columns["fig"].rename_axis(None)
+        return fig
+
+    def pif(self, n: float | Sequence[float]) -> Any:
+        """PIF_n: the n-th percentile (linear) of the row information gains, in bits (manual, section 1.7.3).
+
+        n: from 0 to 100, one or several; those that the summary does not have are found by reading the files. Raises
+        InputError outside that.
+        """
+        self._check_gains()
+        wanted = np.asarray(n, dtype=np.float64)
+        if not ((wanted >= 0) & (wanted <= 100)).all():
+            raise InputError(f"pif: expected percentiles from 0 to 100, got {n!r}.")
+        known = {float(percent): value for percent, value in self._summary.pif.items()}
+        asked = wanted.reshape(-1).tolist()
+        if not set(asked) <= set(known):
+            known = dict(zip(asked, percentiles(self._row_gains, self.rows, asked), strict=True))
+        found = [known[percent] for percent in asked]
+        return found[0] if wanted.ndim == 0 else found
+
+    def _check_gains(self) -> None:
+        if "cig" not in self.measures:
+            raise InputError(f"measures: 'cig' was not scored (scored: {', '.join(self.measures)}). Add it.")
+
+    def _row_gains(self) -> Iterator[tuple[Any, Any]]:
+        names = [f"cig_{column}" for column in self.columns]
+        for batch in self.dataset().to_batches(columns=names):
+            gains = np.zeros(batch.num_rows)
+            for column in batch.columns:
+                gains += column.to_numpy()
+            yield gains, ONCE
+
+    def summary(self) -> Summary:
+        """Risk by column and for the whole table; prints as a table, `.columns` is a DataFrame, `.to_dict()` plain."""
+        return self._summary
