@@ -16,7 +16,7 @@ from gpupif.kernels import spread
 from ..engines.cuda_library import frame_library
 from ..engines.distinct import distinct_rows
 from ..engines.host_run import pack_keys
-from ..engines.partition import Rows
+from ..engines.partition import Rows, index_type
 from ..engines.passes import source_of
 from ..errors import GpupifError
 from ..frames import open_frame
@@ -198,9 +198,9 @@ def _arrivals(
     return arrived
 
 
-def _places(arrived: Sequence[Arrived], rows: int) -> npt.NDArray[np.intp]:
+def _places(arrived: Sequence[Arrived], rows: int) -> npt.NDArray[Any]:
     """For each distinct row its place among the scores of several trips together."""
-    places = np.empty(rows, np.intp)
+    places = np.empty(rows, index_type(sum(len(trip.home) for trip in arrived)))
     before = 0
     for trip in arrived:
         places[trip.home] = trip.place + before
