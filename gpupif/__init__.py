@@ -21,6 +21,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from . import datasets
+    from .cluster.scores import DaskScores
     from .result import Scores
     from .scoring import score
     from .summary import Summary
@@ -37,6 +38,7 @@ except PackageNotFoundError:
 __all__ = [
     "ColumnNotFoundError",
     "ColumnTypeError",
+    "DaskScores",
     "DeviceError",
     "GpupifError",
     "InputError",
@@ -53,7 +55,14 @@ __all__ = [
 ]
 
 # pandas, pyarrow and numba take a second to import: only who scores waits for them.
-_LATER = {"score": "scoring", "Scores": "result", "Summary": "summary", "datasets": "datasets", "piflib": "piflib"}
+_LATER = {
+    "score": "scoring",
+    "Scores": "result",
+    "DaskScores": "cluster.scores",
+    "Summary": "summary",
+    "datasets": "datasets",
+    "piflib": "piflib",
+}
 
 
 def __getattr__(name: str) -> Any:

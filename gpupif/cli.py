@@ -76,6 +76,12 @@ def score(
         int | None, typer.Option(metavar="N", help="Score files of N rows. Default: one for each file of the table.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a run that was killed stopped.")] = False,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="tcp://HOST:8786", help="Score on the Dask cluster there.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Score on a Dask cluster of N processes here.")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -101,6 +107,14 @@ def score(
         "keep_input": keep_input,
     }
     wanted = list(dict.fromkeys(_names(measures) or []))
+    if scheduler is not None or workers is not None:
+        from .cluster.cli import score_on_cluster
+
+        del options["overwrite"]
+        place = (scheduler, workers)
+        facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, {"sep": sep, **options})
+        _show_facts(facts, as_json, quiet)
+        return
     visible = False if quiet else None
     scores = score_file(table, output, wanted, question, device, sep, options, visible)
     more: dict[str, Any] = {"input": str(table), "output": str(output)}
@@ -233,6 +247,20 @@ def _show(scores: Scores | StoredScores, as_json: bool, quiet: bool, more: dict[
 
         console = Console(width=None if sys.stdout.isatty() else 140)
         print_summary(scores.summary(), console)
+
+
+def _show_facts(facts: dict[str, Any], as_json: bool, quiet: bool) -> None:
+    """What a cluster did: it has no summary, which needs all rows in one place."""
+    import json
+
+    if as_json:
+        typer.echo(json.dumps({"gpupif": __version__, **facts}, indent=2, ensure_ascii=False))
+    elif not quiet:
+        typer.echo(
+            f"{facts['rows']:,} rows x {len(facts['columns'])} columns ({', '.join(facts['measures'])}) scored by "
+            f"{facts['workers']} workers in {facts['partitions']} partitions, in {facts['seconds']:.1f} s"
+        )
+        typer.echo(f"Scores written to {facts['output']}, a folder of Parquet files")
 
 
 class _Interrupted(BaseException):

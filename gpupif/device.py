@@ -146,6 +146,14 @@ def _try_cudf(device: int) -> None:
         frames.frames.Series(["a", None, "b"]).factorize()
 
 
+def check_device(device: str) -> tuple[str, str, str]:
+    """A word for a device, taken apart at its colon; raises InputError where it is none."""
+    kind, colon, number = device.partition(":") if isinstance(device, str) else ("", "", "")
+    if kind not in DEVICES or (colon and (kind != "cuda" or not number.isdecimal())):
+        raise InputError(f"device: expected one of {', '.join(DEVICES)}, or cuda:0 and so on; got {device!r}.")
+    return kind, colon, number
+
+
 def choose_engine(device: str) -> Engine:
     """The engine for device "auto" (all GPUs, or the CPU), "cpu", "cuda" (all GPUs) or "cuda:1" (one of them).
 
@@ -153,9 +161,7 @@ def choose_engine(device: str) -> Engine:
     """
     from .engines.cpu import CpuEngine
 
-    kind, colon, number = device.partition(":") if isinstance(device, str) else ("", "", "")
-    if kind not in DEVICES or (colon and (kind != "cuda" or not number.isdecimal())):
-        raise InputError(f"device: expected one of {', '.join(DEVICES)}, or cuda:0 and so on; got {device!r}.")
+    kind, colon, number = check_device(device)
     if kind == "cpu":
         return CpuEngine()
     status = cuda_status()

@@ -6,10 +6,21 @@ import sys
 import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 
 class GpupifError(Exception):
     """Base of all errors that gpupif raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Made anew from its message, whatever its class makes that of.
+        return _with_message, (type(self), *self.args)
+
+
+def _with_message(kind: type[GpupifError], *message: object) -> GpupifError:
+    error = kind.__new__(kind)
+    error.args = message
+    return error
 
 
 class InputError(GpupifError, ValueError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,12 +38,18 @@ class Question:
     measures: tuple[Measure, ...]
     dtype: str
 
-    def job(self, columns: Sequence[Column], rows: int, scores_on: str = "host") -> tuple[Job, dict[Hashable, Prior]]:
+    def job(
+        self,
+        columns: Sequence[Column],
+        rows: int,
+        scores_on: str = "host",
+        tell: Callable[[str, type[Warning]], None] = warn,
+    ) -> tuple[Job, dict[Hashable, Prior]]:
         """What an engine is to do with the columns `used` of a table of so many rows, and the prior of each.
 
-        Raises PriorError; warns of columns that are nearly unique.
+        Raises PriorError; warns, by `tell`, of columns that are nearly unique.
         """
-        _warn_of_unique(columns, rows)
+        _warn_of_unique(columns, rows, tell)
         prior_of = {column.name: make_prior(column, self.priors.get(column.name), rows) for column in columns}
         job = Job(
             codes=[column.codes for column in columns],
@@ -150,13 +156,13 @@ def _accuracy(name: Hashable, value: Any) -> float:
     return float(value)
 
 
-def _warn_of_unique(columns: Iterable[Column], rows: int) -> None:
+def _warn_of_unique(columns: Iterable[Column], rows: int, tell: Callable[[str, type[Warning]], None]) -> None:
     if rows < UNIQUE_ROWS:
         return
     for column in columns:
         name = column.name
         if column.cardinality >= UNIQUE_SHARE * rows:
-            warn(
+            tell(
                 f"column {name!r}: {column.cardinality:,} different values in {rows:,} rows. While the attacker "
                 "knows it, nearly every cohort is a single row, so every other column looks fully revealed. Exclude it "
                 "with columns= (an identifier), or bin it (a measurement)."

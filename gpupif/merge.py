@@ -45,10 +45,10 @@ class Part(NamedTuple):
 
 
 def encode_part(name: Hashable, array: Any) -> Part:
-    """Encode some rows of a column, given as pandas Series or Arrow chunked array; raises ColumnTypeError."""
-    if len(array) == 0:
+    """Encode some rows of a column as `encode_column` takes it; codes on the host. Raises ColumnTypeError."""
+    if hasattr(array, "__len__") and len(array) == 0:
         return Part(np.empty(0, np.uint8), Values(pa.array([], _label_type(name, array)), np.empty(0, np.int64), 0))
-    column = encode_column(name, array)
+    column = encode_column(name, array).on_host()
     codes, size = column.codes, len(column.labels)
     labels = column.labels
     if not isinstance(labels, pa.Array):
@@ -102,7 +102,7 @@ class ColumnMerger:
         pending, self._pending = self._pending, []
         before = self.values
         parts = [before, *pending]
-        kind = next((part.labels.type for part in parts if not pa.types.is_null(part.labels.type)), pa.null())
+        kind = _common_type(self.name, [part.labels.type for part in parts])
         labels = pa.chunked_array([self._cast(part.labels, kind) for part in parts], kind)
         if len(labels) == 0:
             merged, number = pa.array([], kind), np.empty(0, np.int64)
@@ -121,6 +121,30 @@ class ColumnMerger:
             return labels.cast(kind)
         except pa.ArrowException as error:
             raise ColumnTypeError(self.name, f"{kind} in one part and {labels.type} in another") from error
+
+
+def _common_type(name: Hashable, kinds: Sequence[pa.DataType]) -> pa.DataType:
+    """A type for values of all these, in which they are equal where they are equal in Python; or ColumnTypeError."""
+    several = list(dict.fromkeys(kind for kind in kinds if not pa.types.is_null(kind)))
+    common = several[0] if several else pa.null()
+    for kind in several[1:]:
+        binary, decimal, floating = (
+            [is_one(one) for one in (common, kind)]
+            for is_one in (_is_binary, pa.types.is_decimal, pa.types.is_floating)
+        )
+        # Bytes are no text, and as a float a decimal number would equal others.
+        if binary[0] != binary[1] or (any(decimal) and any(floating)):
+            raise ColumnTypeError(name, f"{common} in one part and {kind} in another")
+        try:
+            schemas = [pa.schema([("", one)]) for one in (common, kind)]
+            common = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+        except pa.ArrowException as error:
+            raise ColumnTypeError(name, f"{common} in one part and {kind} in another") from error
+    return common
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
 
 
 def number_in(name: Hashable, labels: pa.Array, merged: pa.Array) -> npt.NDArray[np.int64]:

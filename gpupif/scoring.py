@@ -7,7 +7,7 @@ import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from .columns import EncodedTable
 from .device import choose_engine
@@ -100,7 +100,7 @@ def score(
     table:
         n rows by m columns: a pandas, Polars or cuDF DataFrame, a pyarrow Table, any object with
         ``__arrow_c_stream__``, or a path: a Parquet file or folder of them, CSV (separator found by itself, UTF-8), or
-        Feather. Values are categories as they stand, numbers too.
+        Feather. Values are categories as they stand, numbers too. Or a Dask DataFrame, of pandas or cuDF: see Returns.
     measures:
         Any of ``cig`` (cell information gain, bits), ``wcig`` (weighted CIG, bits), ``csf`` (cell surprise factor, 0 to
         1), ``posterior``, ``prior`` (probabilities), ``cohort_size`` (rows, int64).
@@ -145,7 +145,8 @@ def score(
     -------
     Scores
         ``scores.cig``, ``scores["csf"]``, ...: n rows by scored columns, a frame of the kind that came in with the same
-        rows, order, index and column names (pandas for a path).
+        rows, order, index and column names (pandas for a path). For a Dask DataFrame a `gpupif.DaskScores` instead,
+        whose frames are lazy: it computes when Dask is asked to, and raises then what only the data show.
     StoredScores
         With ``output``: where they are, ``summary()``, ``weights``, ``priors``, ``fig()``, ``pif(n)``, ``dataset()``.
 
@@ -179,6 +180,13 @@ def score(
     check_word("missing", missing, ("category", "error"))
     check_word("dtype", dtype, ("float64", "float32"))
     files = (output, memory_limit, temp, rows_per_file, resume, overwrite, keep_input)
+    if any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__):
+        from .cluster.scoring import score_dask
+
+        if any(files):
+            raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
+        lazy = score_dask(table, wanted, columns, known, priors, accuracies, missing, device, dtype)
+        return cast("Scores", lazy)
     wish = make_wish(*files) if any(files) else None
     engine = choose_engine(device)
     if wish is not None:

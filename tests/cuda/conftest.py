@@ -14,7 +14,7 @@ collect_ignore = []
 if os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
     collect_ignore += ["test_engine.py", "test_strict.py"]
     if not cuda_status().usable:
-        collect_ignore += ["test_device_files.py", "test_device_frames.py"]
+        collect_ignore += ["test_device_dask.py", "test_device_files.py", "test_device_frames.py"]
 # Without cuDF, which brings CuPy, there is nothing to hold calls against.
 if importlib.util.find_spec("cudf") is None or os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
     collect_ignore.append("test_signatures.py")

@@ -1,0 +1,197 @@
+"""Scoring on a cluster of worker processes on this machine: `python -m benchmarks.cluster`.
+
+CIG and CSF of every cell of the synthetic census, float64: Parquet files in, scores in the workers' memory out. Each
+number of workers, and the same in the memory of one process, in a process of its own; the scores are compared to the
+last bit. Writes benchmarks/results/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import gpupif
+from gpupif.environment import describe
+
+RESULTS = Path(__file__).parent / "results"
+GIB = 2**30
+WARM_UP_ROWS = 2_000
+
+
+def make_folder(folder: Path, rows: int, partition_rows: int) -> None:
+    """The census as Parquet files of so many rows each."""
+    folder.mkdir()
+    frame = gpupif.datasets.census(rows)
+    for number, start in enumerate(range(0, rows, partition_rows)):
+        frame.iloc[start : start + partition_rows].to_parquet(folder / f"{number:04}.parquet", index=False)
+
+
+def checksum(frame: pd.DataFrame) -> pd.Series[int]:
+    """A number that changes with any bit of the scores."""
+    return pd.Series(np.array([zlib.crc32(np.ascontiguousarray(frame.to_numpy().T).tobytes())]))
+
+
+def run_in_memory(job: dict[str, Any]) -> dict[str, Any]:
+    """The same job in one process: all cores, or a single thread."""
+    folder = Path(job["folder"])
+    gpupif.score(gpupif.datasets.census(WARM_UP_ROWS), device="cpu")
+    seconds, scores = [], None
+    for _ in range(job["runs"]):
+        del scores
+        started = time.perf_counter()
+        table = pd.read_parquet(folder)
+        scores = gpupif.score(table, device="cpu", progress=False)
+        frames = scores.cig, scores.csf
+        seconds.append(time.perf_counter() - started)
+        del table
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    edges = range(0, len(frames[0]), job["partition_rows"])
+    checks = [[int(checksum(one.iloc[a : a + job["partition_rows"]])[0]) for a in edges] for one in frames]
+    return {"workers": 0, "seconds": min(seconds), "runs": seconds, "peak_bytes": peak, "checks": checks}
+
+
+def shuffled_bytes(dask_scheduler: Any) -> float:
+    """Bytes that all P2P shuffles so far have sent, those to the same worker too."""
+    return float(dask_scheduler.cumulative_worker_metrics.get(("p2p", "foreground", "shards", "bytes"), 0))
+
+
+def peak_memory() -> int:
+    """The most memory that the process has ever had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def run_on_workers(job: dict[str, Any]) -> dict[str, Any]:
+    """The job on so many worker processes with one thread each."""
+    import dask
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster, wait
+
+    def settled(client: Client) -> float:
+        """Bytes shuffled, when all workers have told the scheduler."""
+        before, now = -1.0, client.run_on_scheduler(shuffled_bytes)
+        while before != now:
+            time.sleep(1.5)
+            before, now = now, client.run_on_scheduler(shuffled_bytes)
+        return float(now)
+
+    options = {"threads_per_worker": 1, "memory_limit": None, "dashboard_address": ":0", "silence_logs": "ERROR"}
+    with LocalCluster(n_workers=job["workers"], **options) as cluster, Client(cluster) as client:
+        warm = dd.from_pandas(gpupif.datasets.census(WARM_UP_ROWS), npartitions=2 * job["workers"])
+        gpupif.score(warm).frame().compute()
+        before, idle = settled(client), max(client.run(peak_memory).values())
+        seconds, kept = [], None
+        for _ in range(job["runs"]):
+            kept = None
+            started = time.perf_counter()
+            kept = gpupif.score(dd.read_parquet(job["folder"])).persist()
+            wait([kept.cig, kept.csf])
+            seconds.append(time.perf_counter() - started)
+        assert kept is not None
+        checks = dask.compute(*(one.map_partitions(checksum, meta=(None, "i8")) for one in (kept.cig, kept.csf)))
+        return {
+            "workers": job["workers"],
+            "seconds": min(seconds),
+            "runs": seconds,
+            "shuffled_bytes": (settled(client) - before) / job["runs"],
+            "peak_bytes": max(client.run(peak_memory).values()),
+            "idle_bytes": idle,
+            "checks": [one.tolist() for one in checks],
+        }
+
+
+def run_job(job: dict[str, Any]) -> dict[str, Any]:
+    """Run one job in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.cluster", "--job", json.dumps(job)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{job['workers']} workers failed:\n{done.stderr}")
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def draw(document: dict[str, Any], file: Path) -> None:
+    """Seconds by number of workers, with the same in one process."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "gpupif"
+    from matplotlib import pyplot as plt
+
+    alone, *others = document["results"]
+    figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    workers, seconds = ([result[key] for result in others] for key in ("workers", "seconds"))
+    axes.plot(workers, seconds, "o-", color="#c0392b", label="cluster")
+    axes.axhline(alone["seconds"], color="#707b7c", linestyle="--", label="in the memory of one process")
+    axes.set(xlabel="worker processes of one thread", ylabel="seconds, Parquet in to scores out", ylim=(0, None))
+    axes.set_xticks(workers)
+    axes.set_title(f"{document['rows']:,} rows: {document['machine']['CPU']}", fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(file, metadata={"Date": None})
+    plt.close(figure)
+
+
+def main() -> None:
+    """Run, check, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000_000, help="size of the census")
+    parser.add_argument("--partition-rows", type=int, default=1_000_000, help="rows of a partition")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--runs", type=int, default=3, help="runs of each, of which the best counts")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder for cluster.json and cluster.svg")
+    parser.add_argument("--no-plot", action="store_true", help="do not draw cluster.svg (needs matplotlib)")
+    parser.add_argument("--job", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.job:
+        job = json.loads(arguments.job)
+        print(json.dumps(run_on_workers(job) if job["workers"] else run_in_memory(job)))
+        return
+    results = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "census"
+        make_folder(folder, arguments.rows, arguments.partition_rows)
+        for workers in (0, *arguments.workers):
+            job = {"workers": workers, "folder": str(folder)}
+            job |= {"partition_rows": arguments.partition_rows, "runs": arguments.runs}
+            result = run_job(job)
+            results.append(result)
+            where = f"{workers} workers" if workers else "one process, all cores"
+            sent = f", {result['shuffled_bytes'] / GIB:.2f} GiB shuffled" if workers else ""
+            print(f"{where:24} {result['seconds']:8.2f} s, peak {result['peak_bytes'] / GIB:.2f} GiB{sent}", flush=True)
+    checks = [result.pop("checks") for result in results]
+    if any(check != checks[0] for check in checks):
+        sys.exit("the scores differ")
+    document = {
+        "machine": {
+            **{k: v for k, v in describe().items() if k in ("CPU", "memory", "GPU")},
+            "system": platform.platform(),
+        },
+        "packages": {
+            name: version(name) for name in ("gpupif", "dask", "distributed", "pandas", "numpy", "numba", "pyarrow")
+        },
+        "rows": arguments.rows,
+        "partition_rows": arguments.partition_rows,
+        "same_bits": True,
+        "results": results,
+    }
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "cluster.json").write_text(json.dumps(document, indent=2) + "\n")
+    if not arguments.no_plot:
+        draw(document, arguments.out / "cluster.svg")
+
+
+if __name__ == "__main__":
+    main()

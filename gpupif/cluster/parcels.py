@@ -1,0 +1,63 @@
+"""What travels in a shuffle: one parcel for each place that a partition sends rows to, not one record for each row.
+
+A frame of parcels has few rows, so Dask's shuffles move their bytes without looking at them, and those of a parcel stay
+in the order in which they were packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    pass
+
+# The column that Dask's shuffles go by.
+TO = "_partitions"
+BYTES: Any = pd.ArrowDtype(pa.large_binary())
+# What a frame of parcels looks like to Dask.
+META = pd.DataFrame({TO: np.empty(0, np.int64), "source": np.empty(0, np.int64), "cut": np.empty(0, np.int64)}).assign(
+    data=pd.Series(pd.array([], dtype=BYTES), dtype=BYTES)
+)
+
+
+class Parcel(NamedTuple):
+    """64-bit items from partition `source` to partition `to`, of the cut with number `cut` (see `routes`).
+
+    items: an array, or several that follow each other.
+    """
+
+    to: int
+    source: int
+    cut: int
+    items: Any
+
+
+def pack(parcels: Sequence[Parcel]) -> pd.DataFrame:
+    """A frame of these parcels; their items side by side in one array."""
+    several = [parcel.items if isinstance(parcel.items, list) else [parcel.items] for parcel in parcels]
+    edges = np.cumsum([0, *(sum(items.size for items in arrays) for arrays in several)])
+    room = np.empty(edges[-1], np.uint64)
+    start = 0
+    for array in (array for arrays in several for array in arrays):
+        # In the array's own shape, so that no copy comes before this one.
+        room[start : start + array.size].reshape(array.shape)[...] = array.view(np.uint64)
+        start += array.size
+    buffers = [None, pa.py_buffer(8 * edges), pa.py_buffer(room)]
+    data = pa.Array.from_buffers(pa.large_binary(), len(parcels), buffers)
+    numbers = np.array([parcel[:3] for parcel in parcels], np.int64).reshape(-1, 3)
+    frame = pd.DataFrame(dict(zip(META.columns[:3], numbers.T, strict=True)))
+    return frame.assign(data=pd.Series(pd.array(data, dtype=BYTES)))
+
+
+def unpack(frame: pd.DataFrame, to: int) -> list[Parcel]:
+    """The parcels that reached partition `to`, by cut and source; their items in one dimension, not to be written."""
+    array = pa.array(frame["data"].array)
+    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    items = [np.frombuffer(value.as_buffer(), np.uint64) for chunk in chunks for value in chunk]
+    numbers = zip(frame["source"].tolist(), frame["cut"].tolist(), items, strict=True)
+    return sorted((Parcel(to, *one) for one in numbers), key=lambda parcel: (parcel.cut, parcel.source))

@@ -1,0 +1,59 @@
+"""Parts of the table in which cohorts lie whole: scored by the engine, scores sent home."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..engines.passes import part_job
+from ..progress import Reporter
+from .home import unpack_keys
+from .parcels import Parcel, pack, unpack
+from .plan import Plan, TargetSizes, add_sizes
+from .workers import task_engine
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..engines.base import Job
+    from .routes import Routes
+
+
+def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, TargetSizes]:
+    """Score the rows that reached a part; returns the parcels that go home, and the sizes of cohorts."""
+    engine = task_engine(plan.device)
+    home: list[Parcel] = []
+    sizes: list[TargetSizes] = []
+    for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
+        # By partition and in its order: so rows come in order of first appearance in the table.
+        parcels = list(group)
+        items = [parcel.items.reshape(-1, plan.layout.words + 1) for parcel in parcels]
+        rows = np.concatenate(items)
+        targets = routes.cuts[cut].targets
+        job = part_job(plan.job, targets, unpack_keys(rows, plan.layout), rows[:, -1].astype(np.int64))
+        result = engine.score(_dense(job), Reporter(visible=False))
+        ends = np.cumsum([0, *map(len, items)]).tolist()
+        home += [
+            Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in result.values.values()])
+            for parcel, (start, stop) in zip(parcels, pairwise(ends), strict=True)
+        ]
+        sizes.append(dict(zip(targets, zip(result.cohorts, result.distinct, strict=True), strict=True)))
+    return pack(home), add_sizes(*sizes)
+
+
+def _dense(job: Job) -> Job:
+    """The job with those columns numbered anew that have more values in the table than the part has rows.
+
+    What an engine prepares for each value of a column costs no more then than the rows do.
+    """
+    codes, counts, priors, logs = (list(many) for many in (job.codes, job.counts, job.priors, job.log2_priors))
+    for column, values in enumerate(job.counts):
+        if len(values) > job.rows:
+            used, codes[column] = np.unique(codes[column], return_inverse=True)
+            counts[column], priors[column], logs[column] = (
+                several[used] for several in (values, priors[column], logs[column])
+            )
+    return replace(job, codes=codes, counts=counts, priors=priors, log2_priors=logs)

@@ -1,0 +1,109 @@
+"""What all partitions have to know of the whole table: its values, counted by tree reduction, and from them the job."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import pandas as pd
+
+from ..engines.passes import weight_of
+from ..errors import DeviceError, InputError
+from ..information import Sizes
+from ..keys import KeyLayout
+from ..merge import Values, final_order, merged_column, total_values
+from .workers import tell
+
+if TYPE_CHECKING:
+    from ..engines.base import Job
+    from ..job import Question
+    from ..priors import Prior
+
+# Of each target the sizes of its cohorts and those of groups of equal rows, in some parts of the table.
+TargetSizes = dict[int, tuple[Sizes, Sizes]]
+
+
+class Totals(NamedTuple):
+    """Of some neighbouring partitions: rows; distinct rows, counted by partition; by column the values, and the first
+    row with a missing one (-1: none); devices: where their workers would score.
+    """
+
+    rows: int
+    distinct: int
+    values: list[Values]
+    first_missing: list[int]
+    devices: frozenset[str]
+
+
+def add_totals(names: list[Hashable], *parts: Totals) -> Totals:
+    """The totals of partitions that follow each other."""
+    rows, first = 0, [-1] * len(names)
+    for part in parts:
+        first = [
+            rows + there if here < 0 <= there else here for here, there in zip(first, part.first_missing, strict=True)
+        ]
+        rows += part.rows
+    values = [total_values(name, [part.values[place] for part in parts]) for place, name in enumerate(names)]
+    devices = frozenset[str]().union(*(part.devices for part in parts))
+    return Totals(rows, sum(part.distinct for part in parts), values, first, devices)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """job: for the whole table, without codes. prior_of: by column. layout: of row keys. rows: of the table; distinct:
+    counted by partition. device: where all parts are to be scored.
+    """
+
+    question: Question
+    job: Job
+    prior_of: Mapping[Hashable, Prior]
+    layout: KeyLayout
+    rows: int
+    distinct: int
+    device: str
+
+
+def make_plan(question: Question, names: list[Hashable], totals: Totals) -> Plan:
+    """What is to be done, from the totals of all partitions.
+
+    Raises InputError for a table without rows, or with missing values where they are errors; PriorError; DeviceError
+    where "auto" means different devices on different workers.
+    """
+    if totals.rows == 0:
+        raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, names))}).")
+    for name, values, row in zip(question.used, totals.values, totals.first_missing, strict=True):
+        if question.missing == "error" and values.missing:
+            raise InputError(
+                f"column {name!r}: {values.missing:,} missing value{'s' * (values.missing > 1)}, the first in row "
+                f"{row} (from 0); missing='error' expects none. Fill or drop them, or use missing='category'."
+            )
+    if len(totals.devices) > 1:
+        raise DeviceError(
+            f"device 'auto': is {' on some workers and '.join(sorted(totals.devices))} on others. Scores are the same "
+            "to the last bit only from one kind: use device='cpu' or device='cuda', or workers of one kind."
+        )
+    columns = [
+        merged_column(name, values, final_order(values.labels, ascending=True))
+        for name, values in zip(question.used, totals.values, strict=True)
+    ]
+    job, prior_of = question.job(columns, totals.rows, tell=tell)
+    layout = KeyLayout.of([len(counts) for counts in job.counts])
+    return Plan(question, job, prior_of, layout, totals.rows, totals.distinct, *totals.devices)
+
+
+def add_sizes(*parts: TargetSizes) -> TargetSizes:
+    """Sizes of cohorts, and of groups of equal rows, of several parts together."""
+    targets = sorted({target for part in parts for target in part})
+    found = {target: [part[target] for part in parts if target in part] for target in targets}
+    return {
+        target: (Sizes.total(one for one, _ in several), Sizes.total(other for _, other in several))
+        for target, several in found.items()
+    }
+
+
+def find_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
+    """Weight of wCIG of each scored column."""
+    job = plan.job
+    weights = [weight_of(job, plan.rows, target, *([one] for one in sizes[target])) for target in job.targets]
+    return pd.Series(weights, pd.Index(plan.question.targets, tupleize_cols=False), name="weight")

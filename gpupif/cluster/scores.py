@@ -1,0 +1,128 @@
+"""Scores of a Dask frame: lazy frames, all of one graph."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ..errors import InputError
+from ..measures import MEASURES
+from ..writing import output_names
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    from dask.delayed import Delayed
+
+
+class DaskScores:
+    """Scores of all cells of a Dask frame; made by `gpupif.score`. Nothing is computed before Dask is asked to.
+
+    Each measure that was asked for is an attribute and an item (``scores.cig``, ``scores["csf"]``): a Dask frame with
+    the partitions, rows, order, index and divisions of the table, one column for each scored one. All share one graph:
+    what computes several at once (``dask.compute(scores.cig, scores.csf)``, `persist`, `to_parquet`) scores the table
+    once, each alone scores it again.
+
+    columns: the scored columns. measures: those that were asked for. device: the device that was asked for. rows: how
+    many, a lazy scalar. weights: of wCIG, a lazy series by column. priors: those of `Scores`, ``Delayed``. There is no
+    `top`, `summary`, `pif` nor `array`: they need all rows in one place.
+    """
+
+    def __init__(
+        self,
+        frames: Mapping[str, dd.DataFrame],
+        columns: Sequence[Hashable],
+        device: str,
+        rows: Any,
+        weights: Any,
+        priors: Delayed,
+    ) -> None:
+        self.columns = list(columns)
+        self.measures = tuple(frames)
+        self.device = device
+        self.rows = rows
+        self.weights = weights
+        self.priors = priors
+        self._frames = dict(frames)
+
+    def __getitem__(self, measure: str) -> dd.DataFrame:
+        """Scores of one measure."""
+        if measure not in self._frames:
+            raise InputError(
+                f"measures: {measure!r} was not scored (scored: {', '.join(self.measures)}). "
+                f"Add it: gpupif.score(table, measures=[..., {measure!r}])."
+            )
+        return self._frames[measure]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in MEASURES:
+            return self[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.measures]
+
+    def __repr__(self) -> str:
+        partitions = next(iter(self._frames.values())).npartitions
+        return (
+            f"<DaskScores of {partitions:,} partitions x {len(self.columns)} columns: {', '.join(self.measures)}; lazy>"
+        )
+
+    def fig(self) -> Any:
+        """Feature information gain: the sum of the CIG of each column, in bits; a lazy series.
+
+        Partitions are summed apart, so the last bits may differ from those of a table in one piece.
+        """
+        return self["cig"].sum()
+
+    def rig(self) -> Any:
+        """Row information gain: the sum of the CIG of each row, in bits; a lazy series."""
+        meta = self["cig"]._meta.sum(axis=1).rename("rig")
+        return self["cig"].map_partitions(_row_gains, meta=meta)
+
+    def frame(self) -> dd.DataFrame:
+        """All scores in one lazy frame, columns named <measure>_<column>; raises OutputError where names repeat."""
+        from dask.dataframe import map_partitions
+
+        names = output_names(self.measures, self.columns, [])
+        frames = list(self._frames.values())
+        meta = _side_by_side(names, *(frame._meta for frame in frames))
+        return map_partitions(_side_by_side, names, *frames, meta=meta, align_dataframes=False)
+
+    def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> Any:
+        """Score and write all scores to a folder of Parquet files, columns named <measure>_<column>, rows in order.
+
+        options: of ``dask.dataframe.DataFrame.to_parquet``, such as ``write_index=False`` or ``compute=False``.
+        """
+        options = {"name_function": "part-{:06d}.parquet".format, **options}
+        return self.frame().to_parquet(str(path), **options)
+
+    def persist(self, **options: Any) -> DaskScores:
+        """Score once and keep all scores in the memory of the workers; returns them, at once on a cluster."""
+        import dask
+
+        *frames, weights = dask.persist(*self._frames.values(), self.weights, **options)
+        return DaskScores(
+            dict(zip(self.measures, frames, strict=True)), self.columns, self.device, self.rows, weights, self.priors
+        )
+
+
+def _row_gains(frame: Any) -> Any:
+    """The sum of each row, columns added in their order."""
+    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    total = columns[0].astype(np.float64)
+    for column in columns[1:]:
+        total = total + column
+    return total.rename("rig")
+
+
+def _side_by_side(names: Sequence[str], *frames: Any) -> Any:
+    """The columns of several frames with the same rows in one, under new names."""
+    import dask.dataframe as dd
+
+    joined = dd.methods.concat(list(frames), axis=1)
+    joined.columns = pd.Index(names)
+    return joined

@@ -1,0 +1,98 @@
+"""`gpupif.score` of a Dask frame: the graph that scores it.
+
+Two shuffles, whatever the number of columns. In the first each partition sends its distinct rows to the parts in which
+their cohorts lie whole, once for each cut that they take part in; in the second the scores come home. Before the first,
+what all partitions have to know is found by tree reductions of what little each has to say: its values, counted, and
+a sample of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ..device import check_device
+from ..errors import InputError
+from ..job import ask
+from ..priors import Priors
+from . import home, part, plan, routes
+from .graph import Graph, ref
+from .scores import DaskScores
+
+if TYPE_CHECKING:
+    from ..measures import Measure
+
+
+def score_dask(
+    table: Any,
+    measures: tuple[Measure, ...],
+    columns: Sequence[Hashable] | None,
+    known: Sequence[Hashable] | None,
+    priors: Mapping[Any, Mapping[Any, float]] | None,
+    accuracies: Mapping[Any, float] | None,
+    missing: str,
+    device: str,
+    dtype: str,
+) -> DaskScores:
+    """See `gpupif.score`. Raises what the names of columns show at once; the rest is raised when Dask computes."""
+    from dask.dataframe import DataFrame
+
+    if not isinstance(table, DataFrame):
+        raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
+    check_device(device)
+    names = list(table.columns)
+    question = ask(names, (), measures, columns, known, priors, accuracies, missing, dtype)
+    graph = Graph()
+    partitions = list(map(ref, graph.take(table[question.used] if question.used != names else table)))
+    count = range(len(partitions))
+
+    encoded = list(map(ref, graph.each("encode", partial(home.encode, question, device), partitions)))
+    local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
+    back = list(map(ref, graph.each("back", itemgetter(1), encoded)))
+    totals = graph.tree("totals", partial(plan.add_totals, question.used), graph.each("values", home.totals, local))
+    planned = ref(graph.one("plan", partial(plan.make_plan, question, names), ref(totals)))
+    plans = [planned] * len(partitions)
+
+    rows = list(map(ref, graph.each("rows", home.global_rows, plans, local)))
+    sample = graph.tree("samples", routes.add_samples, graph.each("sample", routes.sample_rows, rows))
+    route = ref(graph.one("routes", routes.plan_routes, planned, len(partitions), ref(sample)))
+    ways = [route] * len(partitions)
+
+    there = graph.shuffle("out", graph.each("send", home.send, plans, ways, count, rows))
+    scored = list(map(ref, graph.each("score", part.score_part, plans, ways, count, list(map(ref, there)))))
+    sizes = graph.tree("sizes", plan.add_sizes, graph.each("cohorts", itemgetter(1), scored))
+    weights = graph.one("weights", plan.find_weights, planned, ref(sizes))
+    given = ref(weights) if any(measure.weighted for measure in measures) else None
+
+    homeward = graph.shuffle("home", graph.each("leave", itemgetter(0), scored))
+    labels = table._meta.columns.take([names.index(name) for name in question.targets])
+    arguments = ([labels] * len(partitions), [given] * len(partitions), count, back, rows, list(map(ref, homeward)))
+    arrived = list(map(ref, graph.each("receive", home.receive, plans, ways, *arguments)))
+    frames = {}
+    for measure in measures:
+        keys = graph.each(measure.name, itemgetter(measure.name), arrived)
+        kind = "int64" if measure.integer else dtype
+        meta = home.frame_of(np.empty((len(question.targets), 0), kind), home.nobody(table._meta), labels)
+        frames[measure.name] = (keys, meta)
+    total = graph.one("count", attrgetter("rows"), planned)
+    shares = graph.one("priors", _priors, planned)
+    # After the last task: each takes the graph as it is then.
+    alone = (None, None)
+    empty = pd.Series([], pd.Index(question.targets[:0], tupleize_cols=False), "float64", "weight")
+    return DaskScores(
+        {name: graph.frame(name, keys, meta, table.divisions) for name, (keys, meta) in frames.items()},
+        question.targets,
+        device,
+        graph.frame("count", [total], np.int64(0), alone),
+        graph.frame("weights", [weights], empty, alone),
+        graph.value(shares),
+    )
+
+
+def _priors(planned: plan.Plan) -> Priors:
+    return Priors({name: planned.prior_of[name] for name in planned.question.targets})

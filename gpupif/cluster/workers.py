@@ -1,0 +1,52 @@
+"""What a task knows of the worker that runs it: threads, engine, and how a warning reaches whoever waits."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ..device import choose_engine
+from ..engines.cpu import CpuEngine
+from ..engines.workers import Workers, default_threads
+from ..errors import warn
+
+if TYPE_CHECKING:
+    from ..engines.base import Engine
+
+
+def task_threads() -> int:
+    """Threads of one task: one, for Dask runs as many tasks at once as a worker has threads; or GPUPIF_NUM_THREADS."""
+    return default_threads() if "GPUPIF_NUM_THREADS" in os.environ else 1
+
+
+def task_workers() -> Workers:
+    """The threads of one task."""
+    return Workers(task_threads())
+
+
+def device_here(device: str) -> str:
+    """What the word `device` means on this worker: "cpu", "cuda", or the GPU that it names."""
+    return choose_engine(device).device
+
+
+def task_engine(device: str) -> Engine:
+    """The engine of one task. On "cuda" a worker uses the first GPU that it sees; those of dask-cuda each see another.
+
+    Raises DeviceError where the worker has none.
+    """
+    if device == "cpu":
+        return CpuEngine(threads=task_threads())
+    return choose_engine("cuda:0" if device == "cuda" else device)
+
+
+def tell(message: str, category: type[Warning]) -> None:
+    """Warn: from a worker of a cluster, its clients."""
+    try:
+        from distributed import get_worker
+        from distributed import warn as warn_clients
+
+        get_worker()
+    except (ImportError, ValueError):
+        warn(message, category)
+    else:
+        warn_clients(message, category)

@@ -1,0 +1,49 @@
+"""Dask frames whose partitions lie on the device; in the simulator pandas' frames stand for cuDF's."""
+
+from __future__ import annotations
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pytest
+from on_device import Frames, to_device, to_pandas
+
+import gpupif
+from gpupif.engines.base import on_host
+from gpupif.measures import MEASURES
+
+
+def part(frame):
+    return to_device(frame)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+def test_partitions_on_the_device():
+    """Scores come as frames of the device, encoded and scored there; the bits of partitions that lie on the host."""
+    frame = gpupif.datasets.census(90).set_index(np.arange(90) * 3)
+    parts = [frame.iloc[:30], frame.iloc[30:30], frame.iloc[30:]]
+    there = dd.from_map(part, parts, meta=to_device(frame.iloc[:0]), enforce_metadata=False)
+    here = dd.from_map(lambda one: one, parts, meta=frame.iloc[:0], enforce_metadata=False)
+    scores, expected = (gpupif.score(lazy, list(MEASURES), device="cuda") for lazy in (there, here))
+    alone = gpupif.score(frame, list(MEASURES), device="cpu")
+    for measure in MEASURES:
+        found = [scores[measure].partitions[number].compute() for number in range(3)]
+        assert all(Frames().holds(one) for one in found)
+        several = [to_pandas(one) for one in found]
+        wanted = expected[measure].compute()
+        values = np.concatenate([on_host(one.to_numpy()) for one in several])
+        assert values.tobytes() == wanted.to_numpy().tobytes()
+        assert np.concatenate([one.index for one in several]).tolist() == frame.index.tolist()
+        np.testing.assert_allclose(values, alone[measure], rtol=1e-12, atol=1e-14)
+
+
+def test_auto_is_the_device_where_there_is_one():
+    frame = gpupif.datasets.census(40)
+    lazy = dd.from_map(lambda one: one, [frame], meta=frame.iloc[:0], enforce_metadata=False)
+    scores = gpupif.score(lazy, "cig").cig.compute()
+    np.testing.assert_allclose(scores, gpupif.score(frame, "cig", device="cpu").cig, rtol=1e-12, atol=1e-14)
