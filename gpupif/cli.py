@@ -286,11 +286,16 @@ def main() -> None:
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         print(f"gpupif: warning: {_as_options(str(message))}", file=sys.stderr)
 
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
     def interrupt(number: int, _: object) -> None:
+        # What the first one began, cleaning up, no further one is to stop.
+        for other in numbers:
+            signal.signal(other, signal.SIG_IGN)
         raise _Interrupted(number)
 
     warnings.showwarning = show_warning
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in numbers:
         signal.signal(number, interrupt)
     try:
         app()
@@ -305,5 +310,7 @@ def main() -> None:
         print("gpupif: error: not enough memory for this table. Score fewer columns (--columns).", file=sys.stderr)
         raise SystemExit(2) from None
     except _Interrupted as signalled:
-        print("gpupif: interrupted; nothing was written.", file=sys.stderr)
+        kept = "--resume" in sys.argv
+        left = "what is done is kept, and the same command goes on with it" if kept else "nothing was written"
+        print(f"gpupif: interrupted; {left}.", file=sys.stderr)
         raise SystemExit(128 + signalled.args[0]) from None

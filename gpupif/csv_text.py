@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 import mmap
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -60,13 +61,15 @@ def read_head(file: Path, sep: str | None) -> Head:
 
 
 def read_csv(files: Sequence[Path], pick: Pick, sep: str | None) -> pa.Table:
-    """Read CSV files (see `reading.read_table`); raises pyarrow's errors for what cannot be parsed."""
+    """Read CSV files (see `reading.read_table`)."""
     from .reading import mark_encoded
 
     heads = read_heads(files, sep)
     names = heads[0].names
     columns = pick(names)
-    tables = [_read_texts(file, head, columns) for file, head in zip(files, heads, strict=True)]
+    tables = [
+        _read_texts(file, head, columns).select(columns or names) for file, head in zip(files, heads, strict=True)
+    ]
     table = pa.concat_tables(tables)
     return mark_encoded(pa.table([_typed(column) for column in table.columns], names=table.column_names), names)
 
@@ -101,12 +104,21 @@ def parser_options(file: Path, head: Head, columns: list[str] | None) -> dict[st
 
 def _read_texts(file: Path, head: Head, columns: list[str] | None) -> pa.Table:
     """A CSV file with all fields as text."""
-    from pyarrow import csv as arrow_csv
+    from .reading import unreadable
 
     if head.alone:
         names = head.names if columns is None else columns
         return pa.table({name: pa.array([], TEXT) for name in names})
     options = parser_options(file, head, columns)
+    try:
+        return _parse(file, options)
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(file, "CSV", error) from error
+
+
+def _parse(file: Path, options: dict[str, Any]) -> pa.Table:
+    from pyarrow import csv as arrow_csv
+
     try:
         return arrow_csv.read_csv(str(file), **options)
     except pa.ArrowInvalid as error:
@@ -164,11 +176,14 @@ def _read_start(file: Path) -> tuple[str, bool]:
 
 
 def _records(head: str, separator: str) -> Iterator[list[str]]:
+    limit = csv.field_size_limit(sys.maxsize)
     try:
         yield from (record for record in csv.reader(io.StringIO(head, newline=""), delimiter=separator) if record)
     except csv.Error:
-        # A NUL byte or an endless field; the parser proper will say what is wrong.
-        return
+        # The parser proper will say what is wrong; this record is not the last one.
+        yield [""]
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _sniff_separator(head: str, whole: bool) -> str:

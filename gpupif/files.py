@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .device import choose_engine
 from .frames import open_file
+from .inputs import find_input
 from .job import ask, check_word, needed_columns
 from .measures import resolve_measures
 from .memory import default_limit, resident_bytes
@@ -52,7 +53,7 @@ def score_file(
     wanted = resolve_measures(measures)
     wish = make_wish(output, **options)
     if is_file(output):
-        check_output(output, wish.overwrite or wish.resume, path)
+        check_output(output, wish.overwrite or wish.resume, find_input(path, sep).places)
     engine = choose_engine(device)
     given = any(options[name] for name in ("memory_limit", "temp", "rows_per_file", "resume"))
     if is_file(output) and not given:

@@ -28,6 +28,11 @@ class Input(NamedTuple):
     files: Sequence[Path]
 
     @property
+    def places(self) -> Sequence[Path]:
+        """What nothing may be written over, or into."""
+        return [*self.files, self.path] if self.path.is_dir() else self.files
+
+    @property
     def several(self) -> bool:
         """Whether it is a folder or a pattern, so that there may be any number of files."""
         return self.path != self.files[0]

@@ -27,6 +27,14 @@ def parse_size(argument: str, size: Any) -> int:
     return parsed
 
 
+def shown(size: float) -> str:
+    """A size as people read it."""
+    for limit, unit in ((2**30, "GiB"), (2**20, "MiB")):
+        if size >= limit:
+            return f"{size / limit:.1f} {unit}"
+    return f"{size / 2**10:.1f} KiB"
+
+
 def resident_bytes() -> int:
     """Memory that this process has now."""
     pages = Path("/proc/self/statm").read_text().split()[1]

@@ -23,8 +23,8 @@ from .labels import code_type, hash_values, merge_labels, plain_floats
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Labels of so many parts are merged at once that there are as many as were merged before, and at least so many.
-LEAST_PENDING = 1 << 18
+# Labels of so many parts are merged at once that they take as many bytes as those merged before, and at least so many.
+LEAST_PENDING = 1 << 22
 
 
 class Values(NamedTuple):
@@ -94,8 +94,8 @@ class ColumnMerger:
     def add(self, part: Values) -> list[npt.NDArray[np.int64]]:
         """Add the next part. Returns, for the earliest parts that have none yet, the number of each of their values."""
         self._pending.append(part)
-        waiting = sum(len(values.labels) for values in self._pending)
-        return self.flush() if waiting >= max(LEAST_PENDING, len(self.values.labels)) else []
+        waiting = sum(values.labels.nbytes for values in self._pending)
+        return self.flush() if waiting >= max(LEAST_PENDING, self.values.labels.nbytes) else []
 
     def flush(self) -> list[npt.NDArray[np.int64]]:
         """The numbers of the values of all parts that have none yet."""

@@ -191,13 +191,16 @@ def _read_feather(files: Sequence[Path], pick: Pick) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def open_feather(file: Path) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Schema of a Feather file, and its rows when they are asked for."""
+def open_feather(file: Path, columns: Sequence[str] | None = None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Schema of a Feather file, and its rows, of some columns only, when they are asked for."""
     from pyarrow import ipc
 
     source = pa.memory_map(str(file))
     try:
         opened: Any = ipc.open_file(source)
+        if columns is not None:
+            places = [opened.schema.get_field_index(name) for name in columns]
+            opened = ipc.open_file(source, options=ipc.IpcReadOptions(included_fields=sorted(places)))
         return opened.schema, (opened.get_batch(number) for number in range(opened.num_record_batches))
     except pa.ArrowInvalid:
         # `.arrow` files may hold the stream format.

@@ -28,6 +28,10 @@ from .reading import (
 READ_BYTES = 1 << 20
 # Of a cell of a file that does not say how many rows it has.
 CELL_BYTES = 5
+# How much smaller such a file is compressed.
+PACKED = 6
+# Rows that are read at once at most.
+PIECE_ROWS = 1 << 16
 
 
 class Stamp(NamedTuple):
@@ -63,15 +67,16 @@ class Source(ABC):
         self.stamps = {file: Stamp.of(file) for file in found.files}
         self.bytes = sum(stamp.size for stamp in self.stamps.values())
 
-    def read(self, columns: Sequence[str], rows: int) -> Iterator[tuple[int, pa.Table]]:
-        """The table's columns piece by piece of at most about `rows` rows, each with the number of its file.
+    def read(self, columns: Sequence[str], rows: int, size: int) -> Iterator[tuple[int, pa.Table]]:
+        """The table's columns piece by piece of at most `rows` rows, each with the number of its file.
 
-        Raises TableReadError for a file that cannot be read or is not what it was.
+        size: bytes that a piece may have, as far as that can be chosen. Raises TableReadError for a file that cannot be
+        read or is not what it was.
         """
         for number, file in enumerate(self.found.files):
             self.check_unchanged([file])
             try:
-                for piece in self._read_file(file, list(columns), rows):
+                for piece in self._read_file(file, list(columns), min(rows, PIECE_ROWS), size):
                     for start in range(0, piece.num_rows, rows):
                         yield number, piece.slice(start, rows)
             except (pa.ArrowException, OSError) as error:
@@ -91,7 +96,14 @@ class Source(ABC):
 
     def about_rows(self) -> int:
         """Rows of the table; where files do not say, a guess by their size, a cell taking so many bytes."""
-        return self.bytes // (CELL_BYTES * max(1, len(self.names))) if self.rows is None else self.rows
+        if self.rows is not None:
+            return self.rows
+        sizes = (stamp.size * (PACKED if file.suffix.lower() == ".gz" else 1) for file, stamp in self.stamps.items())
+        return sum(sizes) // (CELL_BYTES * max(1, len(self.names)))
+
+    @abstractmethod
+    def nothing(self) -> pa.Table:
+        """All columns, without rows, with the types of `as_given`."""
 
     def as_given(self, piece: pa.Table) -> pa.Table:
         """What `read` gave, with the types that the files have."""
@@ -101,8 +113,8 @@ class Source(ABC):
         return unreadable(file, self.found.kind, error)
 
     @abstractmethod
-    def _read_file(self, file: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
-        """The columns of one file."""
+    def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
+        """The columns of one file, in pieces of so many rows and bytes, as far as they can be chosen."""
 
 
 class ParquetSource(Source):
@@ -126,7 +138,11 @@ class ParquetSource(Source):
         kinds = [self._table.schema.field(field.name) if field.name in text else field for field in piece.schema]
         return piece.cast(pa.schema(kinds))
 
-    def _read_file(self, file: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
+    def nothing(self) -> pa.Table:
+        """See `Source`."""
+        return self._table.schema.remove_metadata().empty_table()
+
+    def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
         import pyarrow.parquet as pq
 
         schema, keys = self._table.schema, self._keys[file]
@@ -135,7 +151,8 @@ class ParquetSource(Source):
         text = [name for name in text_columns(schema) if name not in keys]
         opened = pq.ParquetFile(file, read_dictionary=text, buffer_size=READ_BYTES, pre_buffer=False)
         with opened:
-            for batch in opened.iter_batches(rows, columns=own):
+            fits = size * max(1, opened.metadata.num_rows) // max(1, _bytes_of(opened.metadata))
+            for batch in opened.iter_batches(max(1, min(rows, fits)), columns=own):
                 table = pa.Table.from_batches([batch])
                 arrays = {
                     name: pa.chunked_array([pa.repeat(pa.scalar(keys[name], schema.field(name).type), batch.num_rows)])
@@ -144,6 +161,11 @@ class ParquetSource(Source):
                     for name in columns
                 }
                 yield pa.table(arrays)
+
+
+def _bytes_of(metadata: Any) -> int:
+    """What a Parquet file takes when it is not compressed."""
+    return sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
 
 
 class CsvSource(Source):
@@ -167,16 +189,25 @@ class CsvSource(Source):
     def _unreadable(self, file: Path, error: Exception) -> TableReadError:
         return not_utf8(file) if "UTF8" in str(error) else super()._unreadable(file, error)
 
-    def _read_file(self, file: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
+    def nothing(self) -> pa.Table:
+        """See `Source`."""
+        return pa.schema([(name, pa.string()) for name in self.names]).empty_table()
+
+    def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
         from pyarrow import csv as arrow_csv
 
         head = self._heads[file]
         if head.alone:
             yield pa.table({name: pa.array([], TEXT) for name in columns})
             return
-        with arrow_csv.open_csv(str(file), **parser_options(file, head, columns)) as opened:
-            for batch in opened:
-                yield pa.Table.from_batches([batch])
+        done = 0
+        try:
+            with arrow_csv.open_csv(str(file), **parser_options(file, head, columns)) as opened:
+                for batch in opened:
+                    yield pa.Table.from_batches([batch])
+                    done += batch.num_rows
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(f"{error}, after row {done:,}") from error
 
 
 class FeatherSource(Source):
@@ -184,16 +215,20 @@ class FeatherSource(Source):
 
     def __init__(self, found: Input) -> None:
         try:
-            fields = {file: open_feather(file)[0] for file in found.files}
+            self._schemas = {file: open_feather(file)[0] for file in found.files}
         except (pa.ArrowException, OSError) as error:
             raise unreadable(found.path, found.kind, error) from error
-        check_alike(found.files, lambda file: {field.name: field.type for field in fields[file]})
-        schema = fields[found.files[0]]
+        check_alike(found.files, lambda file: {field.name: field.type for field in self._schemas[file]})
+        schema = self._schemas[found.files[0]]
         super().__init__(found, schema.names)
         self.index_names = pandas_index_names(schema)
 
-    def _read_file(self, file: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
-        for batch in open_feather(file)[1]:
+    def nothing(self) -> pa.Table:
+        """See `Source`."""
+        return self._schemas[self.found.files[0]].remove_metadata().empty_table()
+
+    def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
+        for batch in open_feather(file, columns)[1]:
             yield pa.Table.from_batches([batch]).select(columns)
 
 
@@ -205,18 +240,23 @@ def open_source(path: Path, sep: str | None = None) -> Source:
     return CsvSource(found, sep) if found.kind == "CSV" else FeatherSource(found)
 
 
-def in_chunks(pieces: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
-    """The same rows in tables of exactly `rows` rows, the last of what is left."""
+def in_chunks(pieces: Iterable[pa.Table], rows: int, most: int) -> Iterator[pa.Table]:
+    """The same rows in tables of `rows` rows, or fewer where these would take more than `most` bytes."""
     waiting: list[Any] = []
-    size = 0
+    size = taken = 0
     for piece in pieces:
+        if size and taken + piece.nbytes > most:
+            yield pa.concat_tables(waiting)
+            waiting, size, taken = [], 0, 0
         start = 0
         while size + piece.num_rows - start >= rows:
-            taken = rows - size
-            yield pa.concat_tables([*waiting, piece.slice(start, taken)])
-            waiting, size, start = [], 0, start + taken
+            part = piece.slice(start, rows - size)
+            yield pa.concat_tables([*waiting, part])
+            waiting, size, taken, start = [], 0, 0, start + part.num_rows
         if start < piece.num_rows:
-            waiting.append(piece.slice(start))
-            size += piece.num_rows - start
+            rest = piece.slice(start)
+            waiting.append(rest)
+            size += rest.num_rows
+            taken += rest.nbytes
     if waiting:
         yield pa.concat_tables(waiting)

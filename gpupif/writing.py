@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -37,19 +38,19 @@ def output_names(measures: Sequence[str], columns: Sequence[Hashable], others: S
 def check_output(
     path: str | os.PathLike[str],
     overwrite: bool,
-    source: str | os.PathLike[str] | None = None,
+    inputs: Iterable[Path] = (),
     endings: tuple[str, ...] = (*PARQUET, ".csv", *FEATHER),
 ) -> None:
     """Refuse an output that could not be written, before any work is done.
 
     Raises OutputError where it exists (without `overwrite`), is a folder, lies in a folder that does not exist or
-    cannot be written to, is the input `source` or inside it, or has an ending that names no format.
+    cannot be written to, is one of the `inputs` or inside it, or has an ending that names no format.
     """
     file = Path(path)
     if not file.name.lower().endswith(endings):
         raise OutputError(f"{file}: expected an output name ending in {', '.join(endings)}.")
-    if source is not None and Path(source).exists():
-        given = Path(source).resolve()
+    for source in inputs:
+        given = source.resolve()
         if file.resolve() == given or given in file.resolve().parents:
             raise OutputError(f"{file}: the output is the input {source}, or inside it. Choose another place for it.")
     if file.is_dir():
@@ -169,7 +170,8 @@ def _replacing(file: Path, overwrite: bool) -> Iterator[IO[bytes]]:
     except FileExistsError:
         raise OutputError(f"{file}: came into being meanwhile. Use overwrite (--overwrite) to replace it.") from None
     except OSError as error:
-        raise OutputError(f"{file}: could not be written: {error.strerror or error}.") from error
+        full = " Free some space, or choose another place." if error.errno == errno.ENOSPC else ""
+        raise OutputError(f"{file}: could not be written: {error.strerror or error}.{full}") from error
     finally:
         if named:
             beside.unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pieces import in_pieces
 
-from gpupif import cli, writing
+from gpupif import cli
 from gpupif.spill import cut, encode, parts, store
 
 
@@ -37,8 +37,9 @@ def run(moment: int | None, number: int, arguments: list[str]) -> None:
     store.Store.close = dying(store.Store.close)
     Path.replace = dying(Path.replace)
     Path.rename = dying(Path.rename)
-    Path.unlink = dying(Path.unlink)
-    writing.os.replace = dying(writing.os.replace)
+    # Also of shutil.rmtree.
+    for name in ("unlink", "rmdir", "replace"):
+        setattr(os, name, dying(getattr(os, name)))
     sys.argv = ["gpupif", *arguments]
     cli.main()
 

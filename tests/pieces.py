@@ -20,6 +20,7 @@ def in_pieces(chunk_rows=3, part_rows=2):
     """Chunks and parts of so few rows, whatever memory there is."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(budget, "LEAST_CHUNK", 1)
+        patch.setattr(budget, "LEAST_PART", 1)
         patch.setattr(budget, "MOST_CHUNK", chunk_rows)
         patch.setattr(budget, "SLACK", 1)
         patch.setattr(budget.Budget, "part_rows", lambda self, job: part_rows)
@@ -35,7 +36,9 @@ def write_parts(folder, frame, edges=()):
     table = pa.Table.from_pandas(frame, preserve_index=False)
     edges = sorted({0, *edges, len(frame)})
     for number, (start, stop) in enumerate(pairwise(edges)):
-        pq.write_table(table.slice(start, stop - start), folder / f"{number:03}.parquet", row_group_size=5)
+        pq.write_table(
+            table.slice(start, stop - start), folder / f"{number:03}.parquet", row_group_size=max(5, len(frame) // 10)
+        )
     return folder
 
 

@@ -81,6 +81,9 @@ def test_signals_leave_nothing(tmp_path, number, moment):
     codes, said = die(number, [moment], source, "-o", tmp_path / "out", "-q", "--temp", tmp_path, "--overwrite")
     assert codes == [128 + number, 0]
     assert said == "gpupif: interrupted; nothing was written.\n"
+    codes, said = die(number, [moment], source, "-o", tmp_path / "resumed", "-q", "--resume")
+    assert codes == [128 + number, 0]
+    assert said == "gpupif: interrupted; what is done is kept, and the same command goes on with it.\n"
     assert nothing_left(tmp_path)
 
 
@@ -143,6 +146,8 @@ OTHER = {
     "accuracies": {"accuracies": {"age": 0.5}},
     "priors": {"priors": {"sex": {"Female": 0.5, "Male": 0.5}}},
     "dtype": {"dtype": "float32"},
+    "measures": {"measures": ["cig", "csf"]},
+    "temp": {"temp": "."},
     "missing": {"missing": "error"},
     "rows per file": {"rows_per_file": 7},
     "keep input": {"keep_input": True},
@@ -153,8 +158,9 @@ OTHER = {
 def test_resumed_with_other_options(tmp_path, monkeypatch, what, arguments):
     source = half_done(tmp_path, monkeypatch)
     before = contents(tmp_path)
+    arguments = {"measures": MEASURES, "memory_limit": "4GiB", **arguments}
     with in_pieces(30, 40), pytest.raises(OutputError, match=f"other {what}.*resume"):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, **{"memory_limit": "4GiB", **arguments})
+        gpupif.score(source, output=tmp_path / "out", resume=True, **arguments)
     assert contents(tmp_path) == before
     with in_pieces(30, 40):
         assert gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="5GiB").rows == 100
@@ -191,7 +197,7 @@ def test_two_runs_to_one_output(tmp_path):
     source = census_folder(tmp_path / "in", rows=100)
     folder = store.work_folder(tmp_path / "out", tmp_path)
     other = store.Store(folder, folder)
-    other.open(resume=False)
+    other.open(resume=False, output=tmp_path / "out")
     with pytest.raises(OutputError, match="another run"):
         gpupif.score(source, output=tmp_path / "out")
     other.close(keep=False)
@@ -351,7 +357,7 @@ def test_frames_in_memory_have_no_output(tmp_path):
 def test_too_little_disk(tmp_path, monkeypatch):
     source = census_folder(tmp_path / "in", rows=100)
     monkeypatch.setattr(budget, "free_disk", lambda folder: 1000)
-    with pytest.raises(OutputError, match=r"spill files of 100 rows will need about .* GiB, .* are free"):
+    with pytest.raises(OutputError, match=r"spill files of 100 rows will need about .* KiB, 1.0 KiB are free"):
         gpupif.score(source, output=tmp_path / "out")
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
@@ -463,3 +469,219 @@ def test_memory_that_a_cgroup_leaves(tmp_path):
     assert memory._cgroup_rooms(tmp_path / "v1", tmp_path / "own") == [1500]
     assert memory._cgroup_rooms(tmp_path / "none", tmp_path / "none") == []
     assert 0 < memory.free_bytes() < 1 << 50
+
+
+def test_resumed_on_another_device(tmp_path, monkeypatch):
+    source = half_done(tmp_path, monkeypatch, device="cpu")
+    monkeypatch.setattr("gpupif.engines.cpu.CpuEngine.device", "other")
+    with in_pieces(30, 40), pytest.raises(OutputError, match="other device"):
+        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, device="cpu", memory_limit="4GiB")
+
+
+@pytest.mark.parametrize("more", [{}, {"memory_limit": "2GiB"}])
+def test_no_input_file_is_written_over(tmp_path, monkeypatch, more):
+    """Whether a pattern, a folder or a link names it."""
+    monkeypatch.chdir(tmp_path)
+    census_folder(Path("in"), rows=100)
+    Path("link.parquet").symlink_to("in/000.parquet")
+    Path("links").mkdir()
+    Path("links/000.parquet").symlink_to(tmp_path / "in" / "000.parquet")
+    before = contents(tmp_path)
+    for table in ("in/*.parquet", "links", "link.parquet", "in"):
+        with pytest.raises(OutputError, match=r"the output is the input"):
+            gpupif.score(table, output="in/000.parquet", overwrite=True, **more)
+    ended = start("score", "in/*.parquet", "-o", "in/000.parquet", "--overwrite")
+    assert_refused(ended, ["in/000.parquet", "the output is the input"])
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_scores_are_never_gone_while_others_replace_them(tmp_path, monkeypatch, at_once):
+    """The old ones come back where the new ones cannot take their place, also without renameat2."""
+    source = census_folder(tmp_path / "in", rows=40)
+    gpupif.score(source, "csf", output=tmp_path / "out")
+    before = contents(tmp_path / "out")
+    if not at_once:
+        monkeypatch.setattr(store, "RENAME_EXCHANGE", -1)
+        real = Path.rename
+
+        def failing(self, target):
+            if self.name == "scores":
+                raise KeyboardInterrupt
+            return real(self, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "rename", failing)
+            with pytest.raises(KeyboardInterrupt):
+                gpupif.score(source, MEASURES, output=tmp_path / "out", overwrite=True)
+        assert contents(tmp_path / "out") == before
+        assert nothing_left(tmp_path)
+    scores = gpupif.score(source, MEASURES, output=tmp_path / "out", overwrite=True)
+    assert_same(scores, gpupif.score(source, MEASURES))
+    assert nothing_left(tmp_path)
+
+
+def test_scores_that_a_killed_run_was_about_to_replace_come_back(tmp_path):
+    source = census_folder(tmp_path / "in", rows=40)
+    gpupif.score(source, "csf", output=tmp_path / "out")
+    work = store.work_folder(tmp_path / "out", tmp_path)
+    work.mkdir()
+    (tmp_path / "out").rename(work / "previous")
+    with pytest.raises(InputError, match="priors: column 'sex'"):
+        gpupif.score(source, MEASURES, output=tmp_path / "out", priors={"sex": {"x": 1.0}})
+    assert len(list((tmp_path / "out").iterdir())) == 4
+
+
+def test_marks_of_another_run_are_not_taken(tmp_path, monkeypatch):
+    """What a run left that was killed while it cleaned up belongs to no run."""
+    source = half_done(tmp_path, monkeypatch)
+    (work,) = tmp_path.glob(".gpupif-*")
+    (work / "begun.json").unlink()
+    other = census_folder(tmp_path / "other", rows=60)
+    with in_pieces(30, 40):
+        scores = gpupif.score(other, MEASURES, output=tmp_path / "out", resume=True)
+    assert_same(scores, gpupif.score(other, MEASURES))
+    assert source.exists()
+
+
+def test_what_came_into_being_meanwhile_is_not_replaced(tmp_path, monkeypatch):
+    source = census_folder(tmp_path / "in", rows=60)
+    target = tmp_path / "out.parquet"
+
+    def failing(*_):
+        raise InputError("stop")
+
+    with in_pieces(30, 40), monkeypatch.context() as patch:
+        patch.setattr("gpupif.spill.write.ScoreWriter.publish", failing)
+        with pytest.raises(InputError, match="stop"):
+            gpupif.score(source, MEASURES, output=target, resume=True)
+    target.write_text("precious")
+    with in_pieces(30, 40), pytest.raises(OutputError, match="exists already"):
+        gpupif.score(source, MEASURES, output=target, resume=True)
+    assert target.read_text() == "precious"
+    target.unlink()
+    with in_pieces(30, 40):
+        assert_same(gpupif.score(source, MEASURES, output=target, resume=True), gpupif.score(source, MEASURES))
+
+
+def test_damaged_mark(tmp_path, monkeypatch):
+    source = half_done(tmp_path, monkeypatch)
+    (mark,) = tmp_path.glob(".gpupif-*/encoded.json")
+    mark.write_text("")
+    with in_pieces(30, 40), pytest.raises(OutputError, match=r"encoded\.json.*damaged"):
+        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="4GiB")
+
+
+def test_spill_of_a_killed_run_elsewhere_is_removed(tmp_path, monkeypatch):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    source = half_done(tmp_path, monkeypatch, temp=tmp_path / "one")
+    assert not nothing_left(tmp_path / "one")
+    with in_pieces(30, 40):
+        gpupif.score(source, MEASURES, output=tmp_path / "out", temp=tmp_path / "two")
+    assert all(nothing_left(tmp_path / name) for name in ("one", "two", "."))
+
+
+def test_output_by_a_link(tmp_path):
+    source = census_folder(tmp_path / "in", rows=60)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    scores = gpupif.score(source, output=tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert len(list((tmp_path / "real").iterdir())) == len(scores.files) == 4
+
+
+def test_the_current_folder(tmp_path, monkeypatch):
+    source = census_folder(tmp_path / "in", rows=60)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    gpupif.score(source, output=".")
+    assert len(list((tmp_path / "here").iterdir())) == 4
+
+
+def test_input_beside_the_scores_of_files_without_rows(tmp_path):
+    source = write_parts(tmp_path / "in", FRAME, [3])
+    pq.write_table(pq.read_table(source / "000.parquet").slice(0, 0), source / "0.parquet")
+    with in_pieces(3, 2):
+        scores = gpupif.score(source, output=tmp_path / "out", keep_input=True)
+    assert len({tuple(pq.read_schema(file).names) for file in scores.files}) == 1
+    assert pa.concat_tables(map(pq.read_table, scores.files)).num_rows == 8
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [(["_a.parquet", "b.parquet"], "pass over names such as _a"), (["a.parquet", "a.pq"], "scores in a.parquet")],
+)
+def test_names_of_score_files(tmp_path, names, says):
+    (tmp_path / "in").mkdir()
+    for name in names:
+        FRAME.to_parquet(tmp_path / "in" / name)
+    with pytest.raises(OutputError, match=says):
+        gpupif.score(tmp_path / "in" / "*.p*", output=tmp_path / "out")
+    assert gpupif.score(tmp_path / "in" / "*.p*", output=tmp_path / "out", rows_per_file=9).rows == 16
+
+
+def test_temp_inside_the_output(tmp_path):
+    source = census_folder(tmp_path / "in", rows=60)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(OutputError, match=r"temp: .* is the output"):
+        gpupif.score(source, output=tmp_path / "out", temp=tmp_path / "out")
+
+
+def test_output_that_is_no_unicode(tmp_path):
+    source = census_folder(tmp_path / "in", rows=60)
+    ended = subprocess.run([*COMMAND, "score", source, "-o", os.fsencode(tmp_path) + b"/o\xff", "-q"], check=False)
+    assert ended.returncode == 0
+    assert len(os.listdir(os.fsencode(tmp_path) + b"/o\xff")) == 4
+
+
+def test_long_field_of_csv(tmp_path):
+    (tmp_path / "1.csv").write_text("a,b\n1,x\n2,y\n")
+    (tmp_path / "2.csv").write_text(f"a,b\n1,{'x' * 200_000}\n2,y\n")
+    assert gpupif.score(tmp_path / "*.csv").rows == 4
+    assert gpupif.score(tmp_path / "2.csv").rows == 2
+    assert gpupif.score(tmp_path / "*.csv", output=tmp_path / "out").rows == 4
+
+
+def test_columns_of_csv_files_in_another_order(tmp_path):
+    (tmp_path / "1.csv").write_text("a,b\n1,x\n2,y\n")
+    (tmp_path / "2.csv").write_text("b,a\nx,1\ny,2\n")
+    scores = gpupif.score(tmp_path / "*.csv", "prior", output=tmp_path / "out")
+    assert_same(scores, gpupif.score(tmp_path / "*.csv", "prior"))
+    assert scores.priors["b"] == {"x": 0.5, "y": 0.5}
+
+
+def test_broken_csv_file(tmp_path):
+    (tmp_path / "1.csv").write_text("a,b\n1,x\n2,y\n")
+    (tmp_path / "2.csv").write_text("a,b\n1,x\n2,y,z\n")
+    for more in ({}, {"output": tmp_path / "out"}):
+        with pytest.raises(TableReadError, match=r"2\.csv: could not be read as CSV.*Expected 2 columns, got 3"):
+            gpupif.score(tmp_path / "*.csv", **more)
+
+
+def test_columns_with_too_many_values_for_the_memory(tmp_path, monkeypatch):
+    source = write_parts(tmp_path / "in", pd.DataFrame({f"id{n}": range(100) for n in range(3)}))
+    real = budget.plan_budget
+    monkeypatch.setattr("gpupif.spill.run.plan_budget", lambda *given: real(*given)._replace(working=1 << 15))
+    monkeypatch.setattr(budget, "VALUES_SHARE", 1)
+    with pytest.raises(InputError, match=r"memory_limit: the columns have 300 different values"):
+        gpupif.score(source, output=tmp_path / "out")
+
+
+def test_long_texts_make_small_chunks(tmp_path, monkeypatch):
+    texts = [f"{n % 7}" * 5000 for n in range(400)]
+    source = write_parts(tmp_path / "in", pd.DataFrame({"a": texts, "b": range(400)}), range(0, 400, 50))
+    chunks = []
+    from gpupif.spill import encode
+
+    real = encode.in_chunks
+
+    def noted(pieces, rows, most):
+        for chunk in real(pieces, rows, 200_000):
+            chunks.append(chunk.num_rows)
+            yield chunk
+
+    monkeypatch.setattr(encode, "in_chunks", noted)
+    scores = gpupif.score(source, MEASURES, output=tmp_path / "out")
+    assert len(chunks) > 3
+    assert_same(scores, gpupif.score(source, MEASURES))

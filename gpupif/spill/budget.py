@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,19 +13,25 @@ from ..engines.passes import part_measures, source_of
 from ..errors import InputError, OutputError
 from ..job import Question
 from ..keys import KeyLayout
-from ..memory import resident_bytes
+from ..memory import resident_bytes, shown
 from ..sources import Source
 from .store import free_disk
+from .wish import Wish
 
 # For libraries that are not loaded yet, compiled kernels, and buffers of readers and writers.
 RESERVE = 96 << 20
 LEAST_CHUNK, MOST_CHUNK = 1 << 14, 1 << 20
+LEAST_PART = 1 << 14
+# Files that are open at a time: at most; beside those of parts and columns.
+MOST_FILES, SPARE_FILES = 1 << 13, 128
 # Of the working memory: what a chunk takes; what a part takes; what the values of a column may take.
 CHUNK_SHARE, PART_SHARE, VALUES_SHARE = 0.35, 0.7, 0.3
 # Parts are planned so much smaller than what is scored at once, for their sizes differ by chance.
 SLACK = 0.7
 # Bytes on disk: of a code in a chunk and in a part, and of a score, compressed; measured with `benchmarks.scale`.
 CODE_BYTES, SCORE_BYTES = 0.6, 3.5
+# Of a score in CSV.
+TEXT_BYTES = 18
 
 
 class Budget(NamedTuple):
@@ -38,13 +45,36 @@ class Budget(NamedTuple):
         return int(VALUES_SHARE * self.working)
 
     def part_rows(self, job: Job) -> int:
-        """Rows of a part that are scored at once, with half of the targets."""
+        """Rows of a part that are scored at once, with half of the targets; InputError where that is nothing."""
         words = KeyLayout.of([len(counts) for counts in job.counts]).words
         codes = sum(max(1, (len(counts) - 1).bit_length() // 8) for counts in job.counts)
         scores = 8 * len(part_measures(job)) * -(-len(job.targets) // 2)
         row = codes + 8 * 5 * words + 12 * 4 + scores + 8
-        values = 8 * (3 + len(job.measures)) * sum(len(counts) for counts in job.counts)
-        return max(1, int(PART_SHARE * max(0, self.working - values) / row))
+        different = sum(len(counts) for counts in job.counts)
+        values = 8 * (3 + len(job.measures)) * different
+        rows = int(PART_SHARE * (self.working - values) / row)
+        if rows < LEAST_PART:
+            more = values + LEAST_PART * row / PART_SHARE - self.working
+            raise InputError(
+                f"memory_limit: the columns have {different:,} different values, so that {shown(more)} more are needed "
+                "to score. Exclude identifiers with columns=, bin measurements, or raise it."
+            )
+        return rows
+
+    def planned_rows(self, limit: int, rows: int, columns: int) -> int:
+        """Rows that parts are planned with, of which `limit` are scored at once: not so few that files run out."""
+        parts = max(1, (files_to_open() - SPARE_FILES - 2 * columns) // 2)
+        return max(1, int(SLACK * limit), -(-rows // parts))
+
+
+def files_to_open() -> int:
+    """Files that this process may have open at a time, after having asked for as many as it can get."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    return MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def plan_budget(limit: int, question: Question) -> Budget:
@@ -65,7 +95,7 @@ def plan_budget(limit: int, question: Question) -> Budget:
     return Budget(min(MOST_CHUNK, 1 << (fits.bit_length() - 1)), working)
 
 
-def check_disk(source: Source, question: Question, spill: Path, output: Path) -> int:
+def check_disk(source: Source, question: Question, spill: Path, output: Path, wish: Wish) -> int:
     """Raise OutputError where spill files and scores will not fit on their disks; returns the bytes of spill files.
 
     An estimate, from the number of rows and how well such tables are compressed.
@@ -74,7 +104,10 @@ def check_disk(source: Source, question: Question, spill: Path, output: Path) ->
     targets = len(question.targets)
     kept = len({source_of(measure) for measure in question.measures})
     spilled = int(rows * (3 * CODE_BYTES * len(question.used) + SCORE_BYTES * targets * kept + 8))
-    written = int(rows * SCORE_BYTES * targets * len(question.measures))
+    each = TEXT_BYTES if wish.output.suffix.lower() == ".csv" else SCORE_BYTES
+    written = int(rows * each * targets * len(question.measures))
+    if wish.keep_input:
+        written += source.bytes
     same = spill.stat().st_dev == output.stat().st_dev
     for folder, needed, what, mend in (
         (spill, spilled + written * same, "spill files", "choose another place with temp (--temp)"),
@@ -83,7 +116,7 @@ def check_disk(source: Source, question: Question, spill: Path, output: Path) ->
         free = free_disk(folder)
         if free < needed:
             raise OutputError(
-                f"{folder}: {what} of {rows:,} rows will need about {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB "
-                f"are free. Free some, or {mend}."
+                f"{folder}: {what} of {rows:,} rows will need about {shown(needed)}, {shown(free)} are free. Free "
+                f"some, or {mend}."
             )
     return spilled

@@ -7,7 +7,6 @@ tells where the rows of the parts belong, so no row numbers are.
 from __future__ import annotations
 
 import contextlib
-import resource
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +83,6 @@ def cut(
     sizes = np.zeros((parts, len(chunks.sizes)), np.int64)
     with contextlib.ExitStack() as files:
         writers: list[BatchWriter] = []
-        _allow_files(2 * parts)
         for number in range(len(chunks.sizes)):
             codes = chunks.codes(number)
             if not writers:
@@ -117,15 +115,6 @@ def _arrow_type(array: npt.NDArray[Any]) -> Any:
     return pa.from_numpy_dtype(array.dtype)
 
 
-def _allow_files(number: int) -> None:
-    """Have so many files open at a time, as far as the system lets us."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = number + 256
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-
-
 class Gathering:
     """The scores of a cut's parts put together chunk by chunk; a context manager.
 
@@ -136,7 +125,6 @@ class Gathering:
         self._cut = cut
         self._place = {name: place for place, name in enumerate(columns)}
         self._files = contextlib.ExitStack()
-        _allow_files(2 * cut.parts)
         self._readers = [
             (part, self._files.enter_context(BatchReader(cut.scores(part))))
             for part in range(cut.parts)

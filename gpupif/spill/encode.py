@@ -20,6 +20,8 @@ from .store import BatchReader, BatchWriter, write_batch
 
 # What the labels of a column take while they are merged, in multiples of their own size: hash table, copies, numbers.
 MERGING = 6
+# Pieces of files that a chunk is made of, at least.
+PIECES = 4
 
 
 def encode(
@@ -41,13 +43,13 @@ def encode(
     absent = [0] * len(names)
 
     def pieces() -> Iterator[pa.Table]:
-        for number, piece in source.read(names, chunk_rows):
+        for number, piece in source.read(names, chunk_rows, memory // PIECES):
             file_rows[number] += piece.num_rows
             yield piece
 
     with contextlib.ExitStack() as files, Workers() as workers:
         labels: list[BatchWriter] = []
-        for chunk in in_chunks(pieces(), chunk_rows):
+        for chunk in in_chunks(pieces(), chunk_rows, memory):
             parts = workers.run(encode_part, [(name, chunk.column(name)) for name in names])
             if missing == "error":
                 _refuse_missing(names, parts, sum(sizes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from ..riskiest import highest
 from ..summary import TOP_CELLS
 from .cut import Cut, Gathering
 from .parts import score_columns
-from .store import write_batch
+from .store import disk_errors, write_batch
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -54,8 +54,9 @@ class Facts:
     def write(self, file: Path) -> None:
         """Keep them; the file appears whole."""
         beside = file.with_suffix(".tmp")
-        beside.write_text(json.dumps(self.__dict__))
-        beside.replace(file)
+        with disk_errors(file):
+            beside.write_text(json.dumps(self.__dict__))
+            beside.replace(file)
 
 
 class Gatherer:
@@ -75,7 +76,7 @@ class Gatherer:
         self._names = [measure.name for measure in job.measures]
         self.by = "cig" if "cig" in self._names else self._names[0]
 
-    def chunks(self, first: int, sizes: Sequence[int]) -> Iterator[dict[str, npt.NDArray[Any]]]:
+    def chunks(self, first: int, sizes: Sequence[int]) -> Generator[dict[str, npt.NDArray[Any]]]:
         """The scores of the chunks from `first` on; sizes: rows of all chunks."""
         with Workers() as workers:
             gatherings = [
@@ -182,7 +183,7 @@ class Rows:
             start = end
 
 
-def ahead(items: Iterator[Any]) -> Iterator[Any]:
+def ahead(items: Iterator[Any]) -> Generator[Any]:
     """The same items, each made while the one before it is used."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, items, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -52,6 +53,8 @@ def check_folder(output: Path, overwrite: bool, found: Input) -> None:
         raise OutputError(
             f"{output}: expected an output name ending in {', '.join(ENDINGS)}, or one without, for a folder."
         )
+    if target.is_mount():
+        raise OutputError(f"{output}: is where a disk is mounted, and cannot be made anew. Name a folder in it.")
     if not target.parent.is_dir():
         raise OutputError(f"{output}: there is no folder {output.parent}. Make it first, or choose another place.")
     if not os.access(target.parent, os.W_OK):
@@ -94,11 +97,22 @@ def plan_outputs(output: Path, found: Input, file_rows: Sequence[int], rows_per_
             Piece(f"part-{number:0{width}}.parquet", start, min(rows, start + rows_per_file))
             for number, start in enumerate(starts)
         ]
-    names = [_name_for(file.relative_to(found.base)) for file in found.files]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise OutputError(f"{output}: two input files would have their scores in {twice}. Rename one of them.")
+    names = score_names(output, found)
     return [Piece(name, *edges) for name, edges in zip(names, pairwise(accumulate(file_rows, initial=0)), strict=True)]
+
+
+def score_names(output: Path, found: Input) -> list[str]:
+    """The score file of each input file; raises OutputError where two are the same, or hidden from who reads them."""
+    names = [_name_for(file.relative_to(found.base)) for file in found.files]
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise OutputError(f"{output}: two input files would have their scores in {name}. Rename one of them.")
+        if any(part[0] in "._" for part in Path(name).parts):
+            raise OutputError(
+                f"{output}: readers of folders pass over names such as {name}. Rename the input file, choose a pattern "
+                "without it, or use rows_per_file (--rows-per-file)."
+            )
+    return names
 
 
 def _name_for(path: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +13,10 @@ from .. import __version__
 from ..errors import InputError, OutputError
 from ..sources import Source, open_source
 from ..writing import check_output, output_names
-from .budget import Budget, check_disk, plan_budget
-from .outputs import check_folder, is_file
+from .budget import SPARE_FILES, Budget, check_disk, files_to_open, plan_budget
+from .outputs import check_folder, is_file, score_names
 from .steps import Steps
-from .store import Store, disk_errors, work_folder
+from .store import BEGUN, FINISHED, Store, disk_errors, identity, work_folder
 from .wish import Wish
 
 if TYPE_CHECKING:
@@ -51,17 +52,22 @@ def score_source(
     try:
         options = _options(source, question, engine, wish)
         budget = plan_budget(wish.memory_limit, question)
-        if store.open(wish.resume):
+        if store.open(wish.resume, wish.output.resolve()):
             keep = True
-            begun = store.done("begun")
+            begun = store.done(BEGUN)
             _check_same(begun, options, work)
             budget = _same_chunks(budget, begun["chunk rows"])
         else:
             with disk_errors(spill):
                 spill.mkdir(exist_ok=True)
-            check_disk(source, question, spill, work)
-            store.mark("begun", options | {"chunk rows": budget.chunk_rows})
+            check_disk(source, question, spill, work, wish)
+            store.mark(BEGUN, options | {"chunk rows": budget.chunk_rows})
             keep = wish.resume
+        if files_to_open() < 3 * len(question.used) + SPARE_FILES:
+            raise InputError(
+                f"columns: {len(question.used):,} columns need as many files open at a time, three times over, which "
+                "the system does not allow. Score fewer, or allow more (ulimit -n)."
+            )
         scores = Steps(source, question, engine, wish, store, budget, report).scores()
         keep = False
         return scores
@@ -73,12 +79,24 @@ def check_place(source: Source, wish: Wish) -> None:
     """Refuse an output or a place for spill files that cannot be used, before any work is done; raises OutputError."""
     if wish.temp is not None and not (wish.temp.is_dir() and os.access(wish.temp, os.W_OK)):
         raise OutputError(f"temp: {wish.temp} is no folder that can be written to. Make it first, or choose another.")
-    # A run that was killed when all was done but to clean up has its output already.
-    finished = wish.resume and (work_folder(wish.output, wish.output.resolve().parent) / "finished.json").exists()
+    replace = wish.overwrite or (wish.resume and _is_published(wish.output))
+    if wish.temp is not None and wish.output.resolve() in [wish.temp.resolve(), *wish.temp.resolve().parents]:
+        raise OutputError(f"temp: {wish.temp} is the output {wish.output}, or inside it. Choose another place.")
     if is_file(wish.output):
-        check_output(wish.output, wish.overwrite or finished, source.found.path)
+        check_output(wish.output, replace, source.found.places)
     else:
-        check_folder(wish.output, wish.overwrite or finished, source.found)
+        check_folder(wish.output, replace, source.found)
+        if wish.rows_per_file is None:
+            score_names(wish.output, source.found)
+
+
+def _is_published(output: Path) -> bool:
+    """Whether the output is that of a run which was killed when all was done but to clean up."""
+    mark = work_folder(output, output.resolve().parent) / f"{FINISHED}.json"
+    try:
+        return output.exists() and json.loads(mark.read_text())["identity"] == identity(output.resolve())
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 def _options(source: Source, question: Question, engine: Engine, wish: Wish) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ..progress import Reporter
 from ..sources import Source
 from ..stored import StoredScores
 from ..summary import Summary
-from .budget import SLACK, Budget
+from .budget import Budget
 from .chunks import EncodedChunks
 from .cut import Cut, Span, cut
 from .encode import encode, open_encoded
@@ -27,7 +27,7 @@ from .found import Found
 from .gather import Facts, Gatherer
 from .outputs import Piece, is_file, plan_outputs
 from .parts import PartScorer
-from .store import Store, write_batch
+from .store import FINISHED, Store, identity, write_batch
 from .summarise import riskiest_cells, row_gain_percentiles, summary_columns
 from .wish import Wish
 from .write import ScoreWriter
@@ -56,7 +56,7 @@ class Steps:
         self.store = store
         self.report = report
         self.budget = budget
-        self.writer = ScoreWriter(source, question, wish, store.folder, budget.chunk_rows, report)
+        self.writer = ScoreWriter(source, question, wish, store.folder, budget, report)
         self.seconds: dict[str, float] = {}
         self.spilled = 0
 
@@ -69,16 +69,16 @@ class Steps:
             self.seconds["read and encode"] = time.perf_counter() - started
             outputs = plan_outputs(self.wish.output, self.source.found, encoded["file_rows"], self.wish.rows_per_file)
             job, prior_of = self.question.job(chunks.columns, chunks.rows)
-            finished = self.store.done("finished")
+            finished = self.store.done(FINISHED)
             if finished is None:
                 summary = self._take(job, prior_of, chunks, outputs)
-                self.store.mark("finished", summary.to_dict())
+                finished = {"summary": summary.to_dict(), "identity": identity(self.writer.staged(outputs))}
+                self.store.mark(FINISHED, finished)
             else:
-                summary = Summary.from_dict(finished)
+                summary = Summary.from_dict(finished["summary"])
         finally:
             chunks.close()
-        self.source.check_unchanged(self.source.found.files)
-        self.writer.publish(outputs)
+        self.writer.publish(outputs, finished["identity"])
         single = is_file(self.wish.output)
         files = [self.wish.output if single else self.wish.output / piece.path for piece in outputs]
         return StoredScores(self.wish.output, files, self.question.targets, summary, prior_of, self.spilled)
@@ -95,6 +95,7 @@ class Steps:
         gatherer = Gatherer(job, passes, cuts, weights, self.store.part("facts"))
         started = time.perf_counter()
         self.writer.write(gatherer, chunks.sizes, outputs)
+        self.source.check_unchanged(self.source.found.files)
         self._timed("write", started)
         return self._summary(gatherer, chunks, prior_of, passes, cuts)
 
@@ -112,7 +113,7 @@ class Steps:
     def _score(self, job: Job, chunks: EncodedChunks) -> tuple[list[Pass], list[Cut], Found]:
         """Cut the table and score its parts, once for each pass; also what was found in all of them."""
         limit = self.budget.part_rows(job)
-        planned = self.store.once("planned", lambda: max(1, int(SLACK * limit)))
+        planned = self.store.once("planned", lambda: self.budget.planned_rows(limit, chunks.rows, len(job.counts)))
         passes = plan_shuffles(job, chunks.rows, planned)
         cuts = []
         total = Found()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import hashlib
@@ -22,9 +23,16 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+# Of linkat(2) and renameat2(2).
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+# Marks of the first and the last step; and the scores that a run is about to replace.
+BEGUN, FINISHED = "begun", "finished"
+PREVIOUS = "previous"
+
+
 def work_folder(output: Path, beside: Path) -> Path:
     """The folder in `beside` in which a run that writes to `output` works: hidden, and found again by the next run."""
-    name = hashlib.sha256(str(output.resolve()).encode()).hexdigest()[:16]
+    name = hashlib.sha256(os.fsencode(output.resolve())).hexdigest()[:16]
     return beside.resolve() / f".gpupif-{name}"
 
 
@@ -41,10 +49,10 @@ class Store:
         self.spill = spill
         self._lock: Any = None
 
-    def open(self, resume: bool) -> bool:
+    def open(self, resume: bool, output: Path) -> bool:
         """Take the folder, for `resume` with what a killed run left in it, else empty; whether there is something.
 
-        Raises OutputError where another run is at work in it.
+        output: where the scores are to go. Raises OutputError where another run is at work in the folder.
         """
         with disk_errors(self.folder):
             self.folder.mkdir(exist_ok=True)
@@ -55,28 +63,52 @@ class Store:
                 self._lock.close()
                 self._lock = None
                 raise OutputError(f"{self.folder}: another run that writes the same output is at work.") from None
-            if not resume:
+            previous = self.folder / PREVIOUS
+            if previous.exists() and not output.exists():
+                previous.rename(output)
+            # Without its first mark, which goes first and comes last, what is there is of no run.
+            if not resume or self.done(BEGUN) is None:
                 self._empty()
-        return self.done("begun") is not None
+        return self.done(BEGUN) is not None
 
     def _empty(self) -> None:
-        if self.spill != self.folder:
-            shutil.rmtree(self.spill, ignore_errors=True)
+        self._forget_spill()
+        (self.folder / f"{BEGUN}.json").unlink(missing_ok=True)
         for entry in self.folder.iterdir():
             if entry.name != "lock":
                 shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
+    def _forget_spill(self) -> None:
+        """Delete what lies on another disk: of this run, or of one that was killed."""
+        begun = self.done(BEGUN) or {}
+        for place in (self.spill, Path(begun.get("temp") or self.folder.parent) / self.folder.name):
+            if place != self.folder:
+                shutil.rmtree(place, ignore_errors=True)
+
     def close(self, keep: bool) -> None:
         """Give the folder back; without `keep` it is deleted."""
-        if self._lock is not None:
-            if not keep:
-                # What says that all is done goes last: a run that is killed here is finished by the next.
-                for folder in ("facts", "scores", *(part.name for part in self.spill.glob("pass-*"))):
-                    self.drop(folder)
-                shutil.rmtree(self.spill, ignore_errors=True)
-                shutil.rmtree(self.folder, ignore_errors=True)
-            self._lock.close()
-            self._lock = None
+        if self._lock is None:
+            return
+        if not keep and self.done(FINISHED) is None:
+            shutil.rmtree(self.spill, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                self._empty()
+            shutil.rmtree(self.folder, ignore_errors=True)
+        elif not keep:
+            # What is large goes first, and what says that all is done last: a run killed here is finished by the next.
+            for folder in ("facts", *(part.name for part in self.spill.glob("pass-*"))):
+                self.drop(folder)
+            gone = self.folder.with_name(f"{self.folder.name}-gone")
+            shutil.rmtree(gone, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                self.folder.rename(gone)
+                self._forget_spill()
+                if self.spill == self.folder:
+                    self.spill = gone
+            shutil.rmtree(gone, ignore_errors=True)
+            shutil.rmtree(self.spill, ignore_errors=True)
+        self._lock.close()
+        self._lock = None
 
     def part(self, *names: str) -> Path:
         """The path of a spill file."""
@@ -101,6 +133,8 @@ class Store:
             return json.loads((self.folder / f"{step}.json").read_text())
         except FileNotFoundError:
             return None
+        except ValueError as error:
+            raise _damaged(self.folder / f"{step}.json") from error
 
     def mark(self, step: str, facts: Any) -> None:
         """A step is done, and this is what it found."""
@@ -220,6 +254,26 @@ def disk_errors(file: Path) -> Iterator[None]:
     except OSError as error:
         mend = "Free some space, or choose another place with temp (--temp)." if error.errno == errno.ENOSPC else ""
         raise OutputError(f"{file}: could not be written: {error.strerror or error}. {mend}".rstrip()) from error
+
+
+def identity(place: Path) -> list[int]:
+    """What a file or folder keeps under another name."""
+    status = place.stat()
+    return [status.st_dev, status.st_ino]
+
+
+def exchange(staged: Path, output: Path) -> None:
+    """Have two folders take each other's name, at once where the file system can do that."""
+    swap = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if swap is not None and swap(AT_FDCWD, os.fsencode(staged), AT_FDCWD, os.fsencode(output), RENAME_EXCHANGE) == 0:
+        return
+    previous = staged.with_name(PREVIOUS)
+    output.rename(previous)
+    try:
+        staged.rename(output)
+    except BaseException:
+        previous.rename(output)
+        raise
 
 
 def free_disk(folder: Path) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,8 +104,9 @@ def riskiest_cells(job: Job, chunks: EncodedChunks, cells: Sequence[Cell]) -> pd
 
 
 def _codes_of_row(chunks: EncodedChunks, row: int) -> list[int]:
-    number = row // chunks.sizes[0]
-    place = row - number * chunks.sizes[0]
+    ends = list(accumulate(chunks.sizes))
+    number = bisect_right(ends, row)
+    place = row - (ends[number] - chunks.sizes[number])
     return [int(codes[place]) for codes in chunks.codes(number)]
 
 

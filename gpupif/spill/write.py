@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
+import contextlib
 import stat
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,10 @@ from ..job import Question
 from ..progress import Reporter
 from ..sources import Source
 from ..writing import output_names, write_tables
+from .budget import Budget
 from .gather import Gatherer, Rows, ahead
 from .outputs import MARK, Piece, is_file
-from .store import disk_errors
+from .store import disk_errors, exchange, identity
 from .wish import Wish
 
 
@@ -25,13 +28,13 @@ class ScoreWriter:
     """Writes score files to the folder `scores` in `folder`, each of which appears whole, and publishes them."""
 
     def __init__(
-        self, source: Source, question: Question, wish: Wish, folder: Path, chunk_rows: int, report: Reporter
+        self, source: Source, question: Question, wish: Wish, folder: Path, budget: Budget, report: Reporter
     ) -> None:
         self.source = source
         self.question = question
         self.wish = wish
         self.folder = folder
-        self.chunk_rows = chunk_rows
+        self.budget = budget
         self.report = report
 
     def write(self, gatherer: Gatherer, sizes: Sequence[int], outputs: Sequence[Piece]) -> None:
@@ -43,12 +46,15 @@ class ScoreWriter:
         _remove_others(folder, outputs)
         left = [piece for piece in outputs if not (folder / piece.path).exists()]
         self.report.stage("write", sum(sizes), "rows")
-        if left:
-            size = sizes[0]
-            first = min(left[0].start // size, len(sizes) - 1)
-            self.report.advance(left[0].start)
-            rows = Rows(ahead(gatherer.chunks(first, sizes)), first * size)
-            given = _Input(self.source, self.chunk_rows) if self.wish.keep_input else None
+        if not left:
+            return
+        first = bisect_right(list(accumulate(sizes)), left[0].start, hi=len(sizes) - 1)
+        self.report.advance(left[0].start)
+        given = (
+            _Input(self.source, self.budget.chunk_rows, self.budget.values_bytes()) if self.wish.keep_input else None
+        )
+        with contextlib.closing(gatherer.chunks(first, sizes)) as made, contextlib.closing(ahead(made)) as chunks:
+            rows = Rows(chunks, sum(sizes[:first]))
             for piece in left:
                 file = folder / piece.path
                 with disk_errors(file):
@@ -63,42 +69,47 @@ class ScoreWriter:
             kinds = [
                 pa.from_numpy_dtype("int64" if m.integer else job.dtype) for m in job.measures for _ in job.targets
             ]
-            yield self._marked(pa.schema(list(zip(names, kinds, strict=True))).empty_table())
+            columns = [pa.array([], kind) for kind in kinds]
+            yield self._marked(self._beside(columns, names, None if given is None else self.source.nothing()))
         start = piece.start
         for arrays in rows.between(piece.start, piece.stop):
             columns = [pa.array(column) for array in arrays.values() for column in array]
-            table = pa.table(columns, names=names)
-            if given is not None:
-                beside = given.rows(start, table.num_rows)
-                table = pa.table([*beside.columns, *columns], names=[*beside.column_names, *names])
-            start += table.num_rows
-            yield self._marked(table)
+            size = len(columns[0])
+            yield self._marked(self._beside(columns, names, None if given is None else given.rows(start, size)))
+            start += size
+
+    @staticmethod
+    def _beside(columns: list[Any], names: Sequence[str], given: pa.Table | None) -> pa.Table:
+        """Scores, and before them the table's own columns, where they are wanted."""
+        if given is None:
+            return pa.table(columns, names=names)
+        return pa.table([*given.columns, *columns], names=[*given.column_names, *names])
 
     def _marked(self, table: pa.Table) -> pa.Table:
         if is_file(self.wish.output):
             return table
         return table.replace_schema_metadata({**(table.schema.metadata or {}), MARK: __version__.encode()})
 
-    def publish(self, outputs: Sequence[Piece]) -> None:
-        """Have the scores appear, as a whole, where they were asked for."""
-        output, folder = self.wish.output, self.folder / "scores"
+    def publish(self, outputs: Sequence[Piece], known: list[int]) -> None:
+        """Have the scores, whose identity is known, appear as a whole where they were asked for; they may be there."""
+        output = self.wish.output.resolve()
+        staged = self.staged(outputs)
+        if output.exists() and identity(output) == known:
+            return
         with disk_errors(output):
-            if not folder.exists():
-                return
-            if is_file(output):
-                done = folder / outputs[0].path
-                if done.exists():
-                    if output.exists():
-                        done.chmod(stat.S_IMODE(output.stat().st_mode))
-                    done.replace(output)
-                return
-            if output.exists():
-                old = self.folder / "old"
-                output.rename(old)
-                folder.rename(output)
-                shutil.rmtree(old)
+            if is_file(self.wish.output):
+                if output.exists():
+                    staged.chmod(stat.S_IMODE(output.stat().st_mode))
+                staged.replace(output)
+            elif output.exists() and any(output.iterdir()):
+                exchange(staged, output)
             else:
-                folder.rename(output)
+                staged.rename(output)
+
+    def staged(self, outputs: Sequence[Piece]) -> Path:
+        """The file or folder that is to be published."""
+        folder = self.folder / "scores"
+        return folder / outputs[0].path if is_file(self.wish.output) else folder
 
 
 def _remove_others(folder: Path, outputs: Sequence[Piece]) -> None:
@@ -112,9 +123,9 @@ def _remove_others(folder: Path, outputs: Sequence[Piece]) -> None:
 class _Input:
     """The table's own rows, read again in order, to stand beside the scores."""
 
-    def __init__(self, source: Source, chunk_rows: int) -> None:
+    def __init__(self, source: Source, chunk_rows: int, size: int) -> None:
         self._source = source
-        self._pieces = (piece for _, piece in source.read(source.names, chunk_rows))
+        self._pieces = (piece for _, piece in source.read(source.names, chunk_rows, size))
         self._start = self._stop = 0
         self._piece: Any = None
 
