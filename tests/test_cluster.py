@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -22,22 +24,31 @@ from distributed import Client, KilledWorker, LocalCluster
 from test_dask import assert_same
 
 import gpupif
-from gpupif.cluster import cli
+from gpupif.cli import main
+from gpupif.cluster import cli, watch
 from gpupif.cluster.cli import score_on_cluster
 
 ROWS, PARTITIONS = 4_000, 12
-
-
-def start(workers):
-    return LocalCluster(
-        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL
-    )
+WORKERS = 3
 
 
 @pytest.fixture(scope="module")
-def client():
-    with start(2) as cluster, Client(cluster) as client:
+def running():
+    """A cluster whose nannies replace workers that die."""
+    silent = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    with (
+        dask.config.set(cli.PATIENT),
+        LocalCluster(n_workers=WORKERS, threads_per_worker=1, processes=True, **silent) as cluster,
+        Client(cluster) as client,
+    ):
         yield client
+
+
+@pytest.fixture
+def client(running):
+    """With all its workers, or the test fails."""
+    running.wait_for_workers(WORKERS, timeout=60)
+    return running
 
 
 @pytest.fixture(scope="module")
@@ -111,15 +122,12 @@ def finished(prefix, dask_scheduler):
     )
 
 
-MOMENTS = ["gpupif-encode", "shuffle-transfer", "gpupif-score", "gpupif-receive"]
-
-
 @pytest.fixture(scope="module")
 def large_folder(tmp_path_factory):
     """Large enough that there is time to kill a worker."""
     folder = tmp_path_factory.mktemp("large")
     for number in range(12):
-        gpupif.datasets.census(40_000, seed=number).to_parquet(folder / f"{number:02}.parquet")
+        gpupif.datasets.census(12_000, seed=number).to_parquet(folder / f"{number:02}.parquet")
     return folder
 
 
@@ -128,33 +136,79 @@ def large_expected(large_folder):
     return gpupif.score(pd.read_parquet(large_folder), ["cig", "wcig"], device="cpu")
 
 
-@pytest.fixture(scope="module")
-def mortal():
-    """A cluster of three, whose nannies replace workers that die."""
-    with start(3) as cluster, Client(cluster) as client:
-        yield client
+def kill_at(client, moment, table):
+    """A run one of whose workers is killed when the first task that is called so is done; tried again where the run
+    was faster than the kill.
+    """
+    for _ in range(5):
+        client.wait_for_workers(WORKERS, timeout=60)
+        victim = list(client.run(os.getpid).values())[1]
+        future = client.compute(gpupif.score(dd.read_parquet(table), ["cig", "wcig"]).frame())
+        while not client.run_on_scheduler(finished, moment) and not future.done():
+            time.sleep(0.002)
+        os.kill(victim, signal.SIGKILL)
+        if not future.done():
+            return victim, future
+    raise AssertionError("all runs were over before a worker could be killed")
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_a_killed_worker_changes_no_number(mortal, large_folder, large_expected, moment):
-    mortal.wait_for_workers(3)
-    workers = mortal.run(os.getpid)
-    victim = list(workers.values())[1]
-    frame = gpupif.score(dd.read_parquet(large_folder), ["cig", "wcig"]).frame()
-    future = mortal.compute(frame)
-    while not mortal.run_on_scheduler(finished, moment) and not future.done():
-        time.sleep(0.002)
-    assert not future.done()
-    os.kill(victim, signal.SIGKILL)
+@pytest.mark.parametrize("moment", ["gpupif-encode", "shuffle-transfer", "gpupif-score", "gpupif-leave"])
+def test_a_killed_worker_changes_no_number(client, large_folder, large_expected, moment):
+    """All numbers, and right; or what Dask says when it gives up. Neither within a minute is a failure."""
+    victim, future = kill_at(client, moment, large_folder)
     try:
-        scores = future.result(timeout=120)
-    except (gpupif.GpupifError, KilledWorker, RuntimeError) as error:
-        pytest.xfail(f"one clear error is as good, wrong numbers are not: {error}")
-    assert victim not in mortal.run(os.getpid).values()
+        scores = future.result(timeout=60)
+    except KilledWorker:
+        return
+    except RuntimeError as error:
+        assert re.search("P2P|shuffle", str(error))  # noqa: PT017
+        return
+    assert victim not in client.run(os.getpid).values()
     for measure in ("cig", "wcig"):
         wanted = large_expected[measure]
         found = scores[[f"{measure}_{name}" for name in wanted]]
         assert found.to_numpy().tobytes() == wanted.to_numpy().tobytes()
+
+
+class TestAwaitResult:
+    @pytest.fixture
+    def impatient(self, monkeypatch):
+        monkeypatch.setattr(watch, "STILL_SECONDS", 0.5)
+        monkeypatch.setattr(watch, "LOOK_SECONDS", 0.1)
+        monkeypatch.setattr(watch, "IDLE_CPU", 1e9)
+
+    @pytest.fixture
+    def threads(self):
+        """A cluster in this process, with one worker."""
+        with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster, Client(cluster) as client:
+            yield client
+
+    def test_a_cluster_that_lost_its_workers(self, impatient, threads, folder, tmp_path):
+        threads.cluster.scale(0)
+        while threads.nthreads():
+            time.sleep(0.05)
+        with pytest.raises(gpupif.DeviceError, match=r"has no workers left: for 0.5 s no task .* Nothing was written"):
+            on_cluster(folder, tmp_path / "out", scheduler=threads.scheduler.address)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_task_that_never_ends(self, impatient, threads):
+        future = threads.submit(time.sleep, 2)
+        with pytest.raises(gpupif.DeviceError, match="has 1 worker and gets nowhere"):
+            watch.await_result(threads, future)
+
+    def test_a_task_that_takes_its_time(self, impatient, threads, monkeypatch):
+        monkeypatch.setattr(watch, "IDLE_CPU", -1)
+        future = threads.submit(lambda: time.sleep(2.5) or 7)
+        while not watch._state(threads)[1] and not future.done():
+            time.sleep(0.05)
+        assert not future.done()
+        assert watch.await_result(threads, future) == 7
+
+    def test_a_lost_scheduler(self, threads):
+        future = threads.submit(time.sleep, 1.5)
+        threading.Timer(0.2, threads.cluster.close).start()
+        with pytest.raises(gpupif.DeviceError, match="the scheduler of the cluster was lost"):
+            watch.await_result(threads, future)
 
 
 def on_cluster(table, output, scheduler=None, workers=None, overwrite=False, measures=("cig", "csf"), **more):
@@ -164,7 +218,7 @@ def on_cluster(table, output, scheduler=None, workers=None, overwrite=False, mea
 
 
 class TestCommandLine:
-    def test_workers_started_for_it(self, folder, expected, tmp_path):
+    def test_workers_started_for_it(self, folder, expected, tmp_path, monkeypatch, capsys):
         command = [sys.executable, "-m", "gpupif", "score", str(folder), "-o", str(tmp_path / "out"), "--workers", "2"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
@@ -175,10 +229,37 @@ class TestCommandLine:
             found = written[[f"{measure}_{name}" for name in wanted]]
             assert found.to_numpy().tobytes() == wanted.to_numpy().tobytes()
         assert [path.name for path in tmp_path.iterdir()] == ["out"]
-        again = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert again.returncode == 2
-        assert again.stderr.startswith("gpupif: error: ")
-        assert "exists already. Use overwrite (--overwrite)" in again.stderr
+        monkeypatch.setattr(sys, "argv", ["gpupif", *command[3:]])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert stopped.value.code == 2
+        error = capsys.readouterr().err
+        assert error.startswith("gpupif: error: ")
+        assert "exists already. Use overwrite (--overwrite)" in error
+
+    def test_the_only_worker_killed(self):
+        """It comes back, even later than Dask waits by default before it strikes a worker off."""
+        with (
+            dask.config.set({"distributed.deploy.lost-worker-timeout": "10 ms"}),
+            cli._cluster(None, 1) as client,
+        ):
+            (victim,) = client.run(os.getpid).values()
+            os.kill(victim, signal.SIGKILL)
+            assert client.submit(os.getpid).result(timeout=60) != victim
+            assert len(client.cluster.workers) == 1
+
+    def test_workers_that_do_not_start(self, monkeypatch):
+        def fails(**options):
+            raise RuntimeError("Nanny failed to start.")
+
+        monkeypatch.setattr("distributed.LocalCluster", fails)
+        with (
+            pytest.raises(
+                gpupif.DeviceError, match=r"--workers 3: they could not be started \(Nanny failed to start\)"
+            ),
+            cli._cluster(None, 3),
+        ):
+            pass
 
     def test_a_cluster_that_runs(self, client, tmp_path):
         """Row groups become partitions, folders' names columns; types are Arrow's, exact where values are missing."""
@@ -187,7 +268,7 @@ class TestCommandLine:
             (tmp_path / "in" / name).mkdir(parents=True)
             pq.write_table(rows, tmp_path / "in" / name / "part.parquet", row_group_size=7)
         facts = on_cluster(tmp_path / "in", tmp_path / "out", scheduler=client.scheduler.address, known=["b", "sex"])
-        assert (facts["rows"], facts["workers"], facts["columns"]) == (40, 2, ["a", "b", "sex"])
+        assert (facts["rows"], facts["workers"], facts["columns"]) == (40, WORKERS, ["a", "b", "sex"])
         wanted = gpupif.score(tmp_path / "in", known=["b", "sex"], device="cpu").to_arrow()
         assert pq.read_table(tmp_path / "out").equals(wanted)
         columns = {"columns": ["b"], "known": ["a"]}
@@ -237,11 +318,20 @@ class TestCommandLine:
             on_cluster(folder, tmp_path / "out", workers=1)
 
 
-def test_the_benchmark_runs(tmp_path):
+def test_the_benchmark_runs(tmp_path, monkeypatch):
     """Small: its figures mean nothing, but that the scores agree does."""
+    from benchmarks import cluster
+
+    def run_job(job):
+        """In a process of its own only where there are workers."""
+        return in_process(job) if job["workers"] else cluster.run_in_memory(job)
+
+    in_process = cluster.run_job
+    monkeypatch.setattr(cluster, "run_job", run_job)
     arguments = ["--rows", "4000", "--partition-rows", "1000", "--workers", "1", "--runs", "1", "--no-plot"]
-    command = [sys.executable, "-m", "benchmarks.cluster", *arguments, "--out", str(tmp_path)]
-    subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, check=True)
+    monkeypatch.chdir(Path(__file__).parent.parent)
+    monkeypatch.setattr(sys, "argv", ["cluster", *arguments, "--out", str(tmp_path)])
+    cluster.main()
     document = json.loads((tmp_path / "cluster.json").read_text())
     assert document["same_bits"]
     assert [result["workers"] for result in document["results"]] == [0, 1]

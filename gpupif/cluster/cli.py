@@ -24,10 +24,14 @@ from ..measures import resolve_measures
 from ..reading import check_rows, every_column, keys_of_files, open_parquet, pandas_index_names, unreadable
 from ..spill.outputs import MARK, check_folder
 from ..writing import output_names
+from .watch import await_result
 
 # A partition is one row group or several, of about so many rows.
 PARTITION_ROWS = 1 << 20
 CONNECT_SECONDS = 30
+# A cluster started here waits for a worker that died to be started again, however long a busy machine takes. Dask's
+# default, 15 seconds, strikes it off for good; the run then waits for ever once that was the last one.
+PATIENT = {"distributed.deploy.lost-worker-timeout": "1 day"}
 
 
 class Piece(NamedTuple):
@@ -90,8 +94,10 @@ def score_on_cluster(
         meta = _frame(schema.empty_table())
         frame = from_map(_read_piece, pieces, names=list(schema.names), meta=meta, enforce_metadata=False)
         scores: Any = score(frame, measures, device=device, **{**question, "columns": targets})
-        scores.to_parquet(folder, write_index=False, compression="zstd", custom_metadata={MARK: __version__.encode()})
-        several = len(cluster.scheduler_info()["workers"])
+        options = {"write_index": False, "compression": "zstd", "custom_metadata": {MARK: __version__.encode()}}
+        written = scores.to_parquet(folder, **options, compute=False)
+        several = len(cluster.nthreads())
+        await_result(cluster, cluster.compute(written))
     return {
         "input": str(table),
         "output": str(output),
@@ -169,9 +175,11 @@ def _frame(table: pa.Table) -> pd.DataFrame:
 @contextlib.contextmanager
 def _cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
     """A client of the cluster; what goes wrong with the cluster itself is one DeviceError."""
+    import dask
     from distributed import Client, KilledWorker, LocalCluster
 
     with contextlib.ExitStack() as closing:
+        closing.enter_context(dask.config.set(PATIENT))
         try:
             if workers is not None:
                 scheduler = closing.enter_context(
@@ -180,8 +188,10 @@ def _cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
                     )
                 )
             client = closing.enter_context(Client(scheduler, timeout=CONNECT_SECONDS))
-        except (OSError, TimeoutError, ValueError) as error:
+        except (OSError, TimeoutError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split()).rstrip(".")
+            if workers is not None:
+                raise DeviceError(f"--workers {workers}: they could not be started ({reason}); try again.") from error
             raise DeviceError(f"--scheduler {scheduler}: no cluster can be reached there ({reason}).") from error
         try:
             yield client
