@@ -309,7 +309,8 @@ def test_failed_write_leaves_all_as_it_was(folder, ending, before, fails):
     assert len(seen) == 2
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == ({path.name: before} if before else {})
     if isinstance(fails, OSError):
-        assert str(caught.value) == f"{path}: could not be written: No space left."
+        mend = "Free some space, or choose another place."
+        assert str(caught.value) == f"{path}: could not be written: No space left. {mend}"
     write_table(BIG, path)
     assert read_back(path)["score"].tolist() == list(range(10))
     assert [file.name for file in folder.iterdir()] == [path.name]

@@ -238,7 +238,7 @@ def touch_after(monkeypatch, name, file):
 
 
 @pytest.mark.parametrize(
-    "name", ["gpupif.spill.encode.encode_part", "gpupif.spill.steps.cut", "gpupif.spill.steps.riskiest_cells"]
+    "name", ["gpupif.spill.encode.encode_part", "gpupif.spill.steps.cut", "gpupif.spill.write.write_tables"]
 )
 @pytest.mark.parametrize("keep_input", [False, True])
 def test_file_that_changes_under_the_run(tmp_path, monkeypatch, name, keep_input):
