@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -90,7 +91,7 @@ def test_signals_leave_nothing(tmp_path, number, moment):
 def fail(monkeypatch, name, after=0):
     """Have a function of the run raise an error, at the call after so many."""
     module, _, attribute = name.rpartition(".")
-    real = getattr(sys.modules[module], attribute)
+    real = getattr(import_module(module), attribute)
     calls = []
 
     def failing(*given, **named):
@@ -227,7 +228,7 @@ def test_overwrite(tmp_path):
 def touch_after(monkeypatch, name, file):
     """Have a file change when a function of the run is called."""
     module, _, attribute = name.rpartition(".")
-    owner = sys.modules.get(module) or getattr(sys.modules[module.rpartition(".")[0]], module.rpartition(".")[2])
+    owner = import_module(module)
     real = getattr(owner, attribute)
 
     def call(*given, **named):
