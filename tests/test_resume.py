@@ -75,15 +75,22 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     assert nothing_left(tmp_path)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-@pytest.mark.parametrize("moment", [4, 40, 120])
+@pytest.mark.parametrize(
+    ("number", "moment"),
+    [(signal.SIGTERM, 4), (signal.SIGTERM, 40), (signal.SIGTERM, 120), (signal.SIGINT, 60), (signal.SIGHUP, 80)],
+)
 def test_signals_leave_nothing(tmp_path, number, moment):
     source = census_folder(tmp_path / "in", rows=150)
     codes, said = die(number, [moment], source, "-o", tmp_path / "out", "-q", "--temp", tmp_path, "--overwrite")
     assert codes == [128 + number, 0]
     assert said == "gpupif: interrupted; nothing was written.\n"
-    codes, said = die(number, [moment], source, "-o", tmp_path / "resumed", "-q", "--resume")
-    assert codes == [128 + number, 0]
+    assert nothing_left(tmp_path)
+
+
+def test_signals_leave_what_resume_can_use(tmp_path):
+    source = census_folder(tmp_path / "in", rows=150)
+    codes, said = die(signal.SIGTERM, [60], source, "-o", tmp_path / "out", "-q", "--resume")
+    assert codes == [128 + signal.SIGTERM, 0]
     assert said == "gpupif: interrupted; what is done is kept, and the same command goes on with it.\n"
     assert nothing_left(tmp_path)
 
