@@ -30,6 +30,8 @@ READ_BYTES = 1 << 20
 CELL_BYTES = 5
 # How much smaller such a file is compressed.
 PACKED = 6
+# What a dictionary of a Parquet file takes at most, and a value that is looked up in it.
+DICTIONARY_BYTES, CODE_BYTES = 2 << 20, 4
 # Rows that are read at once at most.
 PIECE_ROWS = 1 << 16
 
@@ -126,16 +128,24 @@ class ParquetSource(Source):
         try:
             self._table = open_parquet(found, every_column)
             self._keys = keys_of_files(self._table)
-            self.rows = sum(pq.read_metadata(file).num_rows for file in found.files)
+            self.rows = 0
+            plain: set[str] = set()
+            for file in found.files:
+                metadata = pq.read_metadata(file)
+                self.rows += metadata.num_rows
+                plain |= _plain_columns(metadata)
         except (pa.ArrowException, OSError) as error:
             raise unreadable(found.path, found.kind, error) from error
-        super().__init__(found, self._table.schema.names)
-        self.index_names = pandas_index_names(self._table.schema)
+        schema = self._table.schema
+        super().__init__(found, schema.names)
+        self.index_names = pandas_index_names(schema)
+        self._text = text_columns(schema)
+        self._encoded = [name for name in self._text if name not in plain]
 
     def as_given(self, piece: pa.Table) -> pa.Table:
         """See `Source`."""
-        text = text_columns(self._table.schema)
-        kinds = [self._table.schema.field(field.name) if field.name in text else field for field in piece.schema]
+        given = self._table.schema
+        kinds = [given.field(field.name) if field.name in self._text else field for field in piece.schema]
         return piece.cast(pa.schema(kinds))
 
     def nothing(self) -> pa.Table:
@@ -148,8 +158,8 @@ class ParquetSource(Source):
         schema, keys = self._table.schema, self._keys[file]
         own = [name for name in columns if name not in keys]
         # Not buffered ahead: a row group may be as large as the table.
-        text = [name for name in text_columns(schema) if name not in keys]
-        opened = pq.ParquetFile(file, read_dictionary=text, buffer_size=READ_BYTES, pre_buffer=False)
+        encoded = [name for name in self._encoded if name not in keys]
+        opened = pq.ParquetFile(file, read_dictionary=encoded, buffer_size=READ_BYTES, pre_buffer=False)
         with opened:
             fits = size * max(1, opened.metadata.num_rows) // max(1, _bytes_of(opened.metadata))
             for batch in opened.iter_batches(max(1, min(rows, fits)), columns=own):
@@ -157,10 +167,29 @@ class ParquetSource(Source):
                 arrays = {
                     name: pa.chunked_array([pa.repeat(pa.scalar(keys[name], schema.field(name).type), batch.num_rows)])
                     if name in keys
-                    else table.column(name)
+                    else _as_text(table.column(name))
                     for name in columns
                 }
                 yield pa.table(arrays)
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text as dictionaries have it, for some files may be read so and others not."""
+    return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
+
+
+def _plain_columns(metadata: Any) -> set[str]:
+    """Columns that a file has not as dictionaries: Arrow would make one of a whole row group of them."""
+    chunks = (
+        metadata.row_group(group).column(place)
+        for group in range(metadata.num_row_groups)
+        for place in range(metadata.num_columns)
+    )
+    return {
+        chunk.path_in_schema
+        for chunk in chunks
+        if chunk.total_uncompressed_size > DICTIONARY_BYTES + CODE_BYTES * chunk.num_values
+    }
 
 
 def _bytes_of(metadata: Any) -> int:
