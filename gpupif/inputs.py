@@ -85,7 +85,10 @@ def _parquet_files(folder: Path) -> list[Path]:
         if part.name.lower().endswith(PARQUET) and not any(p[0] in "._" for p in part.relative_to(folder).parts)
     ]
     if not found:
-        raise TableReadError(f"{folder}: expected a folder with .parquet files in it, found none.")
+        raise TableReadError(
+            f"{folder}: expected a folder with .parquet files in it, found none. For others give a pattern, "
+            f"such as '{folder}/*.csv'."
+        )
     return found
 
 

@@ -53,14 +53,15 @@ class Stamp(NamedTuple):
 class Source(ABC):
     """Files that together are one table.
 
-    found: the files. names: columns of the table; index_names: those that only label rows. rows: of the table, None
-    where files do not say. bytes: of the files. ascending: codes of whole numbers are in the order of the values; else
-    all are in order of first appearance.
+    found: the files. names: columns of the table; index_names: those that only label rows; folder_columns: those that
+    names of folders hold. rows: of the table, None where files do not say. bytes: of the files. ascending: codes of
+    whole numbers are in the order of the values; else all are in order of first appearance.
     """
 
     ascending = True
     index_names: Sequence[str] = ()
     rows: int | None = None
+    folder_columns: Sequence[str] = ()
 
     def __init__(self, found: Input, names: Sequence[str]) -> None:
         check_unique(names)
@@ -139,6 +140,7 @@ class ParquetSource(Source):
         schema = self._table.schema
         super().__init__(found, schema.names)
         self.index_names = pandas_index_names(schema)
+        self.folder_columns = [] if self._table.keys is None else self._table.keys.schema.names
         self._text = text_columns(schema)
         self._encoded = [name for name in self._text if name not in plain]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import InputError
+from .measures import MEASURES
 from .percentiles import ONCE, percentiles
 from .priors import Prior, Priors
 from .summary import Summary
@@ -50,6 +51,11 @@ class StoredScores:
             f"<StoredScores of {self.rows:,} rows x {len(self.columns)} columns: {', '.join(self.measures)}; "
             f"device {self.device}; in {self.path}>"
         )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in MEASURES or name in ("array", "rig", "top", "to_arrow", "to_parquet"):
+            raise AttributeError(f"{name}: the scores are not in memory but in files: read them with dataset().")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def priors(self) -> Priors:

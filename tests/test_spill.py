@@ -135,6 +135,15 @@ def test_input_beside_the_scores(tmp_path, small):
     assert stored(scores).to_pylist() == other.to_pylist()
 
 
+def test_columns_of_folders_are_not_kept_twice(tmp_path, small):
+    gpupif.datasets.census(30).to_parquet(tmp_path / "in", partition_cols=["sex"], index=False)
+    scores = gpupif.score(tmp_path / "in", "cig", output=tmp_path / "out", keep_input=True)
+    assert "sex" not in pq.read_schema(scores.files[0]).names
+    assert gpupif.score(tmp_path / "out", "cig", columns=["sex", "age"]).rows == 30
+    single = gpupif.score(tmp_path / "in", "cig", output=tmp_path / "out.parquet", keep_input=True)
+    assert "sex" in pq.read_schema(single.files[0]).names
+
+
 def test_files_without_rows(tmp_path, small):
     table = pa.Table.from_pandas(FRAME, preserve_index=False)
     source = write_parts(tmp_path / "in", FRAME, [3])
@@ -159,6 +168,8 @@ def test_what_comes_back(tmp_path):
     assert scores.measures == expected.measures
     assert scores.spilled_bytes > 0
     assert "300 rows x 10 columns" in repr(scores)
+    with pytest.raises(AttributeError, match="not in memory but in files"):
+        scores.cig  # noqa: B018
     assert nothing_left(tmp_path)
 
 

@@ -22,7 +22,7 @@ from ..inputs import Input, find_input
 from ..job import needed_columns
 from ..measures import resolve_measures
 from ..reading import check_rows, every_column, keys_of_files, open_parquet, pandas_index_names, unreadable
-from ..spill.outputs import MARK, check_folder
+from ..spill.outputs import MARK, check_folder, is_file
 from ..writing import output_names
 from .watch import await_result
 
@@ -74,11 +74,13 @@ def score_on_cluster(
         if value not in (None, False):
             option = name.replace("_", "-")
             raise InputError(
-                f"--{option}: has no place on a cluster, which reads and writes folders of Parquet. Drop it."
+                f"--{option}: is not for a cluster, which reads Parquet and writes a folder of it. Leave it out."
             )
     measures = [measure.name for measure in resolve_measures(measures)]
     columns, known = question["columns"], question["known"]
     given = find_input(table)
+    if is_file(output):
+        raise OutputError(f"{output}: a cluster writes a folder of Parquet files. Name one, without an ending.")
     check_folder(output, overwrite, given)
     pieces, rows, schema, index_names = _pieces(
         given, every_column if columns is None else needed_columns(columns, known)

@@ -30,8 +30,8 @@ def score_path(path: Any, ask: Callable[..., Question], engine: Engine, wish: Wi
     """Score the files that a path names; `ask` checks the other arguments against their columns."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(
-            f"table: with output= expected the path of a file, a folder or a pattern, got {type(path).__name__}. Leave "
-            "output out, and write what comes back with to_parquet."
+            f"table: with output= expected the path of a file, a folder or a pattern such as 'data/*.parquet', got "
+            f"{type(path).__name__}. For a table in memory leave output out, and write what comes back with to_parquet."
         )
     return score_source(open_source(Path(path)), ask, engine, wish, report)
 
@@ -55,7 +55,7 @@ def score_source(
         if store.open(wish.resume, wish.output.resolve()):
             keep = True
             begun = store.done(BEGUN)
-            _check_same(begun, options, work)
+            _check_same(begun, options, wish.output)
             budget = _same_chunks(budget, begun["chunk rows"])
         else:
             with disk_errors(spill):
@@ -103,7 +103,7 @@ def _options(source: Source, question: Question, engine: Engine, wish: Wish) -> 
     """What must be the same when a run is taken up again."""
     return {
         "gpupif": __version__,
-        "files": [[str(file), *stamp] for file, stamp in source.stamps.items()],
+        "files": {str(file.resolve()): list(stamp) for file, stamp in source.stamps.items()},
         "columns scored": [str(name) for name in question.targets],
         "columns known": [str(name) for name in question.known],
         "measures": [measure.name for measure in question.measures],
@@ -118,13 +118,15 @@ def _options(source: Source, question: Question, engine: Engine, wish: Wish) -> 
     }
 
 
-def _check_same(begun: dict[str, Any], options: dict[str, Any], work: Path) -> None:
+def _check_same(begun: dict[str, Any], options: dict[str, Any], output: Path) -> None:
     for what, now in options.items():
-        before = begun.get(what)
+        before: Any = begun.get(what)
         if before != now:
             shown = f"{before} before, {now} now" if len(f"{before}{now}") < 200 else "they differ"
+            if what == "files":
+                shown = next(file for file in {**before, **now} if before.get(file) != now.get(file))
             raise OutputError(
-                f"{work}: the run to be resumed had other {what} ({shown}). Give what it had, or start again without "
+                f"{output}: the run to be resumed had other {what} ({shown}). Give what it had, or start again without "
                 "resume (--resume)."
             )
 

@@ -62,7 +62,9 @@ class Store:
             except OSError:
                 self._lock.close()
                 self._lock = None
-                raise OutputError(f"{self.folder}: another run that writes the same output is at work.") from None
+                raise OutputError(
+                    f"{output}: another run that writes it is at work. Wait for it, or choose another output."
+                ) from None
             previous = self.folder / PREVIOUS
             if previous.exists() and not output.exists():
                 previous.rename(output)

@@ -50,9 +50,10 @@ class ScoreWriter:
             return
         first = bisect_right(list(accumulate(sizes)), left[0].start, hi=len(sizes) - 1)
         self.report.advance(left[0].start)
-        given = (
-            _Input(self.source, self.budget.chunk_rows, self.budget.values_bytes()) if self.wish.keep_input else None
-        )
+        # What the names of folders hold they hold for the score files too.
+        in_folders = not is_file(self.wish.output) and self.wish.rows_per_file is None
+        held = self.source.folder_columns if in_folders else ()
+        given = _Input(self.source, self.budget, held) if self.wish.keep_input else None
         with contextlib.closing(gatherer.chunks(first, sizes)) as made, contextlib.closing(ahead(made)) as chunks:
             rows = Rows(chunks, sum(sizes[:first]))
             for piece in left:
@@ -70,7 +71,7 @@ class ScoreWriter:
                 pa.from_numpy_dtype("int64" if m.integer else job.dtype) for m in job.measures for _ in job.targets
             ]
             columns = [pa.array([], kind) for kind in kinds]
-            yield self._marked(self._beside(columns, names, None if given is None else self.source.nothing()))
+            yield self._marked(self._beside(columns, names, None if given is None else given.nothing()))
         start = piece.start
         for arrays in rows.between(piece.start, piece.stop):
             columns = [pa.array(column) for array in arrays.values() for column in array]
@@ -123,11 +124,17 @@ def _remove_others(folder: Path, outputs: Sequence[Piece]) -> None:
 class _Input:
     """The table's own rows, read again in order, to stand beside the scores."""
 
-    def __init__(self, source: Source, chunk_rows: int, size: int) -> None:
+    def __init__(self, source: Source, budget: Budget, left_out: Sequence[str]) -> None:
         self._source = source
-        self._pieces = (piece for _, piece in source.read(source.names, chunk_rows, size))
+        self._names = [name for name in source.names if name not in left_out]
+        read = source.read(self._names, budget.chunk_rows, budget.values_bytes())
+        self._pieces = (piece for _, piece in read)
         self._start = self._stop = 0
         self._piece: Any = None
+
+    def nothing(self) -> pa.Table:
+        """No rows."""
+        return self._source.nothing().select(self._names)
 
     def rows(self, start: int, size: int) -> pa.Table:
         """So many rows from `start` on."""
