@@ -48,6 +48,11 @@ class Reporter:
                 self._bar.remove_task(self._task)
             self._task = self._bar.add_task(name, total=total, unit=unit)
 
+    def expect(self, total: int) -> None:
+        """The stage is now thought to have so many units."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, total=total)
+
     def advance(self, amount: int = 1) -> None:
         """So many more units of the stage are done."""
         if self._bar is not None and self._task is not None:

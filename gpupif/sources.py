@@ -54,13 +54,15 @@ class Source(ABC):
     """Files that together are one table.
 
     found: the files. names: columns of the table; index_names: those that only label rows; folder_columns: those that
-    names of folders hold. rows: of the table, None where files do not say. bytes: of the files. ascending: codes of
-    whole numbers are in the order of the values; else all are in order of first appearance.
+    names of folders hold. rows: of the table, None where files do not say. bytes: of the files; bytes_read: so far, of
+    files that do not say how many rows they have. ascending: codes of whole numbers are in the order of the values; else
+    all are in order of first appearance.
     """
 
     ascending = True
     index_names: Sequence[str] = ()
     rows: int | None = None
+    bytes_read = 0
     folder_columns: Sequence[str] = ()
 
     def __init__(self, found: Input, names: Sequence[str]) -> None:
@@ -232,11 +234,15 @@ class CsvSource(Source):
             yield pa.table({name: pa.array([], TEXT) for name in columns})
             return
         done = 0
+        before = self.bytes_read
         try:
-            with arrow_csv.open_csv(str(file), **parser_options(file, head, columns)) as opened:
-                for batch in opened:
-                    yield pa.Table.from_batches([batch])
-                    done += batch.num_rows
+            with pa.OSFile(str(file)) as raw:
+                stream = pa.CompressedInputStream(raw, "gzip") if file.name.lower().endswith(".gz") else raw
+                with arrow_csv.open_csv(stream, **parser_options(file, head, columns)) as opened:
+                    for batch in opened:
+                        self.bytes_read = before + raw.tell()
+                        yield pa.Table.from_batches([batch])
+                        done += batch.num_rows
         except pa.ArrowInvalid as error:
             raise pa.ArrowInvalid(f"{error}, after row {done:,}") from error
 

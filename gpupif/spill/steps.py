@@ -108,7 +108,16 @@ class Steps:
         folder = self.store.fresh("encoded")
         memory = self.budget.values_bytes()
         used, missing = self.question.used, self.question.missing
-        return encode(self.source, used, missing, self.budget.chunk_rows, folder, memory, self.report.advance)
+        source, rows = self.source, 0
+
+        def done(more: int) -> None:
+            nonlocal rows
+            rows += more
+            self.report.advance(more)
+            if source.rows is None and source.bytes_read:
+                self.report.expect(rows * source.bytes // source.bytes_read)
+
+        return encode(source, used, missing, self.budget.chunk_rows, folder, memory, done)
 
     def _score(self, job: Job, chunks: EncodedChunks) -> tuple[list[Pass], list[Cut], Found]:
         """Cut the table and score its parts, once for each pass; also what was found in all of them."""
