@@ -55,8 +55,8 @@ class Source(ABC):
 
     found: the files. names: columns of the table; index_names: those that only label rows; folder_columns: those that
     names of folders hold. rows: of the table, None where files do not say. bytes: of the files; bytes_read: so far, of
-    files that do not say how many rows they have. ascending: codes of whole numbers are in the order of the values; else
-    all are in order of first appearance.
+    files that do not say how many rows they have. ascending: codes of whole numbers are in the order of the values; if
+    not, and for all others, in order of first appearance.
     """
 
     ascending = True

@@ -15,7 +15,7 @@ from ..sources import Source, open_source
 from ..writing import check_output, output_names
 from .budget import SPARE_FILES, Budget, check_disk, files_to_open, plan_budget
 from .outputs import check_folder, is_file, score_names
-from .steps import Steps
+from .steps import Steps, stored_scores
 from .store import BEGUN, FINISHED, Store, disk_errors, identity, work_folder
 from .wish import Wish
 
@@ -52,7 +52,15 @@ def score_source(
     try:
         options = _options(source, question, engine, wish)
         budget = plan_budget(wish.memory_limit, question)
-        if store.open(wish.resume, wish.output.resolve()):
+        finished = _published(wish.output) if wish.resume else None
+        there = store.open(wish.resume, wish.output.resolve(), any_mark=finished is not None)
+        if there and finished is not None:
+            # Killed when all was done but to clean up, perhaps in the middle of that.
+            keep = True
+            _check_same(finished["options"], options, wish.output)
+            keep = False
+            return stored_scores(wish.output, question.targets, finished)
+        if there:
             keep = True
             begun = store.done(BEGUN)
             _check_same(begun, options, wish.output)
@@ -79,7 +87,7 @@ def check_place(source: Source, wish: Wish) -> None:
     """Refuse an output or a place for spill files that cannot be used, before any work is done; raises OutputError."""
     if wish.temp is not None and not (wish.temp.is_dir() and os.access(wish.temp, os.W_OK)):
         raise OutputError(f"temp: {wish.temp} is no folder that can be written to. Make it first, or choose another.")
-    replace = wish.overwrite or (wish.resume and _is_published(wish.output))
+    replace = wish.overwrite or (wish.resume and _published(wish.output) is not None)
     if wish.temp is not None and wish.output.resolve() in [wish.temp.resolve(), *wish.temp.resolve().parents]:
         raise OutputError(f"temp: {wish.temp} is the output {wish.output}, or inside it. Choose another place.")
     if is_file(wish.output):
@@ -90,13 +98,14 @@ def check_place(source: Source, wish: Wish) -> None:
             score_names(wish.output, source.found)
 
 
-def _is_published(output: Path) -> bool:
-    """Whether the output is that of a run which was killed when all was done but to clean up."""
+def _published(output: Path) -> dict[str, Any] | None:
+    """The last mark of a run whose output is there, and which was killed when all was done but to clean up."""
     mark = work_folder(output, output.resolve().parent) / f"{FINISHED}.json"
     try:
-        return output.exists() and json.loads(mark.read_text())["identity"] == identity(output.resolve())
+        finished: dict[str, Any] = json.loads(mark.read_text())
+        return finished if finished["identity"] == identity(output.resolve()) else None
     except (OSError, ValueError, KeyError):
-        return False
+        return None
 
 
 def _options(source: Source, question: Question, engine: Engine, wish: Wish) -> dict[str, Any]:

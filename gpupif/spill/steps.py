@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from .found import Found
 from .gather import Facts, Gatherer
 from .outputs import Piece, is_file, plan_outputs
 from .parts import PartScorer
-from .store import FINISHED, Store, identity, write_batch
+from .store import BEGUN, FINISHED, Store, identity, write_batch
 from .summarise import riskiest_cells, row_gain_percentiles, summary_columns
 from .wish import Wish
 from .write import ScoreWriter
@@ -72,16 +72,19 @@ class Steps:
             finished = self.store.done(FINISHED)
             if finished is None:
                 summary = self._take(job, prior_of, chunks, outputs)
-                finished = {"summary": summary.to_dict(), "identity": identity(self.writer.staged(outputs))}
+                finished = {
+                    "options": self.store.done(BEGUN),
+                    "summary": summary.to_dict(),
+                    "identity": identity(self.writer.staged(outputs)),
+                    "files": [piece.path for piece in outputs],
+                }
                 self.store.mark(FINISHED, finished)
             else:
                 summary = Summary.from_dict(finished["summary"])
         finally:
             chunks.close()
         self.writer.publish(outputs, finished["identity"])
-        single = is_file(self.wish.output)
-        files = [self.wish.output if single else self.wish.output / piece.path for piece in outputs]
-        return StoredScores(self.wish.output, files, self.question.targets, summary, prior_of, self.spilled)
+        return stored_scores(self.wish.output, self.question.targets, finished, summary, prior_of, self.spilled)
 
     def _take(
         self, job: Job, prior_of: Mapping[Hashable, Prior], chunks: EncodedChunks, outputs: list[Piece]
@@ -198,3 +201,18 @@ class Steps:
         self._timed("summarise", started)
         measures = tuple(measure.name for measure in job.measures)
         return Summary(chunks.rows, distinct, self.engine.device, measures, dict(self.seconds), columns, pif, top)
+
+
+def stored_scores(
+    output: Path,
+    columns: Sequence[Hashable],
+    finished: dict[str, Any],
+    summary: Summary | None = None,
+    priors: Mapping[Hashable, Prior] | None = None,
+    spilled: int = 0,
+) -> StoredScores:
+    """What a run gives back, with as much as its last mark says where there is no more."""
+    files = [output if is_file(output) else output / file for file in finished["files"]]
+    return StoredScores(
+        output, files, columns, summary or Summary.from_dict(finished["summary"]), priors or {}, spilled
+    )

@@ -49,10 +49,11 @@ class Store:
         self.spill = spill
         self._lock: Any = None
 
-    def open(self, resume: bool, output: Path) -> bool:
+    def open(self, resume: bool, output: Path, any_mark: bool = False) -> bool:
         """Take the folder, for `resume` with what a killed run left in it, else empty; whether there is something.
 
-        output: where the scores are to go. Raises OutputError where another run is at work in the folder.
+        output: where the scores are to go. any_mark: something is also a last mark without a first one. Raises
+        OutputError where another run is at work in the folder.
         """
         with disk_errors(self.folder):
             self.folder.mkdir(exist_ok=True)
@@ -69,9 +70,10 @@ class Store:
             if previous.exists() and not output.exists():
                 previous.rename(output)
             # Without its first mark, which goes first and comes last, what is there is of no run.
-            if not resume or self.done(BEGUN) is None:
+            there = self.done(BEGUN) is not None or (any_mark and self.done(FINISHED) is not None)
+            if not (resume and there):
                 self._empty()
-        return self.done(BEGUN) is not None
+        return resume and there
 
     def _empty(self) -> None:
         self._forget_spill()
@@ -97,18 +99,15 @@ class Store:
                 self._empty()
             shutil.rmtree(self.folder, ignore_errors=True)
         elif not keep:
-            # What is large goes first, and what says that all is done last: a run killed here is finished by the next.
-            for folder in ("facts", *(part.name for part in self.spill.glob("pass-*"))):
-                self.drop(folder)
-            gone = self.folder.with_name(f"{self.folder.name}-gone")
-            shutil.rmtree(gone, ignore_errors=True)
+            # What says that all is done goes last: a run that is killed here is finished by the next.
+            self._forget_spill()
+            last = [self.folder / name for name in (f"{BEGUN}.json", "lock", f"{FINISHED}.json")]
             with contextlib.suppress(OSError):
-                self.folder.rename(gone)
-                self._forget_spill()
-                if self.spill == self.folder:
-                    self.spill = gone
-            shutil.rmtree(gone, ignore_errors=True)
-            shutil.rmtree(self.spill, ignore_errors=True)
+                for entry in set(self.folder.iterdir()) - set(last):
+                    shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+                for file in last:
+                    file.unlink()
+            shutil.rmtree(self.folder, ignore_errors=True)
         self._lock.close()
         self._lock = None
 
