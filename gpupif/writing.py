@@ -55,12 +55,17 @@ def check_output(
             raise OutputError(f"{file}: the output is the input {source}, or inside it. Choose another place for it.")
     if file.is_dir():
         raise OutputError(f"{file}: is a folder; expected the name of a file to write.")
-    if not file.parent.is_dir():
-        raise OutputError(f"{file}: there is no folder {file.parent}. Make it first, or choose another place.")
-    if not os.access(file.parent, os.W_OK):
-        raise OutputError(f"{file}: the folder {file.parent} cannot be written to.")
+    check_parent(file, file)
     if file.exists() and not overwrite:
         raise OutputError(f"{file}: exists already. Use overwrite (--overwrite) to replace it, or choose another name.")
+
+
+def check_parent(output: Path, target: Path) -> None:
+    """Raise OutputError where `target`, the place of `output`, lies in no folder, or in one not to be written to."""
+    if not target.parent.is_dir():
+        raise OutputError(f"{output}: there is no folder {output.parent}. Make it first, or choose another place.")
+    if not os.access(target.parent, os.W_OK):
+        raise OutputError(f"{output}: the folder {output.parent} cannot be written to.")
 
 
 def row_groups(rows: int) -> list[tuple[int, int]]:

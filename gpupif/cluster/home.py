@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from gpupif.kernels import pack as kernels
 from gpupif.kernels import spread
 
 from ..engines.cuda_library import frame_library
 from ..engines.distinct import distinct_rows
-from ..engines.host_run import pack_keys
+from ..engines.host_run import pack_keys, unpack_keys
 from ..engines.partition import Rows, index_type
 from ..engines.passes import source_of
 from ..errors import GpupifError
 from ..frames import open_frame
 from ..keys import KeyLayout
-from ..labels import code_type
 from ..merge import Values, encode_part, number_in, recode
 from .parcels import Parcel, pack, unpack
 from .plan import Plan, Totals
@@ -77,16 +75,6 @@ def encode(question: Question, device: str, partition: Any) -> tuple[Local, Back
         distinct = distinct_rows(Rows(keys), frame.rows, workers)
     local = Local(unpack_keys(distinct.rows.keys, layout), distinct.rows.counts, values, first_missing, here)
     return local, Back(frame.index, on_device, distinct.number)
-
-
-def unpack_keys(keys: npt.NDArray[np.uint64], layout: KeyLayout) -> list[npt.NDArray[Any]]:
-    """The codes of each column of the layout, from row keys (rows, words)."""
-    codes = []
-    for column in range(len(layout.fields)):
-        word, shift, mask = layout.fields[column]
-        codes.append(np.empty(len(keys), code_type(mask + 1)))
-        kernels.unpack_column(keys[:, word], shift, mask, codes[-1])
-    return codes
 
 
 def totals(local: Local) -> Totals:

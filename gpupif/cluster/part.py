@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..engines.host_run import unpack_keys
 from ..engines.passes import part_job
 from ..progress import Reporter
-from .home import unpack_keys
 from .parcels import Parcel, pack, unpack
 from .plan import Plan, TargetSizes, add_sizes
 from .workers import task_engine

@@ -10,6 +10,7 @@ import numpy as np
 from gpupif.kernels import pack, spread
 
 from ..keys import KeyLayout
+from ..labels import code_type
 from .base import EngineResult, Job
 from .cohort_scores import score_group
 from .distinct import Distinct, distinct_rows
@@ -52,6 +53,16 @@ def pack_keys(codes: Sequence[npt.NDArray[Any]], layout: KeyLayout, workers: Wor
 
     workers.run(pack_range, workers.ranges(rows))
     return keys
+
+
+def unpack_keys(keys: npt.NDArray[np.uint64], layout: KeyLayout) -> list[npt.NDArray[Any]]:
+    """The codes of each column of the layout, from row keys (rows, words)."""
+    codes = []
+    for column in range(len(layout.fields)):
+        word, shift, mask = layout.fields[column]
+        codes.append(np.empty(len(keys), code_type(mask + 1)))
+        pack.unpack_column(keys[:, word], shift, mask, codes[-1])
+    return codes
 
 
 def count_rows(codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], workers: Workers) -> npt.NDArray[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 
 from ..errors import OutputError
 from ..inputs import CSV, FEATHER, PARQUET, Input
+from ..writing import check_parent
 
 ENDINGS = (*PARQUET, ".csv", *FEATHER)
 # Of the score files of a folder, by which a later run knows them as such.
@@ -55,10 +55,7 @@ def check_folder(output: Path, overwrite: bool, found: Input) -> None:
         )
     if target.is_mount():
         raise OutputError(f"{output}: is where a disk is mounted, and cannot be made anew. Name a folder in it.")
-    if not target.parent.is_dir():
-        raise OutputError(f"{output}: there is no folder {output.parent}. Make it first, or choose another place.")
-    if not os.access(target.parent, os.W_OK):
-        raise OutputError(f"{output}: the folder {output.parent} cannot be written to.")
+    check_parent(output, target)
     entries = [entry for entry in output.rglob("*") if not entry.is_dir()] if output.is_dir() else []
     if not entries:
         return

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ..engines.base import Engine, Job, Progress
 from ..engines.distinct import distinct_rows
-from ..engines.host_run import pack_keys
+from ..engines.host_run import pack_keys, unpack_keys
 from ..engines.partition import NO_ROWS, Rows, index_type
 from ..engines.passes import Pass, narrowed, part_job, part_measures
 from ..engines.workers import Workers
@@ -102,9 +102,7 @@ class PartScorer:
         return found
 
     def _score_collapsed(self, chunks: Chunks, one: Pass, out: Path, used: Sequence[int], collapsed: Rows) -> Found:
-        layout = self._layout(used)
-        fields = [layout.fields[place] for place in range(len(used))]
-        codes = [(collapsed.keys[:, field.word] >> np.uint64(field.shift)) & np.uint64(field.mask) for field in fields]
+        codes = unpack_keys(collapsed.keys, self._layout(used))
         result, found = self._run(one, used, codes, collapsed.counts, _Silent())
         with _writer(out, self.job, one.targets) as writer, Workers() as workers:
             size = len(collapsed.keys)
