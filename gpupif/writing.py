@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from .errors import DeviceError, OutputError
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # Row groups of this size keep the writer's memory small beside the scores.
 ROWS_PER_GROUP = 1 << 20
+# Values that tell whether those of a column repeat, and the share of different ones above which they do not.
+SAMPLE, SAMPLE_DIFFERENT = 1 << 14, 3 / 8
 # Rows that a device writes at once.
 DEVICE_ROWS = 1 << 24
 
@@ -88,7 +91,7 @@ def write_tables(
         with _replacing(file, overwrite) as sink, contextlib.ExitStack() as closing:
             writer = None
             for part in parts:
-                writer = writer or closing.enter_context(_writer(sink, file, part.schema))
+                writer = writer or closing.enter_context(_writer(sink, file, part))
                 writer.write_table(part)
                 done(part.num_rows)
     except pa.ArrowException as error:
@@ -120,12 +123,17 @@ def write_device_columns(
         raise DeviceError(f"{file}: the GPU could not write it ({reason}). Nothing was written; try again.") from error
 
 
-def _writer(sink: IO[bytes], file: Path, schema: pa.Schema) -> Any:
-    name = file.name.lower()
+def _writer(sink: IO[bytes], file: Path, part: pa.Table) -> Any:
+    """What writes tables such as this one, the first part of them."""
+    name, schema = file.name.lower(), part.schema
     if name.endswith(PARQUET):
         import pyarrow.parquet as pq
 
-        return pq.ParquetWriter(sink, schema, compression="zstd", compression_level=1)
+        plain = {name for name in schema.names if schema.names.count(name) == 1 and _differ(part.column(name))}
+        coded = [name for name in schema.names if name not in plain]
+        codecs = {name: "SNAPPY" if name in plain else "ZSTD" for name in schema.names}
+        levels = dict.fromkeys(coded, 1)
+        return pq.ParquetWriter(sink, schema, use_dictionary=coded, compression=codecs, compression_level=levels)
     if name.endswith(".csv"):
         from pyarrow import csv as arrow_csv
 
@@ -139,6 +147,15 @@ def _writer(sink: IO[bytes], file: Path, schema: pa.Schema) -> Any:
     from pyarrow import ipc
 
     return ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression="lz4"))
+
+
+def _differ(column: pa.ChunkedArray) -> bool:
+    """Whether numbers repeat too seldom to be kept as a dictionary, which then costs time and saves little room."""
+    if not pa.types.is_floating(column.type):
+        return False
+    step = -(-len(column) // SAMPLE) or 1
+    sample = column.take(pa.array(np.arange(0, len(column), step)))
+    return len(sample.unique()) > SAMPLE_DIFFERENT * len(sample)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
-from gpupif.spill import budget
+from gpupif.spill import budget, write
 from gpupif.stored import StoredScores
 
 
@@ -23,6 +23,7 @@ def in_pieces(chunk_rows=3, part_rows=2):
         patch.setattr(budget, "LEAST_PART", 1)
         patch.setattr(budget, "MOST_CHUNK", chunk_rows)
         patch.setattr(budget, "SLACK", 1)
+        patch.setattr(write, "LEAST_CHUNKS", 2)
         patch.setattr(budget.Budget, "part_rows", lambda self, job: part_rows)
         # No power of two, unlike the real ones.
         real = budget.plan_budget

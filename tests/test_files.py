@@ -453,3 +453,23 @@ def test_a_column_in_files_and_in_names_of_folders(tmp_path):
     pq.write_table(pa.table({"age": [1, 2], "sex": ["f", "m"]}), tmp_path / "sex=F" / "a.parquet")
     with pytest.raises(TableReadError, match=r"names of its folders hold column 'sex', and so do its files"):
         gpupif.score(tmp_path)
+
+
+def test_scores_that_seldom_repeat_are_kept_without_a_dictionary(tmp_path):
+    rows = 100_000
+    generator = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "different": generator.random(rows),
+            "sorted": np.arange(rows) / 7,
+            "repeating": generator.integers(500, size=rows) / 7,
+            "constant": np.zeros(rows),
+            "count": generator.integers(rows, size=rows),
+        }
+    )
+    write_table(pa.Table.from_pandas(frame), tmp_path / "scores.parquet")
+    group = pq.ParquetFile(tmp_path / "scores.parquet").metadata.row_group(0)
+    kept = {group.column(place).path_in_schema: group.column(place) for place in range(len(frame.columns))}
+    assert {name for name, column in kept.items() if column.has_dictionary_page} == {"repeating", "constant", "count"}
+    assert {column.compression for column in kept.values()} == {"SNAPPY", "ZSTD"}
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "scores.parquet"), frame)

@@ -9,8 +9,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
+from threading import Event
 
 import pandas as pd
 import pyarrow as pa
@@ -24,6 +26,7 @@ import gpupif
 from gpupif import memory
 from gpupif.errors import InputError, OutputError, PriorError, TableReadError
 from gpupif.spill import budget, store
+from gpupif.writing import write_tables
 
 MEASURES = ["cig", "csf", "wcig"]
 DYING = [sys.executable, str(Path(__file__).with_name("dying.py"))]
@@ -136,6 +139,36 @@ def test_failures_leave_only_what_resume_can_use(tmp_path, monkeypatch, name, re
             gpupif.score(source, MEASURES, output=tmp_path / "out", resume=resume), gpupif.score(source, MEASURES)
         )
     assert nothing_left(tmp_path)
+
+
+def test_score_files_written_beside_one_that_fails(tmp_path, monkeypatch):
+    source = census_folder(tmp_path / "in", rows=120, files=2)
+    begun, failed, written = Event(), Event(), []
+
+    def write(parts, file, done, real=write_tables):
+        if file.name == "000.parquet":
+            assert begun.wait(30)
+            try:
+                next(iter(parts))
+                raise KeyboardInterrupt
+            finally:
+                failed.set()
+
+        def advance(rows):
+            begun.set()
+            assert failed.wait(30)
+            time.sleep(0.05)
+            written.append(rows)
+            done(rows)
+
+        real(parts, file, advance)
+
+    monkeypatch.setattr("gpupif.spill.write.write_tables", write)
+    with in_pieces(3, 40), pytest.raises(KeyboardInterrupt):
+        gpupif.score(source, MEASURES, output=tmp_path / "out")
+    # Of 20.
+    assert 1 <= len(written) < 10
+    assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
 def half_done(tmp_path, monkeypatch, **arguments):

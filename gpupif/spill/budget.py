@@ -29,7 +29,7 @@ CHUNK_SHARE, PART_SHARE, VALUES_SHARE = 0.35, 0.7, 0.3
 # Parts are planned so much smaller than what is scored at once, for their sizes differ by chance.
 SLACK = 0.7
 # Bytes on disk: of a code in a chunk and in a part, and of a score, compressed; measured with `benchmarks.scale`.
-CODE_BYTES, SCORE_BYTES = 0.6, 3.5
+CODE_BYTES, SCORE_BYTES = 0.6, 4.5
 # Of a score in CSV.
 TEXT_BYTES = 18
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,7 @@ class Cell(NamedTuple):
 
 @dataclass
 class Facts:
-    """What a summary needs of a chunk: by measure and target sums and the highest value; the riskiest cells so far."""
+    """What a summary needs of a chunk: by measure and target sums and the highest value; its riskiest cells."""
 
     sums: dict[str, list[list[float]]]
     highest: dict[str, list[float]]
@@ -75,25 +76,28 @@ class Gatherer:
         self._cuts = cuts
         self._names = [measure.name for measure in job.measures]
         self.by = "cig" if "cig" in self._names else self._names[0]
+        # So many cells as are wanted are known to be at least so risky.
+        self._least = -np.inf
 
-    def chunks(self, first: int, sizes: Sequence[int]) -> Generator[dict[str, npt.NDArray[Any]]]:
-        """The scores of the chunks from `first` on; sizes: rows of all chunks."""
-        with Workers() as workers:
+    def chunks(
+        self, first: int, last: int, sizes: Sequence[int], row: int, threads: int | None
+    ) -> Generator[dict[str, npt.NDArray[Any]]]:
+        """The scores of the chunks `first` to `last` - 1; sizes: rows of all chunks.
+
+        What a summary needs is kept of those that begin at `row` or later.
+        """
+        with Workers(threads) as workers, contextlib.ExitStack() as files:
             gatherings = [
-                Gathering(pieces, list(score_columns(self.job, one.targets)))
+                files.enter_context(Gathering(pieces, list(score_columns(self.job, one.targets))))
                 for one, pieces in zip(self._passes, self._cuts, strict=True)
             ]
-            try:
-                top = Facts.read(self.facts(first - 1)).top if first else []
-                row = sum(sizes[:first])
-                for number in range(first, len(sizes)):
-                    arrays = self._chunk(number, sizes[number], gatherings, workers)
-                    top = self._note(number, row, arrays, top, workers)
-                    row += sizes[number]
-                    yield arrays
-            finally:
-                for gathering in gatherings:
-                    gathering.__exit__()
+            start = sum(sizes[:first])
+            for number in range(first, last):
+                arrays = self._chunk(number, sizes[number], gatherings, workers)
+                if start >= row:
+                    self._note(number, start, arrays, workers)
+                start += sizes[number]
+                yield arrays
 
     def facts(self, number: int) -> Path:
         """Where the facts of a chunk are kept."""
@@ -123,10 +127,8 @@ class Gatherer:
             gathering.fill(number, outs, workers)
         return arrays
 
-    def _note(
-        self, number: int, row: int, arrays: dict[str, npt.NDArray[Any]], top: list[Cell], workers: Workers
-    ) -> list[Cell]:
-        """Keep what a summary needs of a chunk that begins at `row`; returns the riskiest cells, of `top` and in it."""
+    def _note(self, number: int, row: int, arrays: dict[str, npt.NDArray[Any]], workers: Workers) -> None:
+        """Keep what a summary needs of a chunk that begins at `row`."""
         sums: dict[str, list[list[float]]] = {}
         most: dict[str, list[float]] = {}
         for name in arrays:
@@ -135,23 +137,27 @@ class Gatherer:
                 most[name] = [float(column.max()) for column in arrays[name]]
         if "cig" in arrays:
             write_batch(self.gains(number), {"rig": arrays["cig"].sum(axis=0, dtype=np.float64)})
-        found = [cell for place in range(len(self.job.targets)) for cell in self._risky(place, row, arrays, top)]
-        top = sorted([*top, *found], key=lambda cell: (-cell.risk, cell.row, cell.target))[:TOP_CELLS]
-        Facts(sums, most, top).write(self.facts(number))
-        return top
+        found = riskiest([cell for place in range(len(self.job.targets)) for cell in self._risky(place, row, arrays)])
+        if len(found) == TOP_CELLS:
+            self._least = max(self._least, found[-1].risk)
+        Facts(sums, most, found).write(self.facts(number))
 
-    def _risky(self, target: int, row: int, arrays: dict[str, npt.NDArray[Any]], top: Sequence[Cell]) -> list[Cell]:
-        """Cells of a column that are riskier than those found before it."""
+    def _risky(self, target: int, row: int, arrays: dict[str, npt.NDArray[Any]]) -> list[Cell]:
+        """Cells of a column that may be among the riskiest of the table: as risky as the last of those known so far."""
         column = arrays[self.by][target]
         sign = -1 if MEASURES[self.by].low_is_risky else 1
-        least = top[-1].risk if len(top) == TOP_CELLS else -np.inf
-        if (column.max() if sign == 1 else -column.min()) <= least:
+        if (column.max() if sign == 1 else -column.min()) < self._least:
             return []
         return [
             Cell(value, row + place, target, [arrays[name][target, place].item() for name in self._names])
             for value, place in highest(sign * column, TOP_CELLS)
-            if value > least
+            if value >= self._least
         ]
+
+
+def riskiest(cells: Iterable[Cell]) -> list[Cell]:
+    """The riskiest of some cells, the first come first; of equal ones the earlier row, then the earlier column."""
+    return sorted(cells, key=lambda cell: (-cell.risk, cell.row, cell.target))[:TOP_CELLS]
 
 
 def _sums(column: npt.NDArray[Any]) -> list[float]:

@@ -24,7 +24,7 @@ from .chunks import EncodedChunks
 from .cut import Cut, Span, cut
 from .encode import encode, open_encoded
 from .found import Found
-from .gather import Facts, Gatherer
+from .gather import Facts, Gatherer, riskiest
 from .outputs import Piece, is_file, plan_outputs
 from .parts import PartScorer
 from .store import BEGUN, FINISHED, Store, identity, write_batch
@@ -196,7 +196,7 @@ class Steps:
         job = gatherer.job
         columns: pd.DataFrame = summary_columns(job, prior_of, chunks, facts, gatherer.weights, gains)
         pif = row_gain_percentiles(gatherer, chunks)
-        top = riskiest_cells(job, chunks, facts[-1].top)
+        top = riskiest_cells(job, chunks, riskiest(cell for chunk in facts for cell in chunk.top))
         distinct = sum(self.store.done(f"scored-0-{part}")["rows"] for part in range(cuts[0].parts))
         self._timed("summarise", started)
         measures = tuple(measure.name for measure in job.measures)

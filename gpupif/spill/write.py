@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import stat
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from .. import __version__
+from ..engines.workers import Workers
 from ..job import Question
 from ..progress import Reporter
 from ..sources import Source
@@ -22,6 +23,11 @@ from .gather import Gatherer, Rows, ahead
 from .outputs import MARK, Piece, is_file
 from .store import disk_errors, exchange, identity
 from .wish import Wish
+
+# Score files that are written at the same time, each chunk by chunk: as many chunks as the memory is shared for.
+LANES = 2
+# Chunks that a run of score files has at least: the one that two runs share is put together twice.
+LEAST_CHUNKS = 8
 
 
 class ScoreWriter:
@@ -36,6 +42,7 @@ class ScoreWriter:
         self.folder = folder
         self.budget = budget
         self.report = report
+        self._failed: BaseException | None = None
 
     def write(self, gatherer: Gatherer, sizes: Sequence[int], outputs: Sequence[Piece]) -> None:
         """Write the score files that are not there yet."""
@@ -48,19 +55,47 @@ class ScoreWriter:
         self.report.stage("write", sum(sizes), "rows")
         if not left:
             return
-        first = bisect_right(list(accumulate(sizes)), left[0].start, hi=len(sizes) - 1)
-        self.report.advance(left[0].start)
+        self.report.advance(_rows_of(outputs) - _rows_of(left))
+        # A table's own columns are read in order, by one thread.
+        runs = [left] if self.wish.keep_input else _runs(left, LEAST_CHUNKS * sizes[0])
+        lanes = min(LANES, len(runs))
+        with Workers(lanes) as workers:
+            workers.run(lambda run: self._write_lane(gatherer, sizes, run, lanes), [(run,) for run in runs])
+
+    def _write_lane(self, gatherer: Gatherer, sizes: Sequence[int], run: Sequence[Piece], lanes: int) -> None:
+        """Write a run; where it fails, or is interrupted, the others stop too."""
+        try:
+            self._write_run(gatherer, sizes, run, lanes)
+        except BaseException as error:
+            self._failed = self._failed or error
+            raise
+
+    def _written(self, rows: int) -> None:
+        if self._failed is not None:
+            raise self._failed
+        self.report.advance(rows)
+
+    def _write_run(self, gatherer: Gatherer, sizes: Sequence[int], run: Sequence[Piece], lanes: int) -> None:
+        """Write score files that follow each other."""
+        ends = list(accumulate(sizes))
+        first = bisect_right(ends, run[0].start, hi=len(sizes) - 1)
+        last = bisect_left(ends, run[-1].stop, lo=first, hi=len(sizes) - 1) + 1
         # What the names of folders hold they hold for the score files too.
         in_folders = not is_file(self.wish.output) and self.wish.rows_per_file is None
         held = self.source.folder_columns if in_folders else ()
         given = _Input(self.source, self.budget, held) if self.wish.keep_input else None
-        with contextlib.closing(gatherer.chunks(first, sizes)) as made, contextlib.closing(ahead(made)) as chunks:
-            rows = Rows(chunks, sum(sizes[:first]))
-            for piece in left:
-                file = folder / piece.path
+        threads = None if lanes == 1 else 1
+        with contextlib.ExitStack() as closing:
+            made = gatherer.chunks(first, last, sizes, run[0].start, threads)
+            chunks = closing.enter_context(contextlib.closing(made))
+            if lanes == 1:
+                chunks = closing.enter_context(contextlib.closing(ahead(chunks)))
+            rows = Rows(chunks, ends[first] - sizes[first])
+            for piece in run:
+                file = self.folder / "scores" / piece.path
                 with disk_errors(file):
                     file.parent.mkdir(parents=True, exist_ok=True)
-                write_tables(self._tables(gatherer, rows, piece, given), file, self.report.advance)
+                write_tables(self._tables(gatherer, rows, piece, given), file, self._written)
 
     def _tables(self, gatherer: Gatherer, rows: Rows, piece: Piece, given: _Input | None) -> Iterator[pa.Table]:
         """The rows of a score file, piece by piece."""
@@ -111,6 +146,22 @@ class ScoreWriter:
         """The file or folder that is to be published."""
         folder = self.folder / "scores"
         return folder / outputs[0].path if is_file(self.wish.output) else folder
+
+
+def _rows_of(pieces: Sequence[Piece]) -> int:
+    return sum(piece.stop - piece.start for piece in pieces)
+
+
+def _runs(pieces: Sequence[Piece], rows: int) -> list[list[Piece]]:
+    """Score files that follow each other, in runs of at least so many rows, but for the last."""
+    runs: list[list[Piece]] = [[]]
+    for piece in pieces:
+        # After a kill files are missing here and there.
+        follows = not runs[-1] or runs[-1][-1].stop == piece.start
+        if runs[-1] and (not follows or _rows_of(runs[-1]) >= rows):
+            runs.append([])
+        runs[-1].append(piece)
+    return runs
 
 
 def _remove_others(folder: Path, outputs: Sequence[Piece]) -> None:
