@@ -14,7 +14,7 @@ def log2_counts(counts: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
     """log2 of each count, by the function that the kernels use."""
     import numpy as np
 
-    from gpupif.kernels.cohorts import log2_of
+    from gpupif.kernels.sizes import log2_of
 
     logs = np.empty(len(counts))
     log2_of(counts, logs)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .axes import Axis, make_axis
 from .columns import Column
 from .engines.base import Job
 from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning, warn
@@ -25,8 +26,8 @@ UNIQUE_SHARE = 0.9
 class Question:
     """What is asked of a table, checked against the names of its columns.
 
-    targets: columns to score; known: those the attacker knows; used: both, in the order of the table. priors and
-    accuracies: by column.
+    targets: columns to score; known: those the attacker knows; used: both, in the order of the table. priors,
+    accuracies and distances: by column.
     """
 
     targets: list[Hashable]
@@ -34,6 +35,7 @@ class Question:
     used: list[Hashable]
     priors: Mapping[Any, Mapping[Any, float]]
     accuracies: Mapping[Any, float]
+    distances: Mapping[Any, Any]
     missing: str
     measures: tuple[Measure, ...]
     dtype: str
@@ -61,9 +63,21 @@ class Question:
             known=[self.used.index(name) for name in self.known],
             measures=self.measures,
             dtype=self.dtype,
+            axes=self._axes(columns, prior_of),
             scores_on=scores_on,
         )
         return job, prior_of
+
+    def _axes(self, columns: Sequence[Column], prior_of: Mapping[Hashable, Prior]) -> list[Axis | None] | None:
+        """Where the values of the targets lie, if a measure asks for it."""
+        if not any(measure.walks for measure in self.measures):
+            return None
+        return [
+            make_axis(column, prior_of[column.name], self.distances.get(column.name))
+            if column.name in self.targets
+            else None
+            for column in columns
+        ]
 
 
 def ask(
@@ -76,6 +90,7 @@ def ask(
     accuracies: Mapping[Any, float] | None,
     missing: str,
     dtype: str,
+    distances: Mapping[Any, Any] | None = None,
 ) -> Question:
     """Check the arguments of `score` against a table with columns `names`, of which `index_names` only label rows."""
     targets, attacker = _resolve_columns(names, index_names, columns, known)
@@ -86,6 +101,7 @@ def ask(
         used,
         as_mapping("priors", priors, names, used),
         as_mapping("accuracies", accuracies, names, used),
+        as_mapping("distances", distances, names, used),
         missing,
         measures,
         dtype,

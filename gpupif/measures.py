@@ -1,53 +1,280 @@
-"""The measures of a cell: one entry each, its formula in `kernels/formulas.py`. A new measure is a new entry here."""
+"""The measures of a cell: one entry each. A new measure is a new entry here and its body in `gpupif.kernels`.
+
+Of a cell's own value: `kernels/formulas.py`; of its cohort: `kernels/statistics.py`, or `kernels/walks.py` for those
+that need the cohort's values in the order of the column.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import InputError
+
+if TYPE_CHECKING:
+    from gpupif.kernels.cohorts import Wanted
+
+
+class Statistic(NamedTuple):
+    """What a cohort is given: its kind, by name of a constant in `kernels/statistics.py`, and a parameter of it."""
+
+    kind: str
+    order: float = 0.0
 
 
 @dataclass(frozen=True)
 class Measure:
     """What a measure is called, means and needs.
 
-    name: as in `measures=` and in output columns. number: its constant in `kernels/formulas.py`. unit: of its values.
-    needs_gain: computed from the cohort's divergence, a sum over the values in the cohort. weighted: multiplied by
-    the column's weight when that is known. low_is_risky: the riskiest cells are those with the lowest values. integer:
-    counts rows, so it is kept as int64 whatever `dtype` says.
+    name: as in `measures=` and in output columns. cell: what of the cell it is, by name of a constant in
+    `kernels/formulas.py`. unit, range: of its values; source: where it is defined. statistic: that of the cohort, where
+    the measure is one. weighted: multiplied by the column's weight when that is known. low_is_risky: the riskiest
+    cells are those with the lowest values. integer: counts rows, so it is kept as int64 whatever `dtype` says.
+    example: arguments of the measure, and what it gives, see `gpupif.kernels`.
     """
 
     name: str
-    number: int
     unit: str
     meaning: str
-    needs_gain: bool = False
+    range: str
+    source: str
+    cell: str = "OF_COHORT"
+    statistic: Statistic | None = None
     weighted: bool = False
     low_is_risky: bool = False
     integer: bool = False
 
+    @property
+    def walks(self) -> bool:
+        """Whether it needs the cohort's values in the order of the column."""
+        return self.statistic is not None and self.statistic.kind == "MOVER"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Measures that differ in one number, which their names end in: renyi_2, renyi_inf, ..."""
+
+    prefix: str
+    expects: str
+    make: Callable[[str, float], Measure]
+    accepts: Callable[[float], bool]
+
+    def member(self, name: str) -> Measure:
+        """The measure of this name; raises InputError."""
+        try:
+            number = float(name.removeprefix(self.prefix))
+        except ValueError:
+            number = math.nan
+        if not self.accepts(number):
+            raise InputError(f"measures: expected {self.prefix} with {self.expects} behind it, got {name!r}.")
+        return self.make(name, number)
+
+
+MANUAL = "piflib manual, section {}"
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
-        Measure("cig", 0, "bits", "cell information gain: divergence of posterior from prior", needs_gain=True),
-        Measure("wcig", 1, "bits", "CIG times the column's weight H(X|known) / H(X)", needs_gain=True, weighted=True),
-        Measure("csf", 2, "probability", "cell surprise factor: |posterior - prior| of the cell's value"),
-        Measure("posterior", 3, "probability", "probability of the cell's value within its cohort"),
         Measure(
-            "prior", 4, "probability", "probability of the cell's value before anything is known", low_is_risky=True
+            "cig",
+            "bits",
+            "cell information gain: Kullback-Leibler divergence of posterior from prior, sum of p log2(p / q)",
+            "0 and up",
+            MANUAL.format(1.4),
+            statistic=Statistic("DIVERGENCE"),
+        ),
+        Measure(
+            "wcig",
+            "bits",
+            "CIG times the column's weight H(X|known) / H(X)",
+            "0 and up",
+            MANUAL.format(1.5),
+            statistic=Statistic("DIVERGENCE"),
+            weighted=True,
+        ),
+        Measure(
+            "csf",
+            "probability",
+            "cell surprise factor: |posterior - prior| of the cell's value",
+            "0 to 1",
+            MANUAL.format(1.6),
+            cell="SURPRISE",
+        ),
+        Measure(
+            "posterior",
+            "probability",
+            "probability of the cell's value within its cohort",
+            "0 to 1",
+            MANUAL.format(1.4),
+            cell="POSTERIOR",
+        ),
+        Measure(
+            "prior",
+            "probability",
+            "probability of the cell's value before anything is known",
+            "0 to 1",
+            MANUAL.format(1.4),
+            cell="PRIOR",
+            low_is_risky=True,
         ),
         Measure(
             "cohort_size",
-            5,
             "rows",
             "rows that agree on everything the attacker knows",
+            "1 and up",
+            "Sweeney, k-Anonymity (2002)",
+            cell="COHORT_SIZE",
             low_is_risky=True,
             integer=True,
         ),
+        Measure(
+            "pointwise_information",
+            "bits",
+            "pointwise information: log2(posterior / prior) of the cell's value",
+            "any number",
+            "Fano, Transmission of Information (1961), chapter 2",
+            cell="POINTWISE",
+        ),
+        Measure(
+            "information_content",
+            "bits",
+            "information content of the cell's value, -log2 prior",
+            "0 and up",
+            "Shannon, A Mathematical Theory of Communication (1948)",
+            cell="CONTENT",
+        ),
+        Measure(
+            "total_variation",
+            "probability",
+            "total variation distance of posterior and prior: half the sum of |p - q|",
+            "0 to 1",
+            "Levin & Peres, Markov Chains and Mixing Times (2017), section 4.1",
+            statistic=Statistic("TOTAL_VARIATION"),
+        ),
+        Measure(
+            "jensen_shannon",
+            "bits",
+            "Jensen-Shannon divergence of posterior and prior",
+            "0 to 1",
+            "Lin, Divergence Measures Based on the Shannon Entropy (1991)",
+            statistic=Statistic("JENSEN_SHANNON"),
+        ),
+        Measure(
+            "hellinger",
+            "distance",
+            "Hellinger distance of posterior and prior: square root of half the sum of (sqrt p - sqrt q)^2",
+            "0 to 1",
+            "Le Cam & Yang, Asymptotics in Statistics (2000), section 3",
+            statistic=Statistic("HELLINGER"),
+        ),
+        Measure(
+            "emd",
+            "steps",
+            "earth mover's distance of posterior and prior: between ordered values in steps, in a hierarchy in levels, "
+            "between any others 1",
+            "0 and up",
+            "Li, Li & Venkatasubramanian, t-Closeness (2007), section 5",
+            statistic=Statistic("MOVER"),
+        ),
+        Measure(
+            "entropy",
+            "bits",
+            "entropy of the values in the cohort, whatever the accuracy",
+            "0 and up",
+            "Machanavajjhala et al., l-Diversity (2007), section 4.1",
+            statistic=Statistic("ENTROPY"),
+            low_is_risky=True,
+        ),
+        Measure(
+            "distinct_values",
+            "values",
+            "different values in the cohort",
+            "1 and up",
+            "Machanavajjhala et al., l-Diversity (2007), section 4",
+            statistic=Statistic("VALUES"),
+            low_is_risky=True,
+            integer=True,
+        ),
+        Measure(
+            "relative_gain",
+            "share",
+            "(posterior - prior) / prior of the cell's value; its highest is beta of basic beta-likeness",
+            "-1 and up",
+            "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 2",
+            cell="RELATIVE_GAIN",
+        ),
+        Measure(
+            "enhanced_gain",
+            "share",
+            "relative_gain where it is at most -ln prior, else infinite; its highest is beta of enhanced beta-likeness",
+            "-1 and up",
+            "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 3",
+            cell="ENHANCED_GAIN",
+        ),
+        Measure(
+            "log_ratio",
+            "nats",
+            "|ln(posterior / prior)| of the cell's value; its highest is delta of delta-disclosure",
+            "0 and up",
+            "Brickell & Shmatikov, The Cost of Privacy (2008), section 4",
+            cell="LOG_RATIO",
+        ),
     )
 }
+
+SPECIAL_ORDERS = {0.0: "RENYI_ZERO", 1.0: "DIVERGENCE", math.inf: "RENYI_MOST"}
+
+
+def _renyi(name: str, order: float) -> Measure:
+    return Measure(
+        name,
+        "bits",
+        f"Rényi divergence of order {name.removeprefix('renyi_')} of posterior from prior",
+        "0 and up",
+        "Rényi (1961); Mironov, Rényi Differential Privacy (2017), definition 3",
+        statistic=Statistic(SPECIAL_ORDERS.get(order, "RENYI"), order),
+    )
+
+
+def _recursive(name: str, least: float) -> Measure:
+    return Measure(
+        name,
+        "ratio",
+        f"r_1 / (r_{least:g} + ... + r_m) of the cohort's counts by value, the highest first: recursive (c,"
+        f"{least:g})-diversity holds for any greater c",
+        "above 0",
+        "Machanavajjhala et al., l-Diversity (2007), section 4.2",
+        statistic=Statistic("RECURSIVE", least),
+    )
+
+
+FAMILIES = (
+    Family("renyi_", "an order from 0 to inf (renyi_2, renyi_0.5, renyi_inf)", _renyi, lambda order: order >= 0.0),
+    Family(
+        "recursive_",
+        "l, a whole number of at least 1 (recursive_3)",
+        _recursive,
+        lambda least: 1.0 <= least < 2.0**31 and least.is_integer(),
+    ),
+)
+
+
+def find_measure(name: object) -> Measure | None:
+    """The measure of this name, None where there is none; raises InputError for a parameter that it cannot have."""
+    if not isinstance(name, str):
+        return None
+    family = next((family for family in FAMILIES if name.startswith(family.prefix)), None)
+    return MEASURES.get(name) if family is None else family.member(name)
+
+
+def is_measure(name: str) -> bool:
+    """Whether there is a measure of this name."""
+    try:
+        return find_measure(name) is not None
+    except InputError:
+        return False
 
 
 def resolve_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
@@ -56,8 +283,26 @@ def resolve_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
     Raises InputError for a name that is none, or for no name at all.
     """
     wanted = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
-    unknown = [name for name in wanted if not isinstance(name, str) or name not in MEASURES]
+    found = [find_measure(name) for name in wanted]
+    unknown = [name for name, measure in zip(wanted, found, strict=True) if measure is None]
     if unknown or not wanted:
         came = ", ".join(repr(name) for name in unknown) or "none"
-        raise InputError(f"measures: expected some of {', '.join(MEASURES)}; got {came}.")
-    return tuple(MEASURES[name] for name in dict.fromkeys(wanted))
+        several = ", ".join(f"{family.prefix}..." for family in FAMILIES)
+        raise InputError(f"measures: expected some of {', '.join(MEASURES)}, {several}; got {came}.")
+    return tuple(dict.fromkeys(measure for measure in found if measure is not None))
+
+
+def wanted_of(measures: Sequence[Measure]) -> Wanted:
+    """The measures as kernels know them; a statistic that several are of stands there once."""
+    import numpy as np
+
+    from gpupif.kernels import formulas, statistics
+    from gpupif.kernels.cohorts import Wanted
+
+    needed = list(dict.fromkeys(measure.statistic for measure in measures if measure.statistic is not None))
+    return Wanted(
+        np.array([getattr(formulas, measure.cell) for measure in measures]),
+        np.array([-1 if measure.statistic is None else needed.index(measure.statistic) for measure in measures]),
+        np.array([getattr(statistics, statistic.kind) for statistic in needed], np.int64),
+        np.array([statistic.order for statistic in needed], np.float64),
+    )

@@ -13,7 +13,7 @@ import pyarrow as pa
 from .engines.base import on_host
 from .errors import InputError, OutputError
 from .inputs import PARQUET
-from .measures import MEASURES
+from .measures import is_measure
 from .priors import Prior, Priors
 from .writing import check_output, output_names, row_groups, write_device_columns, write_tables
 
@@ -73,7 +73,7 @@ class Scores:
         return frame.copy(deep=False) if self._frame.kind in ("pandas", "file", "cudf") else frame
 
     def __getattr__(self, name: str) -> Any:
-        if name in MEASURES:
+        if is_measure(name):
             return self[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

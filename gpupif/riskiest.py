@@ -11,7 +11,7 @@ import pandas as pd
 from gpupif.kernels import formulas
 
 from .errors import InputError
-from .measures import MEASURES
+from .measures import resolve_measures
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,7 +26,7 @@ def riskiest_cells(scores: Scores, n: int, by: str) -> pd.DataFrame:
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise InputError(f"top: expected a number of cells of at least 1, got {n!r}.")
     table = scores._values_of(by)
-    sign = -1 if MEASURES[by].low_is_risky else 1
+    sign = -1 if resolve_measures(by)[0].low_is_risky else 1
     found = [(-value, row, target) for target, column in enumerate(table) for value, row in highest(sign * column, n)]
     records = [_describe(scores, row, target) for _, row, target in sorted(found)[:n]]
     return pd.DataFrame.from_records(records)

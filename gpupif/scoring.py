@@ -39,6 +39,7 @@ def score(
     known: Sequence[Hashable] | None = ...,
     priors: Mapping[Any, Mapping[Any, float]] | None = ...,
     accuracies: Mapping[Any, float] | None = ...,
+    distances: Mapping[Any, Any] | None = ...,
     missing: str = ...,
     device: str = ...,
     dtype: str = ...,
@@ -56,6 +57,7 @@ def score(
     known: Sequence[Hashable] | None = ...,
     priors: Mapping[Any, Mapping[Any, float]] | None = ...,
     accuracies: Mapping[Any, float] | None = ...,
+    distances: Mapping[Any, Any] | None = ...,
     missing: str = ...,
     device: str = ...,
     dtype: str = ...,
@@ -78,6 +80,7 @@ def score(
     known: Sequence[Hashable] | None = None,
     priors: Mapping[Any, Mapping[Any, float]] | None = None,
     accuracies: Mapping[Any, float] | None = None,
+    distances: Mapping[Any, Any] | None = None,
     missing: str = "category",
     device: str = "auto",
     dtype: str = "float64",
@@ -102,8 +105,12 @@ def score(
         ``__arrow_c_stream__``, or a path: a Parquet file or folder of them, CSV (separator found by itself, UTF-8), or
         Feather. Values are categories as they stand, numbers too. Or a Dask DataFrame, of pandas or cuDF: see Returns.
     measures:
-        Any of ``cig`` (cell information gain, bits), ``wcig`` (weighted CIG, bits), ``csf`` (cell surprise factor, 0 to
-        1), ``posterior``, ``prior`` (probabilities), ``cohort_size`` (rows, int64).
+        Any of those that ``gpupif measures`` lists: ``cig`` (cell information gain, bits), ``wcig`` (weighted CIG,
+        bits), ``csf`` (cell surprise factor, 0 to 1), ``posterior``, ``prior`` (probabilities), ``cohort_size`` (rows,
+        int64), ``pointwise_information``, ``information_content``, ``jensen_shannon``, ``entropy`` (bits), ``renyi_2``,
+        ``renyi_inf``, ... (bits; any order from 0 on), ``total_variation``, ``hellinger`` (0 to 1), ``emd`` (earth
+        mover's distance), ``distinct_values``, ``recursive_3``, ... (l-diversity), ``relative_gain``,
+        ``enhanced_gain``, ``log_ratio``.
     columns:
         Columns to score; default all.
     known:
@@ -115,6 +122,10 @@ def score(
     accuracies:
         ``{column: a}``: the attacker's knowledge of the column is right with probability a in [0, 1], otherwise drawn
         from the prior: posterior = a c/C + (1 - a) prior. Default 1.
+    distances:
+        How far the values of a column are apart, for ``emd``: ``{column: "ordered" or "nominal"}``, its values in a
+        list, in order (steps), or a hierarchy: ``{value: [names of what it is part of, the narrowest first]}``
+        (levels). Default: numbers, dates, times, booleans and ordered categories are ordered, missing values last.
     missing:
         "category": missing values (None, NaN, NA, NaT, null) are one value of their own, whatever their
         representation; "error": refuse them.
@@ -185,12 +196,13 @@ def score(
 
         if any(files):
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
-        lazy = score_dask(table, wanted, columns, known, priors, accuracies, missing, device, dtype)
+        lazy = score_dask(table, wanted, columns, known, priors, accuracies, distances, missing, device, dtype)
         return cast("Scores", lazy)
     wish = make_wish(*files) if any(files) else None
     engine = choose_engine(device)
     if wish is not None:
         asked = partial(ask, measures=wanted, columns=columns, known=known, priors=priors, accuracies=accuracies)
+        asked = partial(asked, distances=distances)
         with Reporter(progress) as report, announce_compilation(quiet=progress is False):
             return score_path(table, partial(asked, missing=missing, dtype=dtype), engine, wish, report)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
@@ -198,7 +210,7 @@ def score(
         if frame.names and frame.rows == 0:
             raise InputError(f"table: expected at least one row, got none (columns: {_listed(frame.names)}).")
         names = (frame.names, frame.index_names)
-        question = ask(*names, wanted, columns, known, priors, accuracies, missing, dtype)
+        question = ask(*names, wanted, columns, known, priors, accuracies, missing, dtype, distances)
         opened = time.perf_counter()
         with frame.active():
             encoded, job, prior_of = _encode(frame, question, report)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import InputError
-from .measures import MEASURES
+from .measures import is_measure
 from .percentiles import ONCE, percentiles
 from .priors import Prior, Priors
 from .summary import Summary
@@ -53,7 +53,7 @@ class StoredScores:
         )
 
     def __getattr__(self, name: str) -> Any:
-        if name in MEASURES or name in ("array", "rig", "top", "to_arrow", "to_parquet"):
+        if is_measure(name) or name in ("array", "rig", "top", "to_arrow", "to_parquet"):
             raise AttributeError(f"{name}: the scores are not in memory but in files: read them with dataset().")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

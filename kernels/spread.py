@@ -49,3 +49,15 @@ def spread(scores, picks, factors, index, outs):
         for m in range(picks.size):
             spread_measure(scores, picks[m], factors[m], part, outs[m][first : first + CHUNK])
     finish_stores()
+
+
+@kernel
+def find_extremes(scores, out):
+    """Lower out[k, 0] to the lowest and raise out[k, 1] to the highest of scores[k // 2, :, k % 2]."""
+    for k in range(len(out)):
+        pair, side = scores[k // 2], k % 2
+        low, high = out[k, 0], out[k, 1]
+        for row in range(len(pair)):
+            low = min(low, pair[row, side])
+            high = max(high, pair[row, side])
+        out[k, 0], out[k, 1] = low, high

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 
 
 def distribution(values):
@@ -33,14 +34,90 @@ def posterior_of(cohort_values, prior, accuracy):
     return {value: accuracy * share.get(value, 0) + (1 - accuracy) * prior[value] for value in prior}
 
 
-def score(table, columns=None, known=None, priors=None, accuracies=None):
+def renyi(posterior, prior, order):
+    """Rényi divergence of posterior from prior, in bits, by its definition and its limits (article 001)."""
+    ratios = [(posterior[value], prior[value]) for value in prior if prior[value] > 0]
+    if order == 0:
+        return -math.log2(sum(q for p, q in ratios if p > 0))
+    if order == 1:
+        return sum(p * math.log2(p / q) for p, q in ratios if p > 0)
+    if order == math.inf:
+        return math.log2(max(p / q for p, q in ratios))
+    return math.log2(sum(p**order * q ** (1 - order) for p, q in ratios)) / (order - 1)
+
+
+def value_order(values, given=None):
+    """The values of a column in order: as given, or numbers and dates with missing values last; None without any."""
+    plain = [value for value in values if value is not None]
+    if given is None and all(isinstance(value, int | float | datetime.date) for value in plain):
+        return [*sorted(plain), *([None] if None in values else [])]
+    return [value for value in given if value in values] if isinstance(given, list) else None
+
+
+def earth_movers_distance(posterior, prior, given=None):
+    """Least work that makes one distribution the other (t-Closeness, section 5): see tests/test_distances.py."""
+    moved = {value: posterior[value] - prior[value] for value in prior}
+    order = value_order(list(prior), given)
+    if order is not None:
+        return sum(abs(sum(moved[value] for value in order[: place + 1])) for place in range(len(order) - 1))
+    paths = {value: (value, *given[value]) for value in prior} if isinstance(given, dict) else {v: (v,) for v in prior}
+    levels = range(len(next(iter(paths.values()))))
+    nodes = {path[level:] for path in paths.values() for level in levels}
+    return sum(abs(sum(moved[value] for value in prior if paths[value][-len(node) :] == node)) / 2 for node in nodes)
+
+
+def recursive(counts, least):
+    """r_1 / (r_l + ... + r_m), the counts in descending order."""
+    ordered = sorted(counts, reverse=True)
+    return ordered[0] / sum(ordered[least - 1 :]) if len(ordered) >= least else math.inf
+
+
+def divergences(posterior, prior, cohort_values, distance=None):
+    """The measures that all cells of a cohort share, by name."""
+    counts = Counter(cohort_values)
+    pairs = [(posterior[value], prior[value]) for value in prior]
+    middle = {value: (posterior[value] + prior[value]) / 2 for value in prior}
+    return {
+        "cig": renyi(posterior, prior, 1),
+        "renyi_0": renyi(posterior, prior, 0),
+        "renyi_0.5": renyi(posterior, prior, 0.5),
+        "renyi_1": renyi(posterior, prior, 1),
+        "renyi_3.7": renyi(posterior, prior, 3.7),
+        "renyi_inf": renyi(posterior, prior, math.inf),
+        "total_variation": sum(abs(p - q) for p, q in pairs) / 2,
+        "jensen_shannon": (renyi(posterior, middle, 1) + renyi(prior, middle, 1)) / 2,
+        "hellinger": math.sqrt(sum((math.sqrt(p) - math.sqrt(q)) ** 2 for p, q in pairs) / 2),
+        "emd": earth_movers_distance(posterior, prior, distance),
+        "entropy": entropy(cohort_values),
+        "distinct_values": len(counts),
+        "recursive_1": recursive(counts.values(), 1),
+        "recursive_2": recursive(counts.values(), 2),
+        "recursive_3": recursive(counts.values(), 3),
+    }
+
+
+def of_value(posterior, prior):
+    """The measures of a cell's own value, by name."""
+    gain = (posterior - prior) / prior
+    return {
+        "csf": abs(posterior - prior),
+        "posterior": posterior,
+        "prior": prior,
+        "pointwise_information": math.log2(posterior / prior),
+        "information_content": -math.log2(prior),
+        "relative_gain": gain,
+        "enhanced_gain": gain if gain <= -math.log(prior) else math.inf,
+        "log_ratio": abs(math.log(posterior / prior)),
+    }
+
+
+def score(table, columns=None, known=None, priors=None, accuracies=None, distances=None):
     """Measure to column to the list of its scores.
 
     table: column name to a list of values (None: missing). columns: to score, default all.
     """
     columns = list(table) if columns is None else columns
-    measures = ("cig", "wcig", "csf", "posterior", "prior", "cohort_size")
-    scores = {measure: {name: [] for name in columns} for measure in measures}
+    scores = defaultdict(lambda: {name: [] for name in columns})
     for name in columns:
         values = table[name]
         prior = (priors or {}).get(name) or distribution(values)
@@ -49,13 +126,11 @@ def score(table, columns=None, known=None, priors=None, accuracies=None):
         for row, value in enumerate(values):
             cohort = cohort_rows(table, row, knowledge(name, columns, known))
             posterior = posterior_of([values[other] for other in cohort], prior, accuracy)
-            gain = sum(p * math.log2(p / prior[v]) for v, p in posterior.items() if p > 0)
-            scores["cig"][name].append(gain)
-            scores["wcig"][name].append(weight * gain)
-            scores["csf"][name].append(abs(posterior[value] - prior[value]))
-            scores["posterior"][name].append(posterior[value])
-            scores["prior"][name].append(prior[value])
-            scores["cohort_size"][name].append(len(cohort))
+            found = divergences(posterior, prior, [values[other] for other in cohort], (distances or {}).get(name))
+            found |= of_value(posterior[value], prior[value])
+            found |= {"wcig": weight * found["cig"], "cohort_size": len(cohort)}
+            for measure, score in found.items():
+                scores[measure][name].append(score)
     return scores
 
 

@@ -31,7 +31,7 @@ from gpupif.engines.partition import Rows, partition_rows, split
 from gpupif.engines.workers import Workers, default_threads
 from gpupif.errors import InputError
 from gpupif.information import column_weight
-from gpupif.kernels import formulas, groups
+from gpupif.kernels import formulas, groups, statistics
 from gpupif.kernels.hashing import mix_word
 from gpupif.keys import KeyLayout
 from gpupif.measures import MEASURES
@@ -218,15 +218,10 @@ def test_few_targets_at_a_time_give_the_same_bits(monkeypatch, cache):
 
 
 def test_gains_below_zero_by_rounding_are_zero():
-    assert formulas.information_gain(-1e-17) == 0.0
+    assert statistics.finish(statistics.DIVERGENCE, 0.0, -1e-17) == 0.0
     frame = pd.DataFrame({"a": [0, 0, 1] * 7, "b": [0] * 21})
     given = {0: np.nextafter(2 / 3, 1), 1: np.nextafter(1 / 3, 0)}
     assert (gpupif.score(frame, "cig", priors={"a": given}).cig >= 0).all(axis=None)
-
-
-def test_measures_have_the_numbers_of_their_formulas():
-    for measure in MEASURES.values():
-        assert getattr(formulas, measure.name.upper()) == measure.number
 
 
 def test_scores_can_be_pickled():
@@ -377,7 +372,11 @@ def test_as_many_blocks_as_numbers_of_16_bits(rows):
 
 def test_rounding_does_not_lead_out_of_the_range_of_a_measure():
     assert formulas.surprise(np.nextafter(1.0, 2), 0.0) == 1.0
-    assert formulas.divergence_absent(np.nextafter(1.0, 2), 0.5) == 0.0
+    assert statistics.absent_mass(1, np.nextafter(1.0, 2), 3, 1.0) == 0.0
+    assert statistics.finish(statistics.TOTAL_VARIATION, 0.0, np.nextafter(1.0, 2)) == 1.0
+    assert statistics.finish(statistics.HELLINGER, 0.0, np.nextafter(2.0, 3)) == 1.0
+    for kind in (statistics.RENYI_ZERO, statistics.RENYI_MOST, statistics.RENYI):
+        assert statistics.finish(kind, 2.0, np.nextafter(1.0, 2 if kind == statistics.RENYI_ZERO else 0)) == 0.0
     assert column_weight(np.nextafter(10.0, 11), 10, 1.0) == 1.0
     assert column_weight(-1e-12, 10, 1.0) == 0.0
     assert column_weight(5.0, 10, 0.0) == 0.0

@@ -12,6 +12,19 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.measures import MEASURES
 
+ALL = [
+    *MEASURES,
+    "renyi_0",
+    "renyi_0.5",
+    "renyi_1",
+    "renyi_3.7",
+    "renyi_inf",
+    "recursive_1",
+    "recursive_2",
+    "recursive_3",
+]
+INTEGERS = ("cohort_size", "distinct_values")
+
 SHARED_FIXTURES = settings(
     deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
@@ -61,9 +74,12 @@ def jobs(draw):
         name: draw(st.sampled_from([0.0, 0.25, 0.9, 1.0])) for name in names if name in used and draw(st.booleans())
     }
     arguments["priors"] = {}
+    arguments["distances"] = {}
     for name in names:
         if name in used and draw(st.booleans()):
             values = list(dict.fromkeys([*table[name], *(["elsewhere"] if draw(st.booleans()) else [])]))
+            if "elsewhere" in values:
+                arguments["distances"][name] = "nominal"
             weights = draw(st.lists(st.integers(1, 9), min_size=len(values), max_size=len(values)))
             arguments["priors"][name] = {v: w / sum(weights) for v, w in zip(values, weights, strict=True)}
     return table, arguments
@@ -85,7 +101,7 @@ def assert_scores(scores, expected):
 @SHARED_FIXTURES
 def test_all_measures(engine, job):
     table, arguments = job
-    scores = gpupif.score(frame_of(table), list(MEASURES), **arguments)
+    scores = gpupif.score(frame_of(table), ALL, **arguments)
     assert_scores(scores, naive.score(table, **arguments))
     assert scores.columns == arguments.get("columns", list(table))
     for name in scores.columns:
@@ -104,7 +120,7 @@ def test_keys_of_many_words(engine, columns):
         rows[row, random.integers(columns)] = random.integers(0, 200)
     table = {f"c{j}": rows[:, j].tolist() for j in range(columns)}
     targets = ["c0", f"c{columns // 2}", f"c{columns - 1}"]
-    scores = gpupif.score(pd.DataFrame(table), list(MEASURES), columns=targets, known=list(table))
+    scores = gpupif.score(pd.DataFrame(table), ALL, columns=targets, known=list(table))
     assert_scores(scores, naive.score(table, columns=targets, known=list(table)))
     all_columns = gpupif.score(pd.DataFrame(table), ["cig"])
     np.testing.assert_array_equal(all_columns.cig[targets], scores.cig)
@@ -113,7 +129,7 @@ def test_keys_of_many_words(engine, columns):
 def test_field_of_full_word_width(engine):
     """A column whose codes fill their field to the last bit sits beside others in the same word."""
     table = {"a": list(range(256)), "b": [row % 2 for row in range(256)], "c": [row // 4 for row in range(256)]}
-    scores = gpupif.score(pd.DataFrame(table), list(MEASURES))
+    scores = gpupif.score(pd.DataFrame(table), ALL)
     assert_scores(scores, naive.score(table))
 
 
@@ -122,15 +138,15 @@ def test_oversized_blocks_are_cut_again(engine):
     random = np.random.default_rng(5)
     rows = np.where(random.random((400, 6)) < 0.8, 0, random.integers(0, 5, (400, 6)))
     table = {f"c{j}": rows[:, j].tolist() for j in range(6)}
-    scores = gpupif.score(pd.DataFrame(table), list(MEASURES))
+    scores = gpupif.score(pd.DataFrame(table), ALL)
     assert_scores(scores, naive.score(table))
 
 
 def test_float32_is_the_rounded_float64(engine):
     frame = gpupif.datasets.census(500)
-    wide, narrow = (gpupif.score(frame, list(MEASURES), dtype=dtype) for dtype in ("float64", "float32"))
-    for measure in MEASURES:
-        expected = np.int64 if measure == "cohort_size" else np.float32
+    wide, narrow = (gpupif.score(frame, ALL, dtype=dtype) for dtype in ("float64", "float32"))
+    for measure in ALL:
+        expected = np.int64 if measure in INTEGERS else np.float32
         assert (narrow[measure].dtypes == expected).all()
         np.testing.assert_array_equal(narrow[measure], wide[measure].astype(expected))
 

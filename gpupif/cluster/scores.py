@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import InputError
-from ..measures import MEASURES
+from ..measures import is_measure
 from ..writing import output_names
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class DaskScores:
         return self._frames[measure]
 
     def __getattr__(self, name: str) -> Any:
-        if name in MEASURES:
+        if is_measure(name):
             return self[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

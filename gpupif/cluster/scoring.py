@@ -35,6 +35,7 @@ def score_dask(
     known: Sequence[Hashable] | None,
     priors: Mapping[Any, Mapping[Any, float]] | None,
     accuracies: Mapping[Any, float] | None,
+    distances: Mapping[Any, Any] | None,
     missing: str,
     device: str,
     dtype: str,
@@ -46,7 +47,7 @@ def score_dask(
         raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
     check_device(device)
     names = list(table.columns)
-    question = ask(names, (), measures, columns, known, priors, accuracies, missing, dtype)
+    question = ask(names, (), measures, columns, known, priors, accuracies, missing, dtype, distances)
     graph = Graph()
     partitions = list(map(ref, graph.take(table[question.used] if question.used != names else table)))
     count = range(len(partitions))

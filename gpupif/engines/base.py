@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,9 +11,16 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from gpupif.kernels.cohorts import Values
+
+    from ..axes import Axis
     from ..information import Sizes
     from ..measures import Measure
     from .cuda_frames import FrameLibrary
+
+
+# Prior mass that is less off is off by rounding.
+WHOLE = 1e-12
 
 
 class Progress(Protocol):
@@ -31,9 +39,11 @@ class Job:
     its logarithm, of the table's own distribution log2 count - log2 rows. accuracies: per column, in [0, 1].
     targets: the columns to score; known: the columns the attacker knows (a target among them is not known when it
     is itself scored).
+    axes: per column where its values lie, None for one that is not asked for, or altogether.
     times: how often each row occurs in the table (None: once), so that a row may stand for many.
     scores_on: where the scores are to lie: "host", "device", or "either" for where they are made. The CPU engine always
     has them on the host.
+    extremes_only: only the lowest and highest scores are asked for, no scores of rows.
     """
 
     codes: Sequence[npt.NDArray[Any]]
@@ -45,8 +55,10 @@ class Job:
     known: list[int]
     measures: Sequence[Measure]
     dtype: str
+    axes: Sequence[Axis | None] | None = None
     times: npt.NDArray[np.int64] | None = None
     scores_on: str = "host"
+    extremes_only: bool = False
 
     @property
     def rows(self) -> int:
@@ -62,6 +74,23 @@ class Job:
         """The same job with all codes on the host."""
         return replace(self, codes=[on_host(codes) for codes in self.codes])
 
+    def in_order(self, bring: Callable[[Any], Any] = lambda array: array) -> Job:
+        """The same job with codes renumbered in the order of the axes; `bring` takes an array to where codes are."""
+        if self.axes is None:
+            return self
+        moved = {column: axis for column, axis in enumerate(self.axes) if axis is not None and axis.moves}
+        if not moved:
+            return self
+        codes = list(self.codes)
+        by_code: list[list[Any]] = [list(self.counts), list(self.priors), list(self.log2_priors)]
+        for column, axis in moved.items():
+            narrow = axis.rank.astype(codes[column].dtype)
+            codes[column] = (bring(narrow) if hasattr(codes[column], "get") else narrow)[codes[column]]
+            for arrays in by_code:
+                arrays[column] = arrays[column][axis.order]
+        counts, priors, log2_priors = by_code
+        return replace(self, codes=codes, counts=counts, priors=priors, log2_priors=log2_priors)
+
 
 @dataclass(frozen=True)
 class EngineResult:
@@ -70,7 +99,8 @@ class EngineResult:
     values: measure name to an array (targets, rows), each target contiguous, of the host or of a device. weights: per
     target H(X|known) / H(X), 0 where H(X) is 0. distinct_rows: different rows over all columns of the job. cohorts: per
     target the sizes of its cohorts; distinct: those of groups of rows that agree on the target too. From these of all
-    parts of a table its weights can be found.
+    parts of a table its weights can be found. extremes: measure name to the lowest and highest score of each target
+    (targets, 2), where only these were asked for.
     """
 
     values: dict[str, npt.NDArray[Any]]
@@ -78,6 +108,7 @@ class EngineResult:
     distinct_rows: int
     cohorts: list[Sizes]
     distinct: list[Sizes]
+    extremes: dict[str, npt.NDArray[np.float64]]
 
 
 class Engine(Protocol):
@@ -91,6 +122,30 @@ class Engine(Protocol):
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job."""
+
+
+def kernel_values(job: Job, columns: Sequence[int]) -> Values:
+    """The values of some columns as kernels know them."""
+    import numpy as np
+
+    from gpupif.kernels.cohorts import Values
+
+    from ..axes import kernel_axes
+
+    return Values(
+        np.cumsum([0, *(len(job.priors[column]) for column in columns)]),
+        np.concatenate([job.priors[column] for column in columns]),
+        np.concatenate([job.log2_priors[column] for column in columns]),
+        np.array([job.accuracies[column] for column in columns], np.float64),
+        np.array([_mass(job.priors[column]) for column in columns]),
+        kernel_axes([None if job.axes is None else job.axes[column] for column in columns]),
+    )
+
+
+def _mass(probabilities: npt.NDArray[np.float64]) -> float:
+    """Prior mass of all values that occur in a column: exactly 1 where the prior names no others."""
+    mass = math.fsum(probabilities)
+    return 1.0 if abs(mass - 1.0) < WHOLE else mass
 
 
 def on_host(array: Any) -> Any:

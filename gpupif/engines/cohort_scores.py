@@ -31,22 +31,25 @@ def score_group(
 
     index: for each row of the table its place in the blocks. distinct: all distinct rows by count.
     """
-    rows = len(blocks.blocks.order)
-    at_once = run.scorer.targets_at_once(rows, len(run.numbers))
+    rows, measures = len(blocks.blocks.order), len(run.job.measures)
+    at_once = run.scorer.targets_at_once(rows, measures)
     for first in range(0, len(group), at_once):
         columns = group[first : first + at_once]
-        scores = run.workers.empty((len(columns), rows, len(run.numbers)), np.float64)
+        scores = run.workers.empty((len(columns), -(-measures // 2), rows, 2), np.float64)
         sizes = score_targets(run, blocks, run.scorer.describe(run, columns, layout), scores)
         for target, column in enumerate(columns):
             run.results.weigh(column, sizes.sizes(target), distinct)
-            spread_scores(run, scores[target], index, column)
+            if run.job.extremes_only:
+                find_extremes(run, scores[target], column)
+            else:
+                spread_scores(run, scores[target], index, column)
         # Before the next ones are made, so that they take the same memory.
         del scores
         run.progress.advance(run.job.rows * len(columns))
 
 
 def score_targets(run: Run, blocks: CohortBlocks, targets: Targets, scores: npt.NDArray[np.float64]) -> Tally:
-    """Fill `scores` (targets, rows in partition order, measures); returns the cohorts by size."""
+    """Fill `scores` (targets, pairs of measures, rows in partition order, 2); returns the cohorts by size."""
     columns = targets.columns
     sizes = Tally.total(run.scorer.score(run, blocks, targets, scores), len(columns), run.results.total)
     for start, stop, halves in blocks.children:
@@ -54,24 +57,44 @@ def score_targets(run: Run, blocks: CohortBlocks, targets: Targets, scores: npt.
             # Of the child's targets, those that are scored now.
             here = [target for target, column in enumerate(columns) if column in child.targets]
             if here:
-                part = run.workers.empty((len(here), stop - start, len(run.numbers)), np.float64)
+                part = run.workers.empty((len(here), scores.shape[1], stop - start, 2), np.float64)
                 child_sizes = score_targets(run, child, targets.only(here), part)
                 for place, target in enumerate(here):
                     sizes.add(target, child_sizes, place)
-                    scores[target, start:stop][child.blocks.order] = part[place]
+                    scores[target, :, start:stop][:, child.blocks.order] = part[place]
     return sizes
 
 
+def find_extremes(run: Run, scores: npt.NDArray[np.float64], column: int) -> None:
+    """Lowest and highest scores of one target, from distinct rows (pairs of measures, rows, 2)."""
+
+    def find(start: int, stop: int) -> npt.NDArray[np.float64]:
+        found = np.tile([np.inf, -np.inf], (len(run.order), 1))
+        spread.find_extremes(scores[:, start:stop], found)
+        return found
+
+    found = np.array(run.workers.run(find, run.workers.ranges(scores.shape[1])))
+    place = np.argsort(run.order)
+    run.results.add_extremes(column, found[:, place, 0].min(axis=0), found[:, place, 1].max(axis=0))
+
+
 def spread_scores(run: Run, scores: npt.NDArray[np.float64], index: npt.NDArray[Any], column: int) -> None:
-    """Scores of one target from distinct rows (rows, measures) to all rows, two measures of a type at a time."""
+    """Scores of one target from distinct rows (pairs of measures, rows, 2) to all rows, pair by pair."""
     job, target = run.job, run.job.targets.index(column)
-    factors = [run.results.weights[target] if measure.weighted else 1.0 for measure in job.measures]
-    for integer in (False, True):
-        picks = [k for k, measure in enumerate(job.measures) if measure.integer == integer]
-        for pair in (picks[k : k + 2] for k in range(0, len(picks), 2)):
-            arguments = (scores, np.array(pair), np.array([factors[k] for k in pair]))
+    factors = np.array(run.results.factors(column))
+    for number, pair in enumerate(scores):
+        measures = run.order[2 * number : 2 * number + 2]
+        alike = len({job.measures[measure].integer for measure in measures}) == 1
+        for sides in [[0, 1][: len(measures)]] if alike else [[0], [1]]:
+            picked = [measures[side] for side in sides]
             tasks = [
-                (*arguments, index[start:stop], tuple(run.results.values[k][target, start:stop] for k in pair))
+                (
+                    pair,
+                    np.array(sides),
+                    factors[picked],
+                    index[start:stop],
+                    tuple(run.results.values[measure][target, start:stop] for measure in picked),
+                )
                 for start, stop in run.workers.ranges(len(index))
             ]
             run.workers.run(spread.spread, tasks)

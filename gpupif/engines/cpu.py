@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpupif.kernels import cohorts
+from gpupif.kernels import blocks as kernels
 from gpupif.kernels.groups import Room
 
 from ..keys import KeyLayout
-from .base import EngineResult, Job, Progress
+from .base import EngineResult, Job, Progress, kernel_values
 from .host_run import score_in_blocks, working_memory
 from .partition import BLOCK_ROWS, CohortBlocks
 from .run import Run
@@ -38,7 +38,7 @@ class CpuEngine:
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job (see `Engine`)."""
-        job, scorer = job.on_host(), CpuScorer()
+        job, scorer = job.on_host().in_order(), CpuScorer()
         memory = working_memory(job, scorer.targets_at_once(job.rows, len(job.measures)))
         with Workers(self.threads, memory) as workers:
             return score_in_blocks(Run(job, progress, workers, self.block_rows, scorer))
@@ -46,14 +46,15 @@ class CpuEngine:
 
 @dataclass(frozen=True)
 class CpuTargets:
-    """Target columns, and what the kernels need of them."""
+    """Target columns, which they are of those that the kernels know, and what these are."""
 
     columns: Sequence[int]
-    kernel: cohorts.Targets
+    which: npt.NDArray[np.int64]
+    kernel: kernels.Targets
 
     def only(self, places: list[int]) -> CpuTargets:
         """See `Targets`."""
-        return CpuTargets([self.columns[place] for place in places], self.kernel.only(places))
+        return CpuTargets([self.columns[place] for place in places], self.which[places], self.kernel)
 
 
 class CpuScorer:
@@ -66,13 +67,13 @@ class CpuScorer:
     def describe(self, run: Run, columns: Sequence[int], layout: KeyLayout) -> CpuTargets:
         """See `Scorer`."""
         job = run.job
-        ends = np.cumsum([0, *(len(job.priors[column]) for column in columns)])
-        alone = np.empty((ends[-1], len(run.numbers)))
+        values = kernel_values(job, columns)
+        fields = np.array([layout.fields[column] for column in columns], np.uint64)
+        kernel = kernels.Targets(fields, values, np.empty((-(-len(job.measures) // 2), values.first[-1], 2)), run.logs)
 
         def score_values(target: int, start: int, stop: int) -> None:
-            column, part = columns[target], alone[ends[target] : ends[target + 1]]
-            priors, accuracy = (job.priors[column], job.log2_priors[column]), float(job.accuracies[column])
-            cohorts.score_values(*priors, accuracy, start, stop, run.numbers, part)
+            scratch = kernels.Scratch.of(stop - start, np.uint32, run.wanted.kinds)
+            kernels.score_values(target, start, stop, kernel, run.wanted, scratch)
 
         tasks = [
             (target, *edges)
@@ -80,16 +81,7 @@ class CpuScorer:
             for edges in run.workers.ranges(len(job.priors[column]))
         ]
         run.workers.run(score_values, tasks)
-        kernel = cohorts.Targets(
-            np.array([layout.fields[column] for column in columns], np.uint64),
-            ends[:-1],
-            np.concatenate([job.priors[column] for column in columns]),
-            np.concatenate([job.log2_priors[column] for column in columns]),
-            np.array([job.accuracies[column] for column in columns], np.float64),
-            alone,
-            run.logs,
-        )
-        return CpuTargets(columns, kernel)
+        return CpuTargets(columns, np.arange(len(columns)), kernel)
 
     def score(
         self, run: Run, blocks: CohortBlocks, targets: CpuTargets, scores: npt.NDArray[np.float64]
@@ -100,10 +92,11 @@ class CpuScorer:
 
         def score(first: int, last: int) -> Tally:
             largest = int(np.diff(part.offsets[first : last + 1]).max())
-            room, sums = Room.of(largest), cohorts.Sums.of(largest, part.rows.counts.dtype)
+            room = Room.of(largest)
+            scratch = kernels.Scratch.of(largest, part.rows.counts.dtype, run.wanted.kinds)
             tally = Tally.of(len(targets.columns), run.results.total)
-            place = (part.offsets, (first, last))
-            cohorts.score_blocks(rows, *place, targets.kernel, run.numbers, room, sums, tuple(tally), scores)
+            place = (part.offsets, (first, last), targets.which)
+            kernels.score_blocks(rows, *place, targets.kernel, run.wanted, room, scratch, tuple(tally), scores)
             return tally
 
         return run.workers.run(score, blocks.tasks)

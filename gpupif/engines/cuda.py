@@ -70,6 +70,8 @@ class CudaEngine:
     def _score(self, job: Job, progress: _Onward, libraries: Sequence[Library]) -> EngineResult:
         for codes in job.codes:
             libraries[0].settle(codes)
+        with libraries[0].active():
+            job = job.in_order(libraries[0].bring)
         if job.scores_on == "device":
             libraries = _first_on(libraries[0].device_of(job.codes[0]), libraries, self.device)
         free = min(library.free_bytes() for library in libraries)

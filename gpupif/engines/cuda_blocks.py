@@ -106,8 +106,8 @@ def _score_rows(
     tally = Tally.of(len(columns), run.results.total)
     for target, sizes, values in score_targets(library, run.job, ordered, layout, known, columns, targets.grouping):
         place = columns.index(target)
-        for k in range(len(values)):
-            library.to_host(values[k][number], scores[place, start:stop, k])
+        for slot, k in enumerate(run.order):
+            library.to_host(values[k][number], scores[place, slot // 2, start:stop, slot % 2])
         tally.add_sizes(place, library.to_host(sizes))
         # Before the next ones are made.
         del values

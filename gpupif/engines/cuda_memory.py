@@ -7,8 +7,8 @@ from .base import Job
 from .partition import OVERSIZE
 
 # Arrays of 8 bytes a row that are there at the same time at most, beside keys and scores: order before and after a
-# sort, the sort's own buffers, heads, numbers, starts and sizes of runs, gains.
-WORKING_ARRAYS = 12
+# sort, the sort's own buffers, heads, numbers, starts and sizes of runs, cells.
+WORKING_ARRAYS = 17
 # Beside them for a table that is there as a whole: counts, the distinct rows' numbers, one measure being made.
 TABLE_ARRAYS = 4
 # Scores of all rows that are on their way to the host while the next ones are made.
@@ -23,8 +23,8 @@ def key_words(job: Job) -> int:
 
 
 def row_bytes(job: Job) -> int:
-    """Bytes a row of a block: keys, twice while they are copied, working arrays, and the scores of one target."""
-    return 8 * (2 * key_words(job) + WORKING_ARRAYS + len(job.measures))
+    """Bytes a row of a block: keys, twice while they are copied, working arrays, statistics and scores of a target."""
+    return 8 * (2 * key_words(job) + WORKING_ARRAYS + 2 * len(job.measures))
 
 
 def table_bytes(job: Job) -> int:
@@ -36,6 +36,8 @@ def table_bytes(job: Job) -> int:
 
 def score_bytes(job: Job) -> int:
     """Bytes of the scores of all targets."""
+    if job.extremes_only:
+        return 0
     cell = sum(8 if measure.integer or job.dtype == "float64" else 4 for measure in job.measures)
     return cell * job.rows * len(job.targets)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
+from gpupif.kernels.cohorts import Cells
 from gpupif.kernels.cuda import cohorts as kernels
+from gpupif.kernels.statistics import is_walk
 
 from ..keys import Field, KeyLayout
-from .base import Job
+from ..measures import wanted_of
+from .base import Job, kernel_values
 from .cuda_library import Library
 from .cuda_rows import GROUPINGS, DeviceRows, Runs
 
@@ -42,19 +43,28 @@ def score_targets(
 
 def _score(library: Library, job: Job, rows: DeviceRows, runs: Runs, field: Field, target: int) -> Any:
     xp = library.xp
-    measures = library.bring(np.array([measure.number for measure in job.measures]))
+    wanted, values = wanted_of(job.measures), kernel_values(job, [target])
+    walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
+    wanted = wanted._replace(**{name: library.bring(array) for name, array in wanted._asdict().items()})
+    axes = values.axes._replace(**{name: library.bring(array) for name, array in values.axes._asdict().items()})
+    arrays = {name: library.bring(array) for name, array in values._asdict().items() if name != "axes"}
+    values = values._replace(axes=axes, **arrays)
     cohorts = (runs.order, runs.starts, runs.sizes)
-    cells = (rows.keys[field.word], rows.counts)
-    bits = (field.shift, field.mask)
-    known = (library.bring(job.priors[target]), library.bring(job.log2_priors[target]), float(job.accuracies[target]))
-    gains = xp.zeros(len(runs.sizes))
-    if any(measure.needs_gain for measure in job.measures):
-        library.launch(kernels.sum_short, len(gains), cohorts, cells, bits, known, LONG, gains)
+    cells = Cells.of(rows.rows, xp.empty)
+    words = (rows.keys[field.word], rows.counts)
+    library.launch(
+        kernels.describe_cells, rows.rows, cohorts, runs.run_of, words, (field.shift, field.mask), values, cells
+    )
+    found = xp.empty((len(runs.sizes), len(wanted.kinds)))
+    if len(wanted.kinds):
+        library.launch(kernels.sum_short, len(found), (runs.starts, found), LONG, values, wanted, cells)
         long = xp.flatnonzero(runs.starts[1:] - runs.starts[:-1] > LONG)
         if len(long):
             library.launch_blocks(
-                kernels.sum_long, len(long), kernels.THREADS, long, cohorts, cells, bits, known, gains
+                kernels.sum_long, len(long), kernels.THREADS, long, (runs.starts, found), values, wanted, cells
             )
+    if walks:
+        library.launch(kernels.walk_all, len(found), (runs.starts, found), values, wanted, cells)
     scores = xp.empty((len(job.measures), rows.rows))
-    library.launch(kernels.score_cells, rows.rows, cohorts, runs.run_of, gains, cells, bits, known, measures, scores)
+    library.launch(kernels.score_cells, rows.rows, cohorts, runs.run_of, values, wanted, cells, found, scores)
     return scores

@@ -125,6 +125,11 @@ class _TableRun:
         layout = results.layout
         for target, sizes, scores in score_targets(library, job, distinct, layout, columns, targets, self.grouping):
             results.weigh(target, self._sizes(sizes), joint)
+            if job.extremes_only:
+                low, high = (library.to_host(found) for found in (scores.min(axis=1), scores.max(axis=1)))
+                results.add_extremes(target, low, high)
+                self.progress.advance(job.rows)
+                continue
             place = job.targets.index(target)
             outs = [values[place] for values in results.values]
             with library.stage("write"):

@@ -16,7 +16,7 @@ from gpupif.kernels import partition as kernels
 
 from ..information import Sizes, column_weight, entropy_of_counts
 from ..keys import KeyLayout
-from ..measures import MEASURES, Measure
+from ..measures import Measure, resolve_measures
 from .base import Job
 from .host_run import pack_keys
 from .partition import plan_passes, split
@@ -74,7 +74,7 @@ def part_ids(
 
 def part_measures(job: Job) -> tuple[Measure, ...]:
     """What parts are scored for: CIG in place of wCIG, for the weights of columns need all parts."""
-    return tuple(dict.fromkeys(MEASURES[source_of(measure)] for measure in job.measures))
+    return resolve_measures([source_of(measure) for measure in job.measures])
 
 
 def part_job(job: Job, targets: Sequence[int], codes: Sequence[npt.NDArray[Any]], times: Any = None) -> Job:
@@ -100,6 +100,7 @@ def narrowed(job: Job, columns: Sequence[int]) -> Job:
         priors=[job.priors[column] for column in columns],
         log2_priors=[job.log2_priors[column] for column in columns],
         accuracies=[job.accuracies[column] for column in columns],
+        axes=None if job.axes is None else [job.axes[column] for column in columns],
         targets=[place[column] for column in job.targets if column in place],
         known=[place[column] for column in job.known if column in place],
     )

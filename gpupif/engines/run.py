@@ -9,6 +9,7 @@ import numpy as np
 
 from ..information import Sizes, column_weight, entropy_of_counts, log2_counts
 from ..keys import KeyLayout
+from ..measures import wanted_of
 from .base import EngineResult, Job, Progress
 from .partition import CohortBlocks
 from .tally import Tally
@@ -40,14 +41,16 @@ class Scorer(Protocol):
         """The `Targets` that these columns are, in keys of this layout."""
 
     def score(self, run: Run, blocks: CohortBlocks, targets: Any, scores: npt.NDArray[np.float64]) -> Sequence[Tally]:
-        """Fill `scores` (targets, rows in partition order, measures), wCIG before weighting, for all but the children.
+        """Fill `scores` (targets, pairs of measures, rows in partition order, 2) for all but the children.
+
+        Weighted ones before weighting; measures in the order `run.order`.
 
         Returns how many cohorts of each size there are, in parts.
         """
 
 
 class Results:
-    """What a run has found so far: weights per target, and scores (targets, rows) of each measure.
+    """What a run has found so far: weights per target, and scores (targets, rows) of each measure or their extremes.
 
     empty: makes the arrays that the scores are to be, of the host or a device, from shape and type.
     """
@@ -61,9 +64,11 @@ class Results:
         self.cohorts, self.distinct = [nothing] * len(job.targets), [nothing] * len(job.targets)
         # Counted once: with `times` it is a sum.
         self.total = job.total
+        measures = () if job.extremes_only else job.measures
         self.values = [
-            empty((len(job.targets), job.rows), "int64" if measure.integer else job.dtype) for measure in job.measures
+            empty((len(job.targets), job.rows), "int64" if measure.integer else job.dtype) for measure in measures
         ]
+        self.extremes = np.zeros((len(job.measures), len(job.targets), 2))
 
     def weigh(self, column: int, cohorts: Sizes, distinct: Sizes) -> None:
         """Set the weight of a target, from the sizes of its cohorts and of groups of equal rows."""
@@ -76,16 +81,26 @@ class Results:
         weight = self.weights[self.job.targets.index(column)]
         return [weight if measure.weighted else 1.0 for measure in self.job.measures]
 
+    def add_extremes(self, column: int, low: npt.NDArray[np.float64], high: npt.NDArray[np.float64]) -> None:
+        """Set the lowest and highest scores of a target, by measure, weighted ones before weighting."""
+        found = np.stack([low, high], axis=1) * np.array(self.factors(column))[:, None]
+        self.extremes[:, self.job.targets.index(column)] = found
+
     def finished(self, distinct_rows: int) -> EngineResult:
         """What the engine gives back when all targets are scored."""
-        values = {measure.name: scores for measure, scores in zip(self.job.measures, self.values, strict=True)}
-        return EngineResult(values, self.weights, distinct_rows, self.cohorts, self.distinct)
+        names = [measure.name for measure in self.job.measures]
+        if self.job.extremes_only:
+            values, extremes = {}, dict(zip(names, self.extremes, strict=True))
+        else:
+            values, extremes = dict(zip(names, self.values, strict=True)), {}
+        return EngineResult(values, self.weights, distinct_rows, self.cohorts, self.distinct, extremes)
 
 
 class Run:
     """The job, who works on it and how, and its results so far.
 
-    numbers: of the measures. logs: log2 of small counts.
+    order: of the measures while they are worked on, those of a type side by side; wanted: they, in that order. logs:
+    log2 of small counts.
     """
 
     def __init__(self, job: Job, progress: Progress, workers: Workers, block_rows: int, scorer: Scorer) -> None:
@@ -94,7 +109,8 @@ class Run:
         self.workers = workers
         self.block_rows = block_rows
         self.scorer = scorer
-        self.numbers = np.array([measure.number for measure in job.measures])
+        self.order = sorted(range(len(job.measures)), key=lambda place: job.measures[place].integer)
+        self.wanted = wanted_of([job.measures[place] for place in self.order])
         self.logs = log2_counts(np.arange(LOG_TABLE))
         self.results = Results(job)
         for values in self.results.values:

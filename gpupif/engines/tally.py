@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpupif.kernels import cohorts
+from gpupif.kernels import sizes as kernels
 
 from ..information import Sizes
 from .workers import Workers
@@ -68,7 +68,7 @@ def sizes_of_counts(counts: npt.NDArray[Any], rows: int, workers: Workers) -> Si
     def count(start: int, stop: int) -> Tally:
         tally = Tally.of(1, rows)
         part = counts[start:stop]
-        tally.listed[0] = cohorts.count_sizes(part, len(part), tally.small[0], tally.large[0], 0)
+        tally.listed[0] = kernels.count_sizes(part, len(part), tally.small[0], tally.large[0], 0)
         return tally
 
     return Tally.total(workers.run(count, workers.ranges(len(counts))), 1, rows).sizes(0)

@@ -15,7 +15,7 @@ import numpy as np
 from ..engines.base import Job
 from ..engines.passes import Pass, part_measures, source_of
 from ..engines.workers import Workers
-from ..measures import MEASURES
+from ..measures import resolve_measures
 from ..riskiest import highest
 from ..summary import TOP_CELLS
 from .cut import Cut, Gathering
@@ -145,7 +145,7 @@ class Gatherer:
     def _risky(self, target: int, row: int, arrays: dict[str, npt.NDArray[Any]]) -> list[Cell]:
         """Cells of a column that may be among the riskiest of the table: as risky as the last of those known so far."""
         column = arrays[self.by][target]
-        sign = -1 if MEASURES[self.by].low_is_risky else 1
+        sign = -1 if resolve_measures(self.by)[0].low_is_risky else 1
         if (column.max() if sign == 1 else -column.min()) < self._least:
             return []
         return [

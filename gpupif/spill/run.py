@@ -118,6 +118,7 @@ def _options(source: Source, question: Question, engine: Engine, wish: Wish) -> 
         "measures": [measure.name for measure in question.measures],
         "priors": hashlib.sha256(repr(dict(question.priors)).encode()).hexdigest(),
         "accuracies": {str(name): float(accuracy) for name, accuracy in question.accuracies.items()},
+        "distances": hashlib.sha256(repr(dict(question.distances)).encode()).hexdigest(),
         "missing": question.missing,
         "dtype": question.dtype,
         "device": engine.device,

@@ -1,4 +1,7 @@
-"""Cohorts as runs of rows in order: their sums, and the measures of their cells."""
+"""Cohorts as runs of rows in order: their statistics, and the measures of their cells.
+
+The target is the only one of its `Values`; the values of a run ascend.
+"""
 
 from __future__ import annotations
 
@@ -6,82 +9,100 @@ import math
 
 from numba import cuda, float64, uint64
 
-from ..formulas import cell_measure, divergence_absent, divergence_term, information_gain, posterior
-from ..jit import kernel
+from ..cohorts import sum_runs, walk_runs
+from ..formulas import cell_measure, posterior
+from ..statistics import absent, absent_mass, combine, finish, is_walk, term
 
 # Threads that share a long cohort; the sums of all of them are added in a fixed order.
 THREADS = 128
 
 
-@kernel
-def add_value(word, field, count, size, target, gain, present):
-    """Sums (gain, present prior mass) of a cohort of `size` rows, with one more of its values added, `count` times."""
-    shift, mask = field
-    priors, log2_priors, accuracy = target
-    value = (word >> uint64(shift)) & uint64(mask)
-    prior = priors[value]
-    log2_share = math.log2(count) - math.log2(size)
-    share = posterior(count, size, prior, accuracy)
-    return gain + divergence_term(share, log2_share, prior, log2_priors[value], accuracy), present + prior
-
-
 @cuda.jit
-def sum_short(runs, rows, field, target, longest, gains):
-    """Information gain of each cohort of at most `longest` distinct rows, one thread each.
+def describe_cells(runs, run_of, rows, field, values, cells):
+    """Fill in the cells of all rows in order.
 
     runs: (order, starts, sizes); cohort r is the rows order[starts[r]] to order[starts[r + 1] - 1], sizes[r] rows of
-    the table. rows: (word of the keys that holds the target, counts). field: (shift, mask) of its bits there.
-    target: (prior by code, log2 of it, accuracy).
+    the table; run_of: for each place in order its run, from 1. rows: (word of the keys that holds the target, counts).
+    field: (shift, mask) of its bits there.
     """
-    order, starts, sizes = runs
-    words, counts = rows
-    for run in range(cuda.grid(1), gains.size, cuda.gridsize(1)):
-        gain, present = 0.0, 0.0
-        if starts[run + 1] - starts[run] <= longest:
-            for i in range(starts[run], starts[run + 1]):
-                row = order[i]
-                gain, present = add_value(words[row], field, counts[row], sizes[run], target, gain, present)
-            gains[run] = information_gain(gain + divergence_absent(present, target[2]))
-
-
-@cuda.jit
-def sum_long(which, runs, rows, field, target, gains):
-    """The same for the cohorts `which`, one block of THREADS threads each: for cohorts of many values."""
-    order, starts, sizes = runs
-    words, counts = rows
-    gain_of = cuda.shared.array(THREADS, float64)
-    present_of = cuda.shared.array(THREADS, float64)
-    thread = cuda.threadIdx.x
-    for place in range(cuda.blockIdx.x, which.size, cuda.gridDim.x):
-        run = which[place]
-        gain, present = 0.0, 0.0
-        for i in range(starts[run] + thread, starts[run + 1], THREADS):
-            row = order[i]
-            gain, present = add_value(words[row], field, counts[row], sizes[run], target, gain, present)
-        gain_of[thread] = gain
-        present_of[thread] = present
-        step = THREADS // 2
-        while step > 0:
-            cuda.syncthreads()
-            if thread < step:
-                gain_of[thread] += gain_of[thread + step]
-                present_of[thread] += present_of[thread + step]
-            step //= 2
-        if thread == 0:
-            gains[run] = information_gain(gain_of[0] + divergence_absent(present_of[0], target[2]))
-        cuda.syncthreads()
-
-
-@cuda.jit
-def score_cells(runs, run_of, gains, rows, field, target, measures, out):
-    """out[k, order[i]] = measure measures[k] of the i-th row in order, of cohort run_of[i] - 1; wCIG unweighted."""
     order, _, sizes = runs
     words, counts = rows
     shift, mask = field
-    priors, _, accuracy = target
     for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
-        row, run = order[i], run_of[i] - 1
-        prior = priors[(words[row] >> uint64(shift)) & uint64(mask)]
-        probability = posterior(counts[row], sizes[run], prior, accuracy)
-        for k in range(measures.size):
-            out[k, row] = cell_measure(measures[k], probability, prior, sizes[run], gains[run])
+        row, size = order[i], sizes[run_of[i] - 1]
+        value = (words[row] >> uint64(shift)) & uint64(mask)
+        count = counts[row]
+        cells.values[i] = value
+        cells.counts[i] = count
+        cells.shares[i] = count / size
+        cells.log2_shares[i] = math.log2(count) - math.log2(size)
+        cells.posteriors[i] = posterior(count, size, values.priors[value], values.accuracies[0])
+
+
+@cuda.jit
+def sum_short(cohorts, longest, values, wanted, cells):
+    """Statistics of each cohort of at most `longest` distinct rows, one thread each.
+
+    cohorts: (starts, found): found[r, s] gets statistic s of the cohort of the cells starts[r] to starts[r + 1] - 1.
+    """
+    starts, found = cohorts
+    which = (cuda.grid(1), len(found), cuda.gridsize(1), longest)
+    sum_runs(starts, which, 0, values, wanted, cells, found)
+
+
+@cuda.jit
+def walk_all(cohorts, values, wanted, cells):
+    """Those statistics of each cohort that walk over its values, one thread each."""
+    starts, found = cohorts
+    walk_runs(starts, (cuda.grid(1), len(found), cuda.gridsize(1)), 0, values, wanted, cells, found)
+
+
+@cuda.jit
+def sum_long(which, cohorts, values, wanted, cells):
+    """As `sum_short` for the cohorts `which`, one block of THREADS threads each: for cohorts of many values."""
+    starts, found = cohorts
+    totals = cuda.shared.array(THREADS, float64)
+    presents = cuda.shared.array(THREADS, float64)
+    thread, accuracy = cuda.threadIdx.x, values.accuracies[0]
+    for place in range(cuda.blockIdx.x, which.size, cuda.gridDim.x):
+        start, stop = starts[which[place]], starts[which[place] + 1]
+        for s in range(wanted.kinds.size):
+            kind, order = wanted.kinds[s], wanted.orders[s]
+            if not is_walk(kind):
+                total, present = 0.0, 0.0
+                for i in range(start + thread, stop, THREADS):
+                    prior, log2_prior = values.priors[cells.values[i]], values.log2_priors[cells.values[i]]
+                    share, log2_share = cells.shares[i], cells.log2_shares[i]
+                    more = term(kind, order, cells.posteriors[i], share, log2_share, prior, log2_prior, accuracy)
+                    total = combine(kind, total, more)
+                    present += prior
+                totals[thread] = total
+                presents[thread] = present
+                step = THREADS // 2
+                while step > 0:
+                    cuda.syncthreads()
+                    if thread < step:
+                        totals[thread] = combine(kind, totals[thread], totals[thread + step])
+                        presents[thread] += presents[thread + step]
+                    step //= 2
+                if thread == 0:
+                    mass = absent_mass(stop - start, presents[0], values.first[1], values.masses[0])
+                    total = totals[0] + absent(kind, order, mass, accuracy)
+                    found[which[place], s] = finish(kind, order, total)
+                cuda.syncthreads()
+
+
+@cuda.jit
+def score_cells(runs, run_of, values, wanted, cells, found, out):
+    """out[k, order[i]] = measure k of the i-th row in order, weighted ones before weighting."""
+    order, _, sizes = runs
+    accuracy = values.accuracies[0]
+    for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
+        row, run, value = order[i], run_of[i] - 1, cells.values[i]
+        prior, log2_prior, log2_share = values.priors[value], values.log2_priors[value], cells.log2_shares[i]
+        for k in range(wanted.measures.size):
+            place = wanted.places[k]
+            statistic = found[run, place] if place >= 0 else 0.0
+            out[k, row] = cell_measure(
+                wanted.measures[k], statistic, cells.posteriors[i], log2_share, prior, log2_prior, accuracy, sizes[run]
+            )

@@ -17,13 +17,27 @@ from types import ModuleType, SimpleNamespace
 import numba.cuda.dispatcher
 from numba import cuda, float64, int64, types, uint64
 
+from gpupif.kernels.cohorts import Cells, Values, Wanted
 from gpupif.kernels.cuda import cohorts, rows
+from gpupif.kernels.walks import Axes
 
 MOST_REGISTERS = 128
 ints, floats, words = int64[::1], float64[::1], uint64[::1]
 keys = uint64[:, ::1]
-runs, cells = types.Tuple((ints, ints, ints)), types.Tuple((words, ints))
-field, target = types.UniTuple(int64, 2), types.Tuple((floats, floats, float64))
+runs, columns = types.Tuple((ints, ints, ints)), types.Tuple((words, ints))
+field = types.UniTuple(int64, 2)
+
+
+def of(kind: type, **nested: types.Type) -> types.NamedTuple:
+    """The Numba type of a named tuple of arrays, by the types that its fields are declared with."""
+    declared = kind.__annotations__
+    return types.NamedTuple(
+        [nested.get(name) or (floats if "float" in str(declared[name]) else ints) for name in declared], kind
+    )
+
+
+axes, wanted, cells = of(Axes), of(Wanted), of(Cells)
+values, found = of(Values, axes=axes), types.Tuple((ints, float64[:, ::1]))
 # Of each kernel the types it is called with.
 SIGNATURES = {
     rows: {
@@ -35,9 +49,11 @@ SIGNATURES = {
         "number_rows": (ints, ints, ints),
     },
     cohorts: {
-        "sum_short": (runs, cells, field, target, int64, floats),
-        "sum_long": (ints, runs, cells, field, target, floats),
-        "score_cells": (runs, ints, floats, cells, field, target, ints, float64[:, ::1]),
+        "describe_cells": (runs, ints, columns, field, values, cells),
+        "sum_short": (found, int64, values, wanted, cells),
+        "walk_all": (found, values, wanted, cells),
+        "sum_long": (ints, found, values, wanted, cells),
+        "score_cells": (runs, ints, values, wanted, cells, float64[:, ::1], float64[:, ::1]),
     },
 }
 

@@ -1,0 +1,208 @@
+"""Blocks of distinct rows: the cohorts of target columns in them, and the measures of their cells."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import uint64
+
+from .cohorts import Cells, Values, sort_runs, sum_runs, walk_runs
+from .formulas import COHORT_SIZE, OF_COHORT, cell_measure, posterior
+from .groups import block_of, group_rows, sum_groups
+from .jit import kernel
+from .sizes import count_heads, log2_count
+from .statistics import is_walk
+
+
+class Targets(NamedTuple):
+    """What the kernels know of the target columns.
+
+    fields: (word, shift, mask) of each one's bits. values: of all. alone: scores of each value by itself, see
+    `score_values`. logs: table of `log2_count`.
+    """
+
+    fields: npt.NDArray[np.uint64]
+    values: Values
+    alone: npt.NDArray[np.float64]
+    logs: npt.NDArray[np.float64]
+
+
+class Scratch(NamedTuple):
+    """Memory for the cohorts of a block.
+
+    sizes: rows of each, at its first row; several: sizes above one row. order: rows with other values in their cohorts,
+    cohort by cohort; starts: of these cohorts; place: for finding these. cells: of the rows in order; ordered: the same
+    by value. found: statistics, by cohort.
+    """
+
+    sizes: npt.NDArray[Any]
+    several: npt.NDArray[Any]
+    order: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    place: npt.NDArray[np.int64]
+    cells: Cells
+    ordered: Cells
+    found: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> Scratch:
+        """For blocks of at most `rows` rows; dtype: of counts of rows. kinds: of the statistics."""
+        integers = [np.empty(rows + 1, np.int64) for _ in range(3)]
+        ordered = Cells.of(rows if any(is_walk.py_func(kind) for kind in kinds) else 0)
+        found = np.empty((rows, len(kinds)))
+        return cls(np.empty(rows, dtype), np.empty(rows + 1, dtype), *integers, Cells.of(rows), ordered, found)
+
+
+@kernel
+def find_statistics(cohorts, target, values, wanted, scratch):
+    """Put all statistics of cohorts into scratch.found."""
+    starts, cells, ordered, found = scratch.starts, scratch.cells, scratch.ordered, scratch.found
+    sum_runs(starts, (0, cohorts, 1, cells.values.size), target, values, wanted, cells, found)
+    if ordered.values.size:
+        sort_runs(starts, cohorts, cells, ordered)
+        walk_runs(starts, (0, cohorts, 1), target, values, wanted, ordered, found)
+
+
+@kernel
+def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
+    """Put the measures of the cells into `out`, see `score_blocks`; sizes: of cohorts, at their first row."""
+    base, accuracy, priors, log2_priors = (
+        values.first[target],
+        values.accuracies[target],
+        values.priors,
+        values.log2_priors,
+    )
+    starts, found, codes = scratch.starts, scratch.found, scratch.cells.values
+    posteriors, log2_shares = scratch.cells.posteriors, scratch.cells.log2_shares
+    # Measure by measure, so that what to compute is not decided anew for each cell.
+    for k in range(wanted.measures.size):
+        measure, place, scores, side = wanted.measures[k], wanted.places[k], out[k // 2], k % 2
+        for cohort in range(cohorts):
+            start, stop = starts[cohort], starts[cohort + 1]
+            size = sizes[rows[start]]
+            statistic = found[cohort, place] if place >= 0 else 0.0
+            if measure == OF_COHORT:
+                for i in range(start, stop):
+                    scores[rows[i], side] = statistic
+            else:
+                for i in range(start, stop):
+                    prior, log2_prior = priors[base + codes[i]], log2_priors[base + codes[i]]
+                    scores[rows[i], side] = cell_measure(
+                        measure, statistic, posteriors[i], log2_shares[i], prior, log2_prior, accuracy, size
+                    )
+
+
+@kernel
+def score_values(target, start, stop, targets, wanted, scratch):
+    """Score the values start to stop of one target, each for rows whose cohort holds no other: see `copy_alone`."""
+    values, cells = targets.values, scratch.cells
+    alone = targets.alone[:, values.first[target] :]
+    for value in range(start, stop):
+        cell = value - start
+        cells.values[cell], cells.counts[cell], cells.shares[cell], cells.log2_shares[cell] = value, 1, 1.0, 0.0
+        prior = values.priors[values.first[target] + value]
+        cells.posteriors[cell] = posterior(1, 1, prior, values.accuracies[target])
+        scratch.starts[cell], scratch.order[cell], scratch.sizes[cell] = cell, cell, 1
+    scratch.starts[stop - start] = stop - start
+    find_statistics(stop - start, target, values, wanted, scratch)
+    score_cells(stop - start, target, values, wanted, scratch, scratch.order, scratch.sizes, alone[:, start:stop])
+
+
+@kernel
+def copy_alone(rows, target, targets, measures, out):
+    """Score the rows of a block as if each were all the values of its cohort; see `score_blocks`.
+
+    The cohort's size is another in each row.
+    """
+    keys, counts, _ = rows
+    word, shift, mask = targets.fields[target, 0], targets.fields[target, 1], targets.fields[target, 2]
+    base, alone = uint64(targets.values.first[target]), targets.alone
+    for pair in range(len(out)):
+        for row in range(len(keys)):
+            value = base + ((keys[row, word] >> shift) & mask)
+            out[pair, row, 0], out[pair, row, 1] = alone[pair, value, 0], alone[pair, value, 1]
+    for k in range(measures.size):
+        if measures[k] == COHORT_SIZE:
+            for row in range(len(keys)):
+                out[k // 2, row, k % 2] = counts[row]
+
+
+@kernel
+def find_cohorts(counts, heads, size, scratch):
+    """Bring the rows with other values in their cohorts into order, cohort by cohort; returns how many cohorts.
+
+    Cohorts, and the rows of each, come in order of first appearance in the table.
+    """
+    sizes, order, starts, place = scratch.sizes, scratch.order, scratch.starts, scratch.place
+    for i in range(size):
+        place[i] = 0
+    for i in range(size):
+        place[heads[i]] += 1
+    number, end = 0, 0
+    for i in range(size):
+        head = heads[i]
+        if sizes[head] != counts[i]:
+            if head == i:
+                starts[number] = end
+                number += 1
+                members = place[i]
+                place[i] = end
+                end += members
+            order[place[head]] = i
+            place[head] += 1
+    starts[number] = end
+    return number
+
+
+@kernel
+def describe_cells(rows, cohorts, heads, target, targets, scratch):
+    """Fill in scratch.cells for the rows of a block that `find_cohorts` brought into order."""
+    keys, counts, _ = rows
+    word, shift, mask = targets.fields[target, 0], targets.fields[target, 1], targets.fields[target, 2]
+    logs, order, starts, sizes = targets.logs, scratch.order, scratch.starts, scratch.sizes
+    base, accuracy, priors = (
+        uint64(targets.values.first[target]),
+        targets.values.accuracies[target],
+        targets.values.priors,
+    )
+    values, cell_counts, shares = scratch.cells.values, scratch.cells.counts, scratch.cells.shares
+    log2_shares, posteriors = scratch.cells.log2_shares, scratch.cells.posteriors
+    for cohort in range(cohorts):
+        size = sizes[heads[order[starts[cohort]]]]
+        log2_size = log2_count(size, logs)
+        for i in range(starts[cohort], starts[cohort + 1]):
+            row = order[i]
+            value, count = (keys[row, word] >> shift) & mask, counts[row]
+            values[i], cell_counts[i], shares[i] = value, count, count / size
+            log2_shares[i] = log2_count(count, logs) - log2_size
+            posteriors[i] = posterior(count, size, priors[base + value], accuracy)
+
+
+@kernel
+def score_blocks(rows, offsets, blocks, which, targets, wanted, room, scratch, tally, out):
+    """Score the cells of target columns in the blocks blocks[0] to blocks[1] - 1.
+
+    rows: (keys, counts, hashes) of distinct rows in partition order. which: of the targets. room, scratch: for the
+    largest of these blocks. tally: (small, large, listed), one row per target, gets the cohorts' sizes, see
+    `count_sizes`. out[t, k // 2, row, k % 2] gets measure k of target which[t], before weighting: two measures side by
+    side are fetched at once, and more would leave the cache.
+    """
+    small, large, listed = tally
+    for block in range(blocks[0], blocks[1]):
+        start, stop = offsets[block], offsets[block + 1]
+        part = block_of(rows, start, stop)
+        counts, size = part[1], stop - start
+        for t in range(which.size):
+            target = which[t]
+            keep = ~(targets.fields[target, 2] << targets.fields[target, 1])
+            group_rows(part, targets.fields[target, 0], keep, room)
+            sum_groups(counts, size, room.heads, scratch.sizes)
+            listed[t] = count_heads(scratch.sizes, scratch.several, size, small[t], large[t], listed[t])
+            scores = out[t, :, start:stop]
+            copy_alone(part, target, targets, wanted.measures, scores)
+            cohorts = find_cohorts(counts, room.heads, size, scratch)
+            describe_cells(part, cohorts, room.heads, target, targets, scratch)
+            find_statistics(cohorts, target, targets.values, wanted, scratch)
+            score_cells(cohorts, target, targets.values, wanted, scratch, scratch.order, scratch.sizes, scores)
