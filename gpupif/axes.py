@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -184,12 +184,15 @@ def _tree(
                 )
     depth = levels.pop() if levels else 0
     top = {path[-1] for path in paths.values()} if depth else set(paths)
-    full = [[value, *paths[value]][: depth + 1 - (len(top) == 1 and depth > 0)] for value in everything]
-    numbers = [_number([path[level] for path in full]) for level in range(len(full[0]))]
+    below = depth + 1 - (len(top) == 1 and depth > 0)
+    # Numbered as the hierarchy has them, whatever the order of the column's codes.
+    full = {value: [value, *path][:below] for value, path in paths.items()}
+    number = [_numbers(path[level] for path in full.values()) for level in range(below)]
+    numbers = [np.array([of[full[value][level]] for value in everything]) for level, of in enumerate(number)]
     order = np.lexsort(numbers)
     shares = np.concatenate([prior.probabilities, np.array(list(extra.values()), np.float64)])
-    first = np.cumsum([0, *(int(level.max()) + 1 for level in numbers)])
-    masses = np.concatenate([np.bincount(level, shares) for level in numbers])
+    first = np.cumsum([0, *(len(of) for of in number)])
+    masses = np.concatenate([np.bincount(level, shares, len(of)) for level, of in zip(numbers, number, strict=True)])
     count = len(values)
     present = order[order < count]
     rank = np.empty(count, np.int64)
@@ -198,10 +201,9 @@ def _tree(
     return Axis(walks.TREE, rank, np.arange(count), NOTHING, nodes, masses, len(numbers))
 
 
-def _number(names: Sequence[Any]) -> npt.NDArray[np.int64]:
-    """Names by number, in order of first appearance; missing ones have a name too."""
-    seen: dict[Any, int] = {}
-    return np.array([seen.setdefault(name, len(seen)) for name in names])
+def _numbers(names: Iterable[Any]) -> dict[Any, int]:
+    """Names to numbers, in order of first appearance."""
+    return {name: number for number, name in enumerate(dict.fromkeys(names))}
 
 
 def kernel_axes(axes: Sequence[Axis | None]) -> walks.Axes:

@@ -62,7 +62,7 @@ def find_statistics(cohorts, target, values, wanted, scratch):
     sum_runs(starts, (0, cohorts, 1, cells.values.size), target, values, wanted, cells, found)
     if ordered.values.size:
         sort_runs(starts, cohorts, cells, ordered)
-        walk_runs(starts, (0, cohorts, 1), target, values, wanted, ordered, found)
+        walk_runs(starts, (0, cohorts, 1), target, values, wanted, cells, ordered, found)
 
 
 @kernel

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from .jit import kernel
 from .statistics import MOVER, absent, absent_mass, combine, finish, is_walk, term
-from .walks import Axes, move_runs, recursive
+from .walks import NOMINAL, Axes, move_nominal, move_runs, recursive
 
 # Cohorts of more values are sorted by a function of NumPy, which takes memory each time.
 FEW_VALUES = 64
@@ -107,38 +107,36 @@ def sum_runs(starts, which, target, values, wanted, cells, found):
 
 
 @kernel
-def walk_runs(starts, which, target, values, wanted, cells, found):
-    """Put the other statistics of cohorts into `found`; their values stand in the order of the column's axis."""
+def walk_runs(starts, which, target, values, wanted, cells, ordered, found):
+    """Put the other statistics of cohorts into `found`; `ordered`: their cells in the order of the column's axis."""
     first, number, step = which
+    axes, accuracy = values.axes, values.accuracies[target]
     for s in range(wanted.kinds.size):
-        kind, order = wanted.kinds[s], wanted.orders[s]
-        if kind == MOVER:
-            move_runs(
-                starts, which, target, values.axes, values.accuracies[target], cells.values, cells.shares, found[:, s]
-            )
+        kind, order, out = wanted.kinds[s], wanted.orders[s], found[:, s]
+        if kind == MOVER and axes.kinds[target] == NOMINAL:
+            move_nominal(starts, which, target, axes, accuracy, cells.values, cells.shares, out)
+        elif kind == MOVER:
+            move_runs(starts, which, target, axes, accuracy, ordered.values, ordered.shares, out)
         elif is_walk(kind):
             for run in range(first, number, step):
-                found[run, s] = recursive(cells.counts, starts[run], starts[run + 1], order)
+                out[run] = recursive(cells.counts, starts[run], starts[run + 1], order)
 
 
 @kernel
 def sort_runs(starts, number, cells, ordered):
-    """Put the cells of each cohort into `ordered` by value: values, counts and shares."""
-    values, counts, shares = cells.values, cells.counts, cells.shares
-    sorted_values, sorted_counts, sorted_shares = ordered.values, ordered.counts, ordered.shares
+    """Put the cells of each cohort into `ordered` by value: values and shares."""
+    values, shares, sorted_values, sorted_shares = cells.values, cells.shares, ordered.values, ordered.shares
     for run in range(number):
         start, stop = starts[run], starts[run + 1]
         if stop - start > FEW_VALUES:
             by_value = np.argsort(values[start:stop])
             for i in range(stop - start):
                 cell = start + by_value[i]
-                sorted_values[start + i], sorted_counts[start + i] = values[cell], counts[cell]
-                sorted_shares[start + i] = shares[cell]
+                sorted_values[start + i], sorted_shares[start + i] = values[cell], shares[cell]
         else:
             for i in range(start, stop):
                 value, j = values[i], i
                 while j > start and sorted_values[j - 1] > value:
-                    sorted_values[j], sorted_counts[j] = sorted_values[j - 1], sorted_counts[j - 1]
-                    sorted_shares[j] = sorted_shares[j - 1]
+                    sorted_values[j], sorted_shares[j] = sorted_values[j - 1], sorted_shares[j - 1]
                     j -= 1
-                sorted_values[j], sorted_counts[j], sorted_shares[j] = value, counts[i], shares[i]
+                sorted_values[j], sorted_shares[j] = value, shares[i]

@@ -108,36 +108,36 @@ def move_in_tree(nodes, levels, count, masses, lengths, base, values, shares, st
 
 
 @kernel
-def move_nominal(masses, values, shares, start, stop):
-    """The same between values of which each is as far from each: what rises."""
-    total = 0.0
-    for i in range(start, stop):
-        total += max(0.0, shares[i] - masses[values[i]])
-    return total
+def move_nominal(starts, which, target, axes, accuracy, values, shares, out):
+    """As `move_runs`, between values of which each is as far from each: what rises."""
+    first, number, step = which
+    masses = axes.masses[axes.nodes_first[target] :]
+    for run in range(first, number, step):
+        total = 0.0
+        for i in range(starts[run], starts[run + 1]):
+            total += max(0.0, shares[i] - masses[values[i]])
+        out[run] = accuracy * total
 
 
 @kernel
 def move_runs(starts, which, target, axes, accuracy, values, shares, out):
     """Earth mover's distance of posterior and prior in each cohort: of c/C and prior, times the accuracy.
 
-    Cohort r is the cells starts[r] to starts[r + 1] - 1. which: (first, number, step) of the cohorts.
+    Cohort r is the cells starts[r] to starts[r + 1] - 1, in the order of the axis. which: (first, number, step) of the
+    cohorts.
     """
     first, number, step = which
     kind, count = axes.kinds[target], axes.values_first[target + 1] - axes.values_first[target]
     places = axes.places[axes.values_first[target] :]
     prior, prior_sum = axes.prior[axes.steps_first[target] :], axes.prior_sum[axes.steps_first[target] :]
     nodes, levels, base = axes.nodes[axes.nodes_first[target] :], axes.levels[target], axes.bases[target]
-    # The masses of nominal values begin where others have their nodes.
-    masses = axes.masses[axes.nodes_first[target] :] if kind == NOMINAL else axes.masses
-    lengths, steps = axes.lengths, axes.steps[target]
+    masses, lengths, steps = axes.masses, axes.lengths, axes.steps[target]
     for run in range(first, number, step):
         start, stop = starts[run], starts[run + 1]
         if kind == ORDERED:
             total = move_ordered(places, prior, prior_sum, steps, values, shares, start, stop)
-        elif kind == TREE:
-            total = move_in_tree(nodes, levels, count, masses, lengths, base, values, shares, start, stop)
         else:
-            total = move_nominal(masses, values, shares, start, stop)
+            total = move_in_tree(nodes, levels, count, masses, lengths, base, values, shares, start, stop)
         out[run] = accuracy * total
 
 

@@ -54,7 +54,7 @@ def sum_short(cohorts, longest, values, wanted, cells):
 def walk_all(cohorts, values, wanted, cells):
     """Those statistics of each cohort that walk over its values, one thread each."""
     starts, found = cohorts
-    walk_runs(starts, (cuda.grid(1), len(found), cuda.gridsize(1)), 0, values, wanted, cells, found)
+    walk_runs(starts, (cuda.grid(1), len(found), cuda.gridsize(1)), 0, values, wanted, cells, cells, found)
 
 
 @cuda.jit

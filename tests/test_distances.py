@@ -1,0 +1,173 @@
+"""How far values are apart: axes of columns, and the earth mover's distance over them."""
+
+from __future__ import annotations
+
+import datetime
+
+import naive
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from test_measures import SHARED_FIXTURES, assert_scores
+
+import gpupif
+from gpupif.errors import InputError
+
+TREE = {
+    "Berlin": ["Germany", "Europe"],
+    "Bonn": ["Germany", "Europe"],
+    "Paris": ["France", "Europe"],
+    "Lyon": ["France", "Europe"],
+    "Tokyo": ["Japan", "Asia"],
+    "Osaka": ["Japan", "Asia"],
+    "Seoul": ["Korea", "Asia"],
+}
+UNDER_ONE_ROOT = {city: [*path, "World"] for city, path in TREE.items()}
+
+
+def least_work(posterior, prior, distance):
+    """The definition: the cheapest way to move one distribution onto the other, by linear programming."""
+    values = list(prior)
+    moves = [(a, b) for a in values for b in values]
+    leaving = [[float(a == value) for a, _ in moves] for value in values]
+    arriving = [[float(b == value) for _, b in moves] for value in values]
+    masses = [posterior[value] for value in values] + [prior[value] for value in values]
+    best = linprog([distance(a, b) for a, b in moves], A_eq=leaving + arriving, b_eq=masses, method="highs")
+    assert best.success
+    return best.fun
+
+
+def levels_apart(tree):
+    def distance(a, b):
+        paths = [(a, *tree[a], "the root"), (b, *tree[b], "the root")]
+        return next(level for level, (one, other) in enumerate(zip(*paths, strict=True)) if one == other)
+
+    return distance
+
+
+DISTANCES = {
+    "nominal": ("nominal", lambda a, b: float(a != b)),
+    "ordered": (list(TREE), lambda a, b: abs(list(TREE).index(a) - list(TREE).index(b))),
+    "tree": (TREE, levels_apart(TREE)),
+    "tree with a root": (UNDER_ONE_ROOT, levels_apart(UNDER_ONE_ROOT)),
+}
+
+
+@pytest.mark.parametrize(("kind", "distance"), DISTANCES.values(), ids=DISTANCES)
+@given(data=st.data())
+@settings(deadline=None, max_examples=30)
+def test_oracle_is_the_least_work(kind, distance, data):
+    weights = st.lists(st.integers(0, 5), min_size=len(TREE), max_size=len(TREE)).filter(any)
+    posterior, prior = (
+        {city: weight / sum(drawn) for city, weight in zip(TREE, drawn, strict=True)}
+        for drawn in (data.draw(weights), data.draw(weights))
+    )
+    order = kind
+    expected = least_work(posterior, prior, distance)
+    assert naive.earth_movers_distance(posterior, prior, order) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("kind", "_"), DISTANCES.values(), ids=DISTANCES)
+@given(data=st.data())
+@SHARED_FIXTURES
+def test_cities(engine, kind, _, data):
+    cities = data.draw(st.lists(st.sampled_from(list(TREE)), min_size=1, max_size=25))
+    table = {"city": cities, "group": [data.draw(st.integers(0, 2)) for _ in cities]}
+    arguments = {"distances": {"city": kind}, "columns": ["city"], "known": ["group"]}
+    if data.draw(st.booleans()):
+        drawn = data.draw(st.lists(st.integers(1, 9), min_size=len(TREE), max_size=len(TREE)))
+        shares = {city: weight / sum(drawn) for city, weight in zip(TREE, drawn, strict=True)}
+        arguments["priors"] = {"city": shares}
+    arguments["accuracies"] = {"city": data.draw(st.sampled_from([0.0, 0.6, 1.0]))}
+    assert_scores(gpupif.score(pd.DataFrame(table), ["emd"], **arguments), naive.score(table, **arguments))
+
+
+def test_worked_example_of_the_article():
+    """0.8 at 1 and 0.05 at 2 to 5: to 0.8 at 2 it is 0.75 away, to 0.8 at 5 it is 3 (article 001)."""
+    rows = [1] * 16 + [2, 3, 4, 5]
+    table = pd.DataFrame({"x": rows})
+    for most, expected in ((2, 0.75), (5, 3.0)):
+        prior = {value: 0.8 if value == most else 0.05 for value in range(1, 6)}
+        assert gpupif.score(table, "emd", known=[], priors={"x": prior}).emd["x"].to_numpy() == pytest.approx(expected)
+
+
+def test_long_ways_between_few_values(engine):
+    """A column of many values, cohorts of few: the steps between these are summed at once."""
+    random = np.random.default_rng(3)
+    table = {
+        "age": random.permutation(np.repeat(np.arange(150), 2)).tolist(),
+        "g": random.integers(0, 90, 300).tolist(),
+    }
+    arguments = {"columns": ["age"], "known": ["g"]}
+    assert_scores(gpupif.score(pd.DataFrame(table), ["emd"], **arguments), naive.score(table, **arguments))
+
+
+def test_cohorts_of_many_values(engine):
+    random = np.random.default_rng(4)
+    table = {"age": random.permutation(200).tolist(), "g": random.integers(0, 2, 200).tolist()}
+    arguments = {"columns": ["age"], "known": ["g"], "distances": {"age": [*range(100, 200), *range(100)]}}
+    assert_scores(gpupif.score(pd.DataFrame(table), ["emd"], **arguments), naive.score(table, **arguments))
+
+
+def test_whole_table_is_no_distance_away(engine):
+    scores = gpupif.score(gpupif.datasets.census(500), "emd", known=[])
+    assert (scores.emd == 0.0).all(axis=None)
+
+
+def test_natural_order():
+    days = [datetime.date(2000, 1, day) for day in (9, 1, 9, 4)]
+    sizes = pd.Categorical(["M", "S", "M", "L"], ["S", "M", "L"], ordered=True)
+    for values, order in (
+        (days, sorted(set(days))),
+        (pd.Series(days, dtype="datetime64[ns]"), sorted(set(days))),
+        (sizes, ["S", "M", "L"]),
+        ([2.5, None, 2.5, -1.0], [-1.0, 2.5, None]),
+        ([True, False, True, None], [False, True, None]),
+    ):
+        frame = pd.DataFrame({"x": values})
+        plain = [None if pd.isna(value) else value for value in values]
+        expected = (
+            naive.earth_movers_distance(
+                naive.posterior_of(plain[:1], naive.distribution(plain), 1.0), naive.distribution(plain), order
+            )
+            if not isinstance(values, pd.Series)
+            else None
+        )
+        frame["row"] = range(4)
+        found = gpupif.score(frame, "emd", columns=["x"], known=["row"]).emd["x"][0]
+        again = gpupif.score(pl.from_pandas(frame), "emd", columns=["x"], known=["row"]).array("emd")[0, 0]
+        if expected is not None:
+            assert found == pytest.approx(expected)
+        if not isinstance(values, pd.Categorical):
+            assert again == found
+
+
+BAD = {
+    "order of text": ("ordered", "have no order"),
+    "value not in the order": (["Berlin", "Bonn"], "'Paris' is not in it"),
+    "value twice": ([*TREE, "Bonn"], "twice"),
+    "hierarchy that lacks a value": ({"Berlin": ["Germany"], "Bonn": ["Germany"]}, "lacks 'Paris'"),
+    "no tree": ({**TREE, "Bonn": ["Germany", "Asia"]}, "no tree: 'Germany' is part of 'Asia' and of 'Europe'"),
+    "levels": ({**TREE, "Bonn": ["Germany"]}, "no tree of equal depth"),
+    "another word": ("euclidean", "expected 'nominal'"),
+    "number": (3, "expected 'nominal'"),
+}
+
+
+@pytest.mark.parametrize(("distance", "says"), BAD.values(), ids=BAD)
+def test_bad_distances(distance, says):
+    table = pd.DataFrame({"city": ["Berlin", "Bonn", "Paris"], "x": [1, 2, 3]})
+    with pytest.raises(InputError, match=says) as caught:
+        gpupif.score(table, "emd", distances={"city": distance})
+    assert "'city'" in str(caught.value)
+
+
+def test_priors_without_a_place_in_the_order():
+    table = pd.DataFrame({"age": [1, 2], "size": pd.Categorical(["S", "L"], ["S", "L"], ordered=True)})
+    for column, prior in (("age", {1: 0.5, 2: 0.3, "old": 0.2}), ("size", {"S": 0.5, "L": 0.3, "XL": 0.2})):
+        with pytest.raises(InputError, match=f"{column}.*as a list"):
+            gpupif.score(table, "emd", priors={column: prior})
