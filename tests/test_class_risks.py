@@ -64,7 +64,7 @@ def test_all_forms_of_class_sizes(sizes, seed):
     times = {size: sizes.count(size) for size in random.tolist()}
     assert class_risks(random) == expected
     assert class_risks(pd.Series(sizes, index=[f"class {n}" for n in range(len(sizes))], dtype="Int64")) == expected
-    assert class_risks(np.array(sizes, float)) == expected
+    assert class_risks(np.array(sizes, float)) == class_risks(np.array(sizes, object)) == expected
     assert class_risks(times) == expected
     assert class_risks({**times, 99: 0}, rows=sum(sizes)) == expected
     assert class_risks(Sizes.of(np.array(sizes)), sum(sizes)) == expected
@@ -124,8 +124,10 @@ def test_to_dict_is_json():
         ([], {}, ["class_sizes", "got none"]),
         ({}, {}, ["class_sizes", "at least one class"]),
         ({3: 0}, {}, ["at least one class"]),
-        ([2, 0, 3], {}, ["1 or more", "got 0 at position 1"]),
+        ([2, 0, 3], {}, ["whole numbers of rows", "got 0 at position 1"]),
         ([2, 2.5], {}, ["got 2.5 at position 1"]),
+        ([2, None], {}, ["class_sizes", "list of whole numbers"]),
+        ([2, 10**30], {}, ["1e+30 at position 1"]),
         ([2, np.nan], {}, ["got nan at position 1"]),
         (["a", "b"], {}, ["class_sizes", "'a'"]),
         ([[1, 2]], {}, ["2 dimensions"]),

@@ -244,6 +244,25 @@ def test_nothing_to_estimate():
     assert none.uniques == 0.0
 
 
+@pytest.mark.parametrize("others", [1, 1000])
+def test_a_sample_of_nearly_everybody_has_nearly_its_own_uniques(others):
+    histogram = {1: 500_000, 2: 100_000, 5: 100_000}
+    found = population_uniques(histogram, population=rows_of(histogram) + others)
+    assert found.estimates["zayatz"] == pytest.approx(500_000, rel=3 * others / 500_000)
+    assert found.estimates["snb"] == pytest.approx(500_000, rel=3 * others / 500_000)
+
+
+def test_estimates_of_a_census():
+    """A twentieth and a fifth of a table whose uniques are known."""
+    table = gpupif.datasets.census(50_000)
+    names = ["age", "sex", "region", "occupation", "education", "birthplace"]
+    truth = int((table.groupby(names, observed=True).size() == 1).sum())
+    for fraction, near in ((0.05, 0.2), (0.2, 0.1)):
+        sample = table.sample(frac=fraction, random_state=1).groupby(names, observed=True).size()
+        found = population_uniques(sample, sampling_fraction=fraction)
+        assert found.uniques == pytest.approx(truth, rel=near)
+
+
 def test_no_estimate_is_nan_with_a_reason():
     alone = population_uniques([1] * 9, population=100, model="pitman")
     assert math.isnan(alone.uniques)

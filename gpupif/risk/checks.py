@@ -44,13 +44,16 @@ def size_array(argument: str, given: Any) -> npt.NDArray[np.int64]:
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise InputError(f"{argument}: expected sizes of classes, a list of whole numbers; got {type(given).__name__}.")
     array = np.asarray(given if hasattr(given, "__array__") else list(given))
+    if array.dtype.kind == "O" and array.ndim == 1 and all(map(is_whole, array)):
+        # As nullable integers come from some versions of pandas.
+        array = array.astype(np.float64 if max(array) >= 2**62 else np.int64)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf":
         shown = f"{array.ndim} dimensions" if array.ndim != 1 else "none" if array.size == 0 else f"{array[0]!r}"
         raise InputError(f"{argument}: expected the size of each class, a list of whole numbers; got {shown}.")
     wrong = np.flatnonzero(~((array >= 1) & (array < 2**62) & (array == np.floor(array))))
     if len(wrong):
         raise InputError(
-            f"{argument}: expected whole numbers of rows, 1 or more; got {array[wrong[0]].item()!r} "
+            f"{argument}: expected whole numbers of rows from 1 to 2^62; got {array[wrong[0]].item()!r} "
             f"at position {int(wrong[0])}. Leave classes without rows out."
         )
     return array.astype(np.int64)

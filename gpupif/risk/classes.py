@@ -92,10 +92,10 @@ def class_risks(class_sizes: Any, rows: int | None = None, *, k: int = 5, thresh
 
     References
     ----------
-    k-anonymity: Sweeney 2002. Discernibility: Bayardo & Agrawal 2005, Data privacy through optimal k-anonymization, eq.
-    for a table without suppressed rows. C_avg: LeFevre, DeWitt & Ramakrishnan 2006, Mondrian, section 2. Prosecutor
-    and marketer risk: El Emam 2013, Guide to the De-Identification of Personal Health Information, as ARX has them
-    (records at risk, highest risk, success rate).
+    k-anonymity: Sweeney 2002. Discernibility: Bayardo & Agrawal 2005, Data privacy through optimal k-anonymization, of
+    a table without suppressed rows. C_avg: LeFevre, DeWitt & Ramakrishnan 2006, Mondrian multidimensional k-anonymity.
+    Prosecutor and marketer risk: El Emam 2013, Guide to the De-Identification of Personal Health Information, as ARX
+    has them (records at risk, highest risk, success rate).
 
     Examples
     --------

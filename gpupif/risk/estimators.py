@@ -97,8 +97,8 @@ def population_uniques(
     ----------
     Dankar, El Emam, Neisa & Roffey 2012, Estimating the re-identification risk of clinical data sets, BMC Medical
     Informatics and Decision Making 12:66. Pitman: Hoshino 2001, Journal of Official Statistics 17(4). Zayatz 1991,
-    Estimation of the number of unique population elements using a sample. SNB: Chen & McNulty 1998, its number of
-    classes by Haas & Stokes 1998.
+    Estimation of the number of unique population elements using a sample. SNB: Chen & Keller-McNulty 1998, the
+    number of classes by Haas & Stokes 1998.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Uniques in the population by the slide negative binomial model (Chen & McNulty 1998)."""
+"""Uniques in the population by the slide negative binomial model (Chen & Keller-McNulty 1998)."""
 
 from __future__ import annotations
 
