@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from . import datasets
     from .cluster.scores import DaskScores
     from .result import Scores
+    from .risk.classes import class_risks, population_risks
+    from .risk.estimators import population_uniques
+    from .risk.uniqueness import uniqueness
     from .scoring import score
     from .summary import Summary
 
@@ -50,8 +53,12 @@ __all__ = [
     "Summary",
     "TableReadError",
     "__version__",
+    "class_risks",
     "datasets",
+    "population_risks",
+    "population_uniques",
     "score",
+    "uniqueness",
 ]
 
 # pandas, pyarrow and numba take a second to import: only who scores waits for them.
@@ -60,6 +67,10 @@ _LATER = {
     "Scores": "result",
     "DaskScores": "cluster.scores",
     "Summary": "summary",
+    "class_risks": "risk.classes",
+    "population_risks": "risk.classes",
+    "population_uniques": "risk.estimators",
+    "uniqueness": "risk.uniqueness",
     "datasets": "datasets",
     "piflib": "piflib",
 }
