@@ -22,6 +22,14 @@ from .errors import (
 if TYPE_CHECKING:
     from . import datasets
     from .cluster.scores import DaskScores
+    from .entropies import (
+        conditional_entropy,
+        dual_total_correlation,
+        entropy,
+        mutual_information,
+        residual_entropy,
+        total_correlation,
+    )
     from .result import Scores
     from .scoring import score
     from .summary import Summary
@@ -50,8 +58,14 @@ __all__ = [
     "Summary",
     "TableReadError",
     "__version__",
+    "conditional_entropy",
     "datasets",
+    "dual_total_correlation",
+    "entropy",
+    "mutual_information",
+    "residual_entropy",
     "score",
+    "total_correlation",
 ]
 
 # pandas, pyarrow and numba take a second to import: only who scores waits for them.
@@ -62,6 +76,12 @@ _LATER = {
     "Summary": "summary",
     "datasets": "datasets",
     "piflib": "piflib",
+    "entropy": "entropies",
+    "conditional_entropy": "entropies",
+    "mutual_information": "entropies",
+    "total_correlation": "entropies",
+    "dual_total_correlation": "entropies",
+    "residual_entropy": "entropies",
 }
 
 
