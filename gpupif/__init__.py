@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .result import Scores
     from .scoring import score
     from .summary import Summary
+    from .toxic import ToxicPairs, toxic_pairs
 
 # In a checkout the kernels lie beside this folder; installed, inside it.
 if not (Path(__file__).parent / "kernels").is_dir():
@@ -57,6 +58,7 @@ __all__ = [
     "Scores",
     "Summary",
     "TableReadError",
+    "ToxicPairs",
     "__version__",
     "conditional_entropy",
     "datasets",
@@ -66,6 +68,7 @@ __all__ = [
     "residual_entropy",
     "score",
     "total_correlation",
+    "toxic_pairs",
 ]
 
 # pandas, pyarrow and numba take a second to import: only who scores waits for them.
@@ -82,6 +85,8 @@ _LATER = {
     "total_correlation": "entropies",
     "dual_total_correlation": "entropies",
     "residual_entropy": "entropies",
+    "toxic_pairs": "toxic",
+    "ToxicPairs": "toxic",
 }
 
 

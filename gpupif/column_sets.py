@@ -21,7 +21,9 @@ NEARLY_NONE = 1e-6
 
 
 class ColumnSets:
-    """Sets of columns of one table, and their entropies; a context manager. sets: the places of the columns that were given.
+    """Sets of columns of one table, and their entropies; a context manager.
+
+    sets: the places of the columns of each set that was given.
 
     With S(X), the sum of c log2 c over the counts c of the values of X, and N = n log2 n, the entropy of X is
     (N - S(X)) / n; the sums are the same wherever the counts are, so that what must be 0 is 0.

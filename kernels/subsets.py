@@ -8,8 +8,8 @@ from .jit import kernel
 
 
 @kernel
-def combine(codes, columns, radices, index):
-    """index[i] = the codes of row i in these columns as the digits of one number, the last column's the lowest.
+def combine(codes, start, columns, radices, index):
+    """index[i] = the codes of row start + i in these columns as the digits of one number, the last column's the lowest.
 
     codes: (columns, rows, or more). radices: of each column its cardinality. No columns: 0.
     """
@@ -17,11 +17,11 @@ def combine(codes, columns, radices, index):
         for i in range(index.size):
             index[i] = 0
         return
-    first = codes[columns[0]][: index.size]
+    first = codes[columns[0]][start : start + index.size]
     for i in range(index.size):
         index[i] = first[i]
     for place in range(1, columns.size):
-        digits, radix = codes[columns[place]][: index.size], uint64(radices[place])
+        digits, radix = codes[columns[place]][start : start + index.size], uint64(radices[place])
         for i in range(index.size):
             index[i] = index[i] * radix + digits[i]
 
@@ -58,5 +58,5 @@ def count_subsets(codes, times, subsets, sizes, radices, offsets, index, tables)
             high, low = codes[subsets[s, 0]][: index.size], codes[subsets[s, 1]][: index.size]
             count_pair(high, low, radices[s, 1], counts)
         else:
-            combine(codes, subsets[s, :size], radices[s, :size], index)
+            combine(codes, 0, subsets[s, :size], radices[s, :size], index)
             count_index(index, times, counts)

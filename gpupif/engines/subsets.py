@@ -205,6 +205,10 @@ class _Grouped:
             counts = np.concatenate([rows.counts.astype(index_type(total + 1)) for rows in self._seen])
             self._seen = [distinct_rows(Rows(keys, counts), total, workers).rows]
 
+    def nbytes(self) -> int:
+        """See `SubsetCounter`."""
+        return sum(rows.keys.nbytes + rows.counts.nbytes for rows in self._seen)
+
     def counts(self, total: int, workers: Workers) -> npt.NDArray[Any]:
         """Rows with each combination, in no particular order."""
         self._merge(total, workers)
@@ -256,6 +260,10 @@ class SubsetCounter:
         self._dense.add(codes, times, self.total, self._workers)
         for grouped in self._grouped:
             grouped.add(codes, times, self.total, self._workers)
+
+    def nbytes(self) -> int:
+        """What is kept of all rows so far."""
+        return self._dense.tables.nbytes + sum(grouped.nbytes() for grouped in self._grouped)
 
     def combinations(self, place: int) -> Combinations:
         """The combinations of the set at this place that occur."""
@@ -356,7 +364,7 @@ def _number_dense(
             size = min(BLOCK_ROWS, stop - begin)
             for place, values in enumerate(codes):
                 block[place, :size] = values[begin : begin + size]
-            kernels.combine(block, every, radices, index[:size])
+            kernels.combine(block, 0, every, radices, index[:size])
             look_up(rank, index[:size], number[begin : begin + size])
 
     workers.run(look, workers.ranges(len(codes[0])))
