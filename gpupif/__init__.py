@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from .result import Scores
     from .scoring import score
+    from .special_uniques import SpecialUniques, suda
     from .summary import Summary
     from .toxic import ToxicPairs, toxic_pairs
 
@@ -56,6 +57,7 @@ __all__ = [
     "OutputError",
     "PriorError",
     "Scores",
+    "SpecialUniques",
     "Summary",
     "TableReadError",
     "ToxicPairs",
@@ -67,6 +69,7 @@ __all__ = [
     "mutual_information",
     "residual_entropy",
     "score",
+    "suda",
     "total_correlation",
     "toxic_pairs",
 ]
@@ -85,6 +88,8 @@ _LATER = {
     "total_correlation": "entropies",
     "dual_total_correlation": "entropies",
     "residual_entropy": "entropies",
+    "suda": "special_uniques",
+    "SpecialUniques": "special_uniques",
     "toxic_pairs": "toxic",
     "ToxicPairs": "toxic",
 }
