@@ -5,8 +5,11 @@ from __future__ import annotations
 import doctest
 import json
 import math
+import subprocess
+import sys
 from collections import Counter
 from itertools import combinations
+from pathlib import Path
 
 import naive
 import numpy as np
@@ -248,3 +251,15 @@ def test_example():
     tried = doctest.testmod(gpupif.toxic)
     assert tried.attempted >= 4
     assert tried.failed == 0
+
+
+def test_the_benchmark_runs(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.pairs", "--rows", "3000", "--runs", "1", "--out", str(tmp_path)]
+    done = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    document = json.loads((tmp_path / "pairs.json").read_text())
+    assert {"gpupif, pairs counted", "gpupif.suda, max_size=3", "Polars, pairs"} <= {
+        result["contender"] for result in document["results"]
+    }
+    assert all(value > 0 for value in document["goals"].values())
+    assert "times faster than Polars" in done.stdout
