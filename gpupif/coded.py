@@ -57,14 +57,16 @@ def code_columns(
     workers: Workers,
     report: Reporter | None = None,
     argument: str = "columns",
+    sep: str | None = None,
 ) -> Coded:
     """The columns of a table (None: all) as codes, in the order they are named in.
 
-    table, missing: as of `gpupif.score`. argument: what errors call `columns`. Raises InputError, TableReadError.
+    table, missing: as of `gpupif.score`. argument: what errors call `columns`. sep: the separator of a CSV
+    file (None: found by itself). Raises InputError, TableReadError.
     """
     check_word("missing", missing, ("category", "error"))
     report = report or Reporter(False)
-    frame = _open(table, columns, argument)
+    frame = _open(table, columns, argument, sep)
     names = chosen(frame.names, frame.index_names, columns, argument)
     if frame.rows == 0:
         raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, frame.names))}).")
@@ -95,11 +97,11 @@ def chosen(
     return wanted
 
 
-def _open(table: Any, columns: Sequence[Hashable] | None, argument: str) -> Frame:
+def _open(table: Any, columns: Sequence[Hashable] | None, argument: str, sep: str | None) -> Frame:
     if not isinstance(table, str | os.PathLike):
         return table if isinstance(table, Frame) else open_frame(table)
 
     def pick(names: Sequence[str]) -> list[str] | None:
         return None if columns is None else [str(name) for name in chosen(names, (), columns, argument)]
 
-    return open_file(Path(table), pick)
+    return open_file(Path(table), pick, sep)

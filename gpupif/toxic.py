@@ -9,13 +9,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .coded import code_columns
+from .coded import chosen, code_columns
 from .engines.subsets import SubsetCounter, in_batches
 from .engines.workers import Workers
 from .errors import InputError
 from .job import warn_of_unique
+from .memory import default_limit, resident_bytes
 from .progress import Reporter, announce_compilation
 from .summary import json_value
 from .toxic_values import Measured
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SIZES = {2: "pairs", 3: "triples"}
+# Of a cell in memory: as it is read, and as a code.
+CELL_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -115,10 +119,10 @@ def toxic_pairs(
     progress:
         Show progress on standard error: True, False, or None for only where that is a terminal.
     memory_limit:
-        Of a path: the memory that the process may take, such as "2GiB"; the table is then read in streams, counted
-        chunk by chunk. What comes out is the same.
+        Of a path: the memory that the process may take, such as "2GiB"; the table is then read in streams and counted
+        chunk by chunk, as is one without a limit that 60 % of the free memory do not hold. What comes out is the same.
     temp:
-        With ``memory_limit``: a folder for temporary files; default: the system's.
+        Of a path: a folder for the temporary files of that, about a byte a cell; default: the system's.
 
     Returns
     -------
@@ -159,14 +163,29 @@ def toxic_pairs(
     {'unique_rows': 2, 'combinations': 4}
 
     """
-    check_arguments(size, top)
-    if memory_limit is not None or temp is not None:
+    return find_toxic(table, size, columns, top, missing, progress, memory_limit, temp)
+
+
+def find_toxic(
+    table: Any,
+    size: int,
+    columns: Sequence[Hashable] | None,
+    top: int,
+    missing: str,
+    progress: bool | None,
+    memory_limit: int | str | None,
+    temp: str | os.PathLike[str] | None,
+    sep: str | None = None,
+) -> ToxicPairs:
+    """`toxic_pairs`; sep: the separator of a CSV file (None: found by itself)."""
+    _check_arguments(size, top)
+    if memory_limit is not None or temp is not None or _too_large(table, columns, sep):
         from .toxic_files import toxic_in_streams
 
-        return toxic_in_streams(table, size, columns, top, missing, progress, memory_limit, temp)
+        return toxic_in_streams(table, size, columns, top, missing, progress, memory_limit, temp, sep)
     started = time.perf_counter()
     with Workers() as workers, Reporter(progress) as report, announce_compilation(quiet=progress is False):
-        coded = code_columns(table, columns, missing, workers, report)
+        coded = code_columns(table, columns, missing, workers, report, sep=sep)
         check_enough(coded.names, size)
         warn_of_unique(coded.columns, coded.rows)
         opened = time.perf_counter()
@@ -183,7 +202,18 @@ def toxic_pairs(
     return ToxicPairs(coded.rows, coded.names, size, measured.sets(), measured.values(), seconds)
 
 
-def check_arguments(size: Any, top: Any) -> None:
+def _too_large(table: Any, columns: Sequence[Hashable] | None, sep: str | None) -> bool:
+    """Whether a table is a path to more than the memory that is free holds."""
+    if not isinstance(table, str | os.PathLike):
+        return False
+    from .sources import open_source
+
+    source = open_source(Path(table), sep)
+    names = chosen(source.names, source.index_names, columns)
+    return source.about_rows() * len(names) * CELL_BYTES > default_limit() - resident_bytes()
+
+
+def _check_arguments(size: Any, top: Any) -> None:
     """Raise InputError for arguments out of range."""
     if isinstance(size, bool) or size not in SIZES:
         raise InputError(f"size: expected 2 (pairs of columns) or 3 (triples), got {size!r}.")

@@ -22,30 +22,25 @@ def toxic(
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to look at. Default: all.")] = None,
     top: Annotated[int, typer.Option(metavar="N", help="How many pairs of values to list.")] = 20,
     missing: Annotated[str, typer.Option(metavar="category|error", help="Missing values.")] = "category",
+    sep: Annotated[
+        str | None, typer.Option(metavar="CHARACTER", help="Separator of a CSV file. Default: found by itself.")
+    ] = None,
     memory_limit: Annotated[
-        str | None, typer.Option(metavar="2GiB", help="Memory to take: the table is read in streams.")
+        str | None, typer.Option(metavar="2GiB", help="Memory to take; the table is then read in streams.")
     ] = None,
     temp: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="For temporary files, with --memory-limit.")
+        Path | None, typer.Option(metavar="FOLDER", help="For temporary files. Default: the system's.")
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Rank pairs of columns of TABLE by what they tell together, and list the values far rarer than their parts."""
-    from .toxic import toxic_pairs
+    from .toxic import find_toxic
 
     if quiet:
         warnings.simplefilter("ignore")
-    found = toxic_pairs(
-        table,
-        size,
-        as_names(columns),
-        top=top,
-        missing=missing,
-        progress=False if quiet else None,
-        memory_limit=memory_limit,
-        temp=temp,
-    )
+    visible = False if quiet else None
+    found = find_toxic(table, size, as_names(columns), top, missing, visible, memory_limit, temp, sep)
     if as_json:
         import json
 

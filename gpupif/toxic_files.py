@@ -51,6 +51,7 @@ def toxic_in_streams(
     progress: bool | None,
     memory_limit: int | str | None,
     temp: str | os.PathLike[str] | None,
+    sep: str | None = None,
 ) -> ToxicPairs:
     """`toxic_pairs` of a path within a memory limit."""
     check_word("missing", missing, ("category", "error"))
@@ -62,7 +63,7 @@ def toxic_in_streams(
     limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
     if temp is not None and not (Path(temp).is_dir() and os.access(temp, os.W_OK)):
         raise OutputError(f"temp: {temp} is no folder that can be written to. Make it first, or choose another.")
-    source = open_source(Path(table))
+    source = open_source(Path(table), sep)
     names = chosen(source.names, source.index_names, columns)
     check_enough(names, size)
     working = _working(limit, len(names))

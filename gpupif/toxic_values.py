@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .engines.subsets import Combinations
+from .engines.subset_tables import Combinations
 from .information import Sizes
 
 if TYPE_CHECKING:

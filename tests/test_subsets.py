@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpupif.engines import subsets as engine
-from gpupif.engines.subsets import SubsetCounter, in_batches, is_dense, key_layout, number_rows
+from gpupif.engines import subset_tables as engine
+from gpupif.engines.subset_tables import is_dense, key_layout
+from gpupif.engines.subsets import SubsetCounter, in_batches, number_rows
 from gpupif.engines.workers import Workers
 from gpupif.information import Sizes
 from gpupif.labels import code_type

@@ -25,7 +25,7 @@ from test_measures import SHARED_FIXTURES, frame_of, tables
 import gpupif
 import gpupif.toxic
 from gpupif import toxic_files, toxic_pairs
-from gpupif.engines import subsets
+from gpupif.engines.subset_tables import is_dense
 
 
 def plain(value):
@@ -102,7 +102,7 @@ def many_values():
 @pytest.mark.parametrize("size", [2, 3])
 def test_cardinalities_beyond_counters(size):
     table = many_values()
-    assert not subsets.is_dense([900, 800], 4000)
+    assert not is_dense([900, 800], 4000)
     check(toxic_pairs(pd.DataFrame(table), size, top=50), table, size, 50)
 
 
@@ -161,6 +161,17 @@ def test_in_streams_the_same(tmp_path, monkeypatch, ending, size):
         pd.testing.assert_frame_equal(found.values, wanted.values, check_exact=True)
         monkeypatch.setattr(toxic_files, "in_batches", lambda sets, *_: [[each] for each in sets])
     assert not list((tmp_path / "temp").iterdir())
+
+
+def test_what_does_not_fit_is_read_in_streams(tmp_path, monkeypatch):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame(many_values()).to_parquet(path)
+    wanted = toxic_pairs(path)
+    monkeypatch.setattr("gpupif.toxic.CELL_BYTES", 10**9)
+    monkeypatch.setattr("gpupif.toxic.code_columns", None)
+    found = toxic_pairs(path)
+    pd.testing.assert_frame_equal(found.pairs, wanted.pairs, check_exact=True)
+    pd.testing.assert_frame_equal(found.values, wanted.values, check_exact=True)
 
 
 def test_streams_say_what_they_lack(tmp_path, monkeypatch):
@@ -225,6 +236,10 @@ def test_command(folder, run):  # noqa: F811
     whole = json.loads(run("toxic", "people.csv", "--json").out)
     assert streamed | {"seconds": 0} == whole | {"seconds": 0}
     assert run("toxic", "people.csv", "-q").out == ""
+    (folder / "odd.csv").write_text("a/b\n1/2\n1/3\n")
+    for more in ((), ("--memory-limit", "2GiB")):
+        told = run("toxic", "odd.csv", "--sep", "/", "--json", *more)
+        assert json.loads(told.out)["columns"] == ["a", "b"]
 
 
 @pytest.mark.parametrize(

@@ -23,14 +23,14 @@ from ..keys import KeyLayout
 from .distinct import distinct_rows
 from .host_run import pack_keys
 from .partition import NO_ROWS, Rows, index_type
-from .subsets import common_type
+from .subset_tables import common_type
 from .workers import Workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 # One byte for each possible combination: at most, of all threads together; and for each row.
-DENSE, DENSE_PER_ROW, DENSE_ALL = 1 << 26, 64, 1 << 28
+DENSE, DENSE_PER_ROW, DENSE_ALL = 1 << 27, 256, 1 << 28
 
 
 @dataclass(frozen=True)
