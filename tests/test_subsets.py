@@ -127,6 +127,7 @@ def test_nothing_was_added():
     with Workers(1) as workers:
         for dense in (1, engine.DENSE):
             counter = SubsetCounter([[0, 1]], [2, 2], 0, workers, dense)
+            counter.add([np.empty(0, np.uint8), np.empty(0, np.uint8)])
             assert as_pairs(counter.combinations(0)) == []
             assert len(counter.counts(0)) == 0
 

@@ -88,6 +88,8 @@ class SubsetCounter:
 
         times: how often each row occurs (None: once).
         """
+        if not len(codes[0]):
+            return
         self.total += len(codes[0]) if times is None else int(times.sum())
         self._dense.add(codes, times, self.total, self._workers)
         for grouped in self._grouped:
