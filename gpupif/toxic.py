@@ -101,8 +101,8 @@ def toxic_pairs(
     Two columns that identify nobody may do so together, and so may two values: many people live in a country, many
     follow a religion, but few may do both. The information of a pair of columns is their joint entropy. A pair of
     values a, b is *toxic* where its share of the rows p(a, b) is far below p(a) p(b), what its parts would make it:
-    its rarity is log2 of p(a) p(b) / p(a, b), the negative of its pointwise mutual information. At 0 it is as frequent as
-    its parts make it, below that more frequent.
+    its rarity is log2 of p(a) p(b) / p(a, b), the negative of its pointwise mutual information. At 0 it is
+    as frequent as its parts make it, below that more frequent.
 
     Parameters
     ----------
