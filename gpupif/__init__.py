@@ -22,12 +22,22 @@ from .errors import (
 if TYPE_CHECKING:
     from . import datasets
     from .cluster.scores import DaskScores
+    from .entropies import (
+        conditional_entropy,
+        dual_total_correlation,
+        entropy,
+        mutual_information,
+        residual_entropy,
+        total_correlation,
+    )
     from .result import Scores
     from .risk.classes import class_risks, population_risks
     from .risk.estimators import population_uniques
     from .risk.uniqueness import uniqueness
     from .scoring import score
+    from .special_uniques import SpecialUniques, suda
     from .summary import Summary
+    from .toxic import ToxicPairs, toxic_pairs
 
 # In a checkout the kernels lie beside this folder; installed, inside it.
 if not (Path(__file__).parent / "kernels").is_dir():
@@ -50,14 +60,24 @@ __all__ = [
     "OutputError",
     "PriorError",
     "Scores",
+    "SpecialUniques",
     "Summary",
     "TableReadError",
+    "ToxicPairs",
     "__version__",
     "class_risks",
+    "conditional_entropy",
     "datasets",
+    "dual_total_correlation",
+    "entropy",
+    "mutual_information",
     "population_risks",
     "population_uniques",
+    "residual_entropy",
     "score",
+    "suda",
+    "total_correlation",
+    "toxic_pairs",
     "uniqueness",
 ]
 
@@ -73,6 +93,16 @@ _LATER = {
     "uniqueness": "risk.uniqueness",
     "datasets": "datasets",
     "piflib": "piflib",
+    "entropy": "entropies",
+    "conditional_entropy": "entropies",
+    "mutual_information": "entropies",
+    "total_correlation": "entropies",
+    "dual_total_correlation": "entropies",
+    "residual_entropy": "entropies",
+    "suda": "special_uniques",
+    "SpecialUniques": "special_uniques",
+    "toxic_pairs": "toxic",
+    "ToxicPairs": "toxic",
 }
 
 

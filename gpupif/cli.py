@@ -1,4 +1,4 @@
-"""The command line: `gpupif score`, `gpupif demo`, `gpupif info`."""
+"""The command line: `gpupif score`, `gpupif toxic`, `gpupif demo`, `gpupif info`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import __version__
+from .cli_options import Json, Quiet, as_names
 from .errors import GpupifError, InputError
+from .toxic_cli import toxic
 
 if TYPE_CHECKING:
     from .result import Scores
@@ -31,8 +33,6 @@ app = typer.Typer(
 WARM_UP_ROWS = 20_000
 
 Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where to compute.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 
 @app.command()
@@ -91,8 +91,8 @@ def score(
     if quiet:
         warnings.simplefilter("ignore")
     question = {
-        "columns": _names(columns),
-        "known": _names(known),
+        "columns": as_names(columns),
+        "known": as_names(known),
         "priors": _read_priors(priors) if priors else None,
         "accuracies": _accuracies(accuracy or ()),
         "missing": missing,
@@ -106,7 +106,7 @@ def score(
         "overwrite": overwrite,
         "keep_input": keep_input,
     }
-    wanted = list(dict.fromkeys(_names(measures) or []))
+    wanted = list(dict.fromkeys(as_names(measures) or []))
     if scheduler is not None or workers is not None:
         from .cluster.cli import score_on_cluster
 
@@ -123,6 +123,9 @@ def score(
     _show(scores, as_json, quiet, more)
     if not quiet and not as_json:
         typer.echo(f"Scores written to {output}")
+
+
+app.command()(toxic)
 
 
 @app.command()
@@ -182,22 +185,6 @@ def _root(
     ] = False,
 ) -> None:
     """Privacy risk of every cell of a table."""
-
-
-def _names(text: str | None) -> list[str] | None:
-    """Names separated by commas; one with a comma in it stands in double quotes."""
-    import csv
-    import io
-
-    if text is None:
-        return None
-    lines = list(csv.reader(io.StringIO(text, newline=""), skipinitialspace=True))
-    if len(lines) > 1:
-        raise InputError(f"columns: expected names separated by commas, got a line break in {text!r}.")
-    names = [name.strip() for name in lines[0]] if lines else []
-    if "" in names and len(names) > 1:
-        raise InputError(f"columns: expected names separated by commas, got a comma too many in {text!r}.")
-    return names
 
 
 def _accuracies(texts: Iterable[str]) -> dict[str, float]:
@@ -271,7 +258,7 @@ def _as_options(message: str) -> str:
     """A message about arguments in the words of the command line: columns= is --columns."""
     import re
 
-    names = "columns|known|priors|measures|missing|dtype|device|sep|output|memory_limit|temp|rows_per_file"
+    names = "columns|known|priors|measures|missing|dtype|device|sep|output|memory_limit|temp|rows_per_file|size|top"
     message = re.sub(r"^accuracies:", "--accuracy:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)
     message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)

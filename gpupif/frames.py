@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -52,6 +52,10 @@ class Frame(ABC):
     def series(self, values: Any, name: str) -> Any:
         """One value a row as a series of the kind that came in, with its index."""
         return pd.Series(on_host(values), index=self.index, name=name)
+
+    def named(self, columns: Mapping[str, Any]) -> Any:
+        """A frame of the kind that came in, with its rows and index, of values by name."""
+        return pd.DataFrame(dict(columns), index=self.index, copy=False)
 
     def host_index(self) -> pd.Index[Any] | None:
         """The row labels on the host, where the kind has them."""
@@ -132,6 +136,10 @@ class ArrowFrame(Frame):
         """See `Frame`."""
         return super().series(values, name) if self.kind == "file" else pa.array(values)
 
+    def named(self, columns: Mapping[str, Any]) -> Any:
+        """See `Frame`."""
+        return super().named(columns) if self.kind == "file" else pa.table(dict(columns))
+
     def arrow(self) -> pa.Table:
         """See `Frame`."""
         return decode(self._table)
@@ -177,6 +185,12 @@ class PolarsFrame(Frame):
         import polars as pl
 
         return pl.Series(name, values)
+
+    def named(self, columns: Mapping[str, Any]) -> Any:
+        """See `Frame`."""
+        import polars as pl
+
+        return pl.DataFrame(dict(columns))
 
     def arrow(self) -> pa.Table:
         """See `Frame`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,11 @@ class DeviceTable(Frame):
         """See `Frame`."""
         with self._library.active():
             return self._library.frame({name: values}, self.index)[name]
+
+    def named(self, columns: Mapping[str, Any]) -> Any:
+        """See `Frame`."""
+        with self._library.active():
+            return self._library.frame(dict(columns), self.index)
 
     def host_index(self) -> pd.Index[Any] | None:
         """See `Frame`."""

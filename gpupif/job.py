@@ -51,7 +51,7 @@ class Question:
 
         Raises PriorError; warns, by `tell`, of columns that are nearly unique.
         """
-        _warn_of_unique(columns, rows, tell)
+        warn_of_unique(columns, rows, tell)
         prior_of = {column.name: make_prior(column, self.priors.get(column.name), rows) for column in columns}
         job = Job(
             codes=[column.codes for column in columns],
@@ -172,7 +172,8 @@ def _accuracy(name: Hashable, value: Any) -> float:
     return float(value)
 
 
-def _warn_of_unique(columns: Iterable[Column], rows: int, tell: Callable[[str, type[Warning]], None]) -> None:
+def warn_of_unique(columns: Iterable[Column], rows: int, tell: Callable[[str, type[Warning]], None] = warn) -> None:
+    """Warn of columns in which nearly every row has a value of its own."""
     if rows < UNIQUE_ROWS:
         return
     for column in columns:

@@ -49,10 +49,10 @@ class Summary:
             for stage, seconds in self.seconds.items()
         }
         columns = [
-            {"column": _json_value(name), **{key: _json_value(value) for key, value in row.items()}}
+            {"column": json_value(name), **{key: json_value(value) for key, value in row.items()}}
             for name, row in self.columns.to_dict("index").items()
         ]
-        top = [{key: _json_value(value) for key, value in cell.items()} for cell in self.top.to_dict("records")]
+        top = [{key: json_value(value) for key, value in cell.items()} for cell in self.top.to_dict("records")]
         return {
             "rows": self.rows,
             "distinct_rows": self.distinct_rows,
@@ -96,7 +96,7 @@ class Summary:
         return out.getvalue()
 
 
-def _json_value(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value as JSON has it: numbers, text, booleans and null as they are, anything else as its text."""
     if isinstance(value, np.generic):
         value = value.item()

@@ -1,0 +1,107 @@
+"""A table of any kind as columns of codes, for what is computed from counts alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .columns import Column
+from .encode import encode_table
+from .errors import InputError
+from .frames import Frame, open_file, open_frame
+from .job import check_word
+from .names import as_list, check_exist, check_unique
+from .progress import Reporter
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .engines.workers import Workers
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Columns of a table as codes on the host. frame: the table."""
+
+    frame: Frame
+    columns: Sequence[Column]
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table."""
+        return self.frame.rows
+
+    @property
+    def names(self) -> list[Hashable]:
+        """Names of the columns."""
+        return [column.name for column in self.columns]
+
+    @property
+    def codes(self) -> list[npt.NDArray[Any]]:
+        """Codes of each column."""
+        return [column.codes for column in self.columns]
+
+    @property
+    def cardinalities(self) -> list[int]:
+        """Number of distinct values of each column."""
+        return [column.cardinality for column in self.columns]
+
+
+def code_columns(
+    table: Any,
+    columns: Sequence[Hashable] | None,
+    missing: str,
+    workers: Workers,
+    report: Reporter | None = None,
+    argument: str = "columns",
+    sep: str | None = None,
+) -> Coded:
+    """The columns of a table (None: all) as codes, in the order they are named in.
+
+    table, missing: as of `gpupif.score`. argument: what errors call `columns`. sep: the separator of a CSV
+    file (None: found by itself). Raises InputError, TableReadError.
+    """
+    check_word("missing", missing, ("category", "error"))
+    report = report or Reporter(False)
+    frame = _open(table, columns, argument, sep)
+    names = chosen(frame.names, frame.index_names, columns, argument)
+    if frame.rows == 0:
+        raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, frame.names))}).")
+    report.stage("encode", len(names), "columns")
+    with frame.active():
+        arrays = [frame.column(frame.names.index(name)) for name in names]
+        encoded = encode_table(names, arrays, frame.rows, missing, workers, report.advance)
+        return Coded(frame, [column.on_host() for column in encoded.columns])
+
+
+def chosen(
+    names: Sequence[Hashable],
+    index_names: Sequence[Hashable],
+    columns: Sequence[Hashable] | None,
+    argument: str = "columns",
+) -> list[Hashable]:
+    """The columns that are asked for (None: all but row labels) of a table with columns `names`; raises InputError."""
+    if not names:
+        raise InputError("table: expected at least one column, got none.")
+    check_unique(names)
+    if columns is None:
+        labels = index_names if len(index_names) < len(names) else ()
+        return [name for name in names if name not in labels]
+    wanted = as_list(argument, columns)
+    if not wanted:
+        raise InputError(f"{argument}: expected at least one column, got an empty list.")
+    check_exist(argument, wanted, names)
+    return wanted
+
+
+def _open(table: Any, columns: Sequence[Hashable] | None, argument: str, sep: str | None) -> Frame:
+    if not isinstance(table, str | os.PathLike):
+        return table if isinstance(table, Frame) else open_frame(table)
+
+    def pick(names: Sequence[str]) -> list[str] | None:
+        return None if columns is None else [str(name) for name in chosen(names, (), columns, argument)]
+
+    return open_file(Path(table), pick, sep)

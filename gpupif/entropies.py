@@ -1,0 +1,237 @@
+"""Entropies of columns of a table, in bits: how much its columns tell, together and about each other."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from .column_sets import ColumnSets
+
+Columns = Hashable | Sequence[Hashable]
+
+
+def entropy(table: Any, columns: Columns | None = None, *, missing: str = "category") -> float:
+    """Entropy of a column, or joint entropy of several: H(X) = -sum of p(x) log2 p(x).
+
+    The information, on average over the rows, that the values of these columns carry together: each bit halves the
+    rows that a person can be among.
+
+    Parameters
+    ----------
+    table:
+        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file.
+    columns:
+        A column, or a list of columns; default all.
+    missing:
+        "category": missing values are one value of their own; "error": refuse them.
+
+    Returns
+    -------
+    float
+        Bits, from 0 (one value, exactly 0) to log2 n for n rows (all of them different).
+
+    Raises
+    ------
+    InputError
+        No rows, no such column, missing values under "error", values that are no categories (ColumnTypeError).
+    TableReadError
+        A file that cannot be read.
+
+    References
+    ----------
+    Cover and Thomas, Elements of Information Theory, 2nd edition, sections 2.1 and 2.2.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"sex": ["f", "f", "m", "m"], "eyes": ["blue", "brown", "brown", "brown"]})
+    >>> gpupif.entropy(people, "sex")
+    1.0
+    >>> gpupif.entropy(people, ["sex", "eyes"])
+    1.5
+
+    """
+    with ColumnSets(table, {"columns": columns}, missing) as found:
+        return found.entropy(found.sets[0])
+
+
+def conditional_entropy(table: Any, columns: Columns, given: Columns, *, missing: str = "category") -> float:
+    """Conditional entropy: H(X | Y) = H(X, Y) - H(Y), what X still tells somebody who knows Y.
+
+    Parameters
+    ----------
+    table, missing:
+        As of `gpupif.entropy`.
+    columns, given:
+        X and Y: a column or a list of columns each. An empty list as `given`: nothing is known.
+
+    Returns
+    -------
+    float
+        Bits, from 0 (exactly 0 where Y determines X) to H(X) (X and Y independent).
+
+    Raises
+    ------
+    InputError, TableReadError
+        As `gpupif.entropy`.
+
+    References
+    ----------
+    Cover and Thomas, Elements of Information Theory, 2nd edition, section 2.2.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"sex": ["f", "f", "m", "m"], "eyes": ["blue", "brown", "brown", "brown"]})
+    >>> gpupif.conditional_entropy(people, "eyes", given="sex")
+    0.5
+
+    """
+    with ColumnSets(table, {"columns": columns, "given": given}, missing) as found:
+        return found.conditional(*found.sets)
+
+
+def mutual_information(table: Any, a: Columns, b: Columns, *, missing: str = "category") -> float:
+    """Mutual information: I(A; B) = H(A) + H(B) - H(A, B), what each tells of the other.
+
+    Parameters
+    ----------
+    table, missing:
+        As of `gpupif.entropy`.
+    a, b:
+        A column or a list of columns each.
+
+    Returns
+    -------
+    float
+        Bits, from 0 (exactly 0 where they are independent in the table) to the smaller of H(A) and H(B).
+
+    Raises
+    ------
+    InputError, TableReadError
+        As `gpupif.entropy`.
+
+    References
+    ----------
+    Cover and Thomas, Elements of Information Theory, 2nd edition, sections 2.3 and 2.4.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"sex": ["f", "f", "m", "m"], "eyes": ["blue", "brown", "brown", "brown"]})
+    >>> round(gpupif.mutual_information(people, "sex", "eyes"), 3)
+    0.311
+
+    """
+    with ColumnSets(table, {"a": a, "b": b}, missing) as found:
+        return found.mutual(*found.sets)
+
+
+def total_correlation(table: Any, columns: Sequence[Hashable] | None = None, *, missing: str = "category") -> float:
+    """Total correlation: the sum of H(X_i) - H(X_1, ..., X_m), what the columns share, told as often as it is held.
+
+    Parameters
+    ----------
+    table, columns, missing:
+        As of `gpupif.entropy`.
+
+    Returns
+    -------
+    float
+        Bits, from 0 (exactly 0 where all columns are independent of each other) to the sum of all H(X_i) but the
+        largest. Of two columns it is their mutual information.
+
+    Raises
+    ------
+    InputError, TableReadError
+        As `gpupif.entropy`.
+
+    References
+    ----------
+    Watanabe, Information theoretical analysis of multivariate correlation, IBM Journal of Research and Development 4
+    (1960), 66-82.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> gpupif.total_correlation(pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "sum": [0, 1, 1, 0]}))
+    1.0
+
+    """
+    with ColumnSets(table, {"columns": columns}, missing) as found:
+        return found.total_correlation(found.sets[0])
+
+
+def dual_total_correlation(
+    table: Any, columns: Sequence[Hashable] | None = None, *, missing: str = "category"
+) -> float:
+    """Dual total correlation: H(X_1, ..., X_m) - the sum of H(X_i | all others), the information that columns share.
+
+    Parameters
+    ----------
+    table, columns, missing:
+        As of `gpupif.entropy`.
+
+    Returns
+    -------
+    float
+        Bits, from 0 (exactly 0 where all columns are independent of each other) to H(X_1, ..., X_m) (each column
+        follows from the others). Of two columns it is their mutual information.
+
+    Raises
+    ------
+    InputError, TableReadError
+        As `gpupif.entropy`.
+
+    References
+    ----------
+    Han, Nonnegative entropy measures of multivariate symmetric correlations, Information and Control 36 (1978),
+    133-156.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> gpupif.dual_total_correlation(pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "sum": [0, 1, 1, 0]}))
+    2.0
+
+    """
+    with ColumnSets(table, {"columns": columns}, missing) as found:
+        return found.dual(found.sets[0])
+
+
+def residual_entropy(table: Any, columns: Sequence[Hashable] | None = None, *, missing: str = "category") -> float:
+    """Residual entropy: the sum of H(X_i | all others), what only single columns tell.
+
+    With the dual total correlation it makes up the joint entropy (Abdallah and Plumbley call it the residual entropy,
+    others erasure entropy).
+
+    Parameters
+    ----------
+    table, columns, missing:
+        As of `gpupif.entropy`.
+
+    Returns
+    -------
+    float
+        Bits, from 0 (exactly 0 where each column follows from the others) to the joint entropy (all independent).
+
+    Raises
+    ------
+    InputError, TableReadError
+        As `gpupif.entropy`.
+
+    References
+    ----------
+    Abdallah and Plumbley, A measure of statistical complexity based on predictive information with application to
+    finite spin systems, Physics Letters A 376 (2012), 275-281. Verdu and Weissman, The information lost in erasures,
+    IEEE Transactions on Information Theory 54 (2008), 5030-5058.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> gpupif.residual_entropy(pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "copy": [0, 1, 0, 1]}))
+    1.0
+
+    """
+    with ColumnSets(table, {"columns": columns}, missing) as found:
+        return found.residual(found.sets[0])

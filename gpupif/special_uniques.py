@@ -1,0 +1,295 @@
+"""The public `suda`: special uniques, people whom few of their values single out."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from gpupif.kernels.spread import look_up
+
+from .coded import code_columns
+from .engines.msu import Search
+from .engines.workers import Workers
+from .errors import InputError
+from .job import warn_of_unique
+from .progress import Reporter, announce_compilation
+from .riskiest import highest
+from .special_summary import SudaSummary, summarize_suda
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .coded import Coded
+    from .engines.msu import Uniques
+
+# Sets of columns that are searched at most, and how many rows they may have together.
+MOST_SETS, MOST_VISITS = 10**7, 10**13
+
+
+class SpecialUniques:
+    """Minimal sample uniques (MSU) and SUDA scores of all rows of a table; made by `gpupif.suda`.
+
+    columns: that were searched. max_size: of the sets of columns. rows: of the table. unique_rows: that differ from all
+    others on all columns together. dis: the share of matches with unique rows that are right (DIS), None without a
+    sampling fraction. seconds: wall time by stage. All frames are of the kind that came in, with its rows and index.
+    """
+
+    def __init__(
+        self,
+        coded: Coded,
+        found: Uniques,
+        weights: Sequence[float],
+        sampling_fraction: float | None,
+        seconds: Mapping[str, float],
+    ) -> None:
+        self.columns = coded.names
+        self.max_size = len(weights)
+        self.rows = coded.rows
+        self.seconds = dict(seconds)
+        self.unique_rows = int((found.times == 1).sum())
+        self.weights = tuple(weights)
+        self._frame = coded.frame
+        self._found = found
+        self._scores = np.zeros(len(found.times))
+        for counts, weight in zip(found.counts, weights, strict=True):
+            self._scores += weight * counts
+        self.dis: float | None = None
+        self._dis_scores: npt.NDArray[np.float64] | None = None
+        if sampling_fraction is not None:
+            pairs = 2 * int((found.times == 2).sum())
+            self.dis = intrusion(self.unique_rows, pairs, sampling_fraction)
+            self._dis_scores = dis_suda(self._scores, self.unique_rows, self.dis, len(self.columns))
+
+    def __repr__(self) -> str:
+        return (
+            f"<SpecialUniques of {self.rows:,} rows x {len(self.columns)} columns, sets of up to {self.max_size}: "
+            f"{int((self._scores > 0).sum()):,} rows with a score>"
+        )
+
+    def _of_rows(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Values of distinct rows as those of all rows."""
+        out = np.empty(self.rows, values.dtype)
+        number = self._found.number
+        with Workers() as workers:
+            workers.run(lambda a, b: look_up(values, number[a:b], out[a:b]), workers.ranges(self.rows))
+        return out
+
+    @property
+    def score(self) -> Any:
+        """SUDA score of each row, 0 for one that no set of up to max_size columns singles out: a series."""
+        return self._frame.series(self._of_rows(self._scores), "suda")
+
+    @property
+    def dis_score(self) -> Any:
+        """DIS-SUDA score of each row, a probability: a series. Raises InputError without a sampling fraction."""
+        if self._dis_scores is None:
+            raise InputError("sampling_fraction: DIS-SUDA scores need it: gpupif.suda(table, sampling_fraction=0.01).")
+        return self._frame.series(self._of_rows(self._dis_scores), "dis_suda")
+
+    @property
+    def msus(self) -> Any:
+        """How many MSUs of each size each row has: a frame with columns msu_1, msu_2, ... (int32)."""
+        counts = self._found.counts.astype(np.int32)
+        return self._frame.named({f"msu_{size}": self._of_rows(each) for size, each in enumerate(counts, 1)})
+
+    @property
+    def contributions(self) -> Any:
+        """What part of each row's score comes from MSUs with each column: a frame with the table's columns, 0 to 1.
+
+        An MSU counts for each of its columns, so that a row's parts add up to more than 1. Raises InputError unless
+        `gpupif.suda` was asked for them.
+        """
+        if not self._found.shares.size:
+            raise InputError("contributions: they were not asked for. Add contributions=True to gpupif.suda.")
+        scores = np.where(self._scores > 0, self._scores, 1.0)
+        parts = np.empty((len(self.columns), self.rows))
+        for place in range(len(self.columns)):
+            parts[place] = self._of_rows(self._found.shares[:, place] / scores)
+        return self._frame.wrap(parts, self.columns)
+
+    def top(self, n: int = 20) -> pd.DataFrame:
+        """The n rows with the highest scores above 0, of equal ones the first.
+
+        Columns: row (position, from 0), index (the table's label of it, pandas and cuDF only), suda, dis_suda (with a
+        sampling fraction), msu_1, msu_2, ...
+        """
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise InputError(f"top: expected a number of rows of at least 1, got {n!r}.")
+        with self._frame.active():
+            index = self._frame.host_index()
+        records = []
+        for score, row in sorted(highest(self._of_rows(self._scores), n), key=lambda pair: (-pair[0], pair[1])):
+            if score > 0:
+                distinct = int(self._found.number[row])
+                record: dict[str, Any] = {"row": row} if index is None else {"row": row, "index": index[row]}
+                record["suda"] = score
+                if self._dis_scores is not None:
+                    record["dis_suda"] = float(self._dis_scores[distinct])
+                records.append(
+                    record | {f"msu_{size}": int(each[distinct]) for size, each in enumerate(self._found.counts, 1)}
+                )
+        return pd.DataFrame.from_records(records)
+
+    def summary(self) -> SudaSummary:
+        """How many rows are at risk, by the size of their MSUs and by column; prints as a table."""
+        return summarize_suda(self, self._found, self._scores)
+
+
+def suda(
+    table: Any,
+    max_size: int = 3,
+    columns: Sequence[Hashable] | None = None,
+    *,
+    missing: str = "category",
+    sampling_fraction: float | None = None,
+    contributions: bool = False,
+    progress: bool | None = None,
+) -> SpecialUniques:
+    """Find special uniques: rows that few of their values single out, and how many sets of values do so.
+
+    A row is *unique* on a set of columns if no other row agrees with it there. The set is a *minimal sample unique*
+    (MSU) of the row if the row is unique on no subset of it. The fewer columns an MSU has, and the more MSUs a row, the
+    likelier is the row unique in the population too. An MSU of size k adds to the score of its row
+
+        (m - k) (m - k - 1) ... (m - M),    the product of m - i for i from k to M,
+
+    with m columns and M = max_size (for M = m the last factor, 0, is left out). With M of m - 1 or m that is (m - k)!,
+    the score of sdcMicro's ``suda2`` with ``original_scores=TRUE``; for a lower M it is (m - k)! / (m - M - 1)!, which
+    ranks rows as the factorials do. Equal rows have no MSU and score 0.
+
+    Parameters
+    ----------
+    table:
+        n rows; as of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file.
+    max_size:
+        M, the most columns that an MSU may have, from 1 to the number of columns.
+    columns:
+        The key variables; default all.
+    missing:
+        "category": missing values are one value of their own, which can be part of an MSU (sdcMicro leaves out sets
+        with missing values); "error": refuse them.
+    sampling_fraction:
+        The share of the population that the table holds, above 0 and up to 1, for DIS-SUDA scores: with U unique rows,
+        P rows in pairs of equal rows, DIS = U f / (U f + P (1 - f)), and for a row with score s, as sdcMicro has it,
+        1 / (1 + (U / DIS - U) / (s^q A)), q = 1 + (8 - m) / 20, A the sum of s^-q over rows with a score.
+    contributions:
+        Find also which columns the scores of each row come from; takes 12 bytes a distinct row and column.
+    progress:
+        Show progress on standard error: True, False, or None for only where that is a terminal.
+
+    Returns
+    -------
+    SpecialUniques
+        ``.score``, ``.dis_score``, ``.msus`` (numbers of MSUs by size), ``.contributions``: one item a row, of the kind
+        of table that came in; ``.summary()``, ``.top(20)``.
+
+    Raises
+    ------
+    InputError
+        No rows, unknown columns (ColumnNotFoundError), values that are no categories (ColumnTypeError), missing values
+        under "error", a max_size or sampling_fraction out of range, more sets of columns than can be searched.
+    TableReadError
+        A file that cannot be read.
+
+    Warns
+    -----
+    NearlyUniqueWarning
+        A column in which at least 90 % of the rows have different values.
+
+    References
+    ----------
+    Elliot, Manning and Ford, A computational algorithm for handling the special uniques problem, International Journal
+    of Uncertainty, Fuzziness and Knowledge-Based Systems 10 (2002), 493-509. Elliot, Manning, Mayes, Gurd and Bane,
+    SUDA: a program for detecting special uniques, Joint UNECE/Eurostat Work Session on Statistical Data Confidentiality
+    (2005): scores. Manning, Haglin and Keane, A recursive search algorithm for statistical disclosure assessment, Data
+    Mining and Knowledge Discovery 16 (2008), 165-196. Skinner and Elliot, A measure of disclosure risk for microdata,
+    Journal of the Royal Statistical Society B 64 (2002), 855-867: DIS.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"sex": ["f", "f", "m", "m"], "job": ["cook", "cook", "cook", "cook"],
+    ...                        "home": ["north", "south", "north", "west"]})
+    >>> found = gpupif.suda(people)
+    >>> found.msus.assign(score=found.score)
+       msu_1  msu_2  msu_3  score
+    0      0      1      0    1.0
+    1      1      0      0    2.0
+    2      0      1      0    1.0
+    3      1      0      0    2.0
+
+    """
+    if isinstance(max_size, bool) or not isinstance(max_size, int | np.integer) or max_size < 1:
+        raise InputError(f"max_size: expected a number of columns of at least 1, got {max_size!r}.")
+    if sampling_fraction is not None:
+        _check_fraction(sampling_fraction)
+    started = time.perf_counter()
+    with Workers() as workers, Reporter(progress) as report, announce_compilation(quiet=progress is False):
+        coded = code_columns(table, columns, missing, workers, report)
+        number = len(coded.columns)
+        if max_size > number:
+            raise InputError(
+                f"max_size: expected at most {number}, the number of columns, got {max_size}. Give max_size={number}."
+            )
+        warn_of_unique(coded.columns, coded.rows)
+        opened = time.perf_counter()
+        search = Search(coded.codes, coded.cardinalities, workers)
+        _check_work(number, max_size, search.distinct)
+        weights = msu_weights(number, int(max_size))
+        report.stage("search", _sets(number, max_size), "sets")
+        found = search.run(weights, contributions, report.advance)
+    seconds = {"encode": opened - started, "search": time.perf_counter() - opened}
+    return SpecialUniques(coded, found, weights, sampling_fraction, seconds)
+
+
+def msu_weights(columns: int, max_size: int) -> list[float]:
+    """What an MSU of 1, 2, ..., max_size of so many columns adds to a score."""
+    last = min(max_size, columns - 1)
+    return [float(math.prod(columns - i for i in range(size, last + 1))) for size in range(1, max_size + 1)]
+
+
+def intrusion(unique: int, paired: int, fraction: float) -> float:
+    """DIS: the probability that a match with a unique row of a sample is right (Skinner and Elliot 2002)."""
+    wrong = paired * (1 - fraction)
+    return unique * fraction / (unique * fraction + wrong) if unique else 0.0
+
+
+def dis_suda(scores: npt.NDArray[np.float64], unique: int, dis: float, columns: int) -> npt.NDArray[np.float64]:
+    """DIS-SUDA of scores of rows of a table with so many columns and unique rows; 0 where the score is 0."""
+    power = 1 + (8 - columns) / 20
+    out = np.zeros(len(scores))
+    scored = scores > 0
+    raised = scores[scored] ** power
+    # Sorted, so that the order of the rows does not matter.
+    adjusted = raised * np.sum(1 / np.sort(raised))
+    if dis > 0:
+        out[scored] = 1 / (1 + (unique / dis - unique) / adjusted)
+    return out
+
+
+def _sets(columns: int, size: int) -> int:
+    return sum(math.comb(columns, k) for k in range(1, size + 1))
+
+
+def _check_fraction(fraction: Any) -> None:
+    if isinstance(fraction, bool) or not isinstance(fraction, int | float | np.number) or not 0 < fraction <= 1:
+        raise InputError(f"sampling_fraction: expected a share above 0 and up to 1, got {fraction!r}.")
+
+
+def _check_work(columns: int, size: int, rows: int) -> None:
+    """Raise InputError for more sets of columns than can be searched in a table of so many distinct rows."""
+
+    def fits(size: int) -> bool:
+        return _sets(columns, size) <= min(MOST_SETS, MOST_VISITS // rows)
+
+    if not fits(size):
+        most = max((k for k in range(1, size) if fits(k)), default=1)
+        raise InputError(
+            f"max_size: {columns} columns have {_sets(columns, size):,} sets of up to {size}, too many to search in "
+            f"{rows:,} distinct rows. Give max_size={most} ({_sets(columns, most):,} sets), or fewer columns."
+        )

@@ -1,0 +1,62 @@
+"""Counting the combinations of values of small sets of columns: one table of counters a set, in mixed radix."""
+
+from __future__ import annotations
+
+from numba import uint64
+
+from .jit import kernel
+
+
+@kernel
+def combine(codes, start, columns, radices, index):
+    """index[i] = the codes of row start + i in these columns as the digits of one number, the last column's the lowest.
+
+    codes: (columns, rows, or more). radices: of each column its cardinality. No columns: 0.
+    """
+    if columns.size == 0:
+        for i in range(index.size):
+            index[i] = 0
+        return
+    first = codes[columns[0]][start : start + index.size]
+    for i in range(index.size):
+        index[i] = first[i]
+    for place in range(1, columns.size):
+        digits, radix = codes[columns[place]][start : start + index.size], uint64(radices[place])
+        for i in range(index.size):
+            index[i] = index[i] * radix + digits[i]
+
+
+@kernel
+def count_index(index, times, counts):
+    """counts[index[i]] += times[i]; empty `times`: 1 each."""
+    if times.size:
+        for i in range(index.size):
+            counts[index[i]] += times[i]
+    else:
+        for i in range(index.size):
+            counts[index[i]] += 1
+
+
+@kernel
+def count_pair(high, low, radix, counts):
+    """counts[high[i] * radix + low[i]] += 1."""
+    for i in range(high.size):
+        counts[uint64(high[i]) * uint64(radix) + uint64(low[i])] += 1
+
+
+@kernel
+def count_subsets(codes, times, subsets, sizes, radices, offsets, index, tables):
+    """Count the combinations of several sets of columns in a block of rows that stays in the cache.
+
+    codes: (columns, rows, or more). Set s are the columns subsets[s, : sizes[s]], with cardinalities
+    radices[s, : sizes[s]]; its counters are tables[offsets[s] : offsets[s + 1]]. index: one number a row, to work with.
+    """
+    for s in range(sizes.size):
+        size = sizes[s]
+        counts = tables[offsets[s] : offsets[s + 1]]
+        if size == 2 and times.size == 0:
+            high, low = codes[subsets[s, 0]][: index.size], codes[subsets[s, 1]][: index.size]
+            count_pair(high, low, radices[s, 1], counts)
+        else:
+            combine(codes, 0, subsets[s, :size], radices[s, :size], index)
+            count_index(index, times, counts)
