@@ -33,8 +33,8 @@ class Scratch(NamedTuple):
     """Memory for the cohorts of a block.
 
     sizes: rows of each, at its first row; several: sizes above one row. order: rows with other values in their cohorts,
-    cohort by cohort; starts: of these cohorts; place: for finding these. cells: of the rows in order; ordered: the same
-    by value. found: statistics, by cohort.
+    cohort by cohort; starts: of these cohorts; place: for finding these. cells: of the rows in order. found:
+    statistics, by cohort.
     """
 
     sizes: npt.NDArray[Any]
@@ -43,24 +43,27 @@ class Scratch(NamedTuple):
     starts: npt.NDArray[np.int64]
     place: npt.NDArray[np.int64]
     cells: Cells
-    ordered: Cells
     found: npt.NDArray[np.float64]
 
     @classmethod
     def of(cls, rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> Scratch:
         """For blocks of at most `rows` rows; dtype: of counts of rows. kinds: of the statistics."""
         integers = [np.empty(rows + 1, np.int64) for _ in range(3)]
-        ordered = Cells.of(rows if any(is_walk.py_func(kind) for kind in kinds) else 0)
         found = np.empty((rows, len(kinds)))
-        return cls(np.empty(rows, dtype), np.empty(rows + 1, dtype), *integers, Cells.of(rows), ordered, found)
+        return cls(np.empty(rows, dtype), np.empty(rows + 1, dtype), *integers, Cells.of(rows), found)
+
+
+def ordered_cells(rows: int, kinds: npt.NDArray[np.int64]) -> Cells | None:
+    """Memory for cells by value, None where no statistic needs them: then no code for it is compiled either."""
+    return Cells.of(rows) if any(is_walk.py_func(kind) for kind in kinds) else None
 
 
 @kernel
-def find_statistics(cohorts, target, values, wanted, scratch):
-    """Put all statistics of cohorts into scratch.found."""
-    starts, cells, ordered, found = scratch.starts, scratch.cells, scratch.ordered, scratch.found
+def find_statistics(cohorts, target, values, wanted, scratch, ordered):
+    """Put all statistics of cohorts into scratch.found; ordered: see `ordered_cells`."""
+    starts, cells, found = scratch.starts, scratch.cells, scratch.found
     sum_runs(starts, (0, cohorts, 1, cells.values.size), target, values, wanted, cells, found)
-    if ordered.values.size:
+    if ordered is not None:
         sort_runs(starts, cohorts, cells, ordered)
         walk_runs(starts, (0, cohorts, 1), target, values, wanted, cells, ordered, found)
 
@@ -95,7 +98,7 @@ def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
 
 
 @kernel
-def score_values(target, start, stop, targets, wanted, scratch):
+def score_values(target, start, stop, targets, wanted, scratch, ordered):
     """Score the values start to stop of one target, each for rows whose cohort holds no other: see `copy_alone`."""
     values, cells = targets.values, scratch.cells
     alone = targets.alone[:, values.first[target] :]
@@ -106,7 +109,7 @@ def score_values(target, start, stop, targets, wanted, scratch):
         cells.posteriors[cell] = posterior(1, 1, prior, values.accuracies[target])
         scratch.starts[cell], scratch.order[cell], scratch.sizes[cell] = cell, cell, 1
     scratch.starts[stop - start] = stop - start
-    find_statistics(stop - start, target, values, wanted, scratch)
+    find_statistics(stop - start, target, values, wanted, scratch, ordered)
     score_cells(stop - start, target, values, wanted, scratch, scratch.order, scratch.sizes, alone[:, start:stop])
 
 
@@ -181,11 +184,11 @@ def describe_cells(rows, cohorts, heads, target, targets, scratch):
 
 
 @kernel
-def score_blocks(rows, offsets, blocks, which, targets, wanted, room, scratch, tally, out):
+def score_blocks(rows, offsets, blocks, which, targets, wanted, room, scratch, ordered, tally, out):
     """Score the cells of target columns in the blocks blocks[0] to blocks[1] - 1.
 
-    rows: (keys, counts, hashes) of distinct rows in partition order. which: of the targets. room, scratch: for the
-    largest of these blocks. tally: (small, large, listed), one row per target, gets the cohorts' sizes, see
+    rows: (keys, counts, hashes) of distinct rows in partition order. which: of the targets. room, scratch, ordered: for
+    the largest of these blocks. tally: (small, large, listed), one row per target, gets the cohorts' sizes, see
     `count_sizes`. out[t, k // 2, row, k % 2] gets measure k of target which[t], before weighting: two measures side by
     side are fetched at once, and more would leave the cache.
     """
@@ -204,5 +207,5 @@ def score_blocks(rows, offsets, blocks, which, targets, wanted, room, scratch, t
             copy_alone(part, target, targets, wanted.measures, scores)
             cohorts = find_cohorts(counts, room.heads, size, scratch)
             describe_cells(part, cohorts, room.heads, target, targets, scratch)
-            find_statistics(cohorts, target, targets.values, wanted, scratch)
+            find_statistics(cohorts, target, targets.values, wanted, scratch, ordered)
             score_cells(cohorts, target, targets.values, wanted, scratch, scratch.order, scratch.sizes, scores)

@@ -11,9 +11,6 @@ from .jit import kernel
 from .statistics import MOVER, absent, absent_mass, combine, finish, is_walk, term
 from .walks import NOMINAL, Axes, move_nominal, move_runs, recursive
 
-# Cohorts of more values are sorted by a function of NumPy, which takes memory each time.
-FEW_VALUES = 64
-
 
 class Wanted(NamedTuple):
     """What is asked of each cell, and of each cohort for it.
@@ -124,19 +121,20 @@ def walk_runs(starts, which, target, values, wanted, cells, ordered, found):
 
 @kernel
 def sort_runs(starts, number, cells, ordered):
-    """Put the cells of each cohort into `ordered` by value: values and shares."""
+    """Put the cells of each cohort into `ordered` by value: values and shares. Most are few: Shell's sort."""
     values, shares, sorted_values, sorted_shares = cells.values, cells.shares, ordered.values, ordered.shares
     for run in range(number):
         start, stop = starts[run], starts[run + 1]
-        if stop - start > FEW_VALUES:
-            by_value = np.argsort(values[start:stop])
-            for i in range(stop - start):
-                cell = start + by_value[i]
-                sorted_values[start + i], sorted_shares[start + i] = values[cell], shares[cell]
-        else:
-            for i in range(start, stop):
-                value, j = values[i], i
-                while j > start and sorted_values[j - 1] > value:
-                    sorted_values[j], sorted_shares[j] = sorted_values[j - 1], sorted_shares[j - 1]
-                    j -= 1
-                sorted_values[j], sorted_shares[j] = value, shares[i]
+        for i in range(start, stop):
+            sorted_values[i], sorted_shares[i] = values[i], shares[i]
+        gap = 1
+        while 3 * gap < stop - start:
+            gap = 3 * gap + 1
+        while gap > 0:
+            for i in range(start + gap, stop):
+                value, share, j = sorted_values[i], sorted_shares[i], i
+                while j >= start + gap and sorted_values[j - gap] > value:
+                    sorted_values[j], sorted_shares[j] = sorted_values[j - gap], sorted_shares[j - gap]
+                    j -= gap
+                sorted_values[j], sorted_shares[j] = value, share
+            gap //= 3

@@ -73,7 +73,8 @@ class CpuScorer:
 
         def score_values(target: int, start: int, stop: int) -> None:
             scratch = kernels.Scratch.of(stop - start, np.uint32, run.wanted.kinds)
-            kernels.score_values(target, start, stop, kernel, run.wanted, scratch)
+            ordered = kernels.ordered_cells(stop - start, run.wanted.kinds)
+            kernels.score_values(target, start, stop, kernel, run.wanted, scratch, ordered)
 
         tasks = [
             (target, *edges)
@@ -96,7 +97,8 @@ class CpuScorer:
             scratch = kernels.Scratch.of(largest, part.rows.counts.dtype, run.wanted.kinds)
             tally = Tally.of(len(targets.columns), run.results.total)
             place = (part.offsets, (first, last), targets.which)
-            kernels.score_blocks(rows, *place, targets.kernel, run.wanted, room, scratch, tuple(tally), scores)
+            ordered = kernels.ordered_cells(largest, run.wanted.kinds)
+            kernels.score_blocks(rows, *place, targets.kernel, run.wanted, room, scratch, ordered, tuple(tally), scores)
             return tally
 
         return run.workers.run(score, blocks.tasks)
