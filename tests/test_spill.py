@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pieces import assert_same, assert_same_summary, census_folder, in_pieces, nothing_left, stored, write_parts
 from test_files import ALL, FILES, FRAME
+from test_measures import ALL as EVERY
 from test_measures import SHARED_FIXTURES, frame_of, jobs
 
 import gpupif
@@ -37,8 +38,8 @@ def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
     dtype = data.draw(st.sampled_from(["float64", "float32"]))
     write_parts(folder / "in", frame, edges)
     with in_pieces(data.draw(st.integers(1, rows)), data.draw(st.integers(1, rows + 1))):
-        scores = gpupif.score(folder / "in", ALL, output=folder / "out", dtype=dtype, **arguments)
-    expected = gpupif.score(folder / "in", ALL, dtype=dtype, **arguments)
+        scores = gpupif.score(folder / "in", EVERY, output=folder / "out", dtype=dtype, **arguments)
+    expected = gpupif.score(folder / "in", EVERY, dtype=dtype, **arguments)
     assert_same(scores, expected)
     if dtype == "float64":
         assert_same_summary(scores, expected)
@@ -158,8 +159,8 @@ def test_files_without_rows(tmp_path, small):
 def test_what_comes_back(tmp_path):
     source = census_folder(tmp_path / "in")
     with in_pieces(40, 70):
-        scores = gpupif.score(source, ALL, output=tmp_path / "out", temp=tmp_path)
-    expected = gpupif.score(source, ALL)
+        scores = gpupif.score(source, EVERY, output=tmp_path / "out", temp=tmp_path)
+    expected = gpupif.score(source, EVERY)
     assert_same(scores, expected)
     assert_same_summary(scores, expected)
     pd.testing.assert_series_equal(scores.fig(), expected.fig(), check_names=False)
