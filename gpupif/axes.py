@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,18 @@ class Axis:
         """The codes in the order of the axis."""
         return np.argsort(self.rank, kind="stable")
 
+    def only(self, codes: npt.NDArray[np.integer]) -> Axis:
+        """The axis of some of the values, by ascending code."""
+        ranks = self.rank[codes]
+        kept = np.sort(ranks)
+        return replace(
+            self,
+            rank=np.searchsorted(kept, ranks),
+            places=self.places[kept],
+            nodes=self.nodes[:, kept],
+            masses=self.masses[kept] if self.kind == walks.NOMINAL else self.masses,
+        )
+
 
 # Half of the way to another node's values on either side, so that values with a parent in common are one level apart.
 EDGE = 0.5
@@ -60,8 +72,8 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
     """The axis of a column.
 
     distance: "nominal", "ordered", a sequence of values in order, or a hierarchy, a mapping of each value to the
-    names of what it belongs to, from the narrowest to the widest; None: "ordered" for numbers, dates, times, booleans
-    and ordered categories, else "nominal". Missing values come last in an order, unless that names None.
+    names of what it belongs to, from the narrowest to the widest; None: "ordered" for numbers, dates, times and
+    booleans, else "nominal". Missing values come last in an order, unless that names None.
 
     Raises InputError where a value has no place there, or the hierarchy is no tree.
     """
@@ -74,10 +86,10 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
     if distance == "ordered":
         if not _natural(column):
             raise InputError(
-                f"distances: column {name!r}: expected numbers, dates, or ordered categories for 'ordered'; its values "
+                f"distances: column {name!r}: expected numbers, dates, times or booleans for 'ordered'; its values "
                 "have no order. Give them in order, as a list."
             )
-        return _ordered(name, prior, values, extra, None if _by_code(column) else _key)
+        return _ordered(name, prior, values, extra, _key)
     if isinstance(distance, Mapping):
         return _tree(name, prior, values, extra, distance)
     if isinstance(distance, str) or not isinstance(distance, Sequence | np.ndarray | pd.Index):
@@ -96,8 +108,6 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
 def _natural(column: Column) -> bool:
     """Whether the values of a column have an order of their own."""
     labels = column.labels
-    if column.ordered:
-        return True
     if isinstance(labels, pa.Array | pa.ChunkedArray):
         kinds = pa.types
         return any(
@@ -106,10 +116,6 @@ def _natural(column: Column) -> bool:
         )
     kind = pd.api.types.infer_dtype(labels, skipna=True) if labels.dtype == object else ""
     return labels.dtype.kind in "iufbmM" or kind in ("integer", "floating", "mixed-integer-float", "boolean", "date")
-
-
-def _by_code(column: Column) -> bool:
-    return column.ordered
 
 
 def _key(value: Any) -> Any:
@@ -124,19 +130,12 @@ def _nominal(prior: Prior) -> Axis:
 
 
 def _ordered(name: Hashable, prior: Prior, values: list[Any], extra: Mapping[Any, float], key: Any) -> Axis:
-    """Values that occur, and others of the prior, in the order of a key; of their codes without one."""
+    """Values that occur, and others of the prior, in the order of a key."""
     count = len(values)
-    if key is None and extra:
-        raise InputError(
-            f"distances: column {name!r}: the prior has {next(iter(extra))!r}, which has no place in the order of the "
-            "categories. Give all values in order, as a list."
-        )
     everything = [*values, *extra]
 
     def place_of(i: int) -> tuple[bool, Any]:
         value = everything[i]
-        if key is None:
-            return False, i
         return value is None and key is _key, 0 if value is None and key is _key else key(value)
 
     try:

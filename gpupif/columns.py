@@ -18,7 +18,7 @@ class Column:
     """One column: per row a dense code; every code from 0 to cardinality - 1 occurs.
 
     labels: the values by code (a NumPy array, pandas Index or Arrow array); where the column has missing values they
-    are the last code and have no label. counts: rows by code. ordered: categories, whose order the codes are in.
+    are the last code and have no label. counts: rows by code.
     """
 
     name: Hashable
@@ -26,7 +26,6 @@ class Column:
     counts: npt.NDArray[np.int64]
     labels: Any
     missing: bool
-    ordered: bool = False
 
     @property
     def cardinality(self) -> int:

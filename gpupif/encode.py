@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,8 +65,7 @@ def encode_column(name: Hashable, array: Any) -> Column:
 def _encode_series(name: Hashable, series: pd.Series[Any]) -> Column:
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        column = _renumber(name, series.array.codes, 0, len(series.cat.categories), series.cat.categories)
-        return replace(column, ordered=bool(dtype.ordered))
+        return _renumber(name, series.array.codes, 0, len(series.cat.categories), series.cat.categories)
     if isinstance(dtype, np.dtype) and dtype.kind in "iubfmM" and dtype.itemsize <= 8:
         return _encode_numpy(name, series.to_numpy())
     if isinstance(dtype, pd.ArrowDtype | pd.StringDtype) or _is_masked(dtype):
@@ -149,8 +147,7 @@ def _encode_dictionary(name: Hashable, array: pa.ChunkedArray) -> Column:
     if len(merged) < len(labels):
         # Equal labels under several codes become one code, null labels the missing value.
         codes = np.append(code_of, -1)[codes]
-    ordered = bool(array.type.ordered) and len(chunks) > 0 and len(merged) == len(chunks[0].dictionary)
-    return replace(_renumber(name, codes, 0, len(merged), merged), ordered=ordered)
+    return _renumber(name, codes, 0, len(merged), merged)
 
 
 def _indices(indices: pa.Array, shift: int) -> npt.NDArray[Any]:

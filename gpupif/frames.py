@@ -49,6 +49,10 @@ class Frame(ABC):
     def wrap(self, values: Any, names: Sequence[Hashable]) -> Any:
         """A frame of the kind that came in, with its rows and index, of scores (columns, rows) of host or device."""
 
+    def orders(self) -> dict[Hashable, list[Any]]:
+        """Of ordered categories, by column, all values in order; a file does not keep them."""
+        return {}
+
     def series(self, values: Any, name: str) -> Any:
         """One value a row as a series of the kind that came in, with its index."""
         return pd.Series(on_host(values), index=self.index, name=name)
@@ -90,6 +94,10 @@ class PandasFrame(Frame):
         """See `Frame`."""
         return self._table.iloc[:, position]
 
+    def orders(self) -> dict[Hashable, list[Any]]:
+        """See `Frame`."""
+        return category_orders(self._table)
+
     def wrap(self, values: npt.NDArray[Any], names: Sequence[Hashable]) -> pd.DataFrame:
         """See `Frame`."""
         columns = self._table.columns.take([self.names.index(name) for name in names])
@@ -125,6 +133,16 @@ class ArrowFrame(Frame):
     def column(self, position: int) -> Any:
         """See `Frame`."""
         return self._table.column(position)
+
+    def orders(self) -> dict[Hashable, list[Any]]:
+        """See `Frame`."""
+        found: dict[Hashable, list[Any]] = {}
+        for field in self._table.schema if self.kind != "file" else ():
+            if pa.types.is_dictionary(field.type) and field.type.ordered:
+                chunks = self._table.column(field.name).chunks
+                if chunks and all(chunk.dictionary.equals(chunks[0].dictionary) for chunk in chunks):
+                    found[field.name] = chunks[0].dictionary.to_pylist()
+        return found
 
     def wrap(self, values: Any, names: Sequence[Hashable]) -> Any:
         """See `Frame`."""
@@ -174,6 +192,14 @@ class PolarsFrame(Frame):
             raise ColumnTypeError(series.name, f"Polars type {series.dtype}") from error
         return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
+    def orders(self) -> dict[Hashable, list[Any]]:
+        """See `Frame`."""
+        import polars as pl
+
+        return {
+            name: kind.categories.to_list() for name, kind in self._table.schema.items() if isinstance(kind, pl.Enum)
+        }
+
     def wrap(self, values: npt.NDArray[Any], names: Sequence[Hashable]) -> Any:
         """See `Frame`."""
         import polars as pl
@@ -197,6 +223,16 @@ class PolarsFrame(Frame):
         import polars as pl
 
         return self._table.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def category_orders(table: Any) -> dict[Hashable, list[Any]]:
+    """The values, in order, of ordered categories of a pandas or cuDF DataFrame."""
+    found: dict[Hashable, list[Any]] = {}
+    for name, kind in table.dtypes.items():
+        if getattr(kind, "ordered", False):
+            categories = kind.categories
+            found[name] = list((categories.to_pandas() if hasattr(categories, "to_pandas") else categories).tolist())
+    return found
 
 
 def open_frame(table: Any) -> Frame:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from .encode_device import DeviceColumn, Part, in_halves, number_values
 from .engines.base import on_host
 from .errors import TableReadError
-from .frames import Frame
+from .frames import Frame, category_orders
 from .reading import Pick, decode, read_table
 
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ class DeviceTable(Frame):
                 yield from in_halves(self._library, number, start, min(self.rows, start + PART_ROWS), LEAST_ROWS)
 
         return DeviceColumn(self._library, parts)
+
+    def orders(self) -> dict[Hashable, list[Any]]:
+        """See `Frame`."""
+        return category_orders(self._table)
 
     def wrap(self, values: Any, names: Sequence[Hashable]) -> Any:
         """See `Frame`."""

@@ -91,8 +91,12 @@ def ask(
     missing: str,
     dtype: str,
     distances: Mapping[Any, Any] | None = None,
+    orders: Mapping[Hashable, Sequence[Any]] | None = None,
 ) -> Question:
-    """Check the arguments of `score` against a table with columns `names`, of which `index_names` only label rows."""
+    """Check the arguments of `score` against a table with columns `names`, of which `index_names` only label rows.
+
+    orders: of ordered categories, unless `distances` says otherwise.
+    """
     targets, attacker = _resolve_columns(names, index_names, columns, known)
     used = [name for name in names if name in {*targets, *attacker}]
     return Question(
@@ -101,7 +105,7 @@ def ask(
         used,
         as_mapping("priors", priors, names, used),
         as_mapping("accuracies", accuracies, names, used),
-        as_mapping("distances", distances, names, used),
+        {**(orders or {}), **as_mapping("distances", distances, names, used)},
         missing,
         measures,
         dtype,

@@ -210,7 +210,7 @@ def score(
         if frame.names and frame.rows == 0:
             raise InputError(f"table: expected at least one row, got none (columns: {_listed(frame.names)}).")
         names = (frame.names, frame.index_names)
-        question = ask(*names, wanted, columns, known, priors, accuracies, missing, dtype, distances)
+        question = ask(*names, wanted, columns, known, priors, accuracies, missing, dtype, distances, frame.orders())
         opened = time.perf_counter()
         with frame.active():
             encoded, job, prior_of = _encode(frame, question, report)

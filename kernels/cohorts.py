@@ -29,13 +29,14 @@ class Values(NamedTuple):
     """The values of target columns, one column after the other.
 
     first: where those of each begin in priors and log2_priors, and where those of the last end. accuracies: of columns;
-    masses: prior mass of all values that occur. axes: how far values are apart.
+    numbers, masses: how many values occur in the table, and their prior mass. axes: how far values are apart.
     """
 
     first: npt.NDArray[np.int64]
     priors: npt.NDArray[np.float64]
     log2_priors: npt.NDArray[np.float64]
     accuracies: npt.NDArray[np.float64]
+    numbers: npt.NDArray[np.int64]
     masses: npt.NDArray[np.float64]
     axes: Axes
 
@@ -67,11 +68,7 @@ def sum_runs(starts, which, target, values, wanted, cells, found):
     """
     # Once, not for each cell: reading an array from a tuple counts a reference.
     priors, log2_priors, accuracy = values.priors, values.log2_priors, values.accuracies[target]
-    base, all_values, all_mass = (
-        values.first[target],
-        values.first[target + 1] - values.first[target],
-        values.masses[target],
-    )
+    base, all_values, all_mass = values.first[target], values.numbers[target], values.masses[target]
     codes, shares, log2_shares, posteriors = cells.values, cells.shares, cells.log2_shares, cells.posteriors
     kinds, orders = wanted.kinds, wanted.orders
     first, number, step, longest = which

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 
+import dask.dataframe as dd
 import naive
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -118,32 +120,50 @@ def test_whole_table_is_no_distance_away(engine):
     assert (scores.emd == 0.0).all(axis=None)
 
 
-def test_natural_order():
-    days = [datetime.date(2000, 1, day) for day in (9, 1, 9, 4)]
-    sizes = pd.Categorical(["M", "S", "M", "L"], ["S", "M", "L"], ordered=True)
-    for values, order in (
-        (days, sorted(set(days))),
-        (pd.Series(days, dtype="datetime64[ns]"), sorted(set(days))),
-        (sizes, ["S", "M", "L"]),
-        ([2.5, None, 2.5, -1.0], [-1.0, 2.5, None]),
-        ([True, False, True, None], [False, True, None]),
-    ):
-        frame = pd.DataFrame({"x": values})
-        plain = [None if pd.isna(value) else value for value in values]
-        expected = (
-            naive.earth_movers_distance(
-                naive.posterior_of(plain[:1], naive.distribution(plain), 1.0), naive.distribution(plain), order
-            )
-            if not isinstance(values, pd.Series)
-            else None
-        )
-        frame["row"] = range(4)
-        found = gpupif.score(frame, "emd", columns=["x"], known=["row"]).emd["x"][0]
-        again = gpupif.score(pl.from_pandas(frame), "emd", columns=["x"], known=["row"]).array("emd")[0, 0]
-        if expected is not None:
-            assert found == pytest.approx(expected)
-        if not isinstance(values, pd.Categorical):
-            assert again == found
+DAYS = [datetime.date(2000, 1, day) for day in (9, 1, 9, 4)]
+SIZES = ["S", "M", "L"]
+ORDERS = {
+    "dates": (DAYS, sorted(set(DAYS))),
+    "times": (pd.Series(pd.to_datetime(DAYS)), sorted(set(DAYS))),
+    "ordered categories": (pd.Categorical(["M", "S", "M", "L"], SIZES, ordered=True), SIZES),
+    "categories": (pd.Categorical(["M", "S", "M", "L"], SIZES), "nominal"),
+    "text": (["M", "S", "M", "L"], "nominal"),
+    "numbers": ([2.5, None, 2.5, -1.0], [-1.0, 2.5, None]),
+    "objects": (pd.Series([3, None, 20, 3], dtype=object), [3, 20, None]),
+    "booleans": ([True, False, True, None], [False, True, None]),
+}
+
+
+@pytest.mark.parametrize(("values", "order"), ORDERS.values(), ids=ORDERS)
+def test_natural_order(engine, values, order):
+    frame = pd.DataFrame({"x": values, "row": range(4)})
+    plain = [
+        None if pd.isna(value) else value.date() if isinstance(value, pd.Timestamp) else value for value in frame.x
+    ]
+    prior = naive.distribution(plain)
+    expected = [naive.earth_movers_distance(naive.posterior_of([value], prior, 1.0), prior, order) for value in plain]
+    tables = [frame, pa.Table.from_pandas(frame)]
+    # Dask makes text of objects.
+    tables += [] if frame.x.dtype == object else [dd.from_pandas(frame, npartitions=2)]
+    if frame.x.dtype == "category" and frame.x.cat.ordered:
+        tables.append(pl.DataFrame({"x": frame.x.astype(str), "row": range(4)}, {"x": pl.Enum(SIZES), "row": pl.Int64}))
+    else:
+        tables.append(pl.from_pandas(frame))
+    for table in tables:
+        scores = gpupif.score(table, "emd", columns=["x"], known=["row"]).emd["x"]
+        found = scores.compute() if hasattr(scores, "compute") else scores
+        assert found.to_numpy() == pytest.approx(expected), type(table)
+
+
+def test_files_keep_no_order_of_categories(tmp_path):
+    frame = pd.DataFrame({"x": pd.Categorical(["M", "S", "M", "L"], SIZES, ordered=True), "row": range(4)})
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=2)
+    arguments = {"columns": ["x"], "known": ["row"]}
+    nominal = gpupif.score(frame, "emd", distances={"x": "nominal"}, **arguments)
+    ordered = gpupif.score(frame, "emd", **arguments)
+    for distances, expected in (({}, nominal), ({"x": SIZES}, ordered)):
+        scores = gpupif.score(tmp_path / "t.parquet", "emd", distances=distances, **arguments)
+        assert scores.array("emd").tobytes() == expected.array("emd").tobytes()
 
 
 BAD = {
@@ -169,5 +189,5 @@ def test_bad_distances(distance, says):
 def test_priors_without_a_place_in_the_order():
     table = pd.DataFrame({"age": [1, 2], "size": pd.Categorical(["S", "L"], ["S", "L"], ordered=True)})
     for column, prior in (("age", {1: 0.5, 2: 0.3, "old": 0.2}), ("size", {"S": 0.5, "L": 0.3, "XL": 0.2})):
-        with pytest.raises(InputError, match=f"{column}.*as a list"):
+        with pytest.raises(InputError, match=f"{column}.*in order"):
             gpupif.score(table, "emd", priors={column: prior})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..engines.base import value_mass
 from ..engines.host_run import unpack_keys
 from ..engines.passes import part_job
 from ..progress import Reporter
@@ -50,10 +51,15 @@ def _dense(job: Job) -> Job:
     What an engine prepares for each value of a column costs no more then than the rows do.
     """
     codes, counts, priors, logs = (list(many) for many in (job.codes, job.counts, job.priors, job.log2_priors))
+    axes = None if job.axes is None else list(job.axes)
+    whole = [value_mass(shares) for shares in priors]
     for column, values in enumerate(job.counts):
         if len(values) > job.rows:
             used, codes[column] = np.unique(codes[column], return_inverse=True)
             counts[column], priors[column], logs[column] = (
                 several[used] for several in (values, priors[column], logs[column])
             )
-    return replace(job, codes=codes, counts=counts, priors=priors, log2_priors=logs)
+            if axes is not None:
+                axis = axes[column]
+                axes[column] = None if axis is None else axis.only(used)
+    return replace(job, codes=codes, counts=counts, priors=priors, log2_priors=logs, axes=axes, whole=whole)

@@ -18,6 +18,7 @@ import pandas as pd
 
 from ..device import check_device
 from ..errors import InputError
+from ..frames import category_orders
 from ..job import ask
 from ..priors import Priors
 from . import home, part, plan, routes
@@ -47,7 +48,9 @@ def score_dask(
         raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
     check_device(device)
     names = list(table.columns)
-    question = ask(names, (), measures, columns, known, priors, accuracies, missing, dtype, distances)
+    # Dask may not know the categories before it computes.
+    orders = {name: order for name, order in category_orders(table._meta).items() if table[name].cat.known}
+    question = ask(names, (), measures, columns, known, priors, accuracies, missing, dtype, distances, orders)
     graph = Graph()
     partitions = list(map(ref, graph.take(table[question.used] if question.used != names else table)))
     count = range(len(partitions))

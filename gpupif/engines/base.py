@@ -39,7 +39,8 @@ class Job:
     its logarithm, of the table's own distribution log2 count - log2 rows. accuracies: per column, in [0, 1].
     targets: the columns to score; known: the columns the attacker knows (a target among them is not known when it
     is itself scored).
-    axes: per column where its values lie, None for one that is not asked for, or altogether.
+    axes: per column where its values lie, None for one that is not asked for, or altogether. whole: per column how many
+    values the table has, and their prior mass, where codes are of some of them only.
     times: how often each row occurs in the table (None: once), so that a row may stand for many.
     scores_on: where the scores are to lie: "host", "device", or "either" for where they are made. The CPU engine always
     has them on the host.
@@ -56,6 +57,7 @@ class Job:
     measures: Sequence[Measure]
     dtype: str
     axes: Sequence[Axis | None] | None = None
+    whole: Sequence[tuple[int, float]] | None = None
     times: npt.NDArray[np.int64] | None = None
     scores_on: str = "host"
     extremes_only: bool = False
@@ -132,20 +134,22 @@ def kernel_values(job: Job, columns: Sequence[int]) -> Values:
 
     from ..axes import kernel_axes
 
+    whole = [value_mass(job.priors[column]) if job.whole is None else job.whole[column] for column in columns]
     return Values(
         np.cumsum([0, *(len(job.priors[column]) for column in columns)]),
         np.concatenate([job.priors[column] for column in columns]),
         np.concatenate([job.log2_priors[column] for column in columns]),
         np.array([job.accuracies[column] for column in columns], np.float64),
-        np.array([_mass(job.priors[column]) for column in columns]),
+        np.array([values for values, _ in whole]),
+        np.array([mass for _, mass in whole]),
         kernel_axes([None if job.axes is None else job.axes[column] for column in columns]),
     )
 
 
-def _mass(probabilities: npt.NDArray[np.float64]) -> float:
-    """Prior mass of all values that occur in a column: exactly 1 where the prior names no others."""
+def value_mass(probabilities: npt.NDArray[np.float64]) -> tuple[int, float]:
+    """How many values occur in a column, and their prior mass: exactly 1 where the prior names no others."""
     mass = math.fsum(probabilities)
-    return 1.0 if abs(mass - 1.0) < WHOLE else mass
+    return len(probabilities), 1.0 if abs(mass - 1.0) < WHOLE else mass
 
 
 def on_host(array: Any) -> Any:

@@ -101,6 +101,7 @@ def narrowed(job: Job, columns: Sequence[int]) -> Job:
         log2_priors=[job.log2_priors[column] for column in columns],
         accuracies=[job.accuracies[column] for column in columns],
         axes=None if job.axes is None else [job.axes[column] for column in columns],
+        whole=None if job.whole is None else [job.whole[column] for column in columns],
         targets=[place[column] for column in job.targets if column in place],
         known=[place[column] for column in job.known if column in place],
     )

@@ -86,7 +86,7 @@ def sum_long(which, cohorts, values, wanted, cells):
                         presents[thread] += presents[thread + step]
                     step //= 2
                 if thread == 0:
-                    mass = absent_mass(stop - start, presents[0], values.first[1], values.masses[0])
+                    mass = absent_mass(stop - start, presents[0], values.numbers[0], values.masses[0])
                     total = totals[0] + absent(kind, order, mass, accuracy)
                     found[which[place], s] = finish(kind, order, total)
                 cuda.syncthreads()
