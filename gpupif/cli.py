@@ -53,7 +53,15 @@ def score(
         str | None, typer.Option(metavar="A,B", help="Columns the attacker knows. Default: all scored ones.")
     ] = None,
     priors: Annotated[
-        Path | None, typer.Option(metavar="FILE.json", help='Priors: {"column": {"value": probability}}.')
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help='Priors: .json, {"column": {"value": probability}}, or a table with columns column, value, probability.',
+        ),
+    ] = None,
+    accuracies: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help='Accuracies: .json, {"column": 0.9}, or a table: column, accuracy.'),
     ] = None,
     accuracy: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=0.9", help="How sure the attacker is; may be repeated.")
@@ -94,7 +102,7 @@ def score(
         "columns": _names(columns),
         "known": _names(known),
         "priors": _read_priors(priors) if priors else None,
-        "accuracies": _accuracies(accuracy or ()),
+        "accuracies": _accuracies(accuracy or (), accuracies),
         "missing": missing,
         "dtype": dtype,
     }
@@ -200,8 +208,12 @@ def _names(text: str | None) -> list[str] | None:
     return names
 
 
-def _accuracies(texts: Iterable[str]) -> dict[str, float]:
-    accuracies: dict[str, float] = {}
+def _accuracies(texts: Iterable[str], file: Path | None) -> dict[str, float]:
+    from .prior_tables import as_accuracies, check_ending
+
+    if file is not None:
+        check_ending("accuracies", file)
+    accuracies: dict[str, float] = dict(as_accuracies(file) or {})
     for text in texts:
         column, equals, number = text.rpartition("=")
         try:
@@ -216,22 +228,11 @@ def _accuracies(texts: Iterable[str]) -> dict[str, float]:
     return accuracies
 
 
-def _read_priors(path: Path) -> dict[str, Any]:
-    import json
+def _read_priors(path: Path) -> Any:
+    from .prior_tables import as_priors, check_ending
 
-    from .priors import priors_from_json
-
-    try:
-        return dict(priors_from_json(path.read_text(encoding="utf-8-sig")))
-    except OSError as error:
-        raise InputError(f"--priors: {path}: {error.strerror or error}.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"--priors: {path}: expected text in UTF-8. Save it as UTF-8.") from None
-    except json.JSONDecodeError as error:
-        shape = '{"column": {"value": probability}}'
-        raise InputError(f"--priors: {path}: expected JSON such as {shape}; it is none: {error}.") from None
-    except ValueError as error:
-        raise InputError(f"--priors: {path}: {error}") from None
+    check_ending("priors", path)
+    return as_priors(path)
 
 
 def _show(scores: Scores | StoredScores, as_json: bool, quiet: bool, more: dict[str, Any]) -> None:
@@ -271,8 +272,8 @@ def _as_options(message: str) -> str:
     """A message about arguments in the words of the command line: columns= is --columns."""
     import re
 
-    names = "columns|known|priors|measures|missing|dtype|device|sep|output|memory_limit|temp|rows_per_file"
-    message = re.sub(r"^accuracies:", "--accuracy:", message)
+    names = "columns|known|priors|accuracies|measures|missing|dtype|device|sep|output|memory_limit|temp|rows_per_file"
+    message = re.sub(r"^accuracies:(?= column| no column)", "--accuracy:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)
     message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)
     message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)

@@ -40,7 +40,10 @@ def as_mapping(argument: str, given: Any, names: Sequence[Hashable], used: Seque
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise InputError(f"{argument}: expected a dictionary by column name, got {type(given).__name__}.")
+        raise InputError(
+            f"{argument}: expected a dictionary by column name, or a table or the path of one, got "
+            f"{type(given).__name__}."
+        )
     check_exist(argument, given, names)
     idle = [name for name in given if name not in used]
     if idle:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
@@ -18,6 +18,7 @@ from .errors import InputError
 from .frames import Frame, open_file, open_frame
 from .job import Question, ask, check_word, needed_columns
 from .measures import resolve_measures
+from .prior_tables import as_accuracies, as_priors
 from .priors import Prior
 from .progress import Reporter, announce_compilation
 from .reading import Pick
@@ -37,8 +38,8 @@ def score(
     *,
     columns: Sequence[Hashable] | None = ...,
     known: Sequence[Hashable] | None = ...,
-    priors: Mapping[Any, Mapping[Any, float]] | None = ...,
-    accuracies: Mapping[Any, float] | None = ...,
+    priors: Any = ...,
+    accuracies: Any = ...,
     missing: str = ...,
     device: str = ...,
     dtype: str = ...,
@@ -54,8 +55,8 @@ def score(
     *,
     columns: Sequence[Hashable] | None = ...,
     known: Sequence[Hashable] | None = ...,
-    priors: Mapping[Any, Mapping[Any, float]] | None = ...,
-    accuracies: Mapping[Any, float] | None = ...,
+    priors: Any = ...,
+    accuracies: Any = ...,
     missing: str = ...,
     device: str = ...,
     dtype: str = ...,
@@ -76,8 +77,8 @@ def score(
     *,
     columns: Sequence[Hashable] | None = None,
     known: Sequence[Hashable] | None = None,
-    priors: Mapping[Any, Mapping[Any, float]] | None = None,
-    accuracies: Mapping[Any, float] | None = None,
+    priors: Any = None,
+    accuracies: Any = None,
     missing: str = "category",
     device: str = "auto",
     dtype: str = "float64",
@@ -112,9 +113,13 @@ def score(
     priors:
         ``{column: {value: probability}}`` in place of the table's own distribution. Every value that occurs needs a
         probability above 0; further values are fine. None stands for a missing value. A sum within 1e-6 of 1 is made 1.
+        Or a table of any kind, or a path of one (Parquet, CSV, Feather), with columns ``column``, ``value`` and
+        ``probability``, a row for each value: where ``value`` is text, values are known by their texts, so that "39"
+        stands for 39; in CSV it always is, and an empty field is a missing value. `Priors.to_frame` makes such a table.
     accuracies:
         ``{column: a}``: the attacker's knowledge of the column is right with probability a in [0, 1], otherwise drawn
-        from the prior: posterior = a c/C + (1 - a) prior. Default 1.
+        from the prior: posterior = a c/C + (1 - a) prior. Default 1. Or a table, or a path of one, with columns
+        ``column`` and ``accuracy``.
     missing:
         "category": missing values (None, NaN, NA, NaT, null) are one value of their own, whatever their
         representation; "error": refuse them.
@@ -179,6 +184,7 @@ def score(
     wanted = resolve_measures(measures)
     check_word("missing", missing, ("category", "error"))
     check_word("dtype", dtype, ("float64", "float32"))
+    priors, accuracies = as_priors(priors), as_accuracies(accuracies)
     files = (output, memory_limit, temp, rows_per_file, resume, overwrite, keep_input)
     if any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__):
         from .cluster.scoring import score_dask
