@@ -21,6 +21,8 @@ from .errors import (
 
 if TYPE_CHECKING:
     from . import datasets
+    from .attacker_summary import AttackerSummary
+    from .attackers import AttackerScores
     from .cluster.scores import DaskScores
     from .result import Scores
     from .scoring import score
@@ -36,6 +38,8 @@ except PackageNotFoundError:
     __version__ = "0+unknown"
 
 __all__ = [
+    "AttackerScores",
+    "AttackerSummary",
     "ColumnNotFoundError",
     "ColumnTypeError",
     "DaskScores",
@@ -58,6 +62,8 @@ __all__ = [
 _LATER = {
     "score": "scoring",
     "Scores": "result",
+    "AttackerScores": "attackers",
+    "AttackerSummary": "attacker_summary",
     "DaskScores": "cluster.scores",
     "Summary": "summary",
     "datasets": "datasets",

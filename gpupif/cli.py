@@ -16,6 +16,7 @@ from . import __version__
 from .errors import GpupifError, InputError
 
 if TYPE_CHECKING:
+    from .attackers import AttackerScores
     from .result import Scores
     from .stored import StoredScores
 
@@ -56,7 +57,7 @@ def score(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help='Priors: .json, {"column": {"value": probability}}, or a table with columns column, value, probability.',
+            help='Priors: .json, {"column": {"value": probability}}, or a table: column, value, probability.',
         ),
     ] = None,
     accuracies: Annotated[
@@ -65,6 +66,13 @@ def score(
     ] = None,
     accuracy: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=0.9", help="How sure the attacker is; may be repeated.")
+    ] = None,
+    attacker: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=A,B", help="One of several attackers, and the columns it knows; may be repeated."),
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of sampling weights: people that a row stands for.")
     ] = None,
     missing: Annotated[str, typer.Option(metavar="category|error", help="Missing values.")] = "category",
     device: Device = "auto",
@@ -105,6 +113,8 @@ def score(
         "accuracies": _accuracies(accuracy or (), accuracies),
         "missing": missing,
         "dtype": dtype,
+        "weights": weights,
+        "attackers": _attackers(attacker),
     }
     options = {
         "memory_limit": memory_limit,
@@ -208,6 +218,22 @@ def _names(text: str | None) -> list[str] | None:
     return names
 
 
+def _attackers(texts: Iterable[str] | None) -> dict[str, list[str]] | None:
+    """What each attacker knows, from NAME=A,B."""
+    if not texts:
+        return None
+    attackers: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, columns = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise InputError(f"--attacker: expected NAME=COLUMN,COLUMN, such as neighbour=age,sex; got {text!r}.")
+        if name in attackers:
+            raise InputError(f"--attacker: {name!r} is named twice. Give each another name.")
+        attackers[name] = _names(columns) or []
+    return attackers
+
+
 def _accuracies(texts: Iterable[str], file: Path | None) -> dict[str, float]:
     from .prior_tables import as_accuracies, check_ending
 
@@ -235,7 +261,7 @@ def _read_priors(path: Path) -> Any:
     return as_priors(path)
 
 
-def _show(scores: Scores | StoredScores, as_json: bool, quiet: bool, more: dict[str, Any]) -> None:
+def _show(scores: Scores | StoredScores | AttackerScores, as_json: bool, quiet: bool, more: dict[str, Any]) -> None:
     import json
 
     if as_json:
@@ -244,10 +270,12 @@ def _show(scores: Scores | StoredScores, as_json: bool, quiet: bool, more: dict[
     elif not quiet:
         from rich.console import Console
 
-        from .report import print_summary
+        from .report import print_attackers, print_summary
+        from .summary import Summary
 
         console = Console(width=None if sys.stdout.isatty() else 140)
-        print_summary(scores.summary(), console)
+        summary = scores.summary()
+        print_summary(summary, console) if isinstance(summary, Summary) else print_attackers(summary, console)
 
 
 def _show_facts(facts: dict[str, Any], as_json: bool, quiet: bool) -> None:
@@ -272,7 +300,9 @@ def _as_options(message: str) -> str:
     """A message about arguments in the words of the command line: columns= is --columns."""
     import re
 
-    names = "columns|known|priors|accuracies|measures|missing|dtype|device|sep|output|memory_limit|temp|rows_per_file"
+    message = re.sub(r"^attackers:", "--attacker:", message)
+    names = "columns|known|priors|accuracies|weights|measures|missing|dtype|device|sep|output"
+    names += "|memory_limit|temp|rows_per_file"
     message = re.sub(r"^accuracies:(?= column| no column)", "--accuracy:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)
     message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)

@@ -15,15 +15,16 @@ from .job import ask, check_word, needed_columns
 from .measures import resolve_measures
 from .memory import default_limit, resident_bytes
 from .progress import Reporter, announce_compilation
-from .reading import every_column
+from .reading import Pick, every_column
 from .scoring import score
 from .sources import Source, open_source
 from .spill.outputs import is_file
 from .spill.run import score_source
 from .spill.wish import Wish, make_wish
-from .writing import check_output, output_names
+from .writing import attacker_names, check_output
 
 if TYPE_CHECKING:
+    from .attackers import AttackerScores
     from .engines.base import Engine
     from .result import Scores
     from .stored import StoredScores
@@ -42,7 +43,7 @@ def score_file(
     sep: str | None,
     options: dict[str, Any],
     visible: bool | None,
-) -> Scores | StoredScores:
+) -> Scores | StoredScores | AttackerScores:
     """Score a file and write the scores to another.
 
     question: arguments of `score`; options: those that go with its `output`. It is done in memory where the output is
@@ -58,9 +59,10 @@ def score_file(
     given = any(options[name] for name in ("memory_limit", "temp", "rows_per_file", "resume"))
     if is_file(output) and not given:
         source = open_source(path, sep)
-        needed = needed_columns(*(question[name] for name in ("columns", "known", "priors", "accuracies")))
+        needed = _needed(question)
         used = source.names if wish.keep_input else needed(source.names) or source.names
-        need = memory_needed(source, len(used), len(question["columns"] or source.names), len(wanted))
+        each = len(wanted) * len(question["attackers"] or [None])
+        need = memory_needed(source, len(used), len(question["columns"] or source.names), each)
         if need <= default_limit() - resident_bytes():
             return _score_in_memory(path, measures, question, device, engine, sep, wish, visible)
         if visible is not False:
@@ -72,6 +74,12 @@ def score_file(
     asked = partial(ask, measures=wanted, **question)
     with Reporter(visible) as report, announce_compilation(quiet=visible is False):
         return score_source(open_source(path, sep), asked, engine, wish, report)
+
+
+def _needed(question: dict[str, Any]) -> Pick:
+    """The columns of a file that a question needs."""
+    names = ("columns", "known", "priors", "accuracies", "weights", "attackers")
+    return needed_columns(**{name: question[name] for name in names})
 
 
 def memory_needed(source: Source, used: int, targets: int, measures: int) -> int:
@@ -88,14 +96,16 @@ def _score_in_memory(
     sep: str | None,
     wish: Wish,
     visible: bool | None,
-) -> Scores:
-    needed = needed_columns(*(question[name] for name in ("columns", "known", "priors", "accuracies")))
+) -> Scores | AttackerScores:
+    needed = _needed(question)
     with Reporter(visible) as report:
         report.stage("read", None, "rows")
         frame = open_file(path, every_column if wish.keep_input else needed, sep, engine.frames)
-    names = [name for name in frame.names if name not in frame.index_names]
-    output_names(measures, list(dict.fromkeys(question["columns"] or names)), frame.names if wish.keep_input else [])
-    scores = score(frame, measures, **question, device=device, progress=visible)
+    names = [name for name in frame.names if name not in (*frame.index_names, question["weights"])]
+    attackers = None if question["attackers"] is None else list(question["attackers"])
+    targets = list(dict.fromkeys(question["columns"] or names))
+    attacker_names(attackers, measures, targets, frame.names if wish.keep_input else [])
+    scores: Scores | AttackerScores = score(frame, measures, **question, device=device, progress=visible)
     started = time.perf_counter()
     with Reporter(visible) as report:
         report.stage("write", scores.rows, "rows")

@@ -59,7 +59,7 @@ class _Given(NamedTuple):
             raise kind(
                 f"{self.what}: column {name!r}, row {row} (from 0): expected a number from 0 to 1, got {shown}.{mend}"
             )
-        return found.tolist()
+        return found.tolist()  # type: ignore[no-any-return]
 
 
 def as_priors(given: Any) -> Any:

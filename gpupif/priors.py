@@ -75,15 +75,19 @@ class Priors(Mapping[Hashable, dict[Any, float]]):
         return f"Priors of {', '.join(map(str, self._priors))}"
 
 
-def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> Prior:
+def make_prior(
+    column: Column, given: Mapping[Any, float] | None, rows: int, counts: npt.NDArray[np.int64] | None = None
+) -> Prior:
     """Prior of one column: the table's distribution, or `given` checked against the table.
 
-    A sum that is off by rounding is made 1. Raises PriorError where `given` misses a value that occurs, is negative or
-    not finite, gives 0 to a value that occurs, or does not sum to 1 within 1e-6.
+    counts: by code, in place of the column's own, of which `rows` is the sum. A sum that is off by rounding is made 1.
+    Raises PriorError where `given` misses a value that occurs, is negative or not finite, gives 0 to a value that
+    occurs, or does not sum to 1 within 1e-6.
     """
     if given is None:
-        logs = log2_counts(column.counts) - log2_counts(np.array([rows]))
-        return Prior(column, column.counts / rows, logs, entropy_of_counts(column.counts), None)
+        counts = column.counts if counts is None else counts
+        logs = log2_counts(counts) - log2_counts(np.array([rows]))
+        return Prior(column, counts / rows, logs, entropy_of_counts(counts), None)
     name = column.name
     if isinstance(given, pd.Series):
         if not given.index.is_unique:

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
+import numpy as np
+
+from .attackers import AttackerScores
 from .columns import EncodedTable
 from .device import choose_engine
 from .encode import encode_table
-from .engines.base import Job
+from .engines.base import on_host
+from .engines.nobody import score_job
 from .engines.workers import Workers
-from .errors import InputError
+from .errors import InputError, Teller
 from .frames import Frame, open_file, open_frame
 from .job import Question, ask, check_word, needed_columns
 from .measures import resolve_measures
 from .prior_tables import as_accuracies, as_priors
-from .priors import Prior
 from .progress import Reporter, announce_compilation
 from .reading import Pick
 from .result import Scores
 from .spill.run import score_path
 from .spill.wish import make_wish
 from .stored import StoredScores
+from .weighting import Weighted, in_people, read_weights, weigh
 
 if TYPE_CHECKING:
+    from .engines.base import Engine
     from .engines.cuda_frames import FrameLibrary
 
 
@@ -45,7 +50,28 @@ def score(
     dtype: str = ...,
     progress: bool | None = ...,
     output: None = ...,
+    weights: Hashable = ...,
+    attackers: None = ...,
 ) -> Scores: ...
+
+
+@overload
+def score(
+    table: Any,
+    measures: str | Iterable[str] = ...,
+    *,
+    columns: Sequence[Hashable] | None = ...,
+    known: None = ...,
+    priors: Any = ...,
+    accuracies: Any = ...,
+    missing: str = ...,
+    device: str = ...,
+    dtype: str = ...,
+    progress: bool | None = ...,
+    output: None = ...,
+    weights: Hashable = ...,
+    attackers: Mapping[str, Sequence[Hashable]],
+) -> AttackerScores: ...
 
 
 @overload
@@ -68,6 +94,8 @@ def score(
     resume: bool = ...,
     overwrite: bool = ...,
     keep_input: bool = ...,
+    weights: Hashable = ...,
+    attackers: None = ...,
 ) -> StoredScores: ...
 
 
@@ -90,7 +118,9 @@ def score(
     resume: bool = False,
     overwrite: bool = False,
     keep_input: bool = False,
-) -> Scores | StoredScores:
+    weights: Hashable = None,
+    attackers: Mapping[str, Sequence[Hashable]] | None = None,
+) -> Scores | StoredScores | AttackerScores:
     """Score every cell for what an attacker who knows everything else about a person would learn from it.
 
     For a target column the rows that agree on all columns the attacker knows are a *cohort*. The share of the cohort
@@ -145,6 +175,19 @@ def score(
         when such a run fails, too.
     overwrite, keep_input:
         With ``output``: replace what exists; put the table's columns before the scores (those of CSV as text).
+    weights:
+        A column with the sampling weight of each row: how many people of the population it stands for, any number of 0
+        or more. Priors, posteriors and the weights of wCIG are then shares of weights, and ``cohort_size`` is the sum
+        of weights (float64): an estimate of the cohort's size in the population. Weights are summed exactly, whatever
+        the order of the rows: as multiples of a power of two, to which they are rounded, by less than 2^-60 of their
+        sum, only where all together would be more than 2^61 of the finest one (whole numbers, halves, ... are not).
+        A row of weight 0 stands for nobody. Its cells are scored against the people who have its known values; where
+        there are none nothing is learnt: posterior = prior, CIG and CSF 0, cohort size 0. The column itself is scored
+        or known only where it is named. Given priors stay as they are. Summaries (FIG, PIF, ...) are of the table's
+        cells: each row counts once.
+    attackers:
+        ``{"neighbour": ["age", "sex"], "employer": [...]}``: several attackers at once, by name what each knows, in
+        place of ``known``.
 
     Returns
     -------
@@ -152,6 +195,8 @@ def score(
         ``scores.cig``, ``scores["csf"]``, ...: n rows by scored columns, a frame of the kind that came in with the same
         rows, order, index and column names (pandas for a path). For a Dask DataFrame a `gpupif.DaskScores` instead,
         whose frames are lazy: it computes when Dask is asked to, and raises then what only the data show.
+    AttackerScores
+        With ``attackers``: a dictionary of `Scores` by attacker, and the worst case over all of them.
     StoredScores
         With ``output``: where they are, ``summary()``, ``weights``, ``priors``, ``fig()``, ``pif(n)``, ``dataset()``.
 
@@ -160,7 +205,8 @@ def score(
     InputError
         No rows, no columns, duplicate column names, unknown columns (ColumnNotFoundError), lists or structs
         (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
-        [0, 1], missing values under "error", an unknown word for an argument; on a GPU, a column of a file of a type
+        [0, 1], weights that are missing, negative or infinite, or sum to 0, missing values under "error", an unknown
+        word for an argument; on a GPU, a column of a file of a type
         that cuDF lacks.
     TableReadError
         A file that cannot be read, or changes meanwhile.
@@ -191,29 +237,60 @@ def score(
 
         if any(files):
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
+        for argument, value in (("weights", weights), ("attackers", attackers)):
+            if value is not None:
+                raise InputError(
+                    f"{argument}: is not there yet for a Dask frame. Score a table in memory, or files with output=."
+                )
         lazy = score_dask(table, wanted, columns, known, priors, accuracies, missing, device, dtype)
         return cast("Scores", lazy)
     wish = make_wish(*files) if any(files) else None
     engine = choose_engine(device)
-    if wish is not None:
-        asked = partial(ask, measures=wanted, columns=columns, known=known, priors=priors, accuracies=accuracies)
-        with Reporter(progress) as report, announce_compilation(quiet=progress is False):
-            return score_path(table, partial(asked, missing=missing, dtype=dtype), engine, wish, report)
+    given = {
+        "columns": columns,
+        "known": known,
+        "priors": priors,
+        "accuracies": accuracies,
+        "weights": weights,
+        "attackers": attackers,
+    }
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
-        frame = _open(table, needed_columns(columns, known, priors, accuracies), engine.frames)
+        if wish is not None:
+            asked = partial(ask, measures=wanted, missing=missing, dtype=dtype, **given)
+            return score_path(table, asked, engine, wish, report)
+        frame = _open(table, needed_columns(**given), engine.frames)
         if frame.names and frame.rows == 0:
             raise InputError(f"table: expected at least one row, got none (columns: {_listed(frame.names)}).")
-        names = (frame.names, frame.index_names)
-        question = ask(*names, wanted, columns, known, priors, accuracies, missing, dtype)
-        opened = time.perf_counter()
+        question = ask(frame.names, frame.index_names, wanted, missing=missing, dtype=dtype, **given)
+        return _score(frame, question, engine, report)
+
+
+def _score(frame: Frame, question: Question, engine: Engine, report: Reporter) -> Scores | AttackerScores:
+    """Scores of a table in memory."""
+    opened = time.perf_counter()
+    with frame.active():
+        encoded, weighted = _encode(frame, question, report)
+    coded = time.perf_counter()
+    asked = [question] if question.attackers is None else [question.of(name) for name in question.attackers]
+    report.stage("score", frame.rows * len(question.targets) * len(asked), "cells")
+    tell = Teller()
+
+    def score_one(one: Question) -> Scores:
+        started = time.perf_counter()
+        part = EncodedTable([column for column in encoded.columns if column.name in one.used], encoded.rows)
+        place = {"cudf": "device", "file": "either"}.get(frame.kind, "host")
         with frame.active():
-            encoded, job, prior_of = _encode(frame, question, report)
-        coded = time.perf_counter()
-        report.stage("score", frame.rows * len(question.targets), "cells")
-        result = engine.score(job, report)
-        done = time.perf_counter()
-    seconds = _by_stage(frame, coded - opened, done - coded)
-    return Scores(frame, encoded, job, result, question.targets, prior_of, engine.device, seconds)
+            job, prior_of = one.job(part.columns, frame.rows, place, tell, weighted)
+        result = score_job(engine, job, report)
+        with frame.active():
+            result = in_people(result, job)
+        seconds = _by_stage(frame, coded - opened, time.perf_counter() - started)
+        return Scores(frame, part, job, result, one.targets, prior_of, engine.device, seconds)
+
+    scores = [score_one(one) for one in asked]
+    if question.attackers is None:
+        return scores[0]
+    return AttackerScores(dict(zip(question.attackers, scores, strict=True)), question.attackers)
 
 
 def _by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
@@ -225,15 +302,19 @@ def _by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
     return {"read": frame.opened_in, "encode": encode, "score": score}
 
 
-def _encode(frame: Frame, question: Question, report: Reporter) -> tuple[EncodedTable, Job, dict[Hashable, Prior]]:
-    """The columns that are scored or known as codes, what the engine is to do with them, and their priors."""
-    used = question.used
-    report.stage("encode", len(used), "columns")
-    arrays = [frame.column(frame.names.index(name)) for name in used]
+def _encode(frame: Frame, question: Question, report: Reporter) -> tuple[EncodedTable, Weighted | None]:
+    """The columns that are scored or known as codes, and how many people each row stands for."""
+    report.stage("encode", len(question.read), "columns")
+    arrays = [frame.column(frame.names.index(name)) for name in question.read]
     with Workers() as workers:
-        encoded = encode_table(used, arrays, frame.rows, question.missing, workers, report.advance)
-    place = {"cudf": "device", "file": "either"}.get(frame.kind, "host")
-    return encoded, *question.job(encoded.columns, frame.rows, place)
+        encoded = encode_table(question.read, arrays, frame.rows, question.missing, workers, report.advance)
+        if question.weights is None:
+            return encoded, None
+        column = encoded.columns[question.read.index(question.weights)]
+        used = encoded.columns[: len(question.used)]
+        codes = on_host(column.codes)
+        units = read_weights(column, lambda code: int(np.argmax(codes == code)))
+        return EncodedTable(used, frame.rows), weigh(used, codes, units, workers)
 
 
 def _listed(names: Iterable[Hashable]) -> str:

@@ -31,7 +31,8 @@ class Job:
     its logarithm, of the table's own distribution log2 count - log2 rows. accuracies: per column, in [0, 1].
     targets: the columns to score; known: the columns the attacker knows (a target among them is not known when it
     is itself scored).
-    times: how often each row occurs in the table (None: once), so that a row may stand for many.
+    times: how often each row occurs in the table (None: once), so that a row may stand for many. Engines take no 0: see
+    `nobody`. unit: with sampling weights, `times` and `counts` are in units of so many people.
     scores_on: where the scores are to lie: "host", "device", or "either" for where they are made. The CPU engine always
     has them on the host.
     """
@@ -47,6 +48,7 @@ class Job:
     dtype: str
     times: npt.NDArray[np.int64] | None = None
     scores_on: str = "host"
+    unit: float | None = None
 
     @property
     def rows(self) -> int:

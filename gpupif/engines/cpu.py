@@ -101,7 +101,8 @@ class CpuScorer:
         def score(first: int, last: int) -> Tally:
             largest = int(np.diff(part.offsets[first : last + 1]).max())
             room, sums = Room.of(largest), cohorts.Sums.of(largest, part.rows.counts.dtype)
-            tally = Tally.of(len(targets.columns), run.results.total)
+            rows_here = int(part.offsets[last] - part.offsets[first])
+            tally = Tally.of(len(targets.columns), run.results.total, rows_here)
             place = (part.offsets, (first, last))
             cohorts.score_blocks(rows, *place, targets.kernel, run.numbers, room, sums, tuple(tally), scores)
             return tally
