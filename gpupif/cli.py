@@ -18,7 +18,7 @@ from .errors import GpupifError, InputError
 if TYPE_CHECKING:
     from .attackers import AttackerScores
     from .result import Scores
-    from .stored import StoredScores
+    from .stored import StoredAttackerScores, StoredScores
 
 app = typer.Typer(
     name="gpupif",
@@ -261,7 +261,12 @@ def _read_priors(path: Path) -> Any:
     return as_priors(path)
 
 
-def _show(scores: Scores | StoredScores | AttackerScores, as_json: bool, quiet: bool, more: dict[str, Any]) -> None:
+def _show(
+    scores: Scores | StoredScores | AttackerScores | StoredAttackerScores,
+    as_json: bool,
+    quiet: bool,
+    more: dict[str, Any],
+) -> None:
     import json
 
     if as_json:

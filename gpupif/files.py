@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .attackers import AttackerScores
     from .engines.base import Engine
     from .result import Scores
-    from .stored import StoredScores
+    from .stored import StoredAttackerScores, StoredScores
 
 # Of a cell: as it is read, and as a code.
 READ_BYTES = 6
@@ -43,7 +43,7 @@ def score_file(
     sep: str | None,
     options: dict[str, Any],
     visible: bool | None,
-) -> Scores | StoredScores | AttackerScores:
+) -> Scores | StoredScores | AttackerScores | StoredAttackerScores:
     """Score a file and write the scores to another.
 
     question: arguments of `score`; options: those that go with its `output`. It is done in memory where the output is

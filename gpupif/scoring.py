@@ -28,7 +28,7 @@ from .reading import Pick
 from .result import Scores
 from .spill.run import score_path
 from .spill.wish import make_wish
-from .stored import StoredScores
+from .stored import StoredAttackerScores, StoredScores
 from .weighting import Weighted, in_people, read_weights, weigh
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def score(
     keep_input: bool = False,
     weights: Hashable = None,
     attackers: Mapping[str, Sequence[Hashable]] | None = None,
-) -> Scores | StoredScores | AttackerScores:
+) -> Scores | StoredScores | AttackerScores | StoredAttackerScores:
     """Score every cell for what an attacker who knows everything else about a person would learn from it.
 
     For a target column the rows that agree on all columns the attacker knows are a *cohort*. The share of the cohort

@@ -109,16 +109,34 @@ def weigh(columns: Sequence[Column], codes: npt.NDArray[Any], units: Units, work
     """Weights of a table: `columns` are those that are used, `codes` those of the column of weights."""
     times = units.times(on_host(codes))
     counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
-    workers.run(
-        lambda column: kernels.add_times(on_host(column.codes), times, counts[column.name]),
-        [(column,) for column in columns],
-    )
+    add_chunk(columns, [column.codes for column in columns], times, counts, workers)
     return Weighted(times, counts, units.total, units.unit)
+
+
+def add_chunk(
+    columns: Sequence[Column],
+    codes: Sequence[Any],
+    times: npt.NDArray[np.int64],
+    counts: Mapping[Hashable, npt.NDArray[np.int64]],
+    workers: Workers,
+) -> None:
+    """Add to `counts`, by column, what rows with these codes stand for."""
+    workers.run(
+        lambda column, own: kernels.add_times(on_host(own), times, counts[column.name]),
+        list(zip(columns, codes, strict=True)),
+    )
 
 
 def counts_people(measure: Measure) -> bool:
     """Whether a measure counts rows, and so people where these have weights."""
     return measure.integer and measure.unit == "rows"
+
+
+def score_type(measure: Measure, job: Job) -> str:
+    """The type of a measure's scores, in people where rows have weights."""
+    if job.unit is not None and counts_people(measure):
+        return "float64"
+    return "int64" if measure.integer else job.dtype
 
 
 def in_people(result: EngineResult, job: Job) -> EngineResult:

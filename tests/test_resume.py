@@ -72,7 +72,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     with in_pieces(30, 40), monkeypatch.context() as patch:
         patch.setattr("gpupif.spill.steps.encode", failing)
         patch.setattr("gpupif.spill.steps.cut", failing)
-        patch.setattr("gpupif.spill.steps.PartScorer.score", failing)
+        patch.setattr("gpupif.spill.parts.PartScorer.score", failing)
         scores = gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
     assert_same(scores, gpupif.score(source, MEASURES))
     assert nothing_left(tmp_path)

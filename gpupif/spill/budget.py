@@ -81,10 +81,10 @@ def plan_budget(limit: int, question: Question) -> Budget:
     """What a run with this memory limit may have in memory at once; raises InputError where that is too little."""
     resident = resident_bytes()
     working = limit - resident - RESERVE
-    cells = len(question.targets)
+    cells = len(question.targets) * len(question.attackers or [None])
     written = sum(np.dtype("int64" if measure.integer else question.dtype).itemsize for measure in question.measures)
     # A chunk is written while the next one is put together of what parts have for it.
-    row = cells * (2 * written + 8 * len(question.measures)) + 16 * len(question.used) + 64
+    row = cells * (2 * written + 8 * len(question.measures)) + 16 * len(question.read) + 64
     fits = int(CHUNK_SHARE * working) // row
     if fits < LEAST_CHUNK:
         least = (resident + RESERVE + int(LEAST_CHUNK * row / CHUNK_SHARE)) / 2**20
@@ -101,9 +101,10 @@ def check_disk(source: Source, question: Question, spill: Path, output: Path, wi
     An estimate, from the number of rows and how well such tables are compressed.
     """
     rows = source.about_rows()
-    targets = len(question.targets)
+    attackers = len(question.attackers or [None])
+    targets = len(question.targets) * attackers
     kept = len({source_of(measure) for measure in question.measures})
-    spilled = int(rows * (3 * CODE_BYTES * len(question.used) + SCORE_BYTES * targets * kept + 8))
+    spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(question.read) + SCORE_BYTES * targets * kept + 8))
     each = TEXT_BYTES if wish.output.suffix.lower() == ".csv" else SCORE_BYTES
     written = int(rows * each * targets * len(question.measures))
     if wish.keep_input:
