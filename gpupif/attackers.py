@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .inputs import PARQUET
-from .measures import MEASURES
+from .measures import MEASURES, find_measure
 from .writing import attacker_names, check_output, row_groups, write_tables
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class AttackerScores(Mapping[str, "Scores"]):
         frame = self._first._frame
         with frame.active():
             arrays = [scores._values_of(measure) for scores in self.values()]
-            low = MEASURES[measure].low_is_risky
+            low = find_measure(measure).low_is_risky
             worst = arrays[0].copy()
             for array in arrays[1:]:
                 (np.minimum if low else np.maximum)(worst, array, out=worst)

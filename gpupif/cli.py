@@ -74,6 +74,12 @@ def score(
     weights: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of sampling weights: people that a row stands for.")
     ] = None,
+    population: Annotated[
+        Path | None, typer.Option(metavar="TABLE", help="The population that TABLE is a sample of: priors, sizes.")
+    ] = None,
+    population_lacks: Annotated[
+        str, typer.Option(metavar="error|count", help="Rows that the population lacks: refuse, or count them in it.")
+    ] = "error",
     missing: Annotated[str, typer.Option(metavar="category|error", help="Missing values.")] = "category",
     device: Device = "auto",
     dtype: Annotated[str, typer.Option(metavar="float64|float32", help="Type of the scores.")] = "float64",
@@ -115,6 +121,8 @@ def score(
         "dtype": dtype,
         "weights": weights,
         "attackers": _attackers(attacker),
+        "population": population,
+        "population_lacks": population_lacks,
     }
     options = {
         "memory_limit": memory_limit,
@@ -129,6 +137,10 @@ def score(
         from .cluster.cli import score_on_cluster
 
         del options["overwrite"]
+        for option, name in (("--weights", "weights"), ("--attacker", "attackers"), ("--population", "population")):
+            if question.pop(name) is not None:
+                raise InputError(f"{option}: is not there yet for a cluster. Leave out --scheduler and --workers.")
+        del question["population_lacks"]
         place = (scheduler, workers)
         facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, {"sep": sep, **options})
         _show_facts(facts, as_json, quiet)
@@ -307,13 +319,13 @@ def _as_options(message: str) -> str:
 
     message = re.sub(r"^attackers:", "--attacker:", message)
     names = "columns|known|priors|accuracies|weights|measures|missing|dtype|device|sep|output"
-    names += "|memory_limit|temp|rows_per_file"
+    names += "|memory_limit|temp|rows_per_file|population|population_lacks"
     message = re.sub(r"^accuracies:(?= column| no column)", "--accuracy:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)
     message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)
     message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)
     message = re.sub(rf"\b({names})=(?!\w)", r"--\1", message)
-    return re.sub(r"--(memory_limit|rows_per_file)", lambda found: found[0].replace("_", "-"), message)
+    return re.sub(r"--(memory_limit|rows_per_file|population_lacks)", lambda found: found[0].replace("_", "-"), message)
 
 
 def main() -> None:

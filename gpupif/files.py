@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .device import choose_engine
+from .errors import InputError
 from .frames import open_file
 from .inputs import find_input
 from .job import ask, check_word, needed_columns
-from .measures import resolve_measures
+from .measures import POPULATION_SIZE, resolve_measures
 from .memory import default_limit, resident_bytes
 from .progress import Reporter, announce_compilation
 from .reading import Pick, every_column
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from .result import Scores
     from .stored import StoredAttackerScores, StoredScores
 
+# Arguments of `score` that name columns.
+NEEDED = ("columns", "known", "priors", "accuracies", "weights", "attackers")
 # Of a cell: as it is read, and as a code.
 READ_BYTES = 6
 KEY_WORDS = 2
@@ -63,7 +66,8 @@ def score_file(
         used = source.names if wish.keep_input else needed(source.names) or source.names
         each = len(wanted) * len(question["attackers"] or [None])
         need = memory_needed(source, len(used), len(question["columns"] or source.names), each)
-        if need <= default_limit() - resident_bytes():
+        # A population has no other place than memory.
+        if need <= default_limit() - resident_bytes() or question["population"] is not None:
             return _score_in_memory(path, measures, question, device, engine, sep, wish, visible)
         if visible is not False:
             print(
@@ -71,15 +75,19 @@ def score_file(
                 "is scored part by part, on disk.",
                 file=sys.stderr,
             )
-    asked = partial(ask, measures=wanted, **question)
+    if question["population"] is not None:
+        raise InputError(
+            "population: is for a table that fits into memory, and a single output file. Leave it out, and options for "
+            "larger tables."
+        )
+    asked = partial(ask, measures=wanted, **{name: question[name] for name in (*NEEDED, "missing", "dtype")})
     with Reporter(visible) as report, announce_compilation(quiet=visible is False):
         return score_source(open_source(path, sep), asked, engine, wish, report)
 
 
 def _needed(question: dict[str, Any]) -> Pick:
     """The columns of a file that a question needs."""
-    names = ("columns", "known", "priors", "accuracies", "weights", "attackers")
-    return needed_columns(**{name: question[name] for name in names})
+    return needed_columns(**{name: question[name] for name in NEEDED})
 
 
 def memory_needed(source: Source, used: int, targets: int, measures: int) -> int:
@@ -104,7 +112,8 @@ def _score_in_memory(
     names = [name for name in frame.names if name not in (*frame.index_names, question["weights"])]
     attackers = None if question["attackers"] is None else list(question["attackers"])
     targets = list(dict.fromkeys(question["columns"] or names))
-    attacker_names(attackers, measures, targets, frame.names if wish.keep_input else [])
+    scored = [*measures, *([] if question["population"] is None else [POPULATION_SIZE.name])]
+    attacker_names(attackers, scored, targets, frame.names if wish.keep_input else [])
     scores: Scores | AttackerScores = score(frame, measures, **question, device=device, progress=visible)
     started = time.perf_counter()
     with Reporter(visible) as report:

@@ -62,18 +62,21 @@ class Question:
         scores_on: str = "host",
         tell: Callable[[str, type[Warning]], None] = warn,
         weighted: Weighted | None = None,
+        priors: Mapping[Hashable, Prior] | None = None,
     ) -> tuple[Job, dict[Hashable, Prior]]:
         """What an engine is to do with the columns `used` of a table of so many rows, and the prior of each.
 
-        weighted: how many people the rows stand for. Raises PriorError; warns, by `tell`, of columns that are nearly
-        unique.
+        weighted: how many people the rows stand for. priors: in place of the table's own distributions. Raises
+        PriorError; warns, by `tell`, of columns that are nearly unique.
         """
         _warn_of_unique(columns, rows, tell)
         people = None if weighted is None else [weighted.counts[column.name] for column in columns]
         counts = [column.counts for column in columns] if people is None else people
         total = rows if weighted is None else weighted.total
         prior_of = {
-            column.name: make_prior(column, self.priors.get(column.name), total, times)
+            column.name: priors[column.name]
+            if priors is not None and column.name not in self.priors
+            else make_prior(column, self.priors.get(column.name), total, times)
             for column, times in zip(columns, counts, strict=True)
         }
         job = Job(

@@ -50,6 +50,22 @@ MEASURES: dict[str, Measure] = {
 }
 
 
+# Scored beside those that were asked for where there is a population.
+POPULATION_SIZE = Measure(
+    "population_size",
+    -1,
+    "rows",
+    "rows of the population that agree on everything the attacker knows",
+    low_is_risky=True,
+    integer=True,
+)
+
+
+def find_measure(name: str) -> Measure:
+    """The measure of this name."""
+    return POPULATION_SIZE if name == POPULATION_SIZE.name else MEASURES[name]
+
+
 def resolve_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
     """The measures named, in the order given, each once.
 

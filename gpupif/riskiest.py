@@ -12,7 +12,7 @@ from gpupif.kernels import formulas
 
 from .engines.base import on_host
 from .errors import InputError
-from .measures import MEASURES
+from .measures import find_measure
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,7 +27,7 @@ def riskiest_cells(scores: Scores, n: int, by: str) -> pd.DataFrame:
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise InputError(f"top: expected a number of cells of at least 1, got {n!r}.")
     table = scores._values_of(by)
-    sign = -1 if MEASURES[by].low_is_risky else 1
+    sign = -1 if find_measure(by).low_is_risky else 1
     found = [(-value, row, target) for target, column in enumerate(table) for value, row in highest(sign * column, n)]
     records = [_describe(scores, row, target) for _, row, target in sorted(found)[:n]]
     return pd.DataFrame.from_records(records)

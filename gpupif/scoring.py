@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
@@ -21,7 +22,9 @@ from .engines.workers import Workers
 from .errors import InputError, Teller
 from .frames import Frame, open_file, open_frame
 from .job import Question, ask, check_word, needed_columns
-from .measures import resolve_measures
+from .measures import POPULATION_SIZE, resolve_measures
+from .names import check_exist, check_unique
+from .population import Population
 from .prior_tables import as_accuracies, as_priors
 from .progress import Reporter, announce_compilation
 from .reading import Pick
@@ -52,6 +55,8 @@ def score(
     output: None = ...,
     weights: Hashable = ...,
     attackers: None = ...,
+    population: Any = ...,
+    population_lacks: str = ...,
 ) -> Scores: ...
 
 
@@ -71,6 +76,8 @@ def score(
     output: None = ...,
     weights: Hashable = ...,
     attackers: Mapping[str, Sequence[Hashable]],
+    population: Any = ...,
+    population_lacks: str = ...,
 ) -> AttackerScores: ...
 
 
@@ -120,6 +127,8 @@ def score(
     keep_input: bool = False,
     weights: Hashable = None,
     attackers: Mapping[str, Sequence[Hashable]] | None = None,
+    population: Any = None,
+    population_lacks: str = "error",
 ) -> Scores | StoredScores | AttackerScores | StoredAttackerScores:
     """Score every cell for what an attacker who knows everything else about a person would learn from it.
 
@@ -188,6 +197,14 @@ def score(
     attackers:
         ``{"neighbour": ["age", "sex"], "employer": [...]}``: several attackers at once, by name what each knows, in
         place of ``known``.
+    population:
+        A second table, of any kind or a path, that the table is a sample of, with all columns that are scored or known.
+        Its distributions are the priors (given ones stay), and ``scores.population_size`` is, beside the cohort in the
+        sample, for each cell the number of its rows that agree on everything the attacker knows (int64): what an
+        attacker is up against who does not know who is in the sample (the journalist model).
+    population_lacks:
+        Where the population lacks rows of the table, those beyond as many equal ones as it has: "error", or "count"
+        them as rows of the population too.
 
     Returns
     -------
@@ -230,6 +247,7 @@ def score(
     wanted = resolve_measures(measures)
     check_word("missing", missing, ("category", "error"))
     check_word("dtype", dtype, ("float64", "float32"))
+    check_word("population_lacks", population_lacks, ("error", "count"))
     priors, accuracies = as_priors(priors), as_accuracies(accuracies)
     files = (output, memory_limit, temp, rows_per_file, resume, overwrite, keep_input)
     if any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__):
@@ -237,11 +255,9 @@ def score(
 
         if any(files):
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
-        for argument, value in (("weights", weights), ("attackers", attackers)):
+        for argument, value in (("weights", weights), ("attackers", attackers), ("population", population)):
             if value is not None:
-                raise InputError(
-                    f"{argument}: is not there yet for a Dask frame. Score a table in memory, or files with output=."
-                )
+                raise InputError(f"{argument}: is not there yet for a Dask frame. Score a table in memory instead.")
         lazy = score_dask(table, wanted, columns, known, priors, accuracies, missing, device, dtype)
         return cast("Scores", lazy)
     wish = make_wish(*files) if any(files) else None
@@ -256,20 +272,26 @@ def score(
     }
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         if wish is not None:
+            if population is not None:
+                raise InputError("population: is not there yet for files. Leave out output= and what goes with it.")
             asked = partial(ask, measures=wanted, missing=missing, dtype=dtype, **given)
             return score_path(table, asked, engine, wish, report)
         frame = _open(table, needed_columns(**given), engine.frames)
         if frame.names and frame.rows == 0:
             raise InputError(f"table: expected at least one row, got none (columns: {_listed(frame.names)}).")
         question = ask(frame.names, frame.index_names, wanted, missing=missing, dtype=dtype, **given)
-        return _score(frame, question, engine, report)
+        other = None if population is None else _open_population(population, question)
+        return _score(frame, question, engine, report, other, population_lacks)
 
 
-def _score(frame: Frame, question: Question, engine: Engine, report: Reporter) -> Scores | AttackerScores:
+def _score(
+    frame: Frame, question: Question, engine: Engine, report: Reporter, population: Frame | None, lacks: str
+) -> Scores | AttackerScores:
     """Scores of a table in memory."""
     opened = time.perf_counter()
     with frame.active():
         encoded, weighted = _encode(frame, question, report)
+    people = None if population is None else _encode_population(population, encoded, lacks)
     coded = time.perf_counter()
     asked = [question] if question.attackers is None else [question.of(name) for name in question.attackers]
     report.stage("score", frame.rows * len(question.targets) * len(asked), "cells")
@@ -280,10 +302,14 @@ def _score(frame: Frame, question: Question, engine: Engine, report: Reporter) -
         part = EncodedTable([column for column in encoded.columns if column.name in one.used], encoded.rows)
         place = {"cudf": "device", "file": "either"}.get(frame.kind, "host")
         with frame.active():
-            job, prior_of = one.job(part.columns, frame.rows, place, tell, weighted)
+            priors = None if people is None else people.priors(part.columns)
+            job, prior_of = one.job(part.columns, frame.rows, place, tell, weighted, priors)
         result = score_job(engine, job, report)
         with frame.active():
             result = in_people(result, job)
+        if people is not None:
+            sizes = {POPULATION_SIZE.name: people.sizes(one, engine)}
+            result = replace(result, values=result.values | sizes)
         seconds = _by_stage(frame, coded - opened, time.perf_counter() - started)
         return Scores(frame, part, job, result, one.targets, prior_of, engine.device, seconds)
 
@@ -315,6 +341,37 @@ def _encode(frame: Frame, question: Question, report: Reporter) -> tuple[Encoded
         codes = on_host(column.codes)
         units = read_weights(column, lambda code: int(np.argmax(codes == code)))
         return EncodedTable(used, frame.rows), weigh(used, codes, units, workers)
+
+
+def _open_population(population: Any, question: Question) -> Frame:
+    """The population; raises ColumnNotFoundError where it lacks a column that is used."""
+
+    def pick(names: Sequence[str]) -> list[str]:
+        check_exist("population", question.used, names)
+        return [name for name in names if name in question.used]
+
+    if isinstance(population, str | os.PathLike):
+        frame = open_file(Path(population), pick)
+    else:
+        try:
+            frame = open_frame(population)
+        except InputError as error:
+            raise InputError(f"population: {error}") from None
+    check_unique(frame.names)
+    check_exist("population", question.used, frame.names)
+    if frame.rows == 0:
+        raise InputError("population: expected at least one row, got none.")
+    return frame
+
+
+def _encode_population(frame: Frame, table: EncodedTable, lacks: str) -> Population:
+    """The population, as far as it is of use for a table."""
+    names = [column.name for column in table.columns]
+    with Workers() as workers:
+        with frame.active():
+            arrays = [frame.column(frame.names.index(name)) for name in names]
+            encoded = encode_table(names, arrays, frame.rows, "category", workers)
+        return Population(table.columns, encoded.columns, lacks, workers)
 
 
 def _listed(names: Iterable[Hashable]) -> str:

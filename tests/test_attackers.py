@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_cli import FRAME, assert_refused, folder, run
 from test_measures import SHARED_FIXTURES, frame_of, jobs
@@ -31,7 +31,7 @@ def bits(scores):
 
 
 @given(job=jobs(), data=st.data())
-@SHARED_FIXTURES
+@settings(SHARED_FIXTURES, max_examples=25)
 def test_each_is_as_alone_and_the_worst_is_the_highest(engine, job, data):
     table, arguments = job
     arguments.pop("known", None)

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import weighted
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_cli import FRAME, assert_refused, assert_written, folder, run
 from test_measures import SHARED_FIXTURES, assert_scores, frame_of, jobs, tables
@@ -26,6 +26,7 @@ from gpupif.weighting import read_weights
 __all__ = ["folder", "run"]
 
 ALL = list(MEASURES)
+FEW = settings(SHARED_FIXTURES, max_examples=25)
 WEIGHTS = {
     "whole": st.integers(1, 5),
     "whole, nobody": st.integers(0, 2),
@@ -59,7 +60,7 @@ def score(table, weights, measures=ALL, **arguments):
 
 
 @given(job=weighted_jobs())
-@SHARED_FIXTURES
+@FEW
 def test_all_measures(engine, job):
     table, weights, arguments = job
     scores = score(table, weights, **arguments)
@@ -77,7 +78,7 @@ def bits(scores):
 
 
 @given(job=jobs())
-@SHARED_FIXTURES
+@FEW
 def test_weights_of_1_are_none(engine, job):
     table, arguments = job
     plain = gpupif.score(frame_of(table), ALL, **arguments)
@@ -89,7 +90,7 @@ def test_weights_of_1_are_none(engine, job):
 
 
 @given(table=tables(), weight=st.floats(1e-6, 1e6))
-@SHARED_FIXTURES
+@FEW
 def test_equal_weights_multiply_sizes_only(engine, table, weight):
     plain = gpupif.score(frame_of(table), ALL)
     same = score(table, [weight] * plain.rows)
@@ -99,7 +100,7 @@ def test_equal_weights_multiply_sizes_only(engine, table, weight):
 
 
 @given(table=tables(), data=st.data())
-@SHARED_FIXTURES
+@FEW
 def test_whole_weights_repeat_rows(engine, table, data):
     frame = frame_of(table)
     weights = np.array(some_weights(data.draw, len(frame), ["whole"]))
@@ -113,7 +114,7 @@ def test_whole_weights_repeat_rows(engine, table, data):
 
 
 @given(table=tables(), data=st.data())
-@SHARED_FIXTURES
+@FEW
 def test_rows_of_nobody_change_nothing_for_the_others(engine, table, data):
     frame = frame_of(table)
     weights = np.array(some_weights(data.draw, len(frame), ["whole, nobody", "any, nobody"]))
@@ -125,7 +126,7 @@ def test_rows_of_nobody_change_nothing_for_the_others(engine, table, data):
 
 
 @given(table=tables(), data=st.data(), seed=st.integers(0, 99))
-@SHARED_FIXTURES
+@FEW
 def test_order_of_rows_does_not_matter(engine, table, data, seed):
     frame = frame_of(table)
     frame = with_weights(frame, some_weights(data.draw, len(frame)))
@@ -138,7 +139,7 @@ def test_order_of_rows_does_not_matter(engine, table, data, seed):
 
 
 @given(table=tables(), data=st.data())
-@SHARED_FIXTURES
+@FEW
 def test_shares_are_those_of_real_numbers_however_far_apart(engine, table, data):
     """Priors and sizes are the correctly rounded sums, but for what is below 2^-60 of all."""
     weights = some_weights(data.draw, len(next(iter(table.values()))))

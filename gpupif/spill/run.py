@@ -116,10 +116,10 @@ def _options(source: Source, question: Question, engine: Engine, wish: Wish) -> 
     return {
         "gpupif": __version__,
         "files": {str(file.resolve()): list(stamp) for file, stamp in source.stamps.items()},
-        "columns scored": [str(name) for name in question.targets],
-        "columns known": [str(name) for name in question.known],
         "attackers": {name: [str(one) for one in known] for name, known in (question.attackers or {}).items()},
         "weights": None if question.weights is None else str(question.weights),
+        "columns scored": [str(name) for name in question.targets],
+        "columns known": [str(name) for name in question.known],
         "measures": [measure.name for measure in question.measures],
         "priors": hashlib.sha256(repr(dict(question.priors)).encode()).hexdigest(),
         "accuracies": {str(name): float(accuracy) for name, accuracy in question.accuracies.items()},
