@@ -214,5 +214,5 @@ def test_command_line(run, folder):
     lacking = ["score", "people.csv", "-o", "other.parquet", "--population", "few.parquet"]
     assert_refused(run(*lacking), ["--population", "lacks 1 of", "row 4", "--population-lacks count"])
     assert run(*lacking, "--population-lacks", "count").code == 0
-    assert_refused(run(*lacking, "--rows-per-file", "3"), ["rows_per_file", "folder"])
+    assert_refused(run(*lacking, "--rows-per-file", "3"), ["--rows-per-file", "folder"])
     assert_refused(run(*lacking[:3], "out", *lacking[4:]), ["--population", "single output file"])
