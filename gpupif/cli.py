@@ -137,9 +137,8 @@ def score(
         from .cluster.cli import score_on_cluster
 
         del options["overwrite"]
-        for option, name in (("--weights", "weights"), ("--attacker", "attackers"), ("--population", "population")):
-            if question.pop(name) is not None:
-                raise InputError(f"{option}: is not there yet for a cluster. Leave out --scheduler and --workers.")
+        if question.pop("population") is not None:
+            raise InputError("--population: is not there yet for a cluster. Leave out --scheduler and --workers.")
         del question["population_lacks"]
         place = (scheduler, workers)
         facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, {"sep": sep, **options})

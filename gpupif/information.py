@@ -70,11 +70,11 @@ class Sizes(NamedTuple):
 
 
 def entropy_of_counts(counts: npt.NDArray[np.integer]) -> float:
-    """Entropy of the distribution that these counts have, in bits; 0 for a single value."""
+    """Entropy of the distribution that these counts have, in bits; 0 for a single value, and for nothing."""
     import math
 
     total = int(counts.sum())
-    return max(0.0, math.log2(total) - sum_count_log_count(counts) / total)
+    return max(0.0, math.log2(total) - sum_count_log_count(counts) / total) if total else 0.0
 
 
 def column_weight(conditional: float, rows: int, entropy: float) -> float:

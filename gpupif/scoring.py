@@ -255,10 +255,10 @@ def score(
 
         if any(files):
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
-        for argument, value in (("weights", weights), ("attackers", attackers), ("population", population)):
-            if value is not None:
-                raise InputError(f"{argument}: is not there yet for a Dask frame. Score a table in memory instead.")
-        lazy = score_dask(table, wanted, columns, known, priors, accuracies, missing, device, dtype)
+        if population is not None:
+            raise InputError("population: is not there yet for a Dask frame. Score a table in memory instead.")
+        people = (weights, attackers)
+        lazy = score_dask(table, wanted, columns, known, priors, accuracies, missing, device, dtype, *people)
         return cast("Scores", lazy)
     wish = make_wish(*files) if any(files) else None
     engine = choose_engine(device)

@@ -60,8 +60,8 @@ class Weighted:
     unit: float
 
 
-def read_weights(column: Column, first_row: Callable[[int], int]) -> Units:
-    """The weights that a column holds; `first_row` finds the first row with a code.
+def read_weights(column: Column, first_row: Callable[[int], int] | None) -> Units:
+    """The weights that a column holds; `first_row` finds the first row with a code, where it can be found.
 
     Raises InputError for a weight that is missing, negative, infinite or no number, and where none is above 0.
     """
@@ -69,11 +69,13 @@ def read_weights(column: Column, first_row: Callable[[int], int]) -> Units:
     with np.errstate(invalid="ignore"):
         wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
     if len(wrong):
-        row, code = min((first_row(code), code) for code in wrong.tolist()[:1000])
+        find = first_row or (lambda code: 0)
+        row, code = min((find(code), code) for code in wrong.tolist()[:1000])
+        place = "" if first_row is None else f", row {row} (from 0)"
         value = column.values([code])[0]
         came = "a missing value" if value is None else repr(value)
         raise InputError(
-            f"weights: column {column.name!r}, row {row} (from 0): expected a number of people, 0 or more, got {came}. "
+            f"weights: column {column.name!r}{place}: expected a number of people, 0 or more, got {came}. "
             "Give the row a weight, or drop it."
         )
     order = np.argsort(weights)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..engines.host_run import unpack_keys
+from ..engines.nobody import score_job
 from ..engines.passes import part_job
 from ..progress import Reporter
 from .parcels import Parcel, pack, unpack
@@ -34,7 +35,7 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
         rows = np.concatenate(items)
         targets = routes.cuts[cut].targets
         job = part_job(plan.job, targets, unpack_keys(rows, plan.layout), rows[:, -1].astype(np.int64))
-        result = engine.score(_dense(job), Reporter(visible=False))
+        result = score_job(engine, _dense(job), Reporter(visible=False))
         ends = np.cumsum([0, *map(len, items)]).tolist()
         home += [
             Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in result.values.values()])
