@@ -106,6 +106,31 @@ def score(
 ) -> StoredScores: ...
 
 
+@overload
+def score(
+    table: str | os.PathLike[str],
+    measures: str | Iterable[str] = ...,
+    *,
+    columns: Sequence[Hashable] | None = ...,
+    known: None = ...,
+    priors: Any = ...,
+    accuracies: Any = ...,
+    missing: str = ...,
+    device: str = ...,
+    dtype: str = ...,
+    progress: bool | None = ...,
+    output: str | os.PathLike[str],
+    memory_limit: int | str | None = ...,
+    temp: str | os.PathLike[str] | None = ...,
+    rows_per_file: int | None = ...,
+    resume: bool = ...,
+    overwrite: bool = ...,
+    keep_input: bool = ...,
+    weights: Hashable = ...,
+    attackers: Mapping[str, Sequence[Hashable]],
+) -> StoredAttackerScores: ...
+
+
 def score(
     table: Any,
     measures: str | Iterable[str] = ("cig", "csf"),
@@ -187,13 +212,12 @@ def score(
     weights:
         A column with the sampling weight of each row: how many people of the population it stands for, any number of 0
         or more. Priors, posteriors and the weights of wCIG are then shares of weights, and ``cohort_size`` is the sum
-        of weights (float64): an estimate of the cohort's size in the population. Weights are summed exactly, whatever
-        the order of the rows: as multiples of a power of two, to which they are rounded, by less than 2^-60 of their
-        sum, only where all together would be more than 2^61 of the finest one (whole numbers, halves, ... are not).
-        A row of weight 0 stands for nobody. Its cells are scored against the people who have its known values; where
-        there are none nothing is learnt: posterior = prior, CIG and CSF 0, cohort size 0. The column itself is scored
-        or known only where it is named. Given priors stay as they are. Summaries (FIG, PIF, ...) are of the table's
-        cells: each row counts once.
+        of weights (float64): an estimate of the cohort's size in the population. Sums are exact, whatever the order of
+        the rows, for whole weights and multiples of 1/2, 1/4, ...; others are first rounded to multiples of a power of
+        two that is less than 2^-60 of their sum. A row of weight 0 stands for nobody: its cells are scored against the
+        people who have its known values, and where there are none nothing is learnt: posterior = prior, CIG and CSF 0,
+        cohort size 0. The column itself is scored or known only where it is named. Given priors stay as they are.
+        Summaries (FIG, RIG, PIF, means) are of the table's cells: each row counts once, whatever its weight.
     attackers:
         ``{"neighbour": ["age", "sex"], "employer": [...]}``: several attackers at once, by name what each knows, in
         place of ``known``.
@@ -212,19 +236,20 @@ def score(
         ``scores.cig``, ``scores["csf"]``, ...: n rows by scored columns, a frame of the kind that came in with the same
         rows, order, index and column names (pandas for a path). For a Dask DataFrame a `gpupif.DaskScores` instead,
         whose frames are lazy: it computes when Dask is asked to, and raises then what only the data show.
-    AttackerScores
-        With ``attackers``: a dictionary of `Scores` by attacker, and the worst case over all of them.
     StoredScores
         With ``output``: where they are, ``summary()``, ``weights``, ``priors``, ``fig()``, ``pif(n)``, ``dataset()``.
+    AttackerScores
+        With ``attackers``: a dictionary of `Scores` by attacker, and the worst case over all of them. With ``output``,
+        and for a Dask DataFrame, likewise one of what these give; score columns of all attackers stand beside each
+        other, named <attacker>_<measure>_<column>.
 
     Raises
     ------
     InputError
         No rows, no columns, duplicate column names, unknown columns (ColumnNotFoundError), lists or structs
         (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
-        [0, 1], weights that are missing, negative or infinite, or sum to 0, missing values under "error", an unknown
-        word for an argument; on a GPU, a column of a file of a type
-        that cuDF lacks.
+        [0, 1], weights that are missing, negative or infinite, or sum to 0, rows that the population lacks, missing
+        values under "error", an unknown word for an argument; on a GPU, a column of a file of a type that cuDF lacks.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     OutputError

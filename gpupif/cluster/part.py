@@ -41,7 +41,8 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
             Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in result.values.values()])
             for parcel, (start, stop) in zip(parcels, pairwise(ends), strict=True)
         ]
-        sizes.append(dict(zip(targets, zip(result.cohorts, result.distinct, strict=True), strict=True)))
+        found = zip(targets, result.cohorts, result.distinct, strict=True)
+        sizes.append({target: (cohorts.log_sum(), distinct.log_sum()) for target, cohorts, distinct in found})
     return pack(home), add_sizes(*sizes)
 
 

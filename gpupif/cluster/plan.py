@@ -10,7 +10,7 @@ import pandas as pd
 
 from ..engines.passes import weight_of
 from ..errors import DeviceError, InputError
-from ..information import Sizes
+from ..information import LogSum
 from ..keys import KeyLayout
 from ..merge import Values, final_order, merged_column, total_values
 from ..weighting import Units, Weighted, read_weights
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ..job import Question
     from ..priors import Prior
 
-# Of each target the sizes of its cohorts and those of groups of equal rows, in some parts of the table.
-TargetSizes = dict[int, tuple[Sizes, Sizes]]
+# Of each target sums over its cohorts and over groups of equal rows, in some parts of the table.
+TargetSizes = dict[int, tuple[LogSum, LogSum]]
 
 
 # What rows stand for, in units of weight, by column and code.
@@ -141,11 +141,11 @@ def _check(question: Question, names: list[Hashable], totals: Totals) -> None:
 
 
 def add_sizes(*parts: TargetSizes) -> TargetSizes:
-    """Sizes of cohorts, and of groups of equal rows, of several parts together."""
+    """Sums over cohorts, and over groups of equal rows, of several parts together."""
     targets = sorted({target for part in parts for target in part})
     found = {target: [part[target] for part in parts if target in part] for target in targets}
     return {
-        target: (Sizes.total(one for one, _ in several), Sizes.total(other for _, other in several))
+        target: (LogSum.total(one for one, _ in several), LogSum.total(other for _, other in several))
         for target, several in found.items()
     }
 

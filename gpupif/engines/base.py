@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from ..information import Sizes
+    from ..information import LogSum, Sizes
     from ..measures import Measure
     from .cuda_frames import FrameLibrary
 
@@ -71,15 +71,15 @@ class EngineResult:
 
     values: measure name to an array (targets, rows), each target contiguous, of the host or of a device. weights: per
     target H(X|known) / H(X), 0 where H(X) is 0. distinct_rows: different rows over all columns of the job. cohorts: per
-    target the sizes of its cohorts; distinct: those of groups of rows that agree on the target too. From these of all
-    parts of a table its weights can be found.
+    target the sizes of its cohorts; distinct: those of groups of rows that agree on the target too; where rows have
+    weights only sums over them. From these of all parts of a table its weights can be found.
     """
 
     values: dict[str, npt.NDArray[Any]]
     weights: list[float]
     distinct_rows: int
-    cohorts: list[Sizes]
-    distinct: list[Sizes]
+    cohorts: list[Sizes | LogSum]
+    distinct: list[Sizes | LogSum]
 
 
 class Engine(Protocol):

@@ -16,7 +16,7 @@ import numpy as np
 
 from gpupif.kernels import nobody as kernels
 
-from ..information import Sizes
+from ..information import LogSum, Sizes
 from ..keys import KeyLayout
 from .base import Engine, EngineResult, Job, Progress
 from .distinct import distinct_rows
@@ -44,7 +44,7 @@ def score_job(engine: Engine, job: Job, progress: Progress) -> EngineResult:
         codes = [column[somebody] for column in job.codes]
         result = engine.score(replace(job, codes=codes, times=times[somebody], scores_on="host"), progress)
     else:
-        none = [Sizes.total([])] * len(job.targets)
+        none: list[Sizes | LogSum] = [LogSum({})] * len(job.targets)
         empty = {measure.name: np.empty((len(job.targets), 0), _kind(measure, job)) for measure in job.measures}
         result = EngineResult(empty, [0.0] * len(job.targets), 0, none, none)
     with Workers() as workers:
@@ -65,6 +65,7 @@ class _Filler:
         self._rows = np.flatnonzero(somebody)
         self._nobody = np.flatnonzero(~somebody)
         order = np.concatenate([self._rows, self._nobody])
+        self._last: tuple[tuple[int, ...], npt.NDArray[np.int64]] | None = None
         self._codes = [codes[order] for codes in job.codes]
 
     def filled(self) -> EngineResult:
@@ -76,7 +77,8 @@ class _Filler:
             scores[:, self._rows] = self.result.values[name]
         for place, target in enumerate(job.targets):
             known = [column for column in job.known if column != target]
-            cohort, equal = self._first(known), self._first([*known, target])
+            cohort = self._first(known)
+            equal = self._find_first([*known, target])
             for measure in job.measures:
                 scores = self.result.values[measure.name][place]
                 values[measure.name][place, self._nobody] = self._scores(measure, target, scores, cohort, equal)
@@ -92,6 +94,13 @@ class _Filler:
 
     def _first(self, columns: Sequence[int]) -> npt.NDArray[np.int64]:
         """For each row of nobody the place of the first row of somebody that agrees on these columns, -1 for none."""
+        key = tuple(sorted(columns))
+        # The cohorts of all targets that are not known are the same.
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._find_first(key)
+        return self._last[1]
+
+    def _find_first(self, columns: Sequence[int]) -> npt.NDArray[np.int64]:
         numbers, several = self._numbers(columns), len(self._rows)
         places = np.full(int(numbers.max()) + 1, -1)
         places[numbers[:several][::-1]] = np.arange(several)[::-1]

@@ -49,7 +49,9 @@ class Budget(NamedTuple):
         words = KeyLayout.of([len(counts) for counts in job.counts]).words
         codes = sum(max(1, (len(counts) - 1).bit_length() // 8) for counts in job.counts)
         scores = 8 * len(part_measures(job)) * -(-len(job.targets) // 2)
-        row = codes + 8 * 5 * words + 12 * 4 + scores + 8
+        # Row numbers, and counts, which with weights are large.
+        index = 4 if job.unit is None else 8
+        row = codes + 8 * 5 * words + 12 * index + scores + 8
         different = sum(len(counts) for counts in job.counts)
         values = 8 * (3 + len(job.measures)) * different
         rows = int(PART_SHARE * (self.working - values) / row)

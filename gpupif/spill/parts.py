@@ -197,8 +197,8 @@ class PartScorer:
         result = score_job(self.engine, job, progress)
         values = [array[place] for place in range(len(one.targets)) for array in result.values.values()]
         found = Found(
-            dict(zip(one.targets, result.cohorts, strict=True)),
-            dict(zip(one.targets, result.distinct, strict=True)),
+            {target: cohorts.log_sum() for target, cohorts in zip(one.targets, result.cohorts, strict=True)},
+            {target: distinct.log_sum() for target, distinct in zip(one.targets, result.distinct, strict=True)},
             rows=result.distinct_rows if len(columns) == len(self.cardinalities) else None,
         )
         if any(measure.name == "cig" for measure in self.job.measures):
