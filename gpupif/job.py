@@ -12,7 +12,7 @@ from .columns import Column
 from .engines.base import Job
 from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning, warn
 from .measures import Measure
-from .names import as_list, as_mapping, check_exist, check_unique
+from .names import as_attackers, as_list, as_mapping, check_exist, check_unique, check_weights
 from .priors import Prior, make_prior
 from .reading import Pick
 from .weighting import Weighted
@@ -137,36 +137,6 @@ def ask(
         weights,
         several,
     )
-
-
-def as_attackers(attackers: Any, known: Any = None) -> dict[str, list[Hashable]] | None:
-    """What each attacker knows, by name; raises InputError for what is no such dictionary, or with `known` beside."""
-    if attackers is None:
-        return None
-    if not isinstance(attackers, Mapping):
-        raise InputError(
-            f"attackers: expected a dictionary of what each knows, {{name: [columns]}}, got {type(attackers).__name__}."
-        )
-    if known is not None:
-        raise InputError("attackers: expected them or known=, which is what the only one knows; got both.")
-    if not attackers:
-        raise InputError("attackers: expected at least one, got an empty dictionary.")
-    for name in attackers:
-        if not isinstance(name, str) or not name.strip():
-            raise InputError(f"attackers: expected names that are text, got {name!r}.")
-    return {name: as_list(f"attackers: {name!r}", columns) for name, columns in attackers.items()}
-
-
-def check_weights(weights: Any, names: Sequence[Hashable]) -> None:
-    """Raise InputError where `weights` is no column's name."""
-    if weights is None:
-        return
-    if not isinstance(weights, Hashable):
-        raise InputError(
-            f"weights: expected the name of a column of the table, got {type(weights).__name__}. Add the weights to "
-            "the table as a column."
-        )
-    check_exist("weights", [weights], names)
 
 
 def check_word(argument: str, word: Any, words: Sequence[str]) -> None:
