@@ -69,7 +69,7 @@ class AttackerScores(Mapping[str, "Scores"]):
         """
         frame = self._first._frame
         with frame.active():
-            arrays = [scores._values_of(measure) for scores in self.values()]
+            arrays = [scores.array(measure) for scores in self.values()]
             low = find_measure(measure).low_is_risky
             worst = arrays[0].copy()
             for array in arrays[1:]:

@@ -35,7 +35,6 @@ class _Given(NamedTuple):
 
     what: str
     columns: dict[str, Column]
-    rows: int
 
     def values(self, name: str) -> list[Any]:
         """The Python value of each row of a column."""
@@ -168,7 +167,7 @@ def _open(argument: str, given: Any, names: Sequence[str]) -> _Given | None:
         raise _error(argument)(f"{what}: expected at least one row, got none.")
     with frame.active():
         columns = {name: encode_column(name, frame.column(frame.names.index(name))).on_host() for name in names}
-    return _Given(what, columns, frame.rows)
+    return _Given(what, columns)
 
 
 def _read(path: Path, what: str, names: Sequence[str]) -> Frame:

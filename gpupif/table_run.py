@@ -28,7 +28,7 @@ from .result import Scores
 from .weighting import Weighted, in_people, read_weights, weigh
 
 if TYPE_CHECKING:
-    from .engines.base import Engine
+    from .engines.base import Engine, EngineResult
 
 
 def score_frame(
@@ -57,6 +57,8 @@ def score_frame(
         if people is not None:
             sizes = {POPULATION_SIZE.name: people.sizes(one, engine)}
             result = replace(result, values=result.values | sizes)
+        if frame.kind == "cudf" and engine.frames is not None:
+            result = _on_device(result, frame)
         seconds = _by_stage(frame, coded - opened, time.perf_counter() - started)
         return Scores(frame, part, job, result, one.targets, prior_of, engine.device, seconds)
 
@@ -64,6 +66,19 @@ def score_frame(
     if question.attackers is None:
         return scores[0]
     return AttackerScores(dict(zip(question.attackers, scores, strict=True)), question.attackers)
+
+
+def _on_device(result: EngineResult, frame: Frame) -> EngineResult:
+    """The result with all scores on the frame's device: some, of rows that stand for nobody, are made on the host."""
+    library = frame.device_frames()
+    if library is None:
+        return result
+    with frame.active():
+        values = {
+            name: scores if hasattr(scores, "get") else library.xp.asarray(scores)
+            for name, scores in result.values.items()
+        }
+    return replace(result, values=values)
 
 
 def _by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:

@@ -111,7 +111,8 @@ def _check_values(name: Hashable, values: Values, memory: int) -> None:
         raise InputError(
             f"column {name!r}: at least {len(values.labels):,} different values; to number them takes more than "
             f"{needed / 2**30:.2f} GiB, of the memory limit {memory / 2**30:.2f} GiB are there for it. Exclude the "
-            "column with columns= (an identifier), bin it (a measurement), or raise memory_limit (--memory-limit)."
+            "column with columns= (an identifier), bin it (a measurement), round it (a weight), or raise memory_limit "
+            "(--memory-limit)."
         )
 
 
