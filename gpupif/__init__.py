@@ -21,6 +21,8 @@ from .errors import (
 
 if TYPE_CHECKING:
     from . import datasets
+    from .attacker_summary import AttackerSummary
+    from .attackers import AttackerScores
     from .cluster.scores import DaskScores
     from .entropies import (
         conditional_entropy,
@@ -49,6 +51,8 @@ except PackageNotFoundError:
     __version__ = "0+unknown"
 
 __all__ = [
+    "AttackerScores",
+    "AttackerSummary",
     "ColumnNotFoundError",
     "ColumnTypeError",
     "DaskScores",
@@ -85,6 +89,8 @@ __all__ = [
 _LATER = {
     "score": "scoring",
     "Scores": "result",
+    "AttackerScores": "attackers",
+    "AttackerSummary": "attacker_summary",
     "DaskScores": "cluster.scores",
     "Summary": "summary",
     "class_risks": "risk.classes",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +68,8 @@ class Axis:
 
 # Half of the way to another node's values on either side, so that values with a parent in common are one level apart.
 EDGE = 0.5
+# Python values that have an order.
+KINDS = (int, float, Decimal, datetime.date, datetime.time, datetime.timedelta)
 
 
 def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
@@ -79,12 +83,15 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
     """
     name, values = column.name, column.values()
     extra = {value: share for value, share in (prior.given or {}).items() if value not in set(values)}
+    # A column of missing values alone has the type of what else its prior has.
+    known = [value for value in extra if value is not None]
+    natural = _natural(column) if len(column.labels) else bool(known) and all(isinstance(v, KINDS) for v in known)
     if distance is None:
-        distance = "ordered" if _natural(column) else "nominal"
+        distance = "ordered" if natural else "nominal"
     if distance == "nominal":
         return _nominal(prior)
     if distance == "ordered":
-        if not _natural(column):
+        if not natural:
             raise InputError(
                 f"distances: column {name!r}: expected numbers, dates, times or booleans for 'ordered'; its values "
                 "have no order. Give them in order, as a list."

@@ -18,8 +18,9 @@ from .errors import GpupifError, InputError
 from .toxic_cli import toxic
 
 if TYPE_CHECKING:
+    from .attackers import AttackerScores
     from .result import Scores
-    from .stored import StoredScores
+    from .stored import StoredAttackerScores, StoredScores
 
 app = typer.Typer(
     name="gpupif",
@@ -53,11 +54,32 @@ def score(
         str | None, typer.Option(metavar="A,B", help="Columns the attacker knows. Default: all scored ones.")
     ] = None,
     priors: Annotated[
-        Path | None, typer.Option(metavar="FILE.json", help='Priors: {"column": {"value": probability}}.')
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help='Priors: .json, {"column": {"value": probability}}, or a table: column, value, probability.',
+        ),
+    ] = None,
+    accuracies: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help='Accuracies: .json, {"column": 0.9}, or a table: column, accuracy.'),
     ] = None,
     accuracy: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=0.9", help="How sure the attacker is; may be repeated.")
     ] = None,
+    attacker: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=A,B", help="One of several attackers, and the columns it knows; may be repeated."),
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of sampling weights: people that a row stands for.")
+    ] = None,
+    population: Annotated[
+        Path | None, typer.Option(metavar="TABLE", help="The population that TABLE is a sample of: priors, sizes.")
+    ] = None,
+    population_lacks: Annotated[
+        str, typer.Option(metavar="error|count", help="Rows that the population lacks: refuse, or count them in it.")
+    ] = "error",
     missing: Annotated[str, typer.Option(metavar="category|error", help="Missing values.")] = "category",
     device: Device = "auto",
     dtype: Annotated[str, typer.Option(metavar="float64|float32", help="Type of the scores.")] = "float64",
@@ -94,9 +116,13 @@ def score(
         "columns": as_names(columns),
         "known": as_names(known),
         "priors": _read_priors(priors) if priors else None,
-        "accuracies": _accuracies(accuracy or ()),
+        "accuracies": _accuracies(accuracy or (), accuracies),
         "missing": missing,
         "dtype": dtype,
+        "weights": weights,
+        "attackers": _attackers(attacker),
+        "population": population,
+        "population_lacks": population_lacks,
     }
     options = {
         "memory_limit": memory_limit,
@@ -111,6 +137,9 @@ def score(
         from .cluster.cli import score_on_cluster
 
         del options["overwrite"]
+        if question.pop("population") is not None:
+            raise InputError("--population: is not there yet for a cluster. Leave out --scheduler and --workers.")
+        del question["population_lacks"]
         place = (scheduler, workers)
         facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, {"sep": sep, **options})
         _show_facts(facts, as_json, quiet)
@@ -187,8 +216,28 @@ def _root(
     """Privacy risk of every cell of a table."""
 
 
-def _accuracies(texts: Iterable[str]) -> dict[str, float]:
-    accuracies: dict[str, float] = {}
+def _attackers(texts: Iterable[str] | None) -> dict[str, list[str]] | None:
+    """What each attacker knows, from NAME=A,B."""
+    if not texts:
+        return None
+    attackers: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, columns = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise InputError(f"--attacker: expected NAME=COLUMN,COLUMN, such as neighbour=age,sex; got {text!r}.")
+        if name in attackers:
+            raise InputError(f"--attacker: {name!r} is named twice. Give each another name.")
+        attackers[name] = as_names(columns) or []
+    return attackers
+
+
+def _accuracies(texts: Iterable[str], file: Path | None) -> dict[str, float]:
+    from .prior_tables import as_accuracies, check_ending
+
+    if file is not None:
+        check_ending("accuracies", file)
+    accuracies: dict[str, float] = dict(as_accuracies(file) or {})
     for text in texts:
         column, equals, number = text.rpartition("=")
         try:
@@ -203,25 +252,19 @@ def _accuracies(texts: Iterable[str]) -> dict[str, float]:
     return accuracies
 
 
-def _read_priors(path: Path) -> dict[str, Any]:
-    import json
+def _read_priors(path: Path) -> Any:
+    from .prior_tables import as_priors, check_ending
 
-    from .priors import priors_from_json
-
-    try:
-        return dict(priors_from_json(path.read_text(encoding="utf-8-sig")))
-    except OSError as error:
-        raise InputError(f"--priors: {path}: {error.strerror or error}.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"--priors: {path}: expected text in UTF-8. Save it as UTF-8.") from None
-    except json.JSONDecodeError as error:
-        shape = '{"column": {"value": probability}}'
-        raise InputError(f"--priors: {path}: expected JSON such as {shape}; it is none: {error}.") from None
-    except ValueError as error:
-        raise InputError(f"--priors: {path}: {error}") from None
+    check_ending("priors", path)
+    return as_priors(path)
 
 
-def _show(scores: Scores | StoredScores, as_json: bool, quiet: bool, more: dict[str, Any]) -> None:
+def _show(
+    scores: Scores | StoredScores | AttackerScores | StoredAttackerScores,
+    as_json: bool,
+    quiet: bool,
+    more: dict[str, Any],
+) -> None:
     import json
 
     if as_json:
@@ -230,10 +273,12 @@ def _show(scores: Scores | StoredScores, as_json: bool, quiet: bool, more: dict[
     elif not quiet:
         from rich.console import Console
 
-        from .report import print_summary
+        from .report import print_attackers, print_summary
+        from .summary import Summary
 
         console = Console(width=None if sys.stdout.isatty() else 140)
-        print_summary(scores.summary(), console)
+        summary = scores.summary()
+        print_summary(summary, console) if isinstance(summary, Summary) else print_attackers(summary, console)
 
 
 def _show_facts(facts: dict[str, Any], as_json: bool, quiet: bool) -> None:
@@ -258,13 +303,15 @@ def _as_options(message: str) -> str:
     """A message about arguments in the words of the command line: columns= is --columns."""
     import re
 
-    names = "columns|known|priors|measures|missing|dtype|device|sep|output|memory_limit|temp|rows_per_file|size|top"
-    message = re.sub(r"^accuracies:", "--accuracy:", message)
+    message = re.sub(r"^attackers:", "--attacker:", message)
+    names = "columns|known|priors|accuracies|weights|measures|missing|dtype|device|sep|output|size|top"
+    names += "|memory_limit|temp|rows_per_file|population|population_lacks"
+    message = re.sub(r"^accuracies:(?= column| no column)", "--accuracy:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)
     message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)
     message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)
     message = re.sub(rf"\b({names})=(?!\w)", r"--\1", message)
-    return re.sub(r"--(memory_limit|rows_per_file)", lambda found: found[0].replace("_", "-"), message)
+    return re.sub(r"--(memory_limit|rows_per_file|population_lacks)", lambda found: found[0].replace("_", "-"), message)
 
 
 def main() -> None:

@@ -84,3 +84,16 @@ def warn(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "gpupif":
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+class Teller:
+    """Warns of each thing once, however many attackers it matters to."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def __call__(self, message: str, category: type[Warning]) -> None:
+        """Warn, but not again."""
+        if message not in self._told:
+            self._told.add(message)
+            warn(message, category)

@@ -9,25 +9,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .device import choose_engine
+from .errors import InputError
 from .frames import open_file
 from .inputs import find_input
 from .job import ask, check_word, needed_columns
-from .measures import resolve_measures
+from .measures import POPULATION_SIZE, resolve_measures
 from .memory import default_limit, resident_bytes
 from .progress import Reporter, announce_compilation
-from .reading import every_column
+from .reading import Pick, every_column
 from .scoring import score
 from .sources import Source, open_source
 from .spill.outputs import is_file
 from .spill.run import score_source
 from .spill.wish import Wish, make_wish
-from .writing import check_output, output_names
+from .writing import attacker_names, check_output
 
 if TYPE_CHECKING:
+    from .attackers import AttackerScores
     from .engines.base import Engine
     from .result import Scores
-    from .stored import StoredScores
+    from .stored import StoredAttackerScores, StoredScores
 
+# Arguments of `score` that name columns.
+NEEDED = ("columns", "known", "priors", "accuracies", "weights", "attackers")
 # Of a cell: as it is read, and as a code.
 READ_BYTES = 6
 KEY_WORDS = 2
@@ -42,7 +46,7 @@ def score_file(
     sep: str | None,
     options: dict[str, Any],
     visible: bool | None,
-) -> Scores | StoredScores:
+) -> Scores | StoredScores | AttackerScores | StoredAttackerScores:
     """Score a file and write the scores to another.
 
     question: arguments of `score`; options: those that go with its `output`. It is done in memory where the output is
@@ -58,10 +62,12 @@ def score_file(
     given = any(options[name] for name in ("memory_limit", "temp", "rows_per_file", "resume"))
     if is_file(output) and not given:
         source = open_source(path, sep)
-        needed = needed_columns(*(question[name] for name in ("columns", "known", "priors", "accuracies")))
+        needed = _needed(question)
         used = source.names if wish.keep_input else needed(source.names) or source.names
-        need = memory_needed(source, len(used), len(question["columns"] or source.names), len(wanted))
-        if need <= default_limit() - resident_bytes():
+        each = len(wanted) * len(question["attackers"] or [None])
+        need = memory_needed(source, len(used), len(question["columns"] or source.names), each)
+        # A population has no other place than memory.
+        if need <= default_limit() - resident_bytes() or question["population"] is not None:
             return _score_in_memory(path, measures, question, device, engine, sep, wish, visible)
         if visible is not False:
             print(
@@ -69,9 +75,19 @@ def score_file(
                 "is scored part by part, on disk.",
                 file=sys.stderr,
             )
-    asked = partial(ask, measures=wanted, **question)
+    if question["population"] is not None:
+        raise InputError(
+            "population: is for a table that fits into memory, and a single output file. Leave it out, and options for "
+            "larger tables."
+        )
+    asked = partial(ask, measures=wanted, **{name: question[name] for name in (*NEEDED, "missing", "dtype")})
     with Reporter(visible) as report, announce_compilation(quiet=visible is False):
         return score_source(open_source(path, sep), asked, engine, wish, report)
+
+
+def _needed(question: dict[str, Any]) -> Pick:
+    """The columns of a file that a question needs."""
+    return needed_columns(**{name: question[name] for name in NEEDED})
 
 
 def memory_needed(source: Source, used: int, targets: int, measures: int) -> int:
@@ -88,14 +104,17 @@ def _score_in_memory(
     sep: str | None,
     wish: Wish,
     visible: bool | None,
-) -> Scores:
-    needed = needed_columns(*(question[name] for name in ("columns", "known", "priors", "accuracies")))
+) -> Scores | AttackerScores:
+    needed = _needed(question)
     with Reporter(visible) as report:
         report.stage("read", None, "rows")
         frame = open_file(path, every_column if wish.keep_input else needed, sep, engine.frames)
-    names = [name for name in frame.names if name not in frame.index_names]
-    output_names(measures, list(dict.fromkeys(question["columns"] or names)), frame.names if wish.keep_input else [])
-    scores = score(frame, measures, **question, device=device, progress=visible)
+    names = [name for name in frame.names if name not in (*frame.index_names, question["weights"])]
+    attackers = None if question["attackers"] is None else list(question["attackers"])
+    targets = list(dict.fromkeys(question["columns"] or names))
+    scored = [*measures, *([] if question["population"] is None else [POPULATION_SIZE.name])]
+    attacker_names(attackers, scored, targets, frame.names if wish.keep_input else [])
+    scores: Scores | AttackerScores = score(frame, measures, **question, device=device, progress=visible)
     started = time.perf_counter()
     with Reporter(visible) as report:
         report.stage("write", scores.rows, "rows")

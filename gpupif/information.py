@@ -9,6 +9,11 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+# Of a float64; and of its half.
+MANTISSA_BITS, HALF_BITS = 53, 26
+# More than c log2 c has, for any number c of 64 bits.
+EXPONENTS = 128
+
 
 def log2_counts(counts: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
     """log2 of each count, by the function that the kernels use."""
@@ -64,17 +69,60 @@ class Sizes(NamedTuple):
             np.concatenate([part.sizes for part in several]), np.concatenate([part.times for part in several])
         )
 
+    def log_sum(self) -> LogSum:
+        """The sum of c log2 c over the groups' sizes c, exactly."""
+        import numpy as np
+
+        values = self.sizes.astype(np.float64)
+        fractions, exponents = np.frexp(values * np.log2(values))
+        digits = np.ldexp(fractions, MANTISSA_BITS).astype(np.int64)
+        sums = np.zeros((2, EXPONENTS), np.int64)
+        # In halves, so that as many groups as there may be rows do not overflow.
+        for half, part in zip(sums, (digits >> HALF_BITS, digits & ((1 << HALF_BITS) - 1)), strict=True):
+            np.add.at(half, exponents, part * self.times)
+        high, low = sums.tolist()
+        return LogSum({place: (high[place] << HALF_BITS) + low[place] for place in np.unique(exponents).tolist()})
+
     def sum_log(self) -> float:
-        """Sum of c log2 c over the groups' sizes c."""
-        return sum_count_log_count(self.sizes, self.times)
+        """Sum of c log2 c over the groups' sizes c, rounded once."""
+        return self.log_sum().sum_log()
+
+
+class LogSum(NamedTuple):
+    """The sum of c log2 c over groups of c rows each, the terms rounded, but not the sum.
+
+    So it is the same whatever the order and the parts that groups come in, and small, however many sizes there are.
+
+    digits: by exponent e the sum of m of all terms m 2^(e - 53).
+    """
+
+    digits: dict[int, int]
+
+    @classmethod
+    def total(cls, parts: Iterable[Sizes | LogSum]) -> LogSum:
+        """Groups of several parts of a table together."""
+        digits: dict[int, int] = {}
+        for part in parts:
+            for exponent, more in part.log_sum().digits.items():
+                digits[exponent] = digits.get(exponent, 0) + more
+        return cls(digits)
+
+    def log_sum(self) -> LogSum:
+        """Itself; see `Sizes`."""
+        return self
+
+    def sum_log(self) -> float:
+        """The sum, rounded."""
+        # Terms are at least 2 log2 2, so that no exponent is below 0.
+        return sum(digits << exponent for exponent, digits in self.digits.items()) / (1 << MANTISSA_BITS)
 
 
 def entropy_of_counts(counts: npt.NDArray[np.integer]) -> float:
-    """Entropy of the distribution that these counts have, in bits; 0 for a single value."""
+    """Entropy of the distribution that these counts have, in bits; 0 for a single value, and for nothing."""
     import math
 
     total = int(counts.sum())
-    return max(0.0, math.log2(total) - sum_count_log_count(counts) / total)
+    return max(0.0, math.log2(total) - sum_count_log_count(counts) / total) if total else 0.0
 
 
 def column_weight(conditional: float, rows: int, entropy: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from .columns import Column
 from .engines.base import Job
 from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning, warn
 from .measures import Measure
-from .names import as_list, as_mapping, check_exist, check_unique
+from .names import as_attackers, as_list, as_mapping, check_exist, check_unique, check_weights
 from .priors import Prior, make_prior
 from .reading import Pick
+from .weighting import Weighted
 
 # From so many rows on, a column with so large a share of different values is named in a warning.
 UNIQUE_ROWS = 50
@@ -26,8 +27,9 @@ UNIQUE_SHARE = 0.9
 class Question:
     """What is asked of a table, checked against the names of its columns.
 
-    targets: columns to score; known: those the attacker knows; used: both, in the order of the table. priors,
-    accuracies and distances: by column.
+    targets: columns to score; known: those the attacker knows, of several attackers any of them; used: both, in the
+    order of the table. priors, accuracies and distances: by column. weights: the column of sampling weights. attackers:
+    by name what each knows, None where there is one without a name.
     """
 
     targets: list[Hashable]
@@ -39,6 +41,21 @@ class Question:
     missing: str
     measures: tuple[Measure, ...]
     dtype: str
+    weights: Hashable = None
+    attackers: Mapping[str, list[Hashable]] | None = None
+
+    @property
+    def read(self) -> list[Hashable]:
+        """The columns that are to be read: those that are used, and at last that of the weights if it is none."""
+        return self.used if self.weights is None or self.weights in self.used else [*self.used, self.weights]
+
+    def of(self, attacker: str) -> Question:
+        """What is asked about one of the attackers."""
+        known = (self.attackers or {})[attacker]
+        used = [name for name in self.used if name in {*self.targets, *known}]
+        priors = {name: prior for name, prior in self.priors.items() if name in used}
+        accuracies = {name: accuracy for name, accuracy in self.accuracies.items() if name in used}
+        return replace(self, known=known, used=used, priors=priors, accuracies=accuracies, attackers=None)
 
     def job(
         self,
@@ -46,16 +63,27 @@ class Question:
         rows: int,
         scores_on: str = "host",
         tell: Callable[[str, type[Warning]], None] = warn,
+        weighted: Weighted | None = None,
+        priors: Mapping[Hashable, Prior] | None = None,
     ) -> tuple[Job, dict[Hashable, Prior]]:
         """What an engine is to do with the columns `used` of a table of so many rows, and the prior of each.
 
-        Raises PriorError; warns, by `tell`, of columns that are nearly unique.
+        weighted: how many people the rows stand for. priors: in place of the table's own distributions. Raises
+        PriorError; warns, by `tell`, of columns that are nearly unique.
         """
         warn_of_unique(columns, rows, tell)
-        prior_of = {column.name: make_prior(column, self.priors.get(column.name), rows) for column in columns}
+        people = None if weighted is None else [weighted.counts[column.name] for column in columns]
+        counts = [column.counts for column in columns] if people is None else people
+        total = rows if weighted is None else weighted.total
+        prior_of = {
+            column.name: priors[column.name]
+            if priors is not None and column.name not in self.priors
+            else make_prior(column, self.priors.get(column.name), total, times)
+            for column, times in zip(columns, counts, strict=True)
+        }
         job = Job(
             codes=[column.codes for column in columns],
-            counts=[column.counts for column in columns],
+            counts=counts,
             priors=[prior_of[name].probabilities for name in self.used],
             log2_priors=[prior_of[name].log2_probabilities for name in self.used],
             accuracies=[_accuracy(name, self.accuracies.get(name, 1.0)) for name in self.used],
@@ -65,6 +93,8 @@ class Question:
             dtype=self.dtype,
             axes=self._axes(columns, prior_of),
             scores_on=scores_on,
+            times=None if weighted is None else weighted.times,
+            unit=None if weighted is None else weighted.unit,
         )
         return job, prior_of
 
@@ -90,6 +120,8 @@ def ask(
     accuracies: Mapping[Any, float] | None,
     missing: str,
     dtype: str,
+    weights: Hashable = None,
+    attackers: Mapping[str, Sequence[Hashable]] | None = None,
     distances: Mapping[Any, Any] | None = None,
     orders: Mapping[Hashable, Sequence[Any]] | None = None,
 ) -> Question:
@@ -97,7 +129,20 @@ def ask(
 
     orders: of ordered categories, unless `distances` says otherwise.
     """
-    targets, attacker = _resolve_columns(names, index_names, columns, known)
+    several = as_attackers(attackers, known)
+    if names:
+        check_unique(names)
+        check_weights(weights, names)
+    # A weight is no fact about a person: it is scored only where it is asked for.
+    labels = [*index_names, *([] if weights is None else [weights])]
+    if several is None:
+        targets, attacker = _resolve_columns(names, labels, columns, known)
+    else:
+        found = [
+            _resolve_columns(names, labels, columns, theirs, f"attackers: {name!r}") for name, theirs in several.items()
+        ]
+        targets = found[0][0]
+        attacker = list(dict.fromkeys(column for _, theirs in found for column in theirs))
     used = [name for name in names if name in {*targets, *attacker}]
     return Question(
         targets,
@@ -109,6 +154,8 @@ def ask(
         missing,
         measures,
         dtype,
+        weights,
+        several,
     )
 
 
@@ -119,7 +166,13 @@ def check_word(argument: str, word: Any, words: Sequence[str]) -> None:
 
 
 def needed_columns(
-    columns: Sequence[Hashable] | None, known: Sequence[Hashable] | None, priors: Any = None, accuracies: Any = None
+    columns: Sequence[Hashable] | None,
+    known: Sequence[Hashable] | None,
+    priors: Any = None,
+    accuracies: Any = None,
+    weights: Any = None,
+    attackers: Any = None,
+    distances: Any = None,
 ) -> Pick:
     """Of a file's columns those that scoring `columns` against `known` needs; raises InputError for unknown ones."""
 
@@ -127,33 +180,41 @@ def needed_columns(
         if columns is None:
             return None
         targets, attacker = as_list("columns", columns), [] if known is None else as_list("known", known)
+        for name, theirs in (as_attackers(attackers, known) or {}).items():
+            check_exist(f"attackers: {name!r}", theirs, names)
+            attacker += theirs
         as_mapping("priors", priors, names, [*targets, *attacker])
         as_mapping("accuracies", accuracies, names, [*targets, *attacker])
+        as_mapping("distances", distances, names, [*targets, *attacker])
         check_exist("columns", targets, names)
         check_exist("known", attacker, names)
-        return [name for name in names if name in {*targets, *attacker}]
+        check_weights(weights, names)
+        return [name for name in names if name in {*targets, *attacker, *([] if weights is None else [weights])}]
 
     return pick
 
 
 def _resolve_columns(
     names: Sequence[Hashable],
-    index_names: Sequence[Hashable],
+    labels: Sequence[Hashable],
     columns: Sequence[Hashable] | None,
     known: Sequence[Hashable] | None,
+    argument: str = "known",
 ) -> tuple[list[Hashable], list[Hashable]]:
-    """Targets and the columns the attacker knows, in the order asked for, checked against the table."""
+    """Targets and the columns the attacker knows, in the order asked for, checked against the table.
+
+    argument: what messages call `known`.
+    """
     if not names:
         raise InputError("table: expected at least one column, got none.")
     check_unique(names)
-    labels = index_names if len(index_names) < len(names) else ()
-    default = [name for name in names if name not in labels]
+    default = [name for name in names if name not in labels] or list(names)
     targets = default if columns is None else as_list("columns", columns)
     if not targets:
         raise InputError("columns: expected at least one column to score, got an empty list.")
-    attacker = list(targets) if known is None else as_list("known", known)
+    attacker = list(targets) if known is None else as_list(argument, known)
     check_exist("columns", targets, names)
-    check_exist("known", attacker, names)
+    check_exist(argument, attacker, names)
     if known is None and len(targets) == 1 and (columns is not None or set(str(targets[0])) & set(",;\t| ")):
         mend = "Is the separator right?" if columns is None else "Name the columns the attacker knows with known=."
         warn(
@@ -163,8 +224,8 @@ def _resolve_columns(
         )
     elif known is not None and len(attacker) == 1 and attacker[0] in targets:
         warn(
-            f"known: the attacker knows only {attacker[0]!r}, so nothing when that column is scored itself: every "
-            "cohort is the whole table. Name further columns with known=.",
+            f"{argument}: the attacker knows only {attacker[0]!r}, so nothing when that column is scored itself: every "
+            f"cohort is the whole table. Name further columns with {argument.partition(':')[0]}=.",
             NothingKnownWarning,
         )
     return targets, attacker

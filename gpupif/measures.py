@@ -261,7 +261,7 @@ FAMILIES = (
 )
 
 
-def find_measure(name: object) -> Measure | None:
+def _look_up(name: object) -> Measure | None:
     """The measure of this name, None where there is none; raises InputError for a parameter that it cannot have."""
     if not isinstance(name, str):
         return None
@@ -272,7 +272,7 @@ def find_measure(name: object) -> Measure | None:
 def is_measure(name: str) -> bool:
     """Whether there is a measure of this name."""
     try:
-        return find_measure(name) is not None
+        return _look_up(name) is not None
     except InputError:
         return False
 
@@ -283,13 +283,30 @@ def resolve_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
     Raises InputError for a name that is none, or for no name at all.
     """
     wanted = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
-    found = [find_measure(name) for name in wanted]
+    found = [_look_up(name) for name in wanted]
     unknown = [name for name, measure in zip(wanted, found, strict=True) if measure is None]
     if unknown or not wanted:
         came = ", ".join(repr(name) for name in unknown) or "none"
         several = ", ".join(f"{family.prefix}..." for family in FAMILIES)
         raise InputError(f"measures: expected some of {', '.join(MEASURES)}, {several}; got {came}.")
     return tuple(dict.fromkeys(measure for measure in found if measure is not None))
+
+
+# Scored beside those that were asked for where there is a population.
+POPULATION_SIZE = Measure(
+    "population_size",
+    "rows",
+    "rows of the population that agree on everything the attacker knows",
+    "0 and up",
+    "El Emam, Guide to the De-Identification of Personal Health Information (2013), chapter 16",
+    low_is_risky=True,
+    integer=True,
+)
+
+
+def find_measure(name: str) -> Measure:
+    """The measure of this name, of one that was scored."""
+    return POPULATION_SIZE if name == POPULATION_SIZE.name else resolve_measures(name)[0]
 
 
 def wanted_of(measures: Sequence[Measure]) -> Wanted:

@@ -50,14 +50,7 @@ def encode_part(name: Hashable, array: Any) -> Part:
         return Part(np.empty(0, np.uint8), Values(pa.array([], _label_type(name, array)), np.empty(0, np.int64), 0))
     column = encode_column(name, array).on_host()
     codes, size = column.codes, len(column.labels)
-    labels = column.labels
-    if not isinstance(labels, pa.Array):
-        try:
-            labels = pa.array(labels, from_pandas=True)
-        except (pa.ArrowException, TypeError) as error:
-            raise ColumnTypeError(name, f"values of several types ({error})") from error
-        if isinstance(labels, pa.ChunkedArray):
-            labels = labels.combine_chunks()
+    labels = label_array(column)
     if size == 0:
         labels = pa.array([], _label_type(name, array))
     counts = column.counts[:size]
@@ -71,6 +64,19 @@ def encode_part(name: Hashable, array: Any) -> Part:
         kernels.recode(codes, 0, new_codes, ordered)
         codes, labels, counts = ordered, labels.take(pa.array(order)), counts[order]
     return Part(codes, Values(labels, counts, column.missing_rows))
+
+
+def label_array(column: Column) -> pa.Array:
+    """The labels of a column as Arrow has them; raises ColumnTypeError for values of several types."""
+    labels = column.labels
+    if not isinstance(labels, pa.Array):
+        try:
+            labels = pa.array(labels, from_pandas=True)
+        except (pa.ArrowException, TypeError) as error:
+            raise ColumnTypeError(column.name, f"values of several types ({error})") from error
+        if isinstance(labels, pa.ChunkedArray):
+            labels = labels.combine_chunks()
+    return labels if len(labels) else pa.nulls(0)
 
 
 def _label_type(name: Hashable, array: Any) -> pa.DataType:

@@ -61,24 +61,42 @@ class Priors(Mapping[Hashable, dict[Any, float]]):
     def __len__(self) -> int:
         return len(self._priors)
 
+    def to_frame(self) -> pd.DataFrame:
+        """All of them as one table as ``priors=`` takes it: columns column, value (as text) and probability.
+
+        Stored in a file, ``to_frame().to_parquet("priors.parquet")``, they serve for another table, or a later one.
+        """
+        rows = [(name, value, share) for name in self for value, share in self[name].items()]
+        texts = [None if value is None else _texts(value)[0] for _, value, _ in rows]
+        shares = np.array([share for _, _, share in rows], np.float64)
+        return pd.DataFrame({"column": [name for name, _, _ in rows], "value": texts, "probability": shares})
+
     def __repr__(self) -> str:
         return f"Priors of {', '.join(map(str, self._priors))}"
 
 
-def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> Prior:
+def make_prior(
+    column: Column, given: Mapping[Any, float] | None, rows: int, counts: npt.NDArray[np.int64] | None = None
+) -> Prior:
     """Prior of one column: the table's distribution, or `given` checked against the table.
 
-    A sum that is off by rounding is made 1. Raises PriorError where `given` misses a value that occurs, is negative or
-    not finite, gives 0 to a value that occurs, or does not sum to 1 within 1e-6.
+    counts: by code, in place of the column's own, of which `rows` is the sum. A sum that is off by rounding is made 1.
+    Raises PriorError where `given` misses a value that occurs, is negative or not finite, gives 0 to a value that
+    occurs, or does not sum to 1 within 1e-6.
     """
     if given is None:
-        logs = log2_counts(column.counts) - log2_counts(np.array([rows]))
-        return Prior(column, column.counts / rows, logs, entropy_of_counts(column.counts), None)
+        counts = column.counts if counts is None else counts
+        logs = log2_counts(counts) - log2_counts(np.array([rows]))
+        return Prior(column, counts / rows, logs, entropy_of_counts(counts), None)
     name = column.name
+    if isinstance(given, pd.Series):
+        if not given.index.is_unique:
+            twice = given.index[given.index.duplicated()][0]
+            raise PriorError(f"priors: column {name!r}: value {twice!r} stands twice in the index of the Series.")
+        given = given.to_dict()
     if not isinstance(given, Mapping):
         raise PriorError(
             f"priors: column {name!r}: expected a dictionary of value: probability, got {type(given).__name__}."
-            + (" Use its to_dict()." if hasattr(given, "to_dict") else "")
         )
     if not given:
         raise PriorError(f"priors: column {name!r}: expected a probability for every value that occurs, got none.")

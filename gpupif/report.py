@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
+    from .attacker_summary import AttackerSummary
     from .summary import Summary
 
 BAR = 10
@@ -31,6 +32,14 @@ HEADS = {
     "csf_mean": "CSF mean",
     "csf_max": "max",
     "weight": "weight",
+}
+
+ATTACKER_HEADS = {
+    "fig": "FIG",
+    "csf_mean": "CSF mean",
+    "csf_max": "max",
+    "worst_by_mean": "worst by mean",
+    "worst_by_max": "worst by max",
 }
 
 
@@ -52,6 +61,37 @@ def print_summary(summary: Summary, console: Console) -> None:
         console.print(f"Row information gain, bits:   {shown}", highlight=False)
     console.print()
     console.print(_riskiest(summary, console))
+
+
+def print_attackers(summary: AttackerSummary, console: Console) -> None:
+    """Print risk by attacker, and by column the attacker who learns most."""
+    first = next(iter(summary.summaries.values()))
+    console.print(
+        f"[bold]{first.rows:,}[/] rows x [bold]{len(first.columns)}[/] columns scored against "
+        f"[bold]{len(summary.summaries)}[/] attackers, device [bold]{first.device}[/]",
+        highlight=False,
+    )
+    console.print()
+    table = Table(title="Risk by attacker (bits; CSF as probability)", title_justify="left", header_style="bold")
+    table.add_column("attacker", overflow="fold")
+    table.add_column("knows", overflow="fold")
+    keys = [key for key in summary.attackers.columns if key != "known"]
+    for key in keys:
+        table.add_column(ATTACKER_HEADS.get(key, key.replace("pif_", "PIF ")), justify="right", no_wrap=True)
+    for name, row in summary.attackers.iterrows():
+        knows = ", ".join(_text(column) for column in summary.known[str(name)]) or "nothing"
+        table.add_row(Text(str(name)), Text(knows), *(_number(key, row[key]) for key in keys))
+    console.print(table)
+    if not len(summary.columns):
+        return
+    worst = Table(title="Who learns most, by column", title_justify="left", header_style="bold")
+    for key in ("column", *summary.columns.columns):
+        text = key == "column" or key.startswith("worst")
+        head = ATTACKER_HEADS.get(key, HEADS.get(key, key))
+        worst.add_column(head, justify="left" if text else "right", overflow="fold", no_wrap=not text)
+    for name, row in summary.columns.iterrows():
+        worst.add_row(Text(_text(name)), *(Text(_cell(value)) for value in row))
+    console.print(worst)
 
 
 def _stages(summary: Summary) -> str:

@@ -30,6 +30,8 @@ class Scores:
     Each measure that was asked for is an attribute and an item (``scores.cig``, ``scores["csf"]``): n rows by scored
     columns, a frame of the kind that came in, with the same rows, order, index and column names.
 
+    With ``population=`` there is also ``population_size``.
+
     columns: the scored columns. rows: n. device: the engine that ran. distinct_rows: different rows over the scored
     and known columns. seconds: wall time by stage.
     """
@@ -73,7 +75,7 @@ class Scores:
         return frame.copy(deep=False) if self._frame.kind in ("pandas", "file", "cudf") else frame
 
     def __getattr__(self, name: str) -> Any:
-        if is_measure(name):
+        if is_measure(name) or name in self.__dict__.get("_values", {}):
             return self[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

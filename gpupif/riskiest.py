@@ -10,8 +10,9 @@ import pandas as pd
 
 from gpupif.kernels import formulas
 
+from .engines.base import on_host
 from .errors import InputError
-from .measures import resolve_measures
+from .measures import find_measure
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,7 +27,7 @@ def riskiest_cells(scores: Scores, n: int, by: str) -> pd.DataFrame:
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise InputError(f"top: expected a number of cells of at least 1, got {n!r}.")
     table = scores._values_of(by)
-    sign = -1 if resolve_measures(by)[0].low_is_risky else 1
+    sign = -1 if find_measure(by).low_is_risky else 1
     found = [(-value, row, target) for target, column in enumerate(table) for value, row in highest(sign * column, n)]
     records = [_describe(scores, row, target) for _, row, target in sorted(found)[:n]]
     return pd.DataFrame.from_records(records)
@@ -49,10 +50,13 @@ def _describe(scores: Scores, row: int, target: int) -> dict[str, Any]:
     column = scores._encoded.columns[position]
     code = int(column.codes[row])
     known = [other for other in job.known if other != position]
-    count, size = int(column.counts[code]), job.rows
+    count, size = int(job.counts[position][code]), job.total
     if known:
         cohort = _cohort(job, row, known)
-        count, size = int((column.codes[cohort] == code).sum()), len(cohort)
+        equal = cohort[column.codes[cohort] == code]
+        count, size = (
+            len(rows) if job.times is None else int(job.times[on_host(rows)].sum()) for rows in (equal, cohort)
+        )
     label = {"row": row} if frame.index is None else {"row": row, "index": frame.index[row]}
     found = {measure: scores._values_of(measure)[target, row].item() for measure in scores.measures}
     return label | describe(job, position, column, code, found, count, size)
@@ -61,12 +65,15 @@ def _describe(scores: Scores, row: int, target: int) -> dict[str, Any]:
 def describe(
     job: Job, position: int, column: Column, code: int, scores: dict[str, Any], count: int, size: int
 ) -> dict[str, Any]:
-    """What is said of a cell with this code in this column; `count` of the `size` rows of its cohort have it too."""
+    """What is said of a cell with this code in this column; `count` of the `size` rows of its cohort have it too.
+
+    With sampling weights both are in units.
+    """
     prior = float(job.priors[position][code])
     cell = {"column": column.name, "value": column.values([code])[0], **scores}
-    cell["posterior"] = formulas.posterior(count, size, prior, float(job.accuracies[position]))
+    cell["posterior"] = formulas.posterior(count, size, prior, float(job.accuracies[position])) if size else prior
     cell["prior"] = prior
-    cell["cohort_size"] = size
+    cell["cohort_size"] = size if job.unit is None else size * job.unit
     return cell
 
 

@@ -1,30 +1,27 @@
-"""The public `score`: arguments checked, table encoded, engine run."""
+"""The public `score`: arguments checked, then the table scored in memory, from files to files, or by Dask."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from .columns import EncodedTable
+from .attackers import AttackerScores
 from .device import choose_engine
-from .encode import encode_table
-from .engines.base import Job
-from .engines.workers import Workers
 from .errors import InputError
 from .frames import Frame, open_file, open_frame
-from .job import Question, ask, check_word, needed_columns
+from .job import ask, check_word, needed_columns
 from .measures import resolve_measures
-from .priors import Prior
+from .prior_tables import as_accuracies, as_priors
 from .progress import Reporter, announce_compilation
 from .reading import Pick
 from .result import Scores
 from .spill.run import score_path
 from .spill.wish import make_wish
-from .stored import StoredScores
+from .stored import StoredAttackerScores, StoredScores
+from .table_run import open_population, score_frame
 
 if TYPE_CHECKING:
     from .engines.cuda_frames import FrameLibrary
@@ -37,15 +34,40 @@ def score(
     *,
     columns: Sequence[Hashable] | None = ...,
     known: Sequence[Hashable] | None = ...,
-    priors: Mapping[Any, Mapping[Any, float]] | None = ...,
-    accuracies: Mapping[Any, float] | None = ...,
+    priors: Any = ...,
+    accuracies: Any = ...,
     distances: Mapping[Any, Any] | None = ...,
     missing: str = ...,
     device: str = ...,
     dtype: str = ...,
     progress: bool | None = ...,
     output: None = ...,
+    weights: Hashable = ...,
+    attackers: None = ...,
+    population: Any = ...,
+    population_lacks: str = ...,
 ) -> Scores: ...
+
+
+@overload
+def score(
+    table: Any,
+    measures: str | Iterable[str] = ...,
+    *,
+    columns: Sequence[Hashable] | None = ...,
+    known: None = ...,
+    priors: Any = ...,
+    accuracies: Any = ...,
+    missing: str = ...,
+    device: str = ...,
+    dtype: str = ...,
+    progress: bool | None = ...,
+    output: None = ...,
+    weights: Hashable = ...,
+    attackers: Mapping[str, Sequence[Hashable]],
+    population: Any = ...,
+    population_lacks: str = ...,
+) -> AttackerScores: ...
 
 
 @overload
@@ -55,8 +77,8 @@ def score(
     *,
     columns: Sequence[Hashable] | None = ...,
     known: Sequence[Hashable] | None = ...,
-    priors: Mapping[Any, Mapping[Any, float]] | None = ...,
-    accuracies: Mapping[Any, float] | None = ...,
+    priors: Any = ...,
+    accuracies: Any = ...,
     distances: Mapping[Any, Any] | None = ...,
     missing: str = ...,
     device: str = ...,
@@ -69,7 +91,34 @@ def score(
     resume: bool = ...,
     overwrite: bool = ...,
     keep_input: bool = ...,
+    weights: Hashable = ...,
+    attackers: None = ...,
 ) -> StoredScores: ...
+
+
+@overload
+def score(
+    table: str | os.PathLike[str],
+    measures: str | Iterable[str] = ...,
+    *,
+    columns: Sequence[Hashable] | None = ...,
+    known: None = ...,
+    priors: Any = ...,
+    accuracies: Any = ...,
+    missing: str = ...,
+    device: str = ...,
+    dtype: str = ...,
+    progress: bool | None = ...,
+    output: str | os.PathLike[str],
+    memory_limit: int | str | None = ...,
+    temp: str | os.PathLike[str] | None = ...,
+    rows_per_file: int | None = ...,
+    resume: bool = ...,
+    overwrite: bool = ...,
+    keep_input: bool = ...,
+    weights: Hashable = ...,
+    attackers: Mapping[str, Sequence[Hashable]],
+) -> StoredAttackerScores: ...
 
 
 def score(
@@ -78,8 +127,8 @@ def score(
     *,
     columns: Sequence[Hashable] | None = None,
     known: Sequence[Hashable] | None = None,
-    priors: Mapping[Any, Mapping[Any, float]] | None = None,
-    accuracies: Mapping[Any, float] | None = None,
+    priors: Any = None,
+    accuracies: Any = None,
     distances: Mapping[Any, Any] | None = None,
     missing: str = "category",
     device: str = "auto",
@@ -92,7 +141,11 @@ def score(
     resume: bool = False,
     overwrite: bool = False,
     keep_input: bool = False,
-) -> Scores | StoredScores:
+    weights: Hashable = None,
+    attackers: Mapping[str, Sequence[Hashable]] | None = None,
+    population: Any = None,
+    population_lacks: str = "error",
+) -> Scores | StoredScores | AttackerScores | StoredAttackerScores:
     """Score every cell for what an attacker who knows everything else about a person would learn from it.
 
     For a target column the rows that agree on all columns the attacker knows are a *cohort*. The share of the cohort
@@ -119,9 +172,13 @@ def score(
     priors:
         ``{column: {value: probability}}`` in place of the table's own distribution. Every value that occurs needs a
         probability above 0; further values are fine. None stands for a missing value. A sum within 1e-6 of 1 is made 1.
+        Or a table of any kind, or a path of one (Parquet, CSV, Feather), with columns ``column``, ``value`` and
+        ``probability``, a row for each value: where ``value`` is text, values are known by their texts, so that "39"
+        stands for 39; in CSV it always is, and an empty field is a missing value. `Priors.to_frame` makes such a table.
     accuracies:
         ``{column: a}``: the attacker's knowledge of the column is right with probability a in [0, 1], otherwise drawn
-        from the prior: posterior = a c/C + (1 - a) prior. Default 1.
+        from the prior: posterior = a c/C + (1 - a) prior. Default 1. Or a table, or a path of one, with columns
+        ``column`` and ``accuracy``.
     distances:
         How far the values of a column are apart, for ``emd``: ``{column: "ordered" or "nominal"}``, its values in a
         list, in order (steps), or a hierarchy: ``{value: [names of what it is part of, the narrowest first]}``
@@ -151,6 +208,26 @@ def score(
         when such a run fails, too.
     overwrite, keep_input:
         With ``output``: replace what exists; put the table's columns before the scores (those of CSV as text).
+    weights:
+        A column with the sampling weight of each row: how many people of the population it stands for, any number of 0
+        or more. Priors, posteriors and the weights of wCIG are then shares of weights, and ``cohort_size`` is the sum
+        of weights (float64): an estimate of the cohort's size in the population. Sums are exact, whatever the order of
+        the rows, for whole weights and multiples of 1/2, 1/4, ...; others are first rounded to multiples of a power of
+        two that is less than 2^-60 of their sum. A row of weight 0 stands for nobody: its cells are scored against the
+        people who have its known values, and where there are none nothing is learnt: posterior = prior, CIG and CSF 0,
+        cohort size 0. The column itself is scored or known only where it is named. Given priors stay as they are.
+        Summaries (FIG, RIG, PIF, means) are of the table's cells: each row counts once, whatever its weight.
+    attackers:
+        ``{"neighbour": ["age", "sex"], "employer": [...]}``: several attackers at once, by name what each knows, in
+        place of ``known``.
+    population:
+        A second table, of any kind or a path, that the table is a sample of, with all columns that are scored or known.
+        Its distributions are the priors (given ones stay), and ``scores.population_size`` is, beside the cohort in the
+        sample, for each cell the number of its rows that agree on everything the attacker knows (int64): what an
+        attacker is up against who does not know who is in the sample (the journalist model).
+    population_lacks:
+        Where the population lacks rows of the table, those beyond as many equal ones as it has: "error", or "count"
+        them as rows of the population too.
 
     Returns
     -------
@@ -160,14 +237,18 @@ def score(
         whose frames are lazy: it computes when Dask is asked to, and raises then what only the data show.
     StoredScores
         With ``output``: where they are, ``summary()``, ``weights``, ``priors``, ``fig()``, ``pif(n)``, ``dataset()``.
+    AttackerScores
+        With ``attackers``: a dictionary of `Scores` by attacker, and the worst case over all of them. With ``output``,
+        and for a Dask DataFrame, likewise one of what these give; score columns of all attackers stand beside each
+        other, named <attacker>_<measure>_<column>.
 
     Raises
     ------
     InputError
         No rows, no columns, duplicate column names, unknown columns (ColumnNotFoundError), lists or structs
         (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
-        [0, 1], missing values under "error", an unknown word for an argument; on a GPU, a column of a file of a type
-        that cuDF lacks.
+        [0, 1], weights that are missing, negative or infinite, or sum to 0, rows that the population lacks, missing
+        values under "error", an unknown word for an argument; on a GPU, a column of a file of a type that cuDF lacks.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     OutputError
@@ -190,56 +271,44 @@ def score(
     wanted = resolve_measures(measures)
     check_word("missing", missing, ("category", "error"))
     check_word("dtype", dtype, ("float64", "float32"))
+    check_word("population_lacks", population_lacks, ("error", "count"))
+    priors, accuracies = as_priors(priors), as_accuracies(accuracies)
     files = (output, memory_limit, temp, rows_per_file, resume, overwrite, keep_input)
     if any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__):
         from .cluster.scoring import score_dask
 
         if any(files):
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
-        lazy = score_dask(table, wanted, columns, known, priors, accuracies, distances, missing, device, dtype)
+        if population is not None:
+            raise InputError("population: is not there yet for a Dask frame. Score a table in memory instead.")
+        people = (weights, attackers)
+        lazy = score_dask(table, wanted, columns, known, priors, accuracies, distances, missing, device, dtype, *people)
         return cast("Scores", lazy)
     wish = make_wish(*files) if any(files) else None
     engine = choose_engine(device)
-    if wish is not None:
-        asked = partial(ask, measures=wanted, columns=columns, known=known, priors=priors, accuracies=accuracies)
-        asked = partial(asked, distances=distances)
-        with Reporter(progress) as report, announce_compilation(quiet=progress is False):
-            return score_path(table, partial(asked, missing=missing, dtype=dtype), engine, wish, report)
+    given = {
+        "columns": columns,
+        "known": known,
+        "priors": priors,
+        "accuracies": accuracies,
+        "weights": weights,
+        "attackers": attackers,
+        "distances": distances,
+    }
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
-        frame = _open(table, needed_columns(columns, known, priors, accuracies), engine.frames)
+        if wish is not None:
+            if population is not None:
+                raise InputError("population: is not there yet for files. Leave out output= and what goes with it.")
+            asked = partial(ask, measures=wanted, missing=missing, dtype=dtype, **given)
+            return score_path(table, asked, engine, wish, report)
+        frame = _open(table, needed_columns(**given), engine.frames)
         if frame.names and frame.rows == 0:
             raise InputError(f"table: expected at least one row, got none (columns: {_listed(frame.names)}).")
-        names = (frame.names, frame.index_names)
-        question = ask(*names, wanted, columns, known, priors, accuracies, missing, dtype, distances, frame.orders())
-        opened = time.perf_counter()
-        with frame.active():
-            encoded, job, prior_of = _encode(frame, question, report)
-        coded = time.perf_counter()
-        report.stage("score", frame.rows * len(question.targets), "cells")
-        result = engine.score(job, report)
-        done = time.perf_counter()
-    seconds = _by_stage(frame, coded - opened, done - coded)
-    return Scores(frame, encoded, job, result, question.targets, prior_of, engine.device, seconds)
-
-
-def _by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
-    """Seconds by stage; of a file that is read where it is encoded, for both together."""
-    if frame.kind != "file":
-        return {"encode": encode, "score": score}
-    if frame.reads_late:
-        return {"read and encode": frame.opened_in + encode, "score": score}
-    return {"read": frame.opened_in, "encode": encode, "score": score}
-
-
-def _encode(frame: Frame, question: Question, report: Reporter) -> tuple[EncodedTable, Job, dict[Hashable, Prior]]:
-    """The columns that are scored or known as codes, what the engine is to do with them, and their priors."""
-    used = question.used
-    report.stage("encode", len(used), "columns")
-    arrays = [frame.column(frame.names.index(name)) for name in used]
-    with Workers() as workers:
-        encoded = encode_table(used, arrays, frame.rows, question.missing, workers, report.advance)
-    place = {"cudf": "device", "file": "either"}.get(frame.kind, "host")
-    return encoded, *question.job(encoded.columns, frame.rows, place)
+        question = ask(
+            frame.names, frame.index_names, wanted, missing=missing, dtype=dtype, orders=frame.orders(), **given
+        )
+        other = None if population is None else open_population(population, question)
+        return score_frame(frame, question, engine, report, other, population_lacks)
 
 
 def _listed(names: Iterable[Hashable]) -> str:

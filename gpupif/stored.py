@@ -17,6 +17,8 @@ from .summary import Summary
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .attacker_summary import AttackerSummary
+
 
 class StoredScores:
     """Scores of all cells of a table, in files; made by `gpupif.score` with ``output=``.
@@ -33,6 +35,7 @@ class StoredScores:
         summary: Summary,
         priors: Mapping[Hashable, Prior],
         spilled_bytes: int,
+        prefix: str = "",
     ) -> None:
         self.path = path
         self.files = list(files)
@@ -45,6 +48,8 @@ class StoredScores:
         self.spilled_bytes = spilled_bytes
         self._summary = summary
         self._prior_of = priors
+        # Of the names of score columns: those of several attackers stand beside each other.
+        self._prefix = prefix
 
     def __repr__(self) -> str:
         return (
@@ -102,7 +107,7 @@ class StoredScores:
             raise InputError(f"measures: 'cig' was not scored (scored: {', '.join(self.measures)}). Add it.")
 
     def _row_gains(self) -> Iterator[tuple[Any, Any]]:
-        names = [f"cig_{column}" for column in self.columns]
+        names = [f"{self._prefix}cig_{column}" for column in self.columns]
         for batch in self.dataset().to_batches(columns=names):
             gains = np.zeros(batch.num_rows)
             for column in batch.columns:
@@ -112,3 +117,57 @@ class StoredScores:
     def summary(self) -> Summary:
         """Risk by column and for the whole table; prints as a table, `.columns` is a DataFrame, `.to_dict()` plain."""
         return self._summary
+
+
+class StoredAttackerScores(Mapping[str, StoredScores]):
+    """Scores against several attackers, in files; made by `gpupif.score` with ``attackers=`` and ``output=``.
+
+    A dictionary by attacker: ``scores["neighbour"].summary()``, ``.fig()``, ``.pif(n)``. The scores of all stand in the
+    same files, in columns named <attacker>_<measure>_<column>: ``dataset()``.
+
+    path, files, columns, rows, measures, device, seconds, spilled_bytes: as of `StoredScores`; attackers: by name the
+    columns that each knows.
+    """
+
+    def __init__(self, scores: Mapping[str, StoredScores], attackers: Mapping[str, Sequence[Hashable]]) -> None:
+        last = list(scores.values())[-1]
+        self.attackers = {name: list(known) for name, known in attackers.items()}
+        self.path = last.path
+        self.files = last.files
+        self.columns = last.columns
+        self.rows = last.rows
+        self.measures = last.measures
+        self.device = last.device
+        self.seconds = last.seconds
+        self.spilled_bytes = last.spilled_bytes
+        self._scores = dict(scores)
+
+    def __getitem__(self, attacker: str) -> StoredScores:
+        return self._scores[attacker]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scores)
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def __repr__(self) -> str:
+        return (
+            f"<StoredAttackerScores of {self.rows:,} rows x {len(self.columns)} columns: {', '.join(self.measures)}; "
+            f"attackers {', '.join(self)}; device {self.device}; in {self.path}>"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if is_measure(name) or name in ("worst", "to_arrow", "to_parquet"):
+            raise AttributeError(f"{name}: the scores are not in memory but in files: read them with dataset().")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def dataset(self) -> Any:
+        """The scores as a `pyarrow.dataset.Dataset`, to be read column by column or in batches, rows in order."""
+        return next(iter(self._scores.values())).dataset()
+
+    def summary(self) -> AttackerSummary:
+        """Risk by attacker, and by column against which it is highest; prints as tables, `.to_dict()` is plain."""
+        from .attacker_summary import summarize_attackers
+
+        return summarize_attackers({name: scores.summary() for name, scores in self.items()}, self.attackers)

@@ -31,7 +31,23 @@ DEVICE_ROWS = 1 << 24
 
 def output_names(measures: Sequence[str], columns: Sequence[Hashable], others: Sequence[Hashable]) -> list[str]:
     """Names of the score columns, <measure>_<column>; raises OutputError where one would stand twice."""
-    names = [f"{measure}_{column}" for measure in measures for column in columns]
+    return _all_different([f"{measure}_{column}" for measure in measures for column in columns], others)
+
+
+def attacker_names(
+    attackers: Sequence[str] | None,
+    measures: Sequence[str],
+    columns: Sequence[Hashable],
+    others: Sequence[Hashable],
+) -> list[str]:
+    """As `output_names`, where there are attackers <attacker>_<measure>_<column>."""
+    if attackers is None:
+        return output_names(measures, columns, others)
+    each = [f"{measure}_{column}" for measure in measures for column in columns]
+    return _all_different([f"{attacker}_{name}" for attacker in attackers for name in each], others)
+
+
+def _all_different(names: list[str], others: Sequence[Hashable]) -> list[str]:
     repeated = [name for name, times in Counter([*map(str, others), *names]).items() if times > 1]
     if repeated:
         raise OutputError(f"output: two columns would be called {repeated[0]!r}. Rename the column in the table.")

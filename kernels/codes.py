@@ -38,3 +38,10 @@ def recode(values, low, new_codes, codes):
     """codes[i] = new_codes[values[i] - low]."""
     for i in range(values.size):
         codes[i] = new_codes[uint64(int64(values[i]) - low)]
+
+
+@kernel
+def add_times(codes, times, sums):
+    """sums[c] += times[i] for each row i with code c."""
+    for i in range(codes.size):
+        sums[codes[i]] += times[i]

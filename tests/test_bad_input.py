@@ -414,7 +414,7 @@ def test_hint_at_an_index_without_a_name():
     [
         ({"F": 0.5, "M": 0.5}, ["'f'", "'F', 'M' occur nowhere"]),
         ({"f": 50, "m": 50}, ["50", "by 100"]),
-        (pd.Series({"f": 0.5, "m": 0.5}), ["Series", "to_dict()"]),
+        (pd.Series([0.5, 0.25, 0.25], ["f", "m", "m"]), ["'m'", "twice"]),
     ],
 )
 def test_hints_at_what_is_wrong_with_a_prior(prior, hints):

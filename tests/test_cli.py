@@ -242,7 +242,8 @@ def test_version_and_help(run, monkeypatch):
     assert [name for name in ("score", "demo", "info", "--version") if name not in shown.out] == []
     shown = run("score", "--help")
     assert shown.code == 0
-    options = "output columns measures known priors accuracy missing device dtype sep keep-input overwrite json quiet"
+    options = "output columns measures known attacker priors accuracies accuracy weights missing device dtype sep"
+    options += " keep-input overwrite json quiet"
     assert [name for name in options.split() if f"--{name}" not in shown.out] == []
 
 

@@ -71,8 +71,8 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     assert not nothing_left(tmp_path)
     with in_pieces(30, 40), monkeypatch.context() as patch:
         patch.setattr("gpupif.spill.steps.encode", failing)
-        patch.setattr("gpupif.spill.steps.cut", failing)
-        patch.setattr("gpupif.spill.steps.PartScorer.score", failing)
+        patch.setattr("gpupif.spill.attack.cut", failing)
+        patch.setattr("gpupif.spill.parts.PartScorer.score", failing)
         scores = gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
     assert_same(scores, gpupif.score(source, MEASURES))
     assert nothing_left(tmp_path)
@@ -115,11 +115,11 @@ def fail(monkeypatch, name, after=0):
 
 FAILURES = [
     "encode.encode_part",
-    "steps.cut",
+    "attack.cut",
     "parts.part_job",
     "gather.write_batch",
     "write.write_tables",
-    "steps.riskiest_cells",
+    "attack.riskiest_cells",
 ]
 
 
@@ -129,7 +129,7 @@ def test_failures_leave_only_what_resume_can_use(tmp_path, monkeypatch, name, re
     source = census_folder(tmp_path / "in", rows=100)
     (tmp_path / "out").mkdir()
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        fail(patch, f"gpupif.spill.{name}", after=1 if name != "steps.riskiest_cells" else 0)
+        fail(patch, f"gpupif.spill.{name}", after=1 if name != "attack.riskiest_cells" else 0)
         with pytest.raises(InputError, match="something went wrong"):
             gpupif.score(source, MEASURES, output=tmp_path / "out", resume=resume)
     assert list((tmp_path / "out").iterdir()) == []
@@ -279,7 +279,7 @@ def touch_after(monkeypatch, name, file):
 
 
 @pytest.mark.parametrize(
-    "name", ["gpupif.spill.encode.encode_part", "gpupif.spill.steps.cut", "gpupif.spill.write.write_tables"]
+    "name", ["gpupif.spill.encode.encode_part", "gpupif.spill.attack.cut", "gpupif.spill.write.write_tables"]
 )
 @pytest.mark.parametrize("keep_input", [False, True])
 def test_file_that_changes_under_the_run(tmp_path, monkeypatch, name, keep_input):
@@ -454,8 +454,8 @@ def test_a_table_that_does_not_fit_is_scored_on_disk(tmp_path, monkeypatch, capf
     from gpupif.files import score_file
 
     source = census_folder(tmp_path / "in", rows=100)
-    question = dict.fromkeys(("columns", "known", "priors", "accuracies"))
-    question |= {"missing": "category", "dtype": "float64"}
+    question = dict.fromkeys(("columns", "known", "priors", "accuracies", "weights", "attackers", "population"))
+    question |= {"missing": "category", "dtype": "float64", "population_lacks": "error"}
     options = dict.fromkeys(["memory_limit", "temp", "rows_per_file"]) | dict.fromkeys(
         ["resume", "overwrite", "keep_input"], False
     )

@@ -23,7 +23,7 @@ from ..job import needed_columns
 from ..measures import resolve_measures
 from ..reading import check_rows, every_column, keys_of_files, open_parquet, pandas_index_names, unreadable
 from ..spill.outputs import MARK, check_folder, is_file
-from ..writing import output_names
+from ..writing import attacker_names
 from .watch import await_result
 
 # A partition is one row group or several, of about so many rows.
@@ -77,16 +77,17 @@ def score_on_cluster(
                 f"--{option}: is not for a cluster, which reads Parquet and writes a folder of it. Leave it out."
             )
     measures = [measure.name for measure in resolve_measures(measures)]
-    columns, known = question["columns"], question["known"]
+    columns, weights, attackers = (question.get(name) for name in ("columns", "weights", "attackers"))
+    needed = {name: question.get(name) for name in ("columns", "known", "weights", "attackers")}
     given = find_input(table)
     if is_file(output):
         raise OutputError(f"{output}: a cluster writes a folder of Parquet files. Name one, without an ending.")
     check_folder(output, overwrite, given)
-    pieces, rows, schema, index_names = _pieces(
-        given, every_column if columns is None else needed_columns(columns, known)
+    pieces, rows, schema, index_names = _pieces(given, every_column if columns is None else needed_columns(**needed))
+    targets = (
+        list(columns) if columns is not None else [name for name in schema.names if name not in (*index_names, weights)]
     )
-    targets = list(columns) if columns is not None else [name for name in schema.names if name not in index_names]
-    output_names(measures, targets, [])
+    attacker_names(None if attackers is None else list(attackers), measures, targets, [])
     started = time.perf_counter()
     with _cluster(scheduler, workers) as cluster, _folder(output, overwrite) as folder:
         from dask.dataframe import from_map

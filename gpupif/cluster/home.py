@@ -21,14 +21,16 @@ from ..errors import GpupifError
 from ..frames import open_frame
 from ..keys import KeyLayout
 from ..merge import Values, encode_part, number_in, recode
+from ..weighting import add_chunk, counts_people, score_type
 from .parcels import Parcel, pack, unpack
-from .plan import Plan, Totals
+from .plan import Plan, Totals, WeightedCounts, Weights
 from .routes import Routes, Trip, find_trips
 from .workers import device_here, task_workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..columns import Column
     from ..engines.workers import Workers
     from ..job import Question
 
@@ -55,10 +57,10 @@ def encode(question: Question, device: str, partition: Any) -> tuple[Local, Back
     """Number the values of a partition's columns by themselves and collapse equal rows; raises ColumnTypeError."""
     frame = open_frame(partition)
     here = device_here(device)
-    places = [frame.names.index(name) for name in question.used]
+    places = [frame.names.index(name) for name in question.read]
     with frame.active():
         columns = [frame.column(place) if frame.rows else pd.Series(dtype=object) for place in places]
-        parts = [encode_part(name, column) for name, column in zip(question.used, columns, strict=True)]
+        parts = [encode_part(name, column) for name, column in zip(question.read, columns, strict=True)]
     first_missing = [
         int(np.argmax(part.codes == len(part.values.labels))) if part.values.missing else -1 for part in parts
     ]
@@ -83,14 +85,41 @@ def totals(local: Local) -> Totals:
     return Totals(rows, len(local.times), local.values, local.first_missing, frozenset([local.device]))
 
 
-def global_rows(plan: Plan, local: Local) -> Rows:
-    """The distinct rows of a partition, by the values of the whole table."""
+def global_codes(columns: Sequence[Column], local: Local) -> list[npt.NDArray[Any]]:
+    """The codes of a partition's distinct rows in the columns of the whole table."""
     codes = []
-    for name, own, values in zip(plan.question.used, local.codes, local.values, strict=True):
-        labels = plan.prior_of[name].column.labels
-        codes.append(recode(own, np.append(number_in(name, values.labels, labels), len(labels))))
+    for column, own, values in zip(columns, local.codes, local.values, strict=True):
+        labels = column.labels
+        codes.append(recode(own, np.append(number_in(column.name, values.labels, labels), len(labels))))
+    return codes
+
+
+def weigh(question: Question, weights: Weights, local: Local) -> WeightedCounts:
+    """What the rows of a partition stand for, in units, by column and code."""
+    *codes, times = _with_times(question, weights, local)
+    columns = weights.columns[: len(question.used)]
+    counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
     with task_workers() as workers:
-        return Rows(pack_keys(codes, plan.layout, workers), local.times)
+        add_chunk(columns, codes, times, counts, workers)
+    return counts
+
+
+def _with_times(question: Question, weights: Weights, local: Local) -> list[npt.NDArray[Any]]:
+    """The codes of the columns that are used, and at last how many units each distinct row stands for."""
+    codes = global_codes(weights.columns, local)
+    units = weights.units.times(codes[question.read.index(question.weights)])
+    return [*codes[: len(question.used)], units * local.times]
+
+
+def global_rows(plan: Plan, local: Local) -> Rows:
+    """The distinct rows of a partition, by the values of the whole table; with weights, counted in units."""
+    times = local.times
+    if plan.weights is None:
+        codes = global_codes([plan.prior_of[name].column for name in plan.question.used], local)
+    else:
+        *codes, times = _with_times(plan.question, plan.weights, local)
+    with task_workers() as workers:
+        return Rows(pack_keys(codes, plan.layout, workers), times)
 
 
 def send(plan: Plan, routes: Routes, source: int, rows: Rows) -> pd.DataFrame:
@@ -143,7 +172,7 @@ def receive(
     job = plan.job
     sources = list(dict.fromkeys(source_of(measure) for measure in job.measures))
     shape = (len(job.targets), len(back.number))
-    values = [np.empty(shape, "int64" if measure.integer else job.dtype) for measure in job.measures]
+    values = [np.empty(shape, score_type(measure, job)) for measure in job.measures]
     with task_workers() as workers:
         arrived = _arrivals(plan, routes, len(sources), source, rows, frame, workers)
         # Most targets come by the same trips.
@@ -157,6 +186,8 @@ def receive(
                 scores: npt.NDArray[Any] = found if measure.integer else found.view(np.float64)
                 if measure.weighted and weights is not None:
                     scores = float(weights.iloc[target]) * scores
+                if job.unit is not None and counts_people(measure):
+                    scores = scores * job.unit
                 spread.look_up(scores, index[1], out[target])
     return {measure.name: frame_of(array, back, columns) for measure, array in zip(job.measures, values, strict=True)}
 

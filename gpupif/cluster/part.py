@@ -10,6 +10,7 @@ import numpy as np
 
 from ..engines.base import value_mass
 from ..engines.host_run import unpack_keys
+from ..engines.nobody import score_job
 from ..engines.passes import part_job
 from ..progress import Reporter
 from .parcels import Parcel, pack, unpack
@@ -35,13 +36,14 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
         rows = np.concatenate(items)
         targets = routes.cuts[cut].targets
         job = part_job(plan.job, targets, unpack_keys(rows, plan.layout), rows[:, -1].astype(np.int64))
-        result = engine.score(_dense(job), Reporter(visible=False))
+        result = score_job(engine, _dense(job), Reporter(visible=False))
         ends = np.cumsum([0, *map(len, items)]).tolist()
         home += [
             Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in result.values.values()])
             for parcel, (start, stop) in zip(parcels, pairwise(ends), strict=True)
         ]
-        sizes.append(dict(zip(targets, zip(result.cohorts, result.distinct, strict=True), strict=True)))
+        found = zip(targets, result.cohorts, result.distinct, strict=True)
+        sizes.append({target: (cohorts.log_sum(), distinct.log_sum()) for target, cohorts, distinct in found})
     return pack(home), add_sizes(*sizes)
 
 

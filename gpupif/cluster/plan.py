@@ -4,24 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
 from ..engines.passes import weight_of
 from ..errors import DeviceError, InputError
-from ..information import Sizes
+from ..information import LogSum
 from ..keys import KeyLayout
 from ..merge import Values, final_order, merged_column, total_values
+from ..weighting import Units, Weighted, read_weights
 from .workers import tell
 
 if TYPE_CHECKING:
+    from ..columns import Column
     from ..engines.base import Job
     from ..job import Question
     from ..priors import Prior
 
-# Of each target the sizes of its cohorts and those of groups of equal rows, in some parts of the table.
-TargetSizes = dict[int, tuple[Sizes, Sizes]]
+# Of each target sums over its cohorts and over groups of equal rows, in some parts of the table.
+TargetSizes = dict[int, tuple[LogSum, LogSum]]
+
+
+# What rows stand for, in units of weight, by column and code.
+WeightedCounts = dict[Hashable, Any]
+
+
+class Weights(NamedTuple):
+    """Sampling weights of the whole table. columns: all that are read, without codes of rows."""
+
+    columns: list[Column]
+    units: Units
 
 
 class Totals(NamedTuple):
@@ -52,7 +65,8 @@ def add_totals(names: list[Hashable], *parts: Totals) -> Totals:
 @dataclass(frozen=True)
 class Plan:
     """job: for the whole table, without codes. prior_of: by column. layout: of row keys. rows: of the table; distinct:
-    counted by partition. device: where all parts are to be scored.
+    counted by partition. device: where all parts are to be scored. weights: of the rows, where they have them; total:
+    what all rows stand for, in units, else how many they are.
     """
 
     question: Question
@@ -61,43 +75,77 @@ class Plan:
     layout: KeyLayout
     rows: int
     distinct: int
+    weights: Weights | None
+    total: int
     device: str
 
 
-def make_plan(question: Question, names: list[Hashable], totals: Totals) -> Plan:
+def _columns(question: Question, totals: Totals) -> list[Column]:
+    """The columns that are read, as the whole table has them, without codes of rows."""
+    return [
+        merged_column(name, values, final_order(values.labels, ascending=True))
+        for name, values in zip(question.read, totals.values, strict=True)
+    ]
+
+
+def find_units(question: Question, names: list[Hashable], totals: Totals) -> Weights:
+    """The sampling weights; raises what `make_plan` does for totals, and InputError for a bad weight."""
+    _check(question, names, totals)
+    columns = _columns(question, totals)
+    return Weights(columns, read_weights(columns[question.read.index(question.weights)], None))
+
+
+def add_counts(*parts: WeightedCounts) -> WeightedCounts:
+    """What the rows of several partitions stand for."""
+    return {name: sum(part[name] for part in parts) for name in parts[0]}
+
+
+def make_plan(
+    question: Question,
+    names: list[Hashable],
+    totals: Totals,
+    weights: Weights | None = None,
+    counts: WeightedCounts | None = None,
+) -> Plan:
     """What is to be done, from the totals of all partitions.
 
-    Raises InputError for a table without rows, or with missing values where they are errors; PriorError; DeviceError
-    where "auto" means different devices on different workers.
+    weights, counts: of rows that have weights. Raises InputError for a table without rows, or with missing values where
+    they are errors; PriorError; DeviceError where "auto" means different devices on different workers.
     """
-    if totals.rows == 0:
-        raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, names))}).")
-    for name, values, row in zip(question.used, totals.values, totals.first_missing, strict=True):
-        if question.missing == "error" and values.missing:
-            raise InputError(
-                f"column {name!r}: {values.missing:,} missing value{'s' * (values.missing > 1)}, the first in row "
-                f"{row} (from 0); missing='error' expects none. Fill or drop them, or use missing='category'."
-            )
+    _check(question, names, totals)
     if len(totals.devices) > 1:
         raise DeviceError(
             f"device 'auto': is {' on some workers and '.join(sorted(totals.devices))} on others. Scores are the same "
             "to the last bit only from one kind: use device='cpu' or device='cuda', or workers of one kind."
         )
-    columns = [
-        merged_column(name, values, final_order(values.labels, ascending=True))
-        for name, values in zip(question.used, totals.values, strict=True)
-    ]
-    job, prior_of = question.job(columns, totals.rows, tell=tell)
+    columns = _columns(question, totals) if weights is None else weights.columns
+    weighted = None
+    if weights is not None and counts is not None:
+        weighted = Weighted(None, counts, weights.units.total, weights.units.unit)
+    job, prior_of = question.job(columns[: len(question.used)], totals.rows, tell=tell, weighted=weighted)
     layout = KeyLayout.of([len(counts) for counts in job.counts])
-    return Plan(question, job, prior_of, layout, totals.rows, totals.distinct, *totals.devices)
+    total = totals.rows if weights is None else weights.units.total
+    return Plan(question, job, prior_of, layout, totals.rows, totals.distinct, weights, total, *totals.devices)
+
+
+def _check(question: Question, names: list[Hashable], totals: Totals) -> None:
+    """Raise InputError for a table without rows, or with missing values where they are errors."""
+    if totals.rows == 0:
+        raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, names))}).")
+    for name, values, row in zip(question.read, totals.values, totals.first_missing, strict=True):
+        if question.missing == "error" and values.missing:
+            raise InputError(
+                f"column {name!r}: {values.missing:,} missing value{'s' * (values.missing > 1)}, the first in row "
+                f"{row} (from 0); missing='error' expects none. Fill or drop them, or use missing='category'."
+            )
 
 
 def add_sizes(*parts: TargetSizes) -> TargetSizes:
-    """Sizes of cohorts, and of groups of equal rows, of several parts together."""
+    """Sums over cohorts, and over groups of equal rows, of several parts together."""
     targets = sorted({target for part in parts for target in part})
     found = {target: [part[target] for part in parts if target in part] for target in targets}
     return {
-        target: (Sizes.total(one for one, _ in several), Sizes.total(other for _, other in several))
+        target: (LogSum.total(one for one, _ in several), LogSum.total(other for _, other in several))
         for target, several in found.items()
     }
 
@@ -105,5 +153,5 @@ def add_sizes(*parts: TargetSizes) -> TargetSizes:
 def find_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
     """Weight of wCIG of each scored column."""
     job = plan.job
-    weights = [weight_of(job, plan.rows, target, *([one] for one in sizes[target])) for target in job.targets]
+    weights = [weight_of(job, plan.total, target, *([one] for one in sizes[target])) for target in job.targets]
     return pd.Series(weights, pd.Index(plan.question.targets, tupleize_cols=False), name="weight")

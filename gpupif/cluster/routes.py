@@ -158,7 +158,7 @@ def find_trips(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
         if needed < columns:
             # Rows that differ only in columns that do not matter here are one.
             keys = sent.keys & plan.layout.masks(needed)
-            narrow = distinct_rows(Rows(keys, sent.counts), plan.rows, workers)
+            narrow = distinct_rows(Rows(keys, sent.counts), plan.total, workers)
             sent, place = narrow.rows, narrow.number[place].astype(np.intp)
         dest = cut.places[_bins(sent.keys, plan, cut.by, len(cut.places))]
         stay = dest >= 0

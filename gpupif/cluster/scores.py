@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from ..errors import InputError
-from ..measures import is_measure
-from ..writing import output_names
+from ..measures import find_measure, is_measure
+from ..writing import attacker_names, output_names
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -108,6 +108,71 @@ class DaskScores:
         return DaskScores(
             dict(zip(self.measures, frames, strict=True)), self.columns, self.device, self.rows, weights, self.priors
         )
+
+
+class DaskAttackerScores(Mapping[str, DaskScores]):
+    """Scores of a Dask frame against several attackers; made by `gpupif.score` with ``attackers=``. Lazy.
+
+    A dictionary by attacker of `DaskScores`. Each has a graph of its own; what computes several at once (`to_parquet`,
+    ``dask.compute(scores["a"].cig, scores["b"].cig)``) reads the table once.
+
+    attackers: by name the columns that each knows. columns, measures, device: as of `DaskScores`.
+    """
+
+    def __init__(self, scores: Mapping[str, DaskScores], attackers: Mapping[str, Sequence[Hashable]]) -> None:
+        first = next(iter(scores.values()))
+        self.attackers = {name: list(known) for name, known in attackers.items()}
+        self.columns = first.columns
+        self.measures = first.measures
+        self.device = first.device
+        self._scores = dict(scores)
+
+    def __getitem__(self, attacker: str) -> DaskScores:
+        return self._scores[attacker]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scores)
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def __repr__(self) -> str:
+        return (
+            f"<DaskAttackerScores of {len(self.columns)} columns: {', '.join(self.measures)}; "
+            f"attackers {', '.join(self)}; lazy>"
+        )
+
+    def worst(self, measure: str) -> dd.DataFrame:
+        """Of each cell the score against the attacker who is worst for it, lazy; see `AttackerScores.worst`."""
+        from dask.dataframe import map_partitions
+
+        frames = [scores[measure] for scores in self.values()]
+        low = find_measure(measure).low_is_risky
+        return map_partitions(_worst, low, *frames, meta=frames[0]._meta, align_dataframes=False)
+
+    def frame(self) -> dd.DataFrame:
+        """All scores in one lazy frame, columns named <attacker>_<measure>_<column>.
+
+        Raises OutputError where names repeat.
+        """
+        from dask.dataframe import map_partitions
+
+        names = attacker_names(list(self), self.measures, self.columns, [])
+        frames = [scores[measure] for scores in self.values() for measure in self.measures]
+        meta = _side_by_side(names, *(frame._meta for frame in frames))
+        return map_partitions(_side_by_side, names, *frames, meta=meta, align_dataframes=False)
+
+    def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> Any:
+        """Score and write all scores to a folder of Parquet files, named as by `frame`; see `DaskScores.to_parquet`."""
+        options = {"name_function": "part-{:06d}.parquet".format, **options}
+        return self.frame().to_parquet(str(path), **options)
+
+
+def _worst(low: bool, first: Any, *others: Any) -> Any:
+    """The highest, or the lowest, of several frames' values at each place."""
+    for other in others:
+        first = first.where(first <= other if low else first >= other, other)
+    return first
 
 
 def _row_gains(frame: Any) -> Any:

@@ -21,11 +21,13 @@ from ..errors import InputError
 from ..frames import category_orders
 from ..job import ask
 from ..priors import Priors
+from ..weighting import counts_people
 from . import home, part, plan, routes
 from .graph import Graph, ref
-from .scores import DaskScores
+from .scores import DaskAttackerScores, DaskScores
 
 if TYPE_CHECKING:
+    from ..job import Question
     from ..measures import Measure
 
 
@@ -40,7 +42,9 @@ def score_dask(
     missing: str,
     device: str,
     dtype: str,
-) -> DaskScores:
+    weights: Hashable = None,
+    attackers: Mapping[str, Sequence[Hashable]] | None = None,
+) -> DaskScores | DaskAttackerScores:
     """See `gpupif.score`. Raises what the names of columns show at once; the rest is raised when Dask computes."""
     from dask.dataframe import DataFrame
 
@@ -50,16 +54,47 @@ def score_dask(
     names = list(table.columns)
     # Dask may not know the categories before it computes.
     orders = {name: order for name, order in category_orders(table._meta).items() if table[name].cat.known}
-    question = ask(names, (), measures, columns, known, priors, accuracies, missing, dtype, distances, orders)
+    people = (weights, attackers)
+    question = ask(
+        names,
+        (),
+        measures,
+        columns,
+        known,
+        priors,
+        accuracies,
+        missing,
+        dtype,
+        *people,
+        distances=distances,
+        orders=orders,
+    )
+    # The same for all attackers, so that Dask reads it once for all that are computed together.
+    read = table[question.read] if question.read != names else table
+    if question.attackers is None:
+        return _score(table, read, question, device)
+    several = {name: _score(table, read, question.of(name), device) for name in question.attackers}
+    return DaskAttackerScores(several, question.attackers)
+
+
+def _score(table: Any, read: Any, question: Question, device: str) -> DaskScores:
+    """Scores against one attacker; read: the table's columns that are needed, or more."""
+    names, measures, dtype = list(table.columns), question.measures, question.dtype
     graph = Graph()
-    partitions = list(map(ref, graph.take(table[question.used] if question.used != names else table)))
+    partitions = list(map(ref, graph.take(read)))
     count = range(len(partitions))
 
     encoded = list(map(ref, graph.each("encode", partial(home.encode, question, device), partitions)))
     local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
     back = list(map(ref, graph.each("back", itemgetter(1), encoded)))
-    totals = graph.tree("totals", partial(plan.add_totals, question.used), graph.each("values", home.totals, local))
-    planned = ref(graph.one("plan", partial(plan.make_plan, question, names), ref(totals)))
+    found = graph.each("values", home.totals, local)
+    totals = ref(graph.tree("totals", partial(plan.add_totals, question.read), found))
+    weighing: list[Any] = []
+    if question.weights is not None:
+        units = ref(graph.one("units", partial(plan.find_units, question, names), totals))
+        counts = graph.each("weigh", partial(home.weigh, question), [units] * len(partitions), local)
+        weighing = [units, ref(graph.tree("weights-of-values", plan.add_counts, counts))]
+    planned = ref(graph.one("plan", partial(plan.make_plan, question, names), totals, *weighing))
     plans = [planned] * len(partitions)
 
     rows = list(map(ref, graph.each("rows", home.global_rows, plans, local)))
@@ -81,6 +116,8 @@ def score_dask(
     for measure in measures:
         keys = graph.each(measure.name, itemgetter(measure.name), arrived)
         kind = "int64" if measure.integer else dtype
+        if question.weights is not None and counts_people(measure):
+            kind = "float64"
         meta = home.frame_of(np.empty((len(question.targets), 0), kind), home.nobody(table._meta), labels)
         frames[measure.name] = (keys, meta)
     total = graph.one("count", attrgetter("rows"), planned)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gpupif.kernels.cohorts import Values
 
     from ..axes import Axis
-    from ..information import Sizes
+    from ..information import LogSum, Sizes
     from ..measures import Measure
     from .cuda_frames import FrameLibrary
 
@@ -41,7 +41,8 @@ class Job:
     is itself scored).
     axes: per column where its values lie, None for one that is not asked for, or altogether. whole: per column how many
     values the table has, and their prior mass, where codes are of some of them only.
-    times: how often each row occurs in the table (None: once), so that a row may stand for many.
+    times: how often each row occurs in the table (None: once), so that a row may stand for many. Engines take no 0: see
+    `nobody`. unit: with sampling weights, `times` and `counts` are in units of so many people.
     scores_on: where the scores are to lie: "host", "device", or "either" for where they are made. The CPU engine always
     has them on the host.
     extremes_only: only the lowest and highest scores are asked for, no scores of rows.
@@ -61,6 +62,7 @@ class Job:
     times: npt.NDArray[np.int64] | None = None
     scores_on: str = "host"
     extremes_only: bool = False
+    unit: float | None = None
 
     @property
     def rows(self) -> int:
@@ -100,16 +102,16 @@ class EngineResult:
 
     values: measure name to an array (targets, rows), each target contiguous, of the host or of a device. weights: per
     target H(X|known) / H(X), 0 where H(X) is 0. distinct_rows: different rows over all columns of the job. cohorts: per
-    target the sizes of its cohorts; distinct: those of groups of rows that agree on the target too. From these of all
-    parts of a table its weights can be found. extremes: measure name to the lowest and highest score of each target
-    (targets, 2), where only these were asked for.
+    target the sizes of its cohorts; distinct: those of groups of rows that agree on the target too; where rows have
+    weights only sums over them. From these of all parts of a table its weights can be found. extremes: measure name to
+    the lowest and highest score of each target (targets, 2), where only these were asked for.
     """
 
     values: dict[str, npt.NDArray[Any]]
     weights: list[float]
     distinct_rows: int
-    cohorts: list[Sizes]
-    distinct: list[Sizes]
+    cohorts: list[Sizes | LogSum]
+    distinct: list[Sizes | LogSum]
     extremes: dict[str, npt.NDArray[np.float64]]
 
 

@@ -51,7 +51,8 @@ def score_group(
 def score_targets(run: Run, blocks: CohortBlocks, targets: Targets, scores: npt.NDArray[np.float64]) -> Tally:
     """Fill `scores` (targets, pairs of measures, rows in partition order, 2); returns the cohorts by size."""
     columns = targets.columns
-    sizes = Tally.total(run.scorer.score(run, blocks, targets, scores), len(columns), run.results.total)
+    shape = (len(columns), run.results.total, len(blocks.blocks.order))
+    sizes = Tally.sum(run.scorer.score(run, blocks, targets, scores), *shape)
     for start, stop, halves in blocks.children:
         for child in halves:
             # Of the child's targets, those that are scored now.

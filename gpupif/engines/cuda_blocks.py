@@ -103,7 +103,7 @@ def _score_rows(
     columns, layout = targets.columns, targets.layout
     known = [*columns, *(column for column in run.job.known if column not in columns)]
     ordered, number = collapse(library, DeviceRows(keys, counts), layout, known)
-    tally = Tally.of(len(columns), run.results.total)
+    tally = Tally.of(len(columns), run.results.total, stop - start)
     for target, sizes, values in score_targets(library, run.job, ordered, layout, known, columns, targets.grouping):
         place = columns.index(target)
         for slot, k in enumerate(run.order):

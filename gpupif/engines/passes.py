@@ -14,7 +14,7 @@ import numpy as np
 
 from gpupif.kernels import partition as kernels
 
-from ..information import Sizes, column_weight, entropy_of_counts
+from ..information import LogSum, Sizes, column_weight, entropy_of_counts
 from ..keys import KeyLayout
 from ..measures import Measure, resolve_measures
 from .base import Job
@@ -107,9 +107,11 @@ def narrowed(job: Job, columns: Sequence[int]) -> Job:
     )
 
 
-def weight_of(job: Job, rows: int, target: int, cohorts: Iterable[Sizes], distinct: Iterable[Sizes]) -> float:
+def weight_of(
+    job: Job, rows: int, target: int, cohorts: Iterable[Sizes | LogSum], distinct: Iterable[Sizes | LogSum]
+) -> float:
     """Weight of a target, from the sizes of its cohorts and of groups of equal rows in all parts."""
-    conditional = Sizes.total(cohorts).sum_log() - Sizes.total(distinct).sum_log()
+    conditional = LogSum.total(cohorts).sum_log() - LogSum.total(distinct).sum_log()
     return column_weight(conditional, rows, entropy_of_counts(job.counts[target]))
 
 

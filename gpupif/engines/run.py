@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..information import Sizes, column_weight, entropy_of_counts, log2_counts
+from ..information import LogSum, Sizes, column_weight, entropy_of_counts, log2_counts
 from ..keys import KeyLayout
 from ..measures import wanted_of
 from .base import EngineResult, Job, Progress
@@ -60,7 +60,7 @@ class Results:
         self.layout = KeyLayout.of([len(counts) for counts in job.counts])
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
         self.weights = [0.0] * len(job.targets)
-        nothing = Sizes.total([])
+        nothing: Sizes | LogSum = Sizes.total([])
         self.cohorts, self.distinct = [nothing] * len(job.targets), [nothing] * len(job.targets)
         # Counted once: with `times` it is a sum.
         self.total = job.total
@@ -73,7 +73,10 @@ class Results:
     def weigh(self, column: int, cohorts: Sizes, distinct: Sizes) -> None:
         """Set the weight of a target, from the sizes of its cohorts and of groups of equal rows."""
         target = self.job.targets.index(column)
-        self.cohorts[target], self.distinct[target] = cohorts, distinct
+        # Of weighted rows hardly any two groups are of the same size.
+        weighted = self.job.unit is not None
+        self.cohorts[target] = cohorts.log_sum() if weighted else cohorts
+        self.distinct[target] = distinct.log_sum() if weighted else distinct
         self.weights[target] = column_weight(cohorts.sum_log() - distinct.sum_log(), self.total, self.entropies[column])
 
     def factors(self, column: int) -> list[float]:

@@ -26,19 +26,19 @@ class Tally(NamedTuple):
     listed: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, targets: int, rows: int) -> Tally:
-        """For so many targets and a table of so many rows."""
-        large = np.empty((targets, rows // SMALL_COHORTS + 1), np.int64)
+    def of(cls, targets: int, total: int, rows: int) -> Tally:
+        """For so many targets and `rows` distinct rows, of a table of `total`."""
+        large = np.empty((targets, min(total // SMALL_COHORTS, rows) + 1), np.int64)
         return cls(np.zeros((targets, SMALL_COHORTS), np.int64), large, np.zeros(targets, np.int64))
 
     @classmethod
-    def total(cls, tallies: Iterable[Tally], targets: int, rows: int) -> Tally:
-        """The sum of tallies of parts of the same table."""
-        total = cls.of(targets, rows)
+    def sum(cls, tallies: Iterable[Tally], targets: int, total: int, rows: int) -> Tally:
+        """The sum of tallies of parts of the same table; see `of`."""
+        tally = cls.of(targets, total, rows)
         for part in tallies:
             for target in range(targets):
-                total.add(target, part, target)
-        return total
+                tally.add(target, part, target)
+        return tally
 
     def add(self, target: int, other: Tally, place: int) -> None:
         """Add what `other` has of its target `place` to `target`."""
@@ -62,13 +62,13 @@ class Tally(NamedTuple):
         return Sizes.of(np.concatenate([small, large]), np.concatenate([self.small[target], times]))
 
 
-def sizes_of_counts(counts: npt.NDArray[Any], rows: int, workers: Workers) -> Sizes:
+def sizes_of_counts(counts: npt.NDArray[Any], total: int, workers: Workers) -> Sizes:
     """These counts, of a table of so many rows, by size."""
 
     def count(start: int, stop: int) -> Tally:
-        tally = Tally.of(1, rows)
+        tally = Tally.of(1, total, stop - start)
         part = counts[start:stop]
         tally.listed[0] = kernels.count_sizes(part, len(part), tally.small[0], tally.large[0], 0)
         return tally
 
-    return Tally.total(workers.run(count, workers.ranges(len(counts))), 1, rows).sizes(0)
+    return Tally.sum(workers.run(count, workers.ranges(len(counts))), 1, total, len(counts)).sizes(0)

@@ -49,7 +49,9 @@ class Budget(NamedTuple):
         words = KeyLayout.of([len(counts) for counts in job.counts]).words
         codes = sum(max(1, (len(counts) - 1).bit_length() // 8) for counts in job.counts)
         scores = 8 * len(part_measures(job)) * -(-len(job.targets) // 2)
-        row = codes + 8 * 5 * words + 12 * 4 + scores + 8
+        # Row numbers, and counts, which with weights are large.
+        index = 4 if job.unit is None else 8
+        row = codes + 8 * 5 * words + 12 * index + scores + 8
         different = sum(len(counts) for counts in job.counts)
         values = 8 * (3 + len(job.measures)) * different
         rows = int(PART_SHARE * (self.working - values) / row)
@@ -81,10 +83,10 @@ def plan_budget(limit: int, question: Question) -> Budget:
     """What a run with this memory limit may have in memory at once; raises InputError where that is too little."""
     resident = resident_bytes()
     working = limit - resident - RESERVE
-    cells = len(question.targets)
+    cells = len(question.targets) * len(question.attackers or [None])
     written = sum(np.dtype("int64" if measure.integer else question.dtype).itemsize for measure in question.measures)
     # A chunk is written while the next one is put together of what parts have for it.
-    row = cells * (2 * written + 8 * len(question.measures)) + 16 * len(question.used) + 64
+    row = cells * (2 * written + 8 * len(question.measures)) + 16 * len(question.read) + 64
     fits = int(CHUNK_SHARE * working) // row
     if fits < LEAST_CHUNK:
         least = (resident + RESERVE + int(LEAST_CHUNK * row / CHUNK_SHARE)) / 2**20
@@ -101,9 +103,10 @@ def check_disk(source: Source, question: Question, spill: Path, output: Path, wi
     An estimate, from the number of rows and how well such tables are compressed.
     """
     rows = source.about_rows()
-    targets = len(question.targets)
+    attackers = len(question.attackers or [None])
+    targets = len(question.targets) * attackers
     kept = len({source_of(measure) for measure in question.measures})
-    spilled = int(rows * (3 * CODE_BYTES * len(question.used) + SCORE_BYTES * targets * kept + 8))
+    spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(question.read) + SCORE_BYTES * targets * kept + 8))
     each = TEXT_BYTES if wish.output.suffix.lower() == ".csv" else SCORE_BYTES
     written = int(rows * each * targets * len(question.measures))
     if wish.keep_input:

@@ -48,7 +48,13 @@ class Chunks(ABC):
         """Close its files."""
 
 
-class EncodedChunks(Chunks):
+class TableChunks(Chunks):
+    """A table, or some of its columns, in its order of rows; columns: without codes of rows."""
+
+    columns: Sequence[Column]
+
+
+class EncodedChunks(TableChunks):
     """The table as `encode` left it: each chunk with codes of its own, brought to those of the whole table."""
 
     def __init__(self, folder: Path, sizes: Sequence[int], columns: Sequence[Column], ranks: Sequence[Any]) -> None:
@@ -60,16 +66,38 @@ class EncodedChunks(Chunks):
 
     def codes(self, number: int) -> list[npt.NDArray[Any]]:
         """See `Chunks`."""
+        return self.some_codes(number, range(len(self.columns)))
+
+    def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
+        """The codes of some columns of a chunk, by their places."""
         own = read_batch(self._folder / f"chunk-{number:06}.arrow")
+        numbers = [self._numbers[place].arrays(number)[0] for place in places]
         return [
-            recode(codes, np.append(rank[numbers.arrays(number)[0]], len(rank)))
-            for codes, rank, numbers in zip(own, self._ranks, self._numbers, strict=True)
+            recode(own[place], np.append(self._ranks[place][values], len(self._ranks[place])))
+            for place, values in zip(places, numbers, strict=True)
         ]
 
     def close(self) -> None:
         """See `Chunks`."""
         for numbers in self._numbers:
             numbers.__exit__()
+
+
+class SomeColumns(TableChunks):
+    """Some columns of an encoded table, by their places there."""
+
+    def __init__(self, chunks: EncodedChunks, places: Sequence[int]) -> None:
+        self.sizes = chunks.sizes
+        self.columns = [chunks.columns[place] for place in places]
+        self._chunks = chunks
+        self._places = places
+
+    def codes(self, number: int) -> list[npt.NDArray[Any]]:
+        """See `Chunks`."""
+        return self._chunks.some_codes(number, self._places)
+
+    def close(self) -> None:
+        """See `Chunks`: the table is closed by itself."""
 
 
 class PartChunks(Chunks):

@@ -15,6 +15,7 @@ from ..engines.workers import Workers
 from ..errors import InputError, TableReadError
 from ..merge import ColumnMerger, Part, Values, encode_part, final_order, merged_column
 from ..sources import Source, in_chunks
+from ..weighting import Units, Weighted, add_chunk, read_weights
 from .chunks import EncodedChunks
 from .store import BatchReader, BatchWriter, write_batch
 
@@ -110,7 +111,8 @@ def _check_values(name: Hashable, values: Values, memory: int) -> None:
         raise InputError(
             f"column {name!r}: at least {len(values.labels):,} different values; to number them takes more than "
             f"{needed / 2**30:.2f} GiB, of the memory limit {memory / 2**30:.2f} GiB are there for it. Exclude the "
-            "column with columns= (an identifier), bin it (a measurement), or raise memory_limit (--memory-limit)."
+            "column with columns= (an identifier), bin it (a measurement), round it (a weight), or raise memory_limit "
+            "(--memory-limit)."
         )
 
 
@@ -126,3 +128,25 @@ def open_encoded(folder: Path, names: Sequence[Any], facts: dict[str, Any], sour
         columns.append(merged_column(name, Values(merged, counts.to_numpy(), missing), rank, labels))
         ranks.append(rank)
     return EncodedChunks(folder, facts["sizes"], columns, ranks)
+
+
+def weigh_chunks(chunks: EncodedChunks, place: int, used: int) -> tuple[Units, Weighted]:
+    """The weights of a table, that its column at `place` holds, and what they add up to in the first `used` columns."""
+
+    def first_row(code: int) -> int:
+        start = 0
+        for number, size in enumerate(chunks.sizes):
+            found = np.flatnonzero(chunks.some_codes(number, [place])[0] == code)
+            if len(found):
+                return start + int(found[0])
+            start += size
+        raise AssertionError(code)
+
+    units = read_weights(chunks.columns[place], first_row)
+    columns = chunks.columns[:used]
+    counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
+    with Workers() as workers:
+        for number in range(len(chunks.sizes)):
+            *codes, weights = chunks.some_codes(number, [*range(used), place])
+            add_chunk(columns, codes, units.times(weights), counts, workers)
+    return units, Weighted(None, counts, units.total, units.unit)

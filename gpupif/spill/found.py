@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..information import Sizes
+from ..information import LogSum
 
 # Values, and how often each occurs.
 Multiset = tuple[Any, Any]
@@ -17,12 +17,12 @@ Multiset = tuple[Any, Any]
 class Found:
     """What is found in a part beside its scores, by target.
 
-    cohorts, distinct: see `EngineResult`. gains: the CIG that occur, and how often. rows: different rows over all
-    columns, where they are known.
+    cohorts, distinct: sums over those of `EngineResult`. gains: the CIG that occur, and how often. rows: different rows
+    over all columns, where they are known.
     """
 
-    cohorts: dict[int, Sizes] = field(default_factory=dict)
-    distinct: dict[int, Sizes] = field(default_factory=dict)
+    cohorts: dict[int, LogSum] = field(default_factory=dict)
+    distinct: dict[int, LogSum] = field(default_factory=dict)
     gains: dict[int, Multiset] = field(default_factory=dict)
     rows: int | None = None
 
@@ -30,7 +30,7 @@ class Found:
         """Add what was found in another part, for the same targets or others."""
         for mine, theirs in ((self.cohorts, other.cohorts), (self.distinct, other.distinct)):
             for target, sizes in theirs.items():
-                mine[target] = Sizes.total([mine[target], sizes]) if target in mine else sizes
+                mine[target] = LogSum.total([mine[target], sizes]) if target in mine else sizes
         for target, (gains, times) in other.gains.items():
             before = self.gains.get(target, (gains[:0], times[:0]))
             self.gains[target] = (np.concatenate([before[0], gains]), np.concatenate([before[1], times]))
@@ -38,7 +38,7 @@ class Found:
     def as_json(self) -> dict[str, Any]:
         """What JSON can keep of it: all but the gains."""
         listed = {
-            what: {target: [sizes.sizes.tolist(), sizes.times.tolist()] for target, sizes in by.items()}
+            what: {target: list(one.digits.items()) for target, one in by.items()}
             for what, by in (("cohorts", self.cohorts), ("distinct", self.distinct))
         }
         return {**listed, "rows": self.rows}
@@ -47,7 +47,7 @@ class Found:
     def from_json(cls, facts: dict[str, Any]) -> Found:
         """What `as_json` made."""
         cohorts, distinct = (
-            {int(target): Sizes(*(np.array(values, np.int64) for values in listed)) for target, listed in by.items()}
+            {int(target): LogSum(dict(digits)) for target, digits in by.items()}
             for by in (facts["cohorts"], facts["distinct"])
         )
         return cls(cohorts, distinct, rows=facts["rows"])

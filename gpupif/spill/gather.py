@@ -15,9 +15,10 @@ import numpy as np
 from ..engines.base import Job
 from ..engines.passes import Pass, part_measures, source_of
 from ..engines.workers import Workers
-from ..measures import resolve_measures
+from ..measures import Measure, find_measure
 from ..riskiest import highest
 from ..summary import TOP_CELLS
+from ..weighting import counts_people, score_type
 from .cut import Cut, Gathering
 from .parts import score_columns
 from .store import disk_errors, write_batch
@@ -99,6 +100,10 @@ class Gatherer:
                 start += sizes[number]
                 yield arrays
 
+    def type_of(self, measure: Measure) -> str:
+        """The type of a measure's scores."""
+        return score_type(measure, self.job)
+
     def facts(self, number: int) -> Path:
         """Where the facts of a chunk are kept."""
         return self.folder / f"facts-{number:06}.json"
@@ -111,17 +116,16 @@ class Gatherer:
         self, number: int, size: int, gatherings: Sequence[Gathering], workers: Workers
     ) -> dict[str, npt.NDArray[Any]]:
         job = self.job
-        arrays = {
-            measure.name: np.empty((len(job.targets), size), np.int64 if measure.integer else job.dtype)
-            for measure in job.measures
-        }
+        arrays = {measure.name: np.empty((len(job.targets), size), self.type_of(measure)) for measure in job.measures}
         outs: dict[str, list[tuple[Any, npt.NDArray[Any]]]] = {
             f"{target}:{measure.name}": [] for target in job.targets for measure in part_measures(job)
         }
         for place, target in enumerate(job.targets):
             for measure in job.measures:
                 # In the type of the scores as engines have them, so that the product is what theirs is.
-                factor = 1 if measure.integer else self.weights[place] if measure.weighted else 1.0
+                factor: Any = 1 if measure.integer else self.weights[place] if measure.weighted else 1.0
+                if job.unit is not None and counts_people(measure):
+                    factor = job.unit
                 outs[f"{target}:{source_of(measure)}"].append((factor, arrays[measure.name][place]))
         for gathering in gatherings:
             gathering.fill(number, outs, workers)
@@ -145,7 +149,7 @@ class Gatherer:
     def _risky(self, target: int, row: int, arrays: dict[str, npt.NDArray[Any]]) -> list[Cell]:
         """Cells of a column that may be among the riskiest of the table: as risky as the last of those known so far."""
         column = arrays[self.by][target]
-        sign = -1 if resolve_measures(self.by)[0].low_is_risky else 1
+        sign = -1 if find_measure(self.by).low_is_risky else 1
         if (column.max() if sign == 1 else -column.min()) < self._least:
             return []
         return [

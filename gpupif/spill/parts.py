@@ -11,19 +11,23 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from gpupif.kernels.codes import add_times
+
 from ..engines.base import Engine, Job, Progress
 from ..engines.distinct import distinct_rows
 from ..engines.host_run import pack_keys, unpack_keys
+from ..engines.nobody import score_job
 from ..engines.partition import NO_ROWS, Rows, index_type
 from ..engines.passes import Pass, narrowed, part_job, part_measures
 from ..engines.workers import Workers
 from ..information import entropy_of_counts
 from ..keys import KeyLayout
+from ..weighting import Units
 from .chunks import Chunks
 from .cut import Cut, Gathering, Span, cut
 from .found import Found, Multiset
@@ -47,17 +51,26 @@ def score_columns(job: Job, targets: Sequence[int]) -> dict[str, str]:
     }
 
 
+class Collapsed(NamedTuple):
+    """Distinct rows, how often each occurs, and how many people, in units, they stand for where rows have weights."""
+
+    rows: Rows
+    people: npt.NDArray[np.int64] | None
+
+
 class PartScorer:
     """Scores parts.
 
     job: of the whole table, without codes. limit: rows of a part that are scored at once. progress: hears of cells.
+    units: of the weights, whose codes are the last column of parts.
     """
 
-    def __init__(self, engine: Engine, job: Job, limit: int, progress: Progress) -> None:
+    def __init__(self, engine: Engine, job: Job, limit: int, progress: Progress, units: Units | None = None) -> None:
         self.engine = engine
         self.progress = progress
         self.job = job
         self.limit = limit
+        self.units = units
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
         self.cardinalities = [len(counts) for counts in job.counts]
 
@@ -79,21 +92,23 @@ class PartScorer:
         everything = range(len(self.cardinalities))
         collapsed = self._collapse(chunks, everything, self.limit)
         if collapsed is not None:
-            return len(collapsed.keys)
+            return len(collapsed.rows.keys)
         parts = -(-2 * chunks.rows // self.limit)
         with Workers() as workers:
             finer = cut(chunks, self.cardinalities, everything, parts, _fresh(folder / "distinct"), workers)
         total = 0
         for part in range(finer.parts):
             piece = finer.part(part)
-            total += len(self._distinct(piece, everything).keys)
+            total += len(self._distinct(piece, everything).rows.keys)
             piece.close()
         shutil.rmtree(finer.folder)
         return total
 
     def _score_whole(self, chunks: Chunks, one: Pass, out: Path) -> Found:
         columns = range(len(self.cardinalities))
-        result, found = self._run(one, columns, chunks.all_codes(), None, self.progress)
+        codes = chunks.all_codes()
+        people = None if self.units is None else self.units.times(codes.pop())
+        result, found = self._run(one, columns, codes, None, people, self.progress)
         with _writer(out, self.job, one.targets) as writer:
             start = 0
             for size in chunks.sizes:
@@ -101,13 +116,16 @@ class PartScorer:
                 start += size
         return found
 
-    def _score_collapsed(self, chunks: Chunks, one: Pass, out: Path, used: Sequence[int], collapsed: Rows) -> Found:
-        codes = unpack_keys(collapsed.keys, self._layout(used))
-        result, found = self._run(one, used, codes, collapsed.counts, _Silent())
+    def _score_collapsed(
+        self, chunks: Chunks, one: Pass, out: Path, used: Sequence[int], collapsed: Collapsed
+    ) -> Found:
+        table = collapsed.rows
+        codes = unpack_keys(table.keys, self._layout(used))
+        result, found = self._run(one, used, codes, table.counts.astype(np.int64), collapsed.people, _Silent())
         with _writer(out, self.job, one.targets) as writer, Workers() as workers:
-            size = len(collapsed.keys)
-            for keys, sizes in self._keys(chunks, used, workers):
-                both = Rows(np.concatenate([collapsed.keys, keys]))
+            size = len(table.keys)
+            for keys, _, sizes in self._keys(chunks, used, workers):
+                both = Rows(np.concatenate([table.keys, keys]))
                 number = distinct_rows(both, len(both.keys), workers).number[size:]
                 start = 0
                 for rows in sizes:
@@ -161,63 +179,84 @@ class PartScorer:
                 writer.write(list(arrays.values()))
 
     def _run(
-        self, one: Pass, columns: Sequence[int], codes: Sequence[npt.NDArray[Any]], times: Any, progress: Progress
+        self,
+        one: Pass,
+        columns: Sequence[int],
+        codes: Sequence[npt.NDArray[Any]],
+        times: npt.NDArray[np.int64] | None,
+        people: npt.NDArray[np.int64] | None,
+        progress: Progress,
     ) -> tuple[list[npt.NDArray[Any]], Found]:
-        """Scores of rows over some columns, in the order of `score_columns`, and what was found beside."""
+        """Scores of rows over some columns, in the order of `score_columns`, and what was found beside.
+
+        times: how often each row occurs; people: how many, in units, these rows stand for together, where they have
+        weights.
+        """
         job = narrowed(replace(self.job, codes=[_NO_CODES] * len(self.cardinalities), targets=one.targets), columns)
-        job = part_job(job, job.targets, codes, None if times is None else times.astype(np.int64))
-        result = self.engine.score(job, progress)
+        job = part_job(job, job.targets, codes, times if people is None else people)
+        result = score_job(self.engine, job, progress)
         values = [array[place] for place in range(len(one.targets)) for array in result.values.values()]
         found = Found(
-            dict(zip(one.targets, result.cohorts, strict=True)),
-            dict(zip(one.targets, result.distinct, strict=True)),
+            {target: cohorts.log_sum() for target, cohorts in zip(one.targets, result.cohorts, strict=True)},
+            {target: distinct.log_sum() for target, distinct in zip(one.targets, result.distinct, strict=True)},
             rows=result.distinct_rows if len(columns) == len(self.cardinalities) else None,
         )
         if any(measure.name == "cig" for measure in self.job.measures):
             gains = result.values["cig"]
             with Workers() as workers:
                 for place, target in enumerate(one.targets):
-                    found.gains[target] = _multiset(gains[place], job, workers)
+                    found.gains[target] = _multiset(gains[place], times, workers)
         return values, found
 
-    def _collapse(self, chunks: Chunks, used: Sequence[int], limit: int) -> Rows | None:
+    def _collapse(self, chunks: Chunks, used: Sequence[int], limit: int) -> Collapsed | None:
         """The distinct rows of a part over some columns, None where they are more than `limit`."""
         for table in self._collapsing(chunks, used):
-            if len(table.keys) > limit:
+            if len(table.rows.keys) > limit:
                 return None
         return table
 
-    def _distinct(self, chunks: Chunks, used: Sequence[int]) -> Rows:
+    def _distinct(self, chunks: Chunks, used: Sequence[int]) -> Collapsed:
         """The distinct rows of a part over some columns, however many."""
         *_, table = self._collapsing(chunks, used)
         return table
 
-    def _collapsing(self, chunks: Chunks, used: Sequence[int]) -> Iterator[Rows]:
+    def _collapsing(self, chunks: Chunks, used: Sequence[int]) -> Iterator[Collapsed]:
         """The distinct rows of more and more of a part's chunks, at last of all."""
         table = Rows(np.empty((0, self._layout(used).words), np.uint64), np.empty(0, np.int64))
+        people = None if self.units is None else np.empty(0, np.int64)
         with Workers() as workers:
-            for keys, _ in self._keys(chunks, used, workers):
+            for keys, more, _ in self._keys(chunks, used, workers):
                 counts = np.concatenate([table.counts, np.ones(len(keys), np.int64)])
                 both = Rows(np.concatenate([table.keys, keys]), counts)
-                found = distinct_rows(both, chunks.rows, workers).rows
-                table = Rows(found.keys, found.counts.astype(np.int64))
-                yield table
+                found = distinct_rows(both, chunks.rows, workers)
+                table = Rows(found.rows.keys, found.rows.counts.astype(np.int64))
+                if people is not None and more is not None:
+                    sums = np.zeros(len(table.keys), np.int64)
+                    add_times(found.number, np.concatenate([people, more]), sums)
+                    people = sums
+                yield Collapsed(table, people)
 
     def _keys(
         self, chunks: Chunks, used: Sequence[int], workers: Workers
-    ) -> Iterator[tuple[npt.NDArray[np.uint64], list[int]]]:
-        """Packed keys of a part over some columns, so many chunks at once as are scored at once, and their sizes."""
+    ) -> Iterator[tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64] | None, list[int]]]:
+        """Packed keys of a part over some columns, so many chunks at once as are scored at once, and their sizes.
+
+        Between them how many people, in units, each row stands for, where rows have weights.
+        """
         layout = self._layout(used)
         waiting: list[npt.NDArray[np.uint64]] = []
+        people: list[npt.NDArray[np.int64]] = []
         sizes: list[int] = []
         for number, size in enumerate(chunks.sizes):
             if waiting and sum(sizes) + size > self.limit:
-                yield np.concatenate(waiting), sizes
-                waiting, sizes = [], []
+                yield np.concatenate(waiting), np.concatenate(people) if people else None, sizes
+                waiting, people, sizes = [], [], []
             codes = chunks.codes(number)
             waiting.append(pack_keys([codes[column] for column in used], layout, workers))
+            if self.units is not None:
+                people.append(self.units.times(codes[-1]))
             sizes.append(size)
-        yield np.concatenate(waiting), sizes
+        yield np.concatenate(waiting), np.concatenate(people) if people else None, sizes
 
     def _layout(self, used: Sequence[int]) -> KeyLayout:
         return KeyLayout.of([self.cardinalities[column] for column in used])
@@ -226,11 +265,12 @@ class PartScorer:
 _NO_CODES: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
 
 
-def _multiset(values: npt.NDArray[np.float64], job: Job, workers: Workers) -> Multiset:
-    """Different values, and how many rows of the table have them."""
-    counts = NO_ROWS if job.times is None else job.times.astype(index_type(job.total + 1))
+def _multiset(values: npt.NDArray[np.float64], times: npt.NDArray[np.int64] | None, workers: Workers) -> Multiset:
+    """Different values, and how many rows of the table have them; times: how often each occurs, None: once."""
+    total = len(values) if times is None else int(times.sum())
+    counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
     bits = np.ascontiguousarray(values).view(np.uint64)[:, None]
-    found = distinct_rows(Rows(bits, counts), job.total, workers).rows
+    found = distinct_rows(Rows(bits, counts), total, workers).rows
     return found.keys[:, 0].copy().view(np.float64), found.counts.astype(np.int64)
 
 

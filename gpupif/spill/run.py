@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import __version__
 from ..errors import InputError, OutputError
 from ..sources import Source, open_source
-from ..writing import check_output, output_names
+from ..writing import attacker_names, check_output
 from .budget import SPARE_FILES, Budget, check_disk, files_to_open, plan_budget
 from .outputs import check_folder, is_file, score_names
 from .steps import Steps, stored_scores
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from ..engines.base import Engine
     from ..job import Question
     from ..progress import Reporter
-    from ..stored import StoredScores
+    from ..stored import StoredAttackerScores, StoredScores
 
 
-def score_path(path: Any, ask: Callable[..., Question], engine: Engine, wish: Wish, report: Reporter) -> StoredScores:
+def score_path(
+    path: Any, ask: Callable[..., Question], engine: Engine, wish: Wish, report: Reporter
+) -> StoredScores | StoredAttackerScores:
     """Score the files that a path names; `ask` checks the other arguments against their columns."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(
@@ -38,13 +40,14 @@ def score_path(path: Any, ask: Callable[..., Question], engine: Engine, wish: Wi
 
 def score_source(
     source: Source, ask: Callable[..., Question], engine: Engine, wish: Wish, report: Reporter
-) -> StoredScores:
+) -> StoredScores | StoredAttackerScores:
     """Score a table from files to files within a memory limit (see `gpupif.score`)."""
     question = ask(source.names, source.index_names)
     check_place(source, wish)
     names = [str(name) for name in question.targets]
     measures = [measure.name for measure in question.measures]
-    output_names(measures, names, source.names if wish.keep_input else [])
+    attackers = None if question.attackers is None else list(question.attackers)
+    attacker_names(attackers, measures, names, source.names if wish.keep_input else [])
     work = work_folder(wish.output, wish.output.resolve().parent)
     spill = work if wish.temp is None else work_folder(wish.output, wish.temp)
     store = Store(work, spill)
@@ -59,7 +62,7 @@ def score_source(
             keep = True
             _check_same(finished["options"], options, wish.output)
             keep = False
-            return stored_scores(wish.output, question.targets, finished)
+            return stored_scores(wish.output, question, finished)
         if there:
             keep = True
             begun = store.done(BEGUN)
@@ -71,9 +74,9 @@ def score_source(
             check_disk(source, question, spill, work, wish)
             store.mark(BEGUN, options | {"chunk rows": budget.chunk_rows})
             keep = wish.resume
-        if files_to_open() < 3 * len(question.used) + SPARE_FILES:
+        if files_to_open() < 3 * len(question.read) + SPARE_FILES:
             raise InputError(
-                f"columns: {len(question.used):,} columns need as many files open at a time, three times over, which "
+                f"columns: {len(question.read):,} columns need as many files open at a time, three times over, which "
                 "the system does not allow. Score fewer, or allow more (ulimit -n)."
             )
         scores = Steps(source, question, engine, wish, store, budget, report).scores()
@@ -113,6 +116,8 @@ def _options(source: Source, question: Question, engine: Engine, wish: Wish) -> 
     return {
         "gpupif": __version__,
         "files": {str(file.resolve()): list(stamp) for file, stamp in source.stamps.items()},
+        "attackers": {name: [str(one) for one in known] for name, known in (question.attackers or {}).items()},
+        "weights": None if question.weights is None else str(question.weights),
         "columns scored": [str(name) for name in question.targets],
         "columns known": [str(name) for name in question.known],
         "measures": [measure.name for measure in question.measures],

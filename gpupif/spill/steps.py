@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pyarrow as pa
-
-from ..engines.base import Engine, Job
-from ..engines.passes import Pass, plan_shuffles, weight_of
-from ..engines.workers import Workers
+from ..engines.base import Engine
+from ..errors import Teller
 from ..job import Question
 from ..priors import Prior
 from ..progress import Reporter
 from ..sources import Source
-from ..stored import StoredScores
+from ..stored import StoredAttackerScores, StoredScores
 from ..summary import Summary
+from .attack import Attack
 from .budget import Budget
-from .chunks import EncodedChunks
-from .cut import Cut, Span, cut
-from .encode import encode, open_encoded
-from .found import Found
-from .gather import Facts, Gatherer, riskiest
+from .chunks import EncodedChunks, SomeColumns
+from .encode import encode, open_encoded, weigh_chunks
 from .outputs import Piece, is_file, plan_outputs
-from .parts import PartScorer
-from .store import BEGUN, FINISHED, Store, identity, write_batch
-from .summarise import riskiest_cells, row_gain_percentiles, summary_columns
+from .several import Gatherers
+from .store import BEGUN, FINISHED, Store, identity
 from .wish import Wish
 from .write import ScoreWriter
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Steps:
@@ -60,47 +50,62 @@ class Steps:
         self.seconds: dict[str, float] = {}
         self.spilled = 0
 
-    def scores(self) -> StoredScores:
+    def scores(self) -> StoredScores | StoredAttackerScores:
         """Take all steps that are not done."""
         started = time.perf_counter()
         encoded = self.store.once("encoded", self._encode)
-        chunks = open_encoded(self.store.part("encoded"), self.question.used, encoded, self.source)
+        chunks = open_encoded(self.store.part("encoded"), self.question.read, encoded, self.source)
         try:
             self.seconds["read and encode"] = time.perf_counter() - started
             outputs = plan_outputs(self.wish.output, self.source.found, encoded["file_rows"], self.wish.rows_per_file)
-            job, prior_of = self.question.job(chunks.columns, chunks.rows)
+            attacks = self._attacks(chunks)
             finished = self.store.done(FINISHED)
+            summaries: dict[str | None, Summary] = {}
             if finished is None:
-                summary = self._take(job, prior_of, chunks, outputs)
+                summaries = self._take(attacks, chunks.sizes, outputs)
                 finished = {
                     "options": self.store.done(BEGUN),
-                    "summary": summary.to_dict(),
+                    "summaries": [[name, summary.to_dict()] for name, summary in summaries.items()],
                     "identity": identity(self.writer.staged(outputs)),
                     "files": [piece.path for piece in outputs],
                 }
                 self.store.mark(FINISHED, finished)
-            else:
-                summary = Summary.from_dict(finished["summary"])
         finally:
             chunks.close()
         self.writer.publish(outputs, finished["identity"])
-        return stored_scores(self.wish.output, self.question.targets, finished, summary, prior_of, self.spilled)
+        priors = {name: attack.prior_of for name, attack in attacks.items()}
+        return stored_scores(self.wish.output, self.question, finished, summaries, priors, self.spilled)
 
     def _take(
-        self, job: Job, prior_of: Mapping[Hashable, Prior], chunks: EncodedChunks, outputs: list[Piece]
-    ) -> Summary:
-        """The steps from codes to written scores."""
-        passes, cuts, found = self._score(job, chunks)
-        weights = [
-            weight_of(job, chunks.rows, target, [found.cohorts[target]], [found.distinct[target]])
-            for target in job.targets
-        ]
-        gatherer = Gatherer(job, passes, cuts, weights, self.store.part("facts"))
+        self, attacks: Mapping[str | None, Attack], sizes: Sequence[int], outputs: list[Piece]
+    ) -> dict[str | None, Summary]:
+        """The steps from codes to written scores; a summary for each attacker."""
+        gatherers = Gatherers({name: attack.score() for name, attack in attacks.items()})
         started = time.perf_counter()
-        self.writer.write(gatherer, chunks.sizes, outputs)
+        self.writer.write(gatherers, sizes, outputs)
         self.source.check_unchanged(self.source.found.files)
         self._timed("write", started)
-        return self._summary(gatherer, chunks, prior_of, passes, cuts)
+        return {name: attack.summary(self.seconds) for name, attack in attacks.items()}
+
+    def _attacks(self, chunks: EncodedChunks) -> dict[str | None, Attack]:
+        """What is to be done for each attacker; for one without a name, None."""
+        question, weighted, units = self.question, None, None
+        if question.weights is not None:
+            units, weighted = weigh_chunks(chunks, question.read.index(question.weights), len(question.used))
+        names: list[str | None] = [None] if question.attackers is None else list(question.attackers)
+        attacks: dict[str | None, Attack] = {}
+        tell = Teller()
+        for number, name in enumerate(names):
+            one = question if name is None else question.of(name)
+            places = [question.read.index(column) for column in one.used]
+            job, prior_of = one.job([chunks.columns[place] for place in places], chunks.rows, "host", tell, weighted)
+            if question.weights is not None:
+                places.append(question.read.index(question.weights))
+            prefix = "" if name is None else f"attacker-{number}-"
+            mine = SomeColumns(chunks, places)
+            given = (self.engine, self.store, self.budget, self.report, self._timed)
+            attacks[name] = Attack(prefix, job, prior_of, mine, units, *given)
+        return attacks
 
     def _timed(self, stage: str, started: float) -> None:
         self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
@@ -110,7 +115,7 @@ class Steps:
         self.report.stage("read and encode", self.source.rows, "rows")
         folder = self.store.fresh("encoded")
         memory = self.budget.values_bytes()
-        used, missing = self.question.used, self.question.missing
+        used, missing = self.question.read, self.question.missing
         source, rows = self.source, 0
 
         def done(more: int) -> None:
@@ -122,97 +127,22 @@ class Steps:
 
         return encode(source, used, missing, self.budget.chunk_rows, folder, memory, done)
 
-    def _score(self, job: Job, chunks: EncodedChunks) -> tuple[list[Pass], list[Cut], Found]:
-        """Cut the table and score its parts, once for each pass; also what was found in all of them."""
-        limit = self.budget.part_rows(job)
-        planned = self.store.once("planned", lambda: self.budget.planned_rows(limit, chunks.rows, len(job.counts)))
-        passes = plan_shuffles(job, chunks.rows, planned)
-        cuts = []
-        total = Found()
-        for number, one in enumerate(passes):
-            of = f" {number + 1} of {len(passes)}" if len(passes) > 1 else ""
-            parts = 1 if len(passes) == 1 and not one.by else -(-chunks.rows // planned)
-            started = time.perf_counter()
-            sizes = self.store.once(f"cut-{number}", partial(self._cut, job, chunks, one, number, parts, of))
-            pieces = Cut(self.store.part(f"pass-{number}"), sizes)
-            self._timed("cut", started)
-            started = time.perf_counter()
-            self.report.stage(f"score{of}", chunks.rows * len(one.targets), "cells")
-            scorer = PartScorer(self.engine, job, limit, self.report)
-            for part in range(pieces.parts):
-                step = f"scored-{number}-{part}"
-                if self.store.done(step) is None:
-                    self.store.mark(step, self._score_part(scorer, pieces, part, one, number))
-                else:
-                    self.report.advance(sum(sizes[part]) * len(one.targets))
-                pieces.drop_part(part)
-                total.add(Found.from_json(self.store.done(step)))
-            self._timed("score", started)
-            cuts.append(pieces)
-        return passes, cuts, total
-
-    def _cut(self, job: Job, chunks: EncodedChunks, one: Pass, number: int, parts: int, of: str) -> Any:
-        self.report.stage(f"cut{of}", chunks.rows, "rows")
-        cardinalities = [len(counts) for counts in job.counts]
-        folder = self.store.fresh(f"pass-{number}")
-        with Workers() as workers:
-            return cut(chunks, cardinalities, one.by, parts, folder, workers, done=self.report.advance).sizes
-
-    def _score_part(self, scorer: PartScorer, pieces: Cut, part: int, one: Pass, number: int) -> dict[str, Any]:
-        chunks = pieces.part(part)
-        inner = self.store.fresh(f"pass-{number}", "inner")
-        span = Span(part, pieces.parts)
-        found = scorer.score(chunks, one, pieces.scores(part), inner, span) if chunks.rows else Found(rows=0)
-        if number == 0 and found.rows is None:
-            found.rows = scorer.count_distinct(chunks, inner)
-        for target, (gains, times) in found.gains.items():
-            write_batch(self._gains(number, part, target), {"gain": gains, "times": times})
-        chunks.close()
-        self.store.drop(f"pass-{number}", "inner")
-        pa.default_memory_pool().release_unused()
-        self.spilled = max(self.spilled, self.store.size())
-        return found.as_json()
-
-    def _gains(self, number: int, part: int, target: int) -> Path:
-        return self.store.part(f"pass-{number}", f"gains-{part:05}-{target}.arrow")
-
-    def _summary(
-        self,
-        gatherer: Gatherer,
-        chunks: EncodedChunks,
-        prior_of: Mapping[Hashable, Prior],
-        passes: list[Pass],
-        cuts: list[Cut],
-    ) -> Summary:
-        started = time.perf_counter()
-        self.report.stage("summarise", None, "")
-        facts = [Facts.read(gatherer.facts(number)) for number in range(len(chunks.sizes))]
-
-        def gains(target: int) -> list[Path]:
-            number = next(number for number, one in enumerate(passes) if target in one.targets)
-            files = [self._gains(number, part, target) for part in range(cuts[number].parts)]
-            return [file for file in files if file.exists()]
-
-        job = gatherer.job
-        columns: pd.DataFrame = summary_columns(job, prior_of, chunks, facts, gatherer.weights, gains)
-        pif = row_gain_percentiles(gatherer, chunks)
-        top = riskiest_cells(job, chunks, riskiest(cell for chunk in facts for cell in chunk.top))
-        distinct = sum(self.store.done(f"scored-0-{part}")["rows"] for part in range(cuts[0].parts))
-        self._timed("summarise", started)
-        measures = tuple(measure.name for measure in job.measures)
-        return Summary(chunks.rows, distinct, self.engine.device, measures, dict(self.seconds), columns, pif, top)
-
 
 def stored_scores(
     output: Path,
-    columns: Sequence[Hashable],
+    question: Question,
     finished: dict[str, Any],
-    summary: Summary | None = None,
-    priors: Mapping[Hashable, Prior] | None = None,
+    summaries: Mapping[str | None, Summary] | None = None,
+    priors: Mapping[str | None, Mapping[Hashable, Prior]] | None = None,
     spilled: int = 0,
-) -> StoredScores:
+) -> StoredScores | StoredAttackerScores:
     """What a run gives back, with as much as its last mark says where there is no more."""
     files = [output if is_file(output) else output / file for file in finished["files"]]
-    return StoredScores(
-        output, files, columns, summary or Summary.from_dict(finished["summary"]), priors or {}, spilled
-    )
+
+    scores = {}
+    for name, document in finished["summaries"]:
+        summary = (summaries or {}).get(name) or Summary.from_dict(document)
+        prefix = "" if name is None else f"{name}_"
+        prior_of = (priors or {}).get(name, {})
+        scores[name] = StoredScores(output, files, question.targets, summary, prior_of, spilled, prefix)
+    return scores[None] if question.attackers is None else StoredAttackerScores(scores, question.attackers)

@@ -17,7 +17,8 @@ from ..percentiles import ONCE, percentiles
 from ..priors import Prior
 from ..riskiest import describe
 from ..summary import PERCENTILES
-from .chunks import EncodedChunks
+from ..weighting import Units
+from .chunks import TableChunks
 from .gather import Cell, Facts, Gatherer
 from .store import BatchReader, read_batch
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 def summary_columns(
     job: Job,
     prior_of: Mapping[Hashable, Prior],
-    chunks: EncodedChunks,
+    chunks: TableChunks,
     facts: Sequence[Facts],
     weights: Sequence[float],
     gains: Callable[[int], Sequence[Path]],
@@ -72,7 +73,7 @@ def _numbers(files: Sequence[Path], dtype: str) -> Callable[[], Iterator[tuple[A
     return pieces
 
 
-def row_gain_percentiles(gatherer: Gatherer, chunks: EncodedChunks) -> dict[int, float]:
+def row_gain_percentiles(gatherer: Gatherer, chunks: TableChunks) -> dict[int, float]:
     """PIF by percentile, empty where CIG was not scored."""
     if not any(measure.name == "cig" for measure in gatherer.job.measures):
         return {}
@@ -85,14 +86,18 @@ def row_gain_percentiles(gatherer: Gatherer, chunks: EncodedChunks) -> dict[int,
     return dict(zip(PERCENTILES, percentiles(pieces, chunks.rows, PERCENTILES), strict=True))
 
 
-def riskiest_cells(job: Job, chunks: EncodedChunks, cells: Sequence[Cell]) -> pd.DataFrame:
-    """`Summary.top`: cells with what an attacker would see, their cohorts counted among all codes."""
+def riskiest_cells(job: Job, chunks: TableChunks, cells: Sequence[Cell], units: Units | None = None) -> pd.DataFrame:
+    """`Summary.top`: cells with what an attacker would see, their cohorts counted among all codes.
+
+    units: of the weights, whose codes are the last column of the chunks.
+    """
     keys = [_codes_of_row(chunks, cell.row) for cell in cells]
     found = np.zeros((len(cells), 2), np.int64)
     for number in range(len(chunks.sizes)):
         codes = chunks.codes(number)
+        times = None if units is None else units.times(codes[-1])
         for place, (cell, key) in enumerate(zip(cells, keys, strict=True)):
-            found[place] += _count(job, codes, key, job.targets[cell.target])
+            found[place] += _count(job, codes, times, key, job.targets[cell.target])
     names = [measure.name for measure in job.measures]
     records = []
     for cell, key, (size, count) in zip(cells, keys, found.tolist(), strict=True):
@@ -103,19 +108,29 @@ def riskiest_cells(job: Job, chunks: EncodedChunks, cells: Sequence[Cell]) -> pd
     return pd.DataFrame.from_records(records)
 
 
-def _codes_of_row(chunks: EncodedChunks, row: int) -> list[int]:
+def _codes_of_row(chunks: TableChunks, row: int) -> list[int]:
     ends = list(accumulate(chunks.sizes))
     number = bisect_right(ends, row)
     place = row - (ends[number] - chunks.sizes[number])
     return [int(codes[place]) for codes in chunks.codes(number)]
 
 
-def _count(job: Job, codes: Sequence[npt.NDArray[Any]], key: Sequence[int], target: int) -> tuple[int, int]:
-    """Rows of a chunk in the cohort of a row with these codes, and those of them with its value of the target too."""
+def _count(
+    job: Job,
+    codes: Sequence[npt.NDArray[Any]],
+    times: npt.NDArray[np.int64] | None,
+    key: Sequence[int],
+    target: int,
+) -> tuple[int, int]:
+    """Rows of a chunk in the cohort of a row with these codes, and those of them with its value of the target too.
+
+    times: how many people, in units, rows stand for, where that is to be counted.
+    """
     known = sorted((column for column in job.known if column != target), key=lambda c: int(job.counts[c][key[c]]))
-    if not known:
-        return len(codes[target]), int(np.count_nonzero(codes[target] == key[target]))
-    cohort = np.flatnonzero(codes[known[0]] == key[known[0]])
+    cohort = np.flatnonzero(codes[known[0]] == key[known[0]]) if known else np.arange(len(codes[target]))
     for column in known[1:]:
         cohort = cohort[codes[column][cohort] == key[column]]
-    return len(cohort), int(np.count_nonzero(codes[target][cohort] == key[target]))
+    equal = cohort[codes[target][cohort] == key[target]]
+    if times is None:
+        return len(cohort), len(equal)
+    return int(times[cohort].sum()), int(times[equal].sum())

@@ -17,10 +17,11 @@ from ..engines.workers import Workers
 from ..job import Question
 from ..progress import Reporter
 from ..sources import Source
-from ..writing import output_names, write_tables
+from ..writing import write_tables
 from .budget import Budget
-from .gather import Gatherer, Rows, ahead
+from .gather import Rows, ahead
 from .outputs import MARK, Piece, is_file
+from .several import Gatherers
 from .store import disk_errors, exchange, identity
 from .wish import Wish
 
@@ -44,12 +45,12 @@ class ScoreWriter:
         self.report = report
         self._failed: BaseException | None = None
 
-    def write(self, gatherer: Gatherer, sizes: Sequence[int], outputs: Sequence[Piece]) -> None:
+    def write(self, gatherer: Gatherers, sizes: Sequence[int], outputs: Sequence[Piece]) -> None:
         """Write the score files that are not there yet."""
         folder = self.folder / "scores"
         with disk_errors(folder):
             folder.mkdir(exist_ok=True)
-            gatherer.folder.mkdir(exist_ok=True)
+            gatherer.make_folders()
         _remove_others(folder, outputs)
         left = [piece for piece in outputs if not (folder / piece.path).exists()]
         self.report.stage("write", sum(sizes), "rows")
@@ -62,7 +63,7 @@ class ScoreWriter:
         with Workers(lanes) as workers:
             workers.run(lambda run: self._write_lane(gatherer, sizes, run, lanes), [(run,) for run in runs])
 
-    def _write_lane(self, gatherer: Gatherer, sizes: Sequence[int], run: Sequence[Piece], lanes: int) -> None:
+    def _write_lane(self, gatherer: Gatherers, sizes: Sequence[int], run: Sequence[Piece], lanes: int) -> None:
         """Write a run; where it fails, or is interrupted, the others stop too."""
         try:
             self._write_run(gatherer, sizes, run, lanes)
@@ -75,7 +76,7 @@ class ScoreWriter:
             raise self._failed
         self.report.advance(rows)
 
-    def _write_run(self, gatherer: Gatherer, sizes: Sequence[int], run: Sequence[Piece], lanes: int) -> None:
+    def _write_run(self, gatherer: Gatherers, sizes: Sequence[int], run: Sequence[Piece], lanes: int) -> None:
         """Write score files that follow each other."""
         ends = list(accumulate(sizes))
         first = bisect_right(ends, run[0].start, hi=len(sizes) - 1)
@@ -97,15 +98,11 @@ class ScoreWriter:
                     file.parent.mkdir(parents=True, exist_ok=True)
                 write_tables(self._tables(gatherer, rows, piece, given), file, self._written)
 
-    def _tables(self, gatherer: Gatherer, rows: Rows, piece: Piece, given: _Input | None) -> Iterator[pa.Table]:
+    def _tables(self, gatherer: Gatherers, rows: Rows, piece: Piece, given: _Input | None) -> Iterator[pa.Table]:
         """The rows of a score file, piece by piece."""
-        job = gatherer.job
-        names = output_names([measure.name for measure in job.measures], self.question.targets, [])
+        names = gatherer.names(self.question.targets)
         if piece.start == piece.stop:
-            kinds = [
-                pa.from_numpy_dtype("int64" if m.integer else job.dtype) for m in job.measures for _ in job.targets
-            ]
-            columns = [pa.array([], kind) for kind in kinds]
+            columns = [pa.array(column) for column in gatherer.nothing()]
             yield self._marked(self._beside(columns, names, None if given is None else given.nothing()))
         start = piece.start
         for arrays in rows.between(piece.start, piece.stop):

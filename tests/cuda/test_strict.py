@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import gpupif
@@ -161,6 +164,39 @@ def test_host_and_device_are_kept_apart(monkeypatch, tmp_path, table, share, gro
         np.testing.assert_allclose(
             plain(scores.array(measure)), expected.array(measure), rtol=1e-12, atol=1e-14, err_msg=measure
         )
+
+
+PEOPLE = {"a": ["age", "region"], "b": []}
+
+
+@pytest.mark.parametrize("share", [0, 1])
+@pytest.mark.parametrize("nobody", [False, True])
+def test_weights_attackers_and_a_population(monkeypatch, tmp_path, table, share, nobody):
+    weights = np.arange(60) % 4 / 4 if nobody else np.arange(60) % 4 + 0.1
+    frame = census(60).assign(w=weights)
+    arguments = {"attackers": PEOPLE, "weights": "w", "columns": ["age", "sex"]}
+    arguments |= {"population": census(90), "population_lacks": "count"}
+    expected = gpupif.score(frame, list(MEASURES), device="cpu", **arguments)
+
+    class Engine(CudaEngine):
+        frames = StrictFrames()
+
+    if isinstance(table, Path):
+        {".parquet": frame.to_parquet, ".csv": frame.to_csv}[table.suffix](table, index=False)
+    else:
+        table = frame if type(table) is pd.DataFrame else DeviceFrame(frame)
+    engine = Engine(libraries=[StrictLibrary(), StrictLibrary()], share=share)
+    monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _: engine)
+    scores = gpupif.score(table, list(MEASURES), **arguments)
+    scores.to_parquet(tmp_path / "scores.parquet")
+    assert scores.summary().to_json()
+    for measure in (*MEASURES, "population_size"):
+        assert type(scores.worst(measure)) is type(scores["a"][measure])
+        for name in PEOPLE:
+            found, wanted = scores[name].array(measure), expected[name].array(measure)
+            np.testing.assert_allclose(plain(found), wanted, rtol=1e-12, atol=1e-14, err_msg=measure)
+    for name in PEOPLE:
+        assert scores[name].top(3)["value"].astype(str).tolist() == expected[name].top(3)["value"].astype(str).tolist()
 
 
 def test_the_strict_arrays_are_strict():

@@ -1,0 +1,94 @@
+"""Scores against several attackers summarised: who learns most, of the whole table and of each column."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from .summary import Summary
+
+
+@dataclass(frozen=True)
+class AttackerSummary:
+    """Risk by attacker; made by `AttackerScores.summary`.
+
+    summaries: by attacker its `Summary`. known: by attacker the columns it knows. attackers: one row an attacker; known
+    (how many columns), fig (bits, of all columns), pif_50, pif_95, pif_99, pif_100 (bits), csf_mean, csf_max
+    (probability, over all scored cells); those of measures that were scored. columns: one row a scored column; for CIG,
+    else CSF, worst_by_mean and worst_by_max (attackers, of equal ones the first), and the scores <measure>_mean and
+    <measure>_max against them; empty where neither was scored. fig: bits, attackers by scored columns.
+    """
+
+    summaries: Mapping[str, Summary]
+    known: Mapping[str, Sequence[Hashable]]
+    attackers: pd.DataFrame
+    columns: pd.DataFrame
+    fig: pd.DataFrame
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
+        worst = [{"column": str(name), **row} for name, row in self.columns.to_dict("index").items()]
+        return {
+            "attackers": {
+                name: {
+                    "known": [str(column) for column in self.known[name]],
+                    **self.attackers.loc[name].drop("known").to_dict(),
+                    **summary.to_dict(),
+                }
+                for name, summary in self.summaries.items()
+            },
+            "worst": worst,
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as one JSON document."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def __str__(self) -> str:
+        from io import StringIO
+
+        from rich.console import Console
+
+        from .report import print_attackers
+
+        out = StringIO()
+        print_attackers(self, Console(file=out, width=120))
+        return out.getvalue()
+
+
+def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Sequence[Hashable]]) -> AttackerSummary:
+    """What the summaries of several attackers on the same cells say together."""
+    names = list(summaries)
+    tables = {name: summary.columns for name, summary in summaries.items()}
+    first = tables[names[0]]
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        row: dict[str, Any] = {"known": len(known[name])}
+        if "fig" in first:
+            row["fig"] = float(tables[name]["fig"].sum())
+            row |= {f"pif_{percentile}": bits for percentile, bits in summaries[name].pif.items()}
+        if "csf_mean" in first:
+            row |= {"csf_mean": float(tables[name]["csf_mean"].mean()), "csf_max": float(tables[name]["csf_max"].max())}
+        rows.append(row)
+    by = next((measure for measure in ("cig", "csf") if f"{measure}_mean" in first), None)
+    worst = []
+    for place in range(len(first) if by else 0):
+        found: dict[str, Any] = {}
+        for what in ("mean", "max"):
+            values = [float(tables[name][f"{by}_{what}"].iloc[place]) for name in names]
+            found |= {f"worst_by_{what}": names[values.index(max(values))], f"{by}_{what}": max(values)}
+        worst.append(found)
+    index = pd.Index(names, name="attacker")
+    labels = first.index if by else first.index[:0]
+    fig = {name: table["fig"] for name, table in tables.items() if "fig" in table}
+    return AttackerSummary(
+        summaries,
+        known,
+        pd.DataFrame.from_records(rows, index=index),
+        pd.DataFrame.from_records(worst, index=labels),
+        pd.DataFrame(fig).T.rename_axis("attacker"),
+    )

@@ -1,0 +1,137 @@
+"""Scores of the same cells against several attackers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .inputs import PARQUET
+from .measures import find_measure, is_measure
+from .writing import attacker_names, check_output, row_groups, write_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    import pyarrow as pa
+
+    from .attacker_summary import AttackerSummary
+    from .result import Scores
+
+
+class AttackerScores(Mapping[str, "Scores"]):
+    """Scores of all cells of a table against each of several attackers; made by `gpupif.score` with ``attackers=``.
+
+    A dictionary by attacker, in the order given: ``scores["neighbour"].cig`` is what ``known=`` of that attacker alone
+    gives, to the last bit. The table is read and its values are numbered once for all of them.
+
+    attackers: by name the columns that each knows. columns: the scored columns. measures, rows, device: as of `Scores`.
+    """
+
+    def __init__(self, scores: Mapping[str, Scores], attackers: Mapping[str, Sequence[Hashable]]) -> None:
+        first = next(iter(scores.values()))
+        self.attackers = {name: list(known) for name, known in attackers.items()}
+        self.columns = first.columns
+        self.measures = first.measures
+        self.rows = first.rows
+        self.device = first.device
+        self.seconds: dict[str, float] = {}
+        for one in scores.values():
+            for stage, seconds in one.seconds.items():
+                before = self.seconds.get(stage, 0.0)
+                self.seconds[stage] = before + seconds if stage == "score" else seconds
+        self._scores = dict(scores)
+        self._first = first
+
+    def __getitem__(self, attacker: str) -> Scores:
+        return self._scores[attacker]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scores)
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def __repr__(self) -> str:
+        return (
+            f"<AttackerScores of {self.rows:,} rows x {len(self.columns)} columns: {', '.join(self.measures)}; "
+            f"attackers {', '.join(self)}; device {self.device}>"
+        )
+
+    def worst(self, measure: str) -> Any:
+        """Of each cell the score against the attacker who is worst for it.
+
+        measure: one of those scored. The highest score is the worst, of ``prior`` and ``cohort_size`` the lowest. n
+        rows by scored columns, a frame of the kind that came in, as those of `Scores`. Raises InputError for one that
+        was not scored.
+        """
+        frame = self._first._frame
+        with frame.active():
+            arrays = [scores.array(measure) for scores in self.values()]
+            low = find_measure(measure).low_is_risky
+            worst = arrays[0].copy()
+            for array in arrays[1:]:
+                (np.minimum if low else np.maximum)(worst, array, out=worst)
+        return frame.wrap(worst, self.columns)
+
+    def summary(self) -> AttackerSummary:
+        """Risk by attacker, and by column against which it is highest; prints as tables, `.to_dict()` is plain."""
+        from .attacker_summary import summarize_attackers
+
+        return summarize_attackers({name: scores.summary() for name, scores in self.items()}, self.attackers)
+
+    def to_arrow(self, keep_input: bool = False) -> pa.Table:
+        """All scores as one Arrow table, columns named <attacker>_<measure>_<column>, rows in order.
+
+        As `Scores.to_arrow`. Raises OutputError where names collide.
+        """
+        return self._part(0, self.rows, *self._beside(keep_input))
+
+    def _beside(self, keep_input: bool) -> tuple[pa.Table | None, pa.Table | None, list[str]]:
+        """See `Scores`."""
+        source, labels, _ = self._first._beside(keep_input)
+        others = [*(source.column_names if source else []), *(labels.column_names if labels else [])]
+        return source, labels, attacker_names(list(self), self.measures, self.columns, others)
+
+    def _part(
+        self, start: int, stop: int, source: pa.Table | None, labels: pa.Table | None, names: Sequence[str]
+    ) -> pa.Table:
+        """Some rows of `to_arrow`."""
+        each = len(self.measures) * len(self.columns)
+        parts = []
+        for number, scores in enumerate(self.values()):
+            own = names[number * each : (number + 1) * each]
+            last = number == len(self) - 1
+            parts.append(scores._part(start, stop, None if number else source, labels if last else None, own))
+        table = parts[0]
+        for part in parts[1:]:
+            for name, column in zip(part.column_names, part.columns, strict=True):
+                table = table.append_column(name, column)
+        return table.replace_schema_metadata(parts[-1].schema.metadata)
+
+    def to_parquet(self, path: str | os.PathLike[str], *, keep_input: bool = False, overwrite: bool = True) -> None:
+        """Write all scores to one Parquet file, columns named <attacker>_<measure>_<column>, rows in order.
+
+        As `Scores.to_parquet`.
+        """
+        check_output(path, overwrite, endings=PARQUET)
+        self.write(path, keep_input, overwrite)
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        keep_input: bool = False,
+        overwrite: bool = True,
+        done: Callable[[int], None] = lambda rows: None,
+    ) -> None:
+        """As `to_parquet`, also to CSV and Feather, by the name's ending; `done` hears how many rows went out."""
+        source, labels, names = self._beside(keep_input)
+        parts = (self._part(start, stop, source, labels, names) for start, stop in row_groups(self.rows))
+        write_tables(parts, path, done, overwrite)
+
+    def __getattr__(self, name: str) -> Any:
+        if is_measure(name) or name in ("array", "fig", "pif", "rig", "top"):
+            raise AttributeError(f"{name}: is of one attacker: scores[{next(iter(self._scores))!r}].{name}.")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

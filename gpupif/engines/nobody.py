@@ -1,0 +1,135 @@
+"""Rows that stand for nobody: sampling weights of 0.
+
+They belong to no cohort, and yet their cells are scored, from the same definitions. An attacker who looks for such a
+row's known values meets the cohort of those who have them: its information gain and size are those of all its cells,
+and a value that nobody in it has a share of 0 there. Where the cohort is empty nothing is learnt: the posterior is the
+prior, gain and surprise are 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpupif.kernels import nobody as kernels
+
+from ..information import LogSum, Sizes
+from ..keys import KeyLayout
+from ..measures import wanted_of
+from .base import Engine, EngineResult, Job, Progress
+from .distinct import distinct_rows
+from .host_run import pack_keys
+from .partition import Rows
+from .workers import Workers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..measures import Measure
+
+
+def score_job(engine: Engine, job: Job, progress: Progress) -> EngineResult:
+    """What `Engine.score` gives back, for a job in which rows may stand for nobody (`Job.times` 0).
+
+    Where there are such rows, the scores lie on the host.
+    """
+    times = job.times
+    if times is None or times.all():
+        return engine.score(job, progress)
+    job = job.on_host()
+    somebody: npt.NDArray[np.bool_] = times > 0
+    if somebody.any():
+        codes = [column[somebody] for column in job.codes]
+        result = engine.score(replace(job, codes=codes, times=times[somebody], scores_on="host"), progress)
+    else:
+        none: list[Sizes | LogSum] = [LogSum({})] * len(job.targets)
+        empty = {measure.name: np.empty((len(job.targets), 0), _kind(measure, job)) for measure in job.measures}
+        result = EngineResult(empty, [0.0] * len(job.targets), 0, none, none, {})
+    with Workers() as workers:
+        return _Filler(job, somebody, result, workers).filled()
+
+
+def _kind(measure: Measure, job: Job) -> str:
+    return "int64" if measure.integer else job.dtype
+
+
+class _Filler:
+    """Scores of rows with `somebody` in them, and how those of the others follow."""
+
+    def __init__(self, job: Job, somebody: npt.NDArray[np.bool_], result: EngineResult, workers: Workers) -> None:
+        self.job = job
+        self.result = result
+        self.workers = workers
+        self._rows = np.flatnonzero(somebody)
+        self._nobody = np.flatnonzero(~somebody)
+        order = np.concatenate([self._rows, self._nobody])
+        self._last: tuple[tuple[int, ...], npt.NDArray[np.int64]] | None = None
+        self._codes = [codes[order] for codes in job.codes]
+
+    def filled(self) -> EngineResult:
+        """The result with the scores of all rows."""
+        job = self.job
+        shape = (len(job.targets), job.rows)
+        values = {measure.name: np.empty(shape, _kind(measure, job)) for measure in job.measures}
+        for name, scores in values.items():
+            scores[:, self._rows] = self.result.values[name]
+        for place, target in enumerate(job.targets):
+            known = [column for column in job.known if column != target]
+            cohort = self._first(known)
+            equal = self._find_first([*known, target])
+            for measure in job.measures:
+                scores = self.result.values[measure.name][place]
+                values[measure.name][place, self._nobody] = self._scores(measure, target, scores, cohort, equal)
+        return replace(self.result, values=values, distinct_rows=self._distinct())
+
+    def _numbers(self, columns: Sequence[int]) -> npt.NDArray[Any]:
+        """Which distinct row over these columns each row is, those that somebody is in before all others."""
+        if not columns:
+            return np.zeros(self.job.rows, np.uint32)
+        layout = KeyLayout.of([len(self.job.counts[column]) for column in columns])
+        keys = pack_keys([self._codes[column] for column in columns], layout, self.workers)
+        return distinct_rows(Rows(keys), len(keys), self.workers).number
+
+    def _first(self, columns: Sequence[int]) -> npt.NDArray[np.int64]:
+        """For each row of nobody the place of the first row of somebody that agrees on these columns, -1 for none."""
+        key = tuple(sorted(columns))
+        # The cohorts of all targets that are not known are the same.
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._find_first(key)
+        return self._last[1]
+
+    def _find_first(self, columns: Sequence[int]) -> npt.NDArray[np.int64]:
+        numbers, several = self._numbers(columns), len(self._rows)
+        places = np.full(int(numbers.max()) + 1, -1)
+        places[numbers[:several][::-1]] = np.arange(several)[::-1]
+        return np.asarray(places[numbers[several:]])
+
+    def _distinct(self) -> int:
+        return int(self._numbers(range(len(self.job.codes))).max()) + 1
+
+    def _scores(
+        self,
+        measure: Measure,
+        target: int,
+        scores: npt.NDArray[Any],
+        cohort: npt.NDArray[np.int64],
+        equal: npt.NDArray[np.int64],
+    ) -> npt.NDArray[Any]:
+        """Scores of one measure; scores: those of the rows that the places in `cohort` and `equal` mean."""
+        found = np.zeros(len(cohort), scores.dtype)
+        if measure.statistic is not None or measure.integer:
+            # The same for all cells of a cohort.
+            found[cohort >= 0] = scores[cohort[cohort >= 0]]
+            return found
+        found[equal >= 0] = scores[equal[equal >= 0]]
+        absent = equal < 0
+        cells = np.empty(int(absent.sum()))
+        values = self._codes[target][len(self._rows) :][absent]
+        prior, accuracy = (self.job.priors[target], self.job.log2_priors[target]), float(self.job.accuracies[target])
+        number = wanted_of([measure]).measures[0]
+        kernels.score_absent(values, cohort[absent] >= 0, prior, accuracy, number, cells)
+        found[absent] = cells
+        return found

@@ -1,0 +1,143 @@
+"""A second table: the population that the scored table is a sample of.
+
+Its distributions are the priors, and how many of its rows agree with a row on what the attacker knows is what a
+journalist is up against, who looks for a person of the population and does not know who is in the sample. (ARX calls
+this the journalist model; in sdcMicro the size in the sample is fk, that in the population Fk.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpupif.kernels.codes import add_times
+
+from .columns import Column
+from .engines.base import Job, on_host
+from .engines.distinct import distinct_rows
+from .engines.host_run import pack_keys, unpack_keys
+from .engines.partition import Rows
+from .errors import ColumnTypeError, InputError
+from .information import entropy_of_counts, log2_counts
+from .keys import KeyLayout
+from .measures import MEASURES
+from .merge import ColumnMerger, Values, label_array
+from .priors import Prior
+from .progress import Reporter
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .engines.base import Engine
+    from .engines.workers import Workers
+    from .job import Question
+
+
+class Population:
+    """The distinct rows of a population, and which of them each row of the sample is.
+
+    columns: of the sample, encoded. others: the same columns of the population. lacks: what to do with rows of the
+    sample that the population lacks, those beyond as many equal ones as it has; "error" raises InputError, "count"
+    counts them as rows of the population too.
+    """
+
+    def __init__(self, columns: Sequence[Column], others: Sequence[Column], lacks: str, workers: Workers) -> None:
+        self.names = [column.name for column in columns]
+        joined = [_join(column, other) for column, other in zip(columns, others, strict=True)]
+        self._values = [values for _, _, values in joined]
+        layout = KeyLayout.of([len(values) for values in self._values])
+        rows = len(columns[0].codes)
+        codes = [np.concatenate([mine, theirs]) for mine, theirs, _ in joined]
+        found = distinct_rows(Rows(pack_keys(codes, layout, workers)), len(codes[0]), workers)
+        several = len(found.rows.keys)
+        self.number = np.asarray(found.number[:rows])
+        sampled = np.bincount(self.number, minlength=several)
+        there = np.bincount(found.number[rows:], minlength=several)
+        if lacks == "error":
+            self._check(sampled, there)
+        self.times = np.maximum(sampled, there)
+        self.total = int(self.times.sum())
+        self._codes = unpack_keys(found.rows.keys, layout)
+        self._counts = [np.zeros(len(values), np.int64) for values in self._values]
+        for own, counts in zip(self._codes, self._counts, strict=True):
+            add_times(own, self.times, counts)
+
+    def _check(self, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> None:
+        """Raise InputError where the sample has rows that the population lacks."""
+        short = sampled > there
+        if not short.any():
+            return
+        lacking = int((sampled - there)[short].sum())
+        # The first row after as many equal ones as the population has.
+        seen: dict[int, int] = {}
+        for row in np.flatnonzero(short[self.number]).tolist():
+            which = int(self.number[row])
+            seen[which] = seen.get(which, 0) + 1
+            if seen[which] > there[which]:
+                break
+        raise InputError(
+            f"population: it lacks {lacking:,} of the table's {len(self.number):,} rows, the first row {row} (from 0): "
+            f"of equal ones it has {there[which]:,}, the table {sampled[which]:,}. Give the population that the table "
+            "was drawn from, or count them as part of it with population_lacks='count'."
+        )
+
+    def priors(self, columns: Sequence[Column]) -> dict[Hashable, Prior]:
+        """The distribution in the population of each column, for some of the sample's columns."""
+        priors = {}
+        for column in columns:
+            place = self.names.index(column.name)
+            counts, values = self._counts[place], self._values[place]
+            logs = log2_counts(counts) - log2_counts(np.array([self.total]))
+            shares = dict(zip(values, (counts / self.total).tolist(), strict=True))
+            # The sample's values come first, its missing ones last in both.
+            own = np.arange(column.cardinality)
+            if column.missing:
+                own[-1] = len(values) - 1
+            entropy = entropy_of_counts(counts)
+            priors[column.name] = Prior(column, counts[own] / self.total, logs[own], entropy, shares)
+        return priors
+
+    def sizes(self, question: Question, engine: Engine) -> npt.NDArray[np.int64]:
+        """Per target and row of the sample, how many rows of the population agree on what the attacker knows."""
+        places = [self.names.index(name) for name in question.used]
+        counts = [self._counts[place] for place in places]
+        job = Job(
+            codes=[self._codes[place] for place in places],
+            counts=counts,
+            priors=[np.ones(len(one)) for one in counts],
+            log2_priors=[np.zeros(len(one)) for one in counts],
+            accuracies=[1.0] * len(places),
+            targets=[question.used.index(name) for name in question.targets],
+            known=[question.used.index(name) for name in question.known],
+            measures=(MEASURES["cohort_size"],),
+            dtype="float64",
+            times=self.times,
+        )
+        sizes = on_host(engine.score(job, Reporter(visible=False)).values["cohort_size"])
+        return np.ascontiguousarray(sizes[:, self.number])
+
+
+def _join(mine: Column, theirs: Column) -> tuple[npt.NDArray[Any], npt.NDArray[Any], list[Any]]:
+    """Codes of both columns that count in one list of values: those of the first, others, missing ones at last.
+
+    Raises ColumnTypeError for types that have no values in common.
+    """
+    merger = ColumnMerger(mine.name)
+    labels = [label_array(column) for column in (mine, theirs)]
+    numbers = []
+    try:
+        for column, own in zip((mine, theirs), labels, strict=True):
+            numbers += merger.add(Values(own, column.counts[: len(own)], 0))
+        numbers += merger.flush()
+    except ColumnTypeError as error:
+        came = f"{labels[0].type} in the table and {labels[1].type} in the population"
+        raise ColumnTypeError(mine.name, came) from error
+    merged = merger.values.labels
+    codes = [
+        np.append(place, len(merged))[on_host(column.codes)]
+        for place, column in zip(numbers, (mine, theirs), strict=True)
+    ]
+    values = [*mine.values()[: len(mine.labels)], *merged[len(mine.labels) :].to_pylist()]
+    return codes[0], codes[1], [*values, *([None] if mine.missing or theirs.missing else [])]

@@ -1,0 +1,136 @@
+"""A table in memory scored: its columns as codes, then the engine, once for each attacker."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .attackers import AttackerScores
+from .columns import EncodedTable
+from .encode import encode_table
+from .engines.base import on_host
+from .engines.nobody import score_job
+from .engines.workers import Workers
+from .errors import InputError, Teller
+from .frames import Frame, open_file, open_frame
+from .job import Question
+from .measures import POPULATION_SIZE
+from .names import check_exist, check_unique
+from .population import Population
+from .progress import Reporter
+from .result import Scores
+from .weighting import Weighted, in_people, read_weights, weigh
+
+if TYPE_CHECKING:
+    from .engines.base import Engine, EngineResult
+
+
+def score_frame(
+    frame: Frame, question: Question, engine: Engine, report: Reporter, population: Frame | None, lacks: str
+) -> Scores | AttackerScores:
+    """Scores of a table in memory."""
+    opened = time.perf_counter()
+    with frame.active():
+        encoded, weighted = _encode(frame, question, report)
+    people = None if population is None else _encode_population(population, encoded, lacks)
+    coded = time.perf_counter()
+    asked = [question] if question.attackers is None else [question.of(name) for name in question.attackers]
+    report.stage("score", frame.rows * len(question.targets) * len(asked), "cells")
+    tell = Teller()
+
+    def score_one(one: Question) -> Scores:
+        started = time.perf_counter()
+        part = EncodedTable([column for column in encoded.columns if column.name in one.used], encoded.rows)
+        place = {"cudf": "device", "file": "either"}.get(frame.kind, "host")
+        with frame.active():
+            priors = None if people is None else people.priors(part.columns)
+            job, prior_of = one.job(part.columns, frame.rows, place, tell, weighted, priors)
+        result = score_job(engine, job, report)
+        with frame.active():
+            result = in_people(result, job)
+        if people is not None:
+            sizes = {POPULATION_SIZE.name: people.sizes(one, engine)}
+            result = replace(result, values=result.values | sizes)
+        if frame.kind == "cudf" and engine.frames is not None:
+            result = _on_device(result, frame)
+        seconds = _by_stage(frame, coded - opened, time.perf_counter() - started)
+        return Scores(frame, part, job, result, one.targets, prior_of, engine.device, seconds)
+
+    scores = [score_one(one) for one in asked]
+    if question.attackers is None:
+        return scores[0]
+    return AttackerScores(dict(zip(question.attackers, scores, strict=True)), question.attackers)
+
+
+def _on_device(result: EngineResult, frame: Frame) -> EngineResult:
+    """The result with all scores on the frame's device: some, of rows that stand for nobody, are made on the host."""
+    library = frame.device_frames()
+    if library is None:
+        return result
+    with frame.active():
+        values = {
+            name: scores if hasattr(scores, "get") else library.xp.asarray(scores)
+            for name, scores in result.values.items()
+        }
+    return replace(result, values=values)
+
+
+def _by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
+    """Seconds by stage; of a file that is read where it is encoded, for both together."""
+    if frame.kind != "file":
+        return {"encode": encode, "score": score}
+    if frame.reads_late:
+        return {"read and encode": frame.opened_in + encode, "score": score}
+    return {"read": frame.opened_in, "encode": encode, "score": score}
+
+
+def _encode(frame: Frame, question: Question, report: Reporter) -> tuple[EncodedTable, Weighted | None]:
+    """The columns that are scored or known as codes, and how many people each row stands for."""
+    report.stage("encode", len(question.read), "columns")
+    arrays = [frame.column(frame.names.index(name)) for name in question.read]
+    with Workers() as workers:
+        encoded = encode_table(question.read, arrays, frame.rows, question.missing, workers, report.advance)
+        if question.weights is None:
+            return encoded, None
+        column = encoded.columns[question.read.index(question.weights)]
+        used = encoded.columns[: len(question.used)]
+        codes = on_host(column.codes)
+        units = read_weights(column, lambda code: int(np.argmax(codes == code)))
+        return EncodedTable(used, frame.rows), weigh(used, codes, units, workers)
+
+
+def open_population(population: Any, question: Question) -> Frame:
+    """The population; raises ColumnNotFoundError where it lacks a column that is used."""
+
+    def pick(names: Sequence[str]) -> list[str]:
+        check_exist("population", question.used, names)
+        return [name for name in names if name in question.used]
+
+    if isinstance(population, str | os.PathLike):
+        frame = open_file(Path(population), pick)
+    else:
+        try:
+            frame = open_frame(population)
+        except InputError as error:
+            raise InputError(f"population: {error}") from None
+    check_unique(frame.names)
+    check_exist("population", question.used, frame.names)
+    if frame.rows == 0:
+        raise InputError("population: expected at least one row, got none.")
+    return frame
+
+
+def _encode_population(frame: Frame, table: EncodedTable, lacks: str) -> Population:
+    """The population, as far as it is of use for a table."""
+    names = [column.name for column in table.columns]
+    with Workers() as workers:
+        with frame.active():
+            arrays = [frame.column(frame.names.index(name)) for name in names]
+            encoded = encode_table(names, arrays, frame.rows, "category", workers)
+        return Population(table.columns, encoded.columns, lacks, workers)

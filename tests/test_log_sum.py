@@ -1,0 +1,41 @@
+"""Sums of c log2 c: the same whatever the parts, and rounded once."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpupif.information import LogSum, Sizes
+from gpupif.spill.found import Found
+
+GROUPS = st.lists(st.integers(1, 2**61) | st.integers(1, 9), max_size=30)
+
+
+@given(parts=st.lists(GROUPS, min_size=1, max_size=4))
+def test_parts_add_up_to_the_whole(parts):
+    sizes = [Sizes.of(np.array(part, np.int64)) for part in parts]
+    whole = Sizes.of(np.array(list(chain(*parts)), np.int64))
+    assert LogSum.total(sizes) == LogSum.total([whole]) == Sizes.total(sizes).log_sum()
+    exact = sum((Fraction(float(np.float64(c) * np.log2(np.float64(c)))) for part in parts for c in part), Fraction())
+    assert whole.sum_log() == float(exact)
+    assert whole.sum_log() == pytest.approx(math.fsum(c * math.log2(c) for part in parts for c in part), rel=1e-14)
+
+
+def test_times_count():
+    sizes = Sizes.of(np.array([3, 5, 3]), np.array([2, 1 << 33, 4]))
+    expected = 6 * Fraction(3 * math.log2(3)) + (1 << 33) * Fraction(5 * math.log2(5))
+    assert sizes.sum_log() == float(expected)
+    assert LogSum.total([]).sum_log() == 0
+
+
+def test_json():
+    found = Found({1: Sizes.of(np.array([2**60, 7, 7])).log_sum()}, {1: LogSum({})}, rows=3)
+    again = Found.from_json(json.loads(json.dumps(found.as_json())))
+    assert (again.cohorts, again.distinct, again.rows) == (found.cohorts, found.distinct, found.rows)

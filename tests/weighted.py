@@ -1,0 +1,65 @@
+"""The oracle for sampling weights: as `naive`, with sums of weights in place of counts of rows."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+
+import naive
+
+
+def shares(values, weights):
+    """Share of each value in the people that the rows stand for; None where they stand for nobody."""
+    total = math.fsum(weights)
+    if total == 0:
+        return None
+    found = defaultdict(list)
+    for value, weight in zip(values, weights, strict=True):
+        found[value].append(weight)
+    return {value: math.fsum(parts) / total for value, parts in found.items()}
+
+
+def entropy(values, weights):
+    return -sum(share * math.log2(share) for share in shares(values, weights).values() if share > 0)
+
+
+def posterior_of(values, weights, prior, accuracy):
+    """Value to probability, for an attacker who knows the cohort; the prior where nobody is in it."""
+    share = shares(values, weights)
+    if share is None:
+        return dict(prior)
+    return {value: accuracy * share.get(value, 0) + (1 - accuracy) * prior[value] for value in prior}
+
+
+def score(table, weights, columns=None, known=None, priors=None, accuracies=None):
+    """Measure to column to the list of its scores."""
+    columns = list(table) if columns is None else columns
+    measures = ("cig", "wcig", "csf", "posterior", "prior", "cohort_size")
+    scores = {measure: {name: [] for name in columns} for measure in measures}
+    for name in columns:
+        values = table[name]
+        prior = (priors or {}).get(name) or shares(values, weights)
+        accuracy = (accuracies or {}).get(name, 1.0)
+        knows = naive.knowledge(name, columns, known)
+        weight = column_weight(table, weights, name, knows)
+        for row, value in enumerate(values):
+            cohort = naive.cohort_rows(table, row, knows)
+            people = [weights[other] for other in cohort]
+            posterior = posterior_of([values[other] for other in cohort], people, prior, accuracy)
+            gain = sum(p * math.log2(p / prior[v]) for v, p in posterior.items() if p > 0)
+            scores["cig"][name].append(gain)
+            scores["wcig"][name].append(weight * gain)
+            scores["csf"][name].append(abs(posterior[value] - prior[value]))
+            scores["posterior"][name].append(posterior[value])
+            scores["prior"][name].append(prior[value])
+            scores["cohort_size"][name].append(math.fsum(people))
+    return scores
+
+
+def column_weight(table, weights, name, known):
+    """H(X | known) / H(X), 0 where H(X) is 0."""
+    values = table[name]
+    rows = [tuple(table[other][row] for other in known) for row in range(len(values))]
+    joint = [(value, *row) for value, row in zip(values, rows, strict=True)]
+    own = entropy(values, weights)
+    return (entropy(joint, weights) - entropy(rows, weights)) / own if own > 0 else 0.0
