@@ -15,6 +15,7 @@ from .attackers import AttackerScores
 from .columns import EncodedTable
 from .encode import encode_table
 from .engines.base import on_host
+from .engines.collapsed import Collapsed
 from .engines.nobody import score_job
 from .engines.workers import Workers
 from .errors import InputError, Teller
@@ -43,6 +44,10 @@ def score_frame(
     asked = [question] if question.attackers is None else [question.of(name) for name in question.attackers]
     report.stage("score", frame.rows * len(question.targets) * len(asked), "cells")
     tell = Teller()
+    collapsed = None
+    if len(asked) > 1 and engine.frames is None:
+        codes, sizes = [column.codes for column in encoded.columns], [len(column.counts) for column in encoded.columns]
+        collapsed = Collapsed.of(codes, sizes, None if weighted is None else weighted.times)
 
     def score_one(one: Question) -> Scores:
         started = time.perf_counter()
@@ -51,7 +56,10 @@ def score_frame(
         with frame.active():
             priors = None if people is None else people.priors(part.columns)
             job, prior_of = one.job(part.columns, frame.rows, place, tell, weighted, priors)
-        result = score_job(engine, job, report)
+        if collapsed is None:
+            result = score_job(engine, job, report)
+        else:
+            result = collapsed.score(engine, job, [question.used.index(name) for name in one.used], report)
         with frame.active():
             result = in_people(result, job)
         if people is not None:

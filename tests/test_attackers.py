@@ -17,6 +17,7 @@ from test_cli import FRAME, assert_refused, folder, run
 from test_measures import SHARED_FIXTURES, frame_of, jobs
 
 import gpupif
+from gpupif.engines.collapsed import Collapsed
 from gpupif.errors import ColumnNotFoundError, InputError, NothingKnownWarning, OutputError
 from gpupif.measures import MEASURES
 
@@ -57,6 +58,27 @@ def test_each_is_as_alone_and_the_worst_is_the_highest(engine, job, data):
         for column in scores.columns:
             found = [choose(cell) for cell in zip(*(one[measure][column] for one in expected.values()), strict=True)]
             np.testing.assert_allclose(worst[column], found, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_rows_that_repeat_are_collapsed_once_for_all(monkeypatch, weights, dtype):
+    frame = gpupif.datasets.census(3_000, columns=4).assign(w=np.arange(3_000) % 5 / 4)
+    attackers = {"a": ["age"], "b": ["sex", "marital_status"], "c": []}
+    arguments = {"columns": ["sex", "age"], "weights": weights, "dtype": dtype, "device": "cpu"}
+    used = []
+    real = Collapsed.score
+    monkeypatch.setattr(Collapsed, "score", lambda *given: used.append(1) or real(*given))
+    scores = gpupif.score(frame, ALL, attackers=attackers, **arguments)
+    assert len(used) == 3
+    for name, known in attackers.items():
+        alone = gpupif.score(frame, ALL, known=known, **arguments)
+        assert bits(scores[name]) == bits(alone)
+        assert scores[name].array("cig").dtype == alone.array("cig").dtype
+        pd.testing.assert_frame_equal(scores[name].top(5), alone.top(5))
+    assert len(used) == 3
+    gpupif.score(frame.assign(age=range(3_000)), "cig", attackers=attackers, columns=["sex", "age"], device="cpu")
+    assert len(used) == 3
 
 
 def test_summary(engine):

@@ -52,6 +52,18 @@ def test_weights_of_many_rows():
     assert_same(scores, gpupif.score(frame, ALL, device="cpu", dtype="float32", **arguments))
 
 
+@pytest.mark.parametrize("heavy", [0.0, 0.5])
+def test_rows_of_nobody_leave_the_order_of_sums_as_it_is(heavy, monkeypatch):
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame({"x": random.integers(0, 40, 400), "y": random.integers(0, 3, 400), "z": 1})
+    frame["w"] = np.where(random.random(400) < 0.5, 0, random.gamma(2, 9, 400))
+    monkeypatch.setattr(routes, "HEAVY", heavy)
+    for known in (["y"], ["y", "x"], None):
+        arguments = {"known": known, "weights": "w", "accuracies": {"x": 0.7}}
+        expected = gpupif.score(frame, ALL, device="cpu", **arguments)
+        assert_same(gpupif.score(cut(frame, [90, 91, 300]), ALL, **arguments), expected)
+
+
 @pytest.mark.parametrize("weights", [None, "w"])
 def test_attackers(tmp_path, weights):
     frame = gpupif.datasets.census(200, columns=4).assign(w=np.arange(200) % 5 / 4)

@@ -109,6 +109,21 @@ def test_attackers(tmp_path, weights, columns):
         _ = scores.worst
 
 
+@pytest.mark.parametrize("part_rows", [30, 150, 400])
+def test_rows_of_nobody_leave_the_order_of_sums_as_it_is(tmp_path, part_rows):
+    """Values that appear first in rows of nobody, in cohorts of many values: sums in another order differ."""
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame({"x": random.integers(0, 40, 400), "y": random.integers(0, 3, 400), "z": 1})
+    frame["w"] = np.where(random.random(400) < 0.5, 0, random.gamma(2, 9, 400))
+    source = write_parts(tmp_path / "in", frame, [130])
+    for known in (["y"], ["y", "x"], None):
+        with in_pieces(50, part_rows):
+            scores = gpupif.score(
+                source, ALL, known=known, weights="w", output=tmp_path / f"out-{known}", accuracies={"x": 0.7}
+            )
+        assert_same(scores, gpupif.score(source, ALL, known=known, weights="w", accuracies={"x": 0.7}))
+
+
 class KilledError(BaseException):
     pass
 
