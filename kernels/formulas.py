@@ -55,7 +55,8 @@ def relative_gain(posterior, prior):
 def enhanced_gain(posterior, prior):
     """`relative_gain` where it is at most -ln q, else infinite: no bound allows it."""
     gain = relative_gain(posterior, prior)
-    return gain if gain <= -math.log(prior) else math.inf
+    # Not a number where nobody has the value.
+    return math.inf if gain > -math.log(prior) else gain
 
 
 @kernel

@@ -98,16 +98,20 @@ def divergences(posterior, prior, cohort_values, distance=None):
 
 def of_value(posterior, prior):
     """The measures of a cell's own value, by name."""
+    if prior == 0:
+        # With sampling weights, of a value that nobody has.
+        undefined = dict.fromkeys(("pointwise_information", "relative_gain", "enhanced_gain", "log_ratio"), math.nan)
+        return {"csf": 0.0, "posterior": posterior, "prior": 0.0, "information_content": math.inf, **undefined}
     gain = (posterior - prior) / prior
     return {
         "csf": abs(posterior - prior),
         "posterior": posterior,
         "prior": prior,
-        "pointwise_information": math.log2(posterior / prior),
+        "pointwise_information": math.log2(posterior / prior) if posterior > 0 else -math.inf,
         "information_content": -math.log2(prior),
         "relative_gain": gain,
         "enhanced_gain": gain if gain <= -math.log(prior) else math.inf,
-        "log_ratio": abs(math.log(posterior / prior)),
+        "log_ratio": abs(math.log(posterior / prior)) if posterior > 0 else math.inf,
     }
 
 

@@ -166,7 +166,8 @@ def test_attackers_weights_and_what_is_written(tmp_path, engine):
     assert "population_size_a=b" in pd.read_parquet(tmp_path / "scores.parquet").columns
     top = scores["a"].top(3, by="population_size")
     assert top["population_size"].tolist() == sorted(scores["a"].array("population_size").ravel())[:3]
-    assert "population_size" in str(scores["a"].summary())
+    few = gpupif.score(table, "cig", population=POPULATION, known=["age", "sex"], weights="w")
+    assert "population_size" in str(few.summary())
 
 
 BAD = {

@@ -31,11 +31,22 @@ def posterior_of(values, weights, prior, accuracy):
     return {value: accuracy * share.get(value, 0) + (1 - accuracy) * prior[value] for value in prior}
 
 
-def score(table, weights, columns=None, known=None, priors=None, accuracies=None):
+def of_cohort(values, weights, posterior, prior, distance):
+    """The measures that all cells of a cohort share, by name; all 0 where it is empty."""
+    share = shares(values, weights)
+    found = naive.divergences(posterior, prior, list(prior), distance)
+    present = {value: part for value, part in (share or {}).items() if part > 0}
+    found["entropy"] = -sum(part * math.log2(part) for part in present.values())
+    found["distinct_values"] = len(present)
+    for least in (1, 2, 3):
+        found[f"recursive_{least}"] = naive.recursive(present.values(), least) if share else 0.0
+    return found
+
+
+def score(table, weights, columns=None, known=None, priors=None, accuracies=None, distances=None):
     """Measure to column to the list of its scores."""
     columns = list(table) if columns is None else columns
-    measures = ("cig", "wcig", "csf", "posterior", "prior", "cohort_size")
-    scores = {measure: {name: [] for name in columns} for measure in measures}
+    scores = defaultdict(lambda: {name: [] for name in columns})
     for name in columns:
         values = table[name]
         prior = (priors or {}).get(name) or shares(values, weights)
@@ -44,15 +55,13 @@ def score(table, weights, columns=None, known=None, priors=None, accuracies=None
         weight = column_weight(table, weights, name, knows)
         for row, value in enumerate(values):
             cohort = naive.cohort_rows(table, row, knows)
-            people = [weights[other] for other in cohort]
-            posterior = posterior_of([values[other] for other in cohort], people, prior, accuracy)
-            gain = sum(p * math.log2(p / prior[v]) for v, p in posterior.items() if p > 0)
-            scores["cig"][name].append(gain)
-            scores["wcig"][name].append(weight * gain)
-            scores["csf"][name].append(abs(posterior[value] - prior[value]))
-            scores["posterior"][name].append(posterior[value])
-            scores["prior"][name].append(prior[value])
-            scores["cohort_size"][name].append(math.fsum(people))
+            people, theirs = [weights[other] for other in cohort], [values[other] for other in cohort]
+            posterior = posterior_of(theirs, people, prior, accuracy)
+            found = of_cohort(theirs, people, posterior, prior, (distances or {}).get(name))
+            found |= naive.of_value(posterior[value], prior[value])
+            found |= {"wcig": weight * found["cig"], "cohort_size": math.fsum(people)}
+            for measure, score in found.items():
+                scores[measure][name].append(score)
     return scores
 
 
