@@ -41,8 +41,8 @@ if TYPE_CHECKING:
         t_closeness,
     )
     from .risks.classes import class_risks, population_risks
-    from .risks.estimators import population_uniques
     from .risks.disclosure import DisclosureRisk, risk
+    from .risks.estimators import population_uniques
     from .risks.uniqueness import uniqueness
     from .scoring import score
     from .special_uniques import SpecialUniques, suda

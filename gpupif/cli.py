@@ -1,4 +1,4 @@
-"""The command line: `gpupif score`, `gpupif toxic`, `gpupif demo`, `gpupif info`."""
+"""The command line: `gpupif score`, `risk`, `toxic`, `measures`, `demo`, `info`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import typer
 from . import __version__
 from .cli_options import Json, Quiet, as_names
 from .errors import GpupifError, InputError
+from .measures_cli import measures as list_measures
+from .risk_cli import risk
 from .toxic_cli import toxic
 
 if TYPE_CHECKING:
@@ -46,9 +48,7 @@ def score(
         typer.Option("-o", "--output", help="Scores: .parquet, .csv, .feather, or a folder.", show_default=False),
     ],
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to score. Default: all.")] = None,
-    measures: Annotated[
-        str, typer.Option(metavar="M,M", help="Any of cig, wcig, csf, posterior, prior, cohort_size.")
-    ] = "cig,csf,wcig",
+    measures: Annotated[str, typer.Option(metavar="M,M", help="Any that gpupif measures lists.")] = "cig,csf,wcig",
     known: Annotated[
         str | None, typer.Option(metavar="A,B", help="Columns the attacker knows. Default: all scored ones.")
     ] = None,
@@ -125,7 +125,9 @@ def score(
         typer.echo(f"Scores written to {output}")
 
 
+app.command()(risk)
 app.command()(toxic)
+app.command("measures")(list_measures)
 
 
 @app.command()
@@ -258,13 +260,17 @@ def _as_options(message: str) -> str:
     """A message about arguments in the words of the command line: columns= is --columns."""
     import re
 
-    names = "columns|known|priors|measures|missing|dtype|device|sep|output|memory_limit|temp|rows_per_file|size|top"
+    names = (
+        "columns|known|priors|measures|missing|dtype|device|sep|output|memory_limit|temp|rows_per_file|size|top|"
+        "quasi_identifiers|sensitive|models|l|distance|k|threshold|groups|sampling_fraction|population_size"
+    )
     message = re.sub(r"^accuracies:", "--accuracy:", message)
+    message = re.sub(rf"^({names}), ({names}):", r"--\1, --\2:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)
     message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)
     message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)
     message = re.sub(rf"\b({names})=(?!\w)", r"--\1", message)
-    return re.sub(r"--(memory_limit|rows_per_file)", lambda found: found[0].replace("_", "-"), message)
+    return re.sub(rf"--({names})\b", lambda found: found[0].replace("_", "-"), message)
 
 
 def main() -> None:

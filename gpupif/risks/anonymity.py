@@ -37,7 +37,7 @@ def k_anonymity(
     device: str = "auto",
     progress: bool | None = None,
 ) -> int:
-    """k of k-anonymity: rows of the smallest equivalence class, rows that agree on all quasi-identifiers.
+    """K of k-anonymity: rows of the smallest equivalence class, rows that agree on all quasi-identifiers.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def t_closeness(
     device: str = "auto",
     progress: bool | None = None,
 ) -> float:
-    """t of t-closeness: how far the distribution of a sensitive attribute in a class is from that in the table.
+    """T of t-closeness: how far the distribution of a sensitive attribute in a class is from that in the table.
 
     The distance of distributions is the earth mover's, that of values is scaled so that the longest is 1.
 
@@ -316,7 +316,7 @@ def basic_beta_likeness(
     device: str = "auto",
     progress: bool | None = None,
 ) -> float:
-    """beta of basic beta-likeness: by what share of itself a sensitive value's frequency rises in a class.
+    """Beta of basic beta-likeness: by what share of itself a sensitive value's frequency rises in a class.
 
     With p the frequency of a value in the table and q in a class, the highest (q - p) / p.
 
@@ -361,7 +361,7 @@ def enhanced_beta_likeness(
     device: str = "auto",
     progress: bool | None = None,
 ) -> float:
-    """beta of enhanced beta-likeness: as basic beta-likeness, but no value may rise by more than -ln p either.
+    """Beta of enhanced beta-likeness: as basic beta-likeness, but no value may rise by more than -ln p either.
 
     With p the frequency of a value in the table and q in a class, (q - p) / p is at most min(beta, -ln p): a bound for
     each value of its own.
@@ -410,7 +410,7 @@ def delta_disclosure(
     device: str = "auto",
     progress: bool | None = None,
 ) -> float:
-    """delta of delta-disclosure privacy: the highest |ln(q / p)| of a sensitive value in a class.
+    """Delta of delta-disclosure privacy: the highest |ln(q / p)| of a sensitive value in a class.
 
     With p the frequency of a value in the table and q in the class. Values that a class lacks are left out: by the
     letter of the definition they would make delta infinite, and they do no more than rule out a value.

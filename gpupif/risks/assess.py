@@ -139,9 +139,7 @@ def assess(table: Any, asked: Asked) -> Assessed:
     seconds = {"read and encode": coded - started, "score": time.perf_counter() - coded}
     values = {
         model.name: {
-            name: model.finish(
-                float(extremes[int(model.highest)]), job.axes[target] if job.axes is not None else None
-            )
+            name: model.finish(float(extremes[int(model.highest)]), job.axes[target] if job.axes is not None else None)
             for name, target, extremes in zip(
                 asked.sensitive or [NONE], job.targets, found[model.measure(l_values)], strict=True
             )
@@ -235,7 +233,7 @@ def _distances(asked: Asked) -> Mapping[Any, Any]:
     given, names = asked.distance, asked.sensitive
     if given is None:
         return {}
-    if isinstance(given, Mapping) and given and all(name in names for name in given):
+    if isinstance(given, Mapping) and all(name in names for name in given):
         return given
     if not isinstance(given, str) and len(names) > 1:
         raise InputError(

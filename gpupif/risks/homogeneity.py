@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from gpupif.columns import Column
 
+# Entropies that agree to so many places are equal: they differ by rounding.
+PLACES = 12
+
 
 @dataclass(frozen=True)
 class Group:
@@ -83,7 +86,7 @@ def find_homogeneous(known: Sequence[Column], sensitive: Sequence[Column], most:
                 value = column.values([int(back[len(known) + place][share.values[number]])])[0]
                 size, top, bits = int(share.sizes[number]), int(share.tops[number]), float(share.entropies[number])
                 group = Group(values, size, column.name, value, top / size, bits)
-                found.append(((-group.share, bits, -size, place), group))
+                found.append(((-group.share, round(bits, PLACES), -size, place), group))
     # Stable: of equals of one attribute the lower values stay first.
     found.sort(key=lambda one: one[0])
     return Homogeneity([group for _, group in found[:most]], classes, rows)
@@ -121,5 +124,5 @@ class _Shares:
         kept = np.arange(len(shares))
         if most < len(shares):
             kept = np.flatnonzero(shares >= np.partition(shares, -most)[-most])
-        order = np.lexsort((-self.sizes[kept], self.entropies[kept], -shares[kept]))
+        order = np.lexsort((-self.sizes[kept], np.round(self.entropies[kept], PLACES), -shares[kept]))
         return kept[order][:most].tolist()  # type: ignore[no-any-return]

@@ -162,8 +162,8 @@ MODELS: dict[str, Model] = {
             True,
             "nats",
             "0 and up",
-            "delta-disclosure: the highest |ln(p / q)| of a sensitive value's frequency in a class and in the table, of "
-            "values that the class has; it holds for any greater delta",
+            "delta-disclosure: the highest |ln(p / q)| of a sensitive value's frequency in a class and in the table, "
+            "of values that the class has; it holds for any greater delta",
             "Brickell & Shmatikov, The Cost of Privacy (2008), section 4",
         ),
     )
