@@ -267,4 +267,4 @@ def _attributes(found: Assessed, homogeneity: Homogeneity | None) -> pd.DataFram
             record["homogeneous_rows"] = homogeneity.rows[column.name]
         records.append(record)
     index = pd.Index(found.asked.sensitive, name="attribute", tupleize_cols=False)
-    return pd.DataFrame.from_records(records, index=index)
+    return pd.DataFrame(records, index=index)
