@@ -25,6 +25,7 @@ from gpupif.datasets import census
 from gpupif.environment import describe
 
 from .draw import draw_times, print_results
+from .measures import measure
 
 RESULTS = Path(__file__).parent / "results"
 PEERS = ("pandas", "polars", "duckdb")
@@ -143,7 +144,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for engines.json and engines.svg")
     parser.add_argument("--seconds", type=float, default=3.0, help="run each contender at least so long")
     parser.add_argument("--no-plot", action="store_true", help="do not draw engines.svg (needs matplotlib)")
+    parser.add_argument("--measures", action="store_true", help="instead: disclosure measures, and all of cells")
+    parser.add_argument("--pycanon", metavar="PYTHON", help="with --measures: an interpreter that has pyCANON")
     arguments = parser.parse_args()
+    if arguments.measures:
+        document = {
+            **surroundings(("gpupif", "pandas", "polars", "numpy", "numba", "pyarrow")),
+            **measure(min(arguments.rows), arguments.small, arguments.seconds, arguments.pycanon),
+        }
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        (arguments.out / "measures.json").write_text(json.dumps(document, indent=2) + "\n")
+        return
     jobs = plan(arguments.rows, arguments.small, arguments.contenders)
     results = []
     with tempfile.TemporaryDirectory() as name:

@@ -33,9 +33,19 @@ if TYPE_CHECKING:
         total_correlation,
     )
     from .result import Scores
-    from .risk.classes import class_risks, population_risks
-    from .risk.estimators import population_uniques
-    from .risk.uniqueness import uniqueness
+    from .risks.anonymity import (
+        alpha_k_anonymity,
+        basic_beta_likeness,
+        delta_disclosure,
+        enhanced_beta_likeness,
+        k_anonymity,
+        l_diversity,
+        t_closeness,
+    )
+    from .risks.classes import class_risks, population_risks
+    from .risks.disclosure import DisclosureRisk, risk
+    from .risks.estimators import population_uniques
+    from .risks.uniqueness import uniqueness
     from .scoring import score
     from .special_uniques import SpecialUniques, suda
     from .summary import Summary
@@ -57,6 +67,7 @@ __all__ = [
     "ColumnTypeError",
     "DaskScores",
     "DeviceError",
+    "DisclosureRisk",
     "GpupifError",
     "InputError",
     "NearlyUniqueWarning",
@@ -69,17 +80,25 @@ __all__ = [
     "TableReadError",
     "ToxicPairs",
     "__version__",
+    "alpha_k_anonymity",
+    "basic_beta_likeness",
     "class_risks",
     "conditional_entropy",
     "datasets",
+    "delta_disclosure",
     "dual_total_correlation",
+    "enhanced_beta_likeness",
     "entropy",
+    "k_anonymity",
+    "l_diversity",
     "mutual_information",
     "population_risks",
     "population_uniques",
     "residual_entropy",
+    "risk",
     "score",
     "suda",
+    "t_closeness",
     "total_correlation",
     "toxic_pairs",
     "uniqueness",
@@ -93,10 +112,19 @@ _LATER = {
     "AttackerSummary": "attacker_summary",
     "DaskScores": "cluster.scores",
     "Summary": "summary",
-    "class_risks": "risk.classes",
-    "population_risks": "risk.classes",
-    "population_uniques": "risk.estimators",
-    "uniqueness": "risk.uniqueness",
+    "class_risks": "risks.classes",
+    "population_risks": "risks.classes",
+    "population_uniques": "risks.estimators",
+    "uniqueness": "risks.uniqueness",
+    "alpha_k_anonymity": "risks.anonymity",
+    "basic_beta_likeness": "risks.anonymity",
+    "delta_disclosure": "risks.anonymity",
+    "enhanced_beta_likeness": "risks.anonymity",
+    "k_anonymity": "risks.anonymity",
+    "l_diversity": "risks.anonymity",
+    "t_closeness": "risks.anonymity",
+    "risk": "risks.disclosure",
+    "DisclosureRisk": "risks.disclosure",
     "datasets": "datasets",
     "piflib": "piflib",
     "entropy": "entropies",

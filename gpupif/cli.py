@@ -1,4 +1,4 @@
-"""The command line: `gpupif score`, `gpupif toxic`, `gpupif demo`, `gpupif info`."""
+"""The command line: `gpupif score`, `risk`, `toxic`, `measures`, `demo`, `info`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import typer
 from . import __version__
 from .cli_options import Json, Quiet, as_names
 from .errors import GpupifError, InputError
+from .measures_cli import measures as list_measures
+from .risk_cli import risk
 from .toxic_cli import toxic
 
 if TYPE_CHECKING:
@@ -47,9 +49,7 @@ def score(
         typer.Option("-o", "--output", help="Scores: .parquet, .csv, .feather, or a folder.", show_default=False),
     ],
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to score. Default: all.")] = None,
-    measures: Annotated[
-        str, typer.Option(metavar="M,M", help="Any of cig, wcig, csf, posterior, prior, cohort_size.")
-    ] = "cig,csf,wcig",
+    measures: Annotated[str, typer.Option(metavar="M,M", help="Any that gpupif measures lists.")] = "cig,csf,wcig",
     known: Annotated[
         str | None, typer.Option(metavar="A,B", help="Columns the attacker knows. Default: all scored ones.")
     ] = None,
@@ -154,7 +154,9 @@ def score(
         typer.echo(f"Scores written to {output}")
 
 
+app.command()(risk)
 app.command()(toxic)
+app.command("measures")(list_measures)
 
 
 @app.command()
@@ -304,14 +306,18 @@ def _as_options(message: str) -> str:
     import re
 
     message = re.sub(r"^attackers:", "--attacker:", message)
-    names = "columns|known|priors|accuracies|weights|measures|missing|dtype|device|sep|output|size|top"
-    names += "|memory_limit|temp|rows_per_file|population|population_lacks"
+    names = (
+        "columns|known|priors|accuracies|weights|measures|missing|dtype|device|sep|output|memory_limit|temp|"
+        "rows_per_file|population_lacks|population_size|population|size|top|quasi_identifiers|sensitive|models|l|distance|"
+        "k|threshold|groups|sampling_fraction"
+    )
     message = re.sub(r"^accuracies:(?= column| no column)", "--accuracy:", message)
+    message = re.sub(rf"^({names}), ({names}):", r"--\1, --\2:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)
     message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)
     message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)
     message = re.sub(rf"\b({names})=(?!\w)", r"--\1", message)
-    return re.sub(r"--(memory_limit|rows_per_file|population_lacks)", lambda found: found[0].replace("_", "-"), message)
+    return re.sub(rf"--({names})\b", lambda found: found[0].replace("_", "-"), message)
 
 
 def main() -> None:

@@ -66,6 +66,7 @@ def _simulated_device(monkeypatch):
     params=[pytest.param(name, marks=pytest.mark.gpu if name.startswith("cuda") else ()) for name in ENGINES]
 )
 def engine(request, monkeypatch):
-    """Every engine, in the settings that must not matter, behind `gpupif.score`."""
-    monkeypatch.setattr("gpupif.scoring.choose_engine", lambda device: ENGINES[request.param])
+    """Every engine, in the settings that must not matter, behind `gpupif.score` and `gpupif.risk`."""
+    for module in ("gpupif.scoring", "gpupif.risks.assess"):
+        monkeypatch.setattr(f"{module}.choose_engine", lambda device: ENGINES[request.param])
     return ENGINES[request.param]

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpupif
-import gpupif.risk.classes
+import gpupif.risks.classes
 from gpupif.errors import InputError
 from gpupif.information import Sizes
-from gpupif.risk.classes import class_risks, population_risks
+from gpupif.risks.classes import class_risks, population_risks
 
 class_sizes = st.lists(st.integers(1, 12), min_size=1, max_size=30)
 
@@ -167,4 +167,4 @@ def test_bad_populations(sample, population, fragments):
 
 
 def test_docstrings():
-    assert doctest.testmod(gpupif.risk.classes).failed == 0
+    assert doctest.testmod(gpupif.risks.classes).failed == 0

@@ -14,13 +14,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import gpupif
-import gpupif.risk.estimators
+import gpupif.risks.estimators
 from gpupif.errors import InputError
 from gpupif.information import Sizes
-from gpupif.risk.estimators import decide, population_uniques
-from gpupif.risk.numeric import NoEstimateError, log_rising, root, sum_of_reciprocals
-from gpupif.risk.pitman import fit_pitman, pitman_uniques
-from gpupif.risk.slide import fit_slide, population_classes
+from gpupif.risks.estimators import decide, population_uniques
+from gpupif.risks.numeric import NoEstimateError, log_rising, root, sum_of_reciprocals
+from gpupif.risks.pitman import fit_pitman, pitman_uniques
+from gpupif.risks.slide import fit_slide, population_classes
 
 histograms = st.dictionaries(st.integers(2, 12), st.integers(1, 30), max_size=5).flatmap(
     lambda others: st.integers(1, 60).map(lambda ones: {1: ones, **dict(sorted(others.items()))})
@@ -307,4 +307,4 @@ def test_bad_input(arguments, fragments):
 
 
 def test_docstring():
-    assert doctest.testmod(gpupif.risk.estimators).failed == 0
+    assert doctest.testmod(gpupif.risks.estimators).failed == 0

@@ -1,0 +1,122 @@
+"""The command `gpupif risk`."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from . import __version__
+from .cli_options import Json, Quiet, as_names
+from .errors import InputError
+
+
+def risk(
+    table: Annotated[
+        Path,
+        typer.Argument(help="Parquet, CSV or Feather file, folder of Parquet, or 'data/**/*.csv'.", show_default=False),
+    ],
+    quasi_identifiers: Annotated[
+        str, typer.Option(metavar="A,B", help="Columns that an attacker may know of a person.", show_default=False)
+    ],
+    sensitive: Annotated[
+        str | None, typer.Option(metavar="C,D", help="Sensitive attributes. Default: only sizes of classes.")
+    ] = None,
+    models: Annotated[
+        str | None, typer.Option(metavar="M,M", help="Disclosure measures, see gpupif measures. Default: all.")
+    ] = None,
+    l: Annotated[  # noqa: E741 (the name that the measure has)
+        int | None, typer.Option("--l", metavar="L", help="Of recursive (c,l)-diversity. Default: the distinct l.")
+    ] = None,
+    distance: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="C=ordered|nominal|FILE.json",
+            help="Of t-closeness; in the file a list of values in order, or a hierarchy, "
+            '{"value": ["part of", ...]}; may be repeated. Default: numbers and dates are ordered.',
+        ),
+    ] = None,
+    k: Annotated[int, typer.Option("--k", metavar="K", help="Classes of fewer rows are counted apart.")] = 5,
+    threshold: Annotated[
+        float | None, typer.Option(metavar="0.2", help="A higher risk counts as at risk. Default: 1/k.")
+    ] = None,
+    groups: Annotated[int, typer.Option(metavar="N", help="How many homogeneous classes to list.")] = 10,
+    sampling_fraction: Annotated[
+        float | None, typer.Option(metavar="0.01", help="Share of the population that TABLE is a random sample of.")
+    ] = None,
+    population_size: Annotated[
+        int | None, typer.Option(metavar="N", help="People in that population, instead of --sampling-fraction.")
+    ] = None,
+    missing: Annotated[str, typer.Option(metavar="category|error", help="Missing values.")] = "category",
+    device: Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where to compute.")] = "auto",
+    sep: Annotated[
+        str | None, typer.Option(metavar="CHARACTER", help="Separator of a CSV file. Default: found by itself.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say how far TABLE discloses identities and sensitive attributes: k, l, t and more, at once."""
+    from .risks.disclosure import find_risk
+
+    if quiet:
+        warnings.simplefilter("ignore")
+    found = find_risk(
+        table,
+        as_names(quasi_identifiers, "quasi_identifiers"),
+        as_names(sensitive, "sensitive"),
+        models=as_names(models, "models"),
+        l_values=l,
+        distance=_distances(distance or ()) or None,
+        k=k,
+        threshold=threshold,
+        groups=groups,
+        sampling_fraction=sampling_fraction,
+        population_size=population_size,
+        missing=missing,
+        device=device,
+        progress=False if quiet else None,
+        sep=sep,
+    )
+    if as_json:
+        import json
+
+        document = {"gpupif": __version__, "input": str(table), **found.to_dict()}
+        typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    elif not quiet:
+        from rich.console import Console
+
+        from .risks.report import print_risk
+
+        print_risk(found, Console(width=None if sys.stdout.isatty() else 140))
+
+
+def _distances(texts: Iterable[str]) -> dict[str, Any]:
+    """COLUMN=WHAT, each, as what `gpupif.risk` takes."""
+    distances: dict[str, Any] = {}
+    for text in texts:
+        column, equals, what = text.rpartition("=")
+        if not equals or not column:
+            raise InputError(f"--distance: expected COLUMN=ordered, COLUMN=nominal or COLUMN=FILE.json; got {text!r}.")
+        if column in distances:
+            raise InputError(f"--distance: column {column!r} is named twice.")
+        distances[column] = _read(Path(what)) if what.endswith(".json") else what
+    return distances
+
+
+def _read(path: Path) -> Any:
+    """A list of values in order, or a hierarchy."""
+    import json
+
+    try:
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"--distance: {path}: {error.strerror or error}.") from None
+    except ValueError as error:
+        raise InputError(f"--distance: {path}: expected JSON in UTF-8; it is none: {error}.") from None
+    if not isinstance(found, list | dict):
+        raise InputError(f"--distance: {path}: expected a list of values in order, or a hierarchy; got {found!r:.60}.")
+    return found

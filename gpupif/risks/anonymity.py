@@ -1,0 +1,456 @@
+"""The disclosure measures of a table, each as a function: k-anonymity, l-diversity, t-closeness and others."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Literal, NamedTuple, overload
+
+from gpupif.errors import InputError
+from gpupif.job import check_word
+
+from .assess import Asked, Assessed, assess
+from .models import MODELS
+
+Columns = Hashable | Sequence[Hashable]
+KINDS = ("distinct", "entropy", "recursive")
+
+
+class AlphaK(NamedTuple):
+    """Of (alpha,k)-anonymity. alpha: share in (0, 1]; k: rows."""
+
+    alpha: float
+    k: int
+
+
+class Recursive(NamedTuple):
+    """Of recursive (c,l)-diversity: it holds for l and any greater c; c is infinite where it holds for none."""
+
+    c: float
+    l: int  # noqa: E741 (the name that the measure has)
+
+
+def k_anonymity(
+    table: Any,
+    quasi_identifiers: Columns,
+    *,
+    missing: str = "category",
+    device: str = "auto",
+    progress: bool | None = None,
+) -> int:
+    """K of k-anonymity: rows of the smallest equivalence class, rows that agree on all quasi-identifiers.
+
+    Parameters
+    ----------
+    table:
+        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file, of which only
+        the columns that are needed are read.
+    quasi_identifiers:
+        Columns that an attacker may know of a person; a single one may stand alone.
+    missing:
+        "category": missing values are one value of their own; "error": refuse them.
+    device:
+        As of `gpupif.score`.
+    progress:
+        Show progress on standard error: True, False, or None for only where that is a terminal.
+
+    Returns
+    -------
+    int
+        Rows, from 1 to those of the table. All sizes of classes: ``gpupif.risk(...).classes``.
+
+    Raises
+    ------
+    InputError
+        No rows, no such column (ColumnNotFoundError), an empty list, missing values under "error", values that are no
+        categories (ColumnTypeError).
+    TableReadError, DeviceError
+        As `gpupif.score`.
+
+    Warns
+    -----
+    NearlyUniqueWarning
+        A quasi-identifier in which at least 90 % of the rows have different values.
+
+    References
+    ----------
+    Sweeney 2002, k-Anonymity: a model for protecting privacy.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"age": ["20s", "20s", "30s", "30s", "30s"], "sex": ["f", "f", "f", "m", "m"]})
+    >>> gpupif.k_anonymity(people, "age"), gpupif.k_anonymity(people, ["age", "sex"])
+    (2, 1)
+
+    """
+    found = _assess(table, quasi_identifiers, None, "k", missing=missing, device=device, progress=progress)
+    return int(found.worst("k"))
+
+
+def alpha_k_anonymity(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    *,
+    missing: str = "category",
+    device: str = "auto",
+    progress: bool | None = None,
+) -> AlphaK:
+    """(alpha,k)-anonymity: k-anonymity, and no sensitive value has a share above alpha of an equivalence class.
+
+    Parameters
+    ----------
+    table, quasi_identifiers, missing, device, progress:
+        As of `gpupif.k_anonymity`.
+    sensitive:
+        A sensitive attribute, a column, or a list of several.
+
+    Returns
+    -------
+    AlphaK
+        A named tuple (alpha, k): the highest share of any value of a class, in (0, 1], of several attributes the worst
+        (each: ``gpupif.risk(...).attributes``); k as `k_anonymity`.
+
+    Raises
+    ------
+    InputError
+        As `gpupif.k_anonymity`; a sensitive attribute that is a quasi-identifier or has the same value in all rows.
+    TableReadError, DeviceError
+        As `gpupif.score`.
+
+    References
+    ----------
+    Wong, Li, Fu & Wang 2006, (alpha, k)-Anonymity: an enhanced k-anonymity model for privacy preserving data
+    publishing; for every sensitive value.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"age": ["20s"] * 3 + ["30s"] * 4, "ill": ["flu", "flu", "hiv"] + ["flu", "hiv"] * 2})
+    >>> gpupif.alpha_k_anonymity(people, "age", "ill")
+    AlphaK(alpha=0.6666666666666666, k=3)
+
+    """
+    found = _assess(
+        table, quasi_identifiers, sensitive, "alpha", "k", missing=missing, device=device, progress=progress
+    )
+    return AlphaK(found.worst("alpha"), int(found.worst("k")))
+
+
+@overload
+def l_diversity(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    kind: Literal["distinct"] = ...,
+    *,
+    l: None = ...,  # noqa: E741
+    missing: str = ...,
+    device: str = ...,
+    progress: bool | None = ...,
+) -> int: ...
+
+
+@overload
+def l_diversity(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    kind: Literal["entropy"],
+    *,
+    l: None = ...,  # noqa: E741
+    missing: str = ...,
+    device: str = ...,
+    progress: bool | None = ...,
+) -> float: ...
+
+
+@overload
+def l_diversity(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    kind: Literal["recursive"],
+    *,
+    l: int | None = ...,  # noqa: E741
+    missing: str = ...,
+    device: str = ...,
+    progress: bool | None = ...,
+) -> Recursive: ...
+
+
+def l_diversity(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    kind: str = "distinct",
+    *,
+    l: int | None = None,  # noqa: E741
+    missing: str = "category",
+    device: str = "auto",
+    progress: bool | None = None,
+) -> int | float | Recursive:
+    """l-diversity: how many values a sensitive attribute has, well represented, in every equivalence class.
+
+    Parameters
+    ----------
+    table, quasi_identifiers, sensitive, missing, device, progress:
+        As of `gpupif.alpha_k_anonymity`.
+    kind:
+        "distinct": the fewest different values of a class. "entropy": l such that the lowest entropy of the values of
+        a class is log l. "recursive": c of recursive (c,l)-diversity, r_1 < c (r_l + r_{l+1} + ... + r_m), with r_1 to
+        r_m the counts of a class's values, the highest first.
+    l:
+        Of "recursive": a whole number from 1 on; default the distinct l of the table, over all sensitive attributes.
+
+    Returns
+    -------
+    int
+        "distinct": values, from 1.
+    float
+        "entropy": effective values, 1.0 (some class has a single value) to the distinct l; within 1e-12 of a whole
+        number it is that number.
+    Recursive
+        "recursive": a named tuple (c, l); the measure holds for any greater c, and for none where c is infinite: some
+        class has fewer than l values. For l = 1, c is the highest share of a value.
+
+    Of several attributes the worst; each: ``gpupif.risk(...).attributes``.
+
+    Raises
+    ------
+    InputError
+        As `gpupif.alpha_k_anonymity`; an unknown kind, l with another kind, or an l that no class can have.
+    TableReadError, DeviceError
+        As `gpupif.score`.
+
+    References
+    ----------
+    Machanavajjhala, Kifer, Gehrke & Venkitasubramaniam 2007, l-Diversity: privacy beyond k-anonymity, section 4.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> ill = ["flu", "flu", "flu", "hiv", "asthma"] + ["flu", "hiv"]
+    >>> people = pd.DataFrame({"age": ["20s"] * 5 + ["30s"] * 2, "ill": ill})
+    >>> gpupif.l_diversity(people, "age", "ill"), gpupif.l_diversity(people, "age", "ill", "entropy")
+    (2, 2.0)
+    >>> gpupif.l_diversity(people, "age", "ill", "recursive")
+    Recursive(c=1.5, l=2)
+
+    """
+    check_word("kind", kind, KINDS)
+    if l is not None and kind != "recursive":
+        raise InputError(f"l: expected with kind='recursive' only, got it with kind={kind!r}. Leave it out.")
+    name = {"distinct": "distinct_l", "entropy": "entropy_l", "recursive": "recursive_c"}[kind]
+    options = {"missing": missing, "device": device, "progress": progress}
+    found = _assess(table, quasi_identifiers, sensitive, name, l_values=l, **options)
+    return Recursive(found.worst(name), found.l_values) if kind == "recursive" else found.worst(name)
+
+
+def t_closeness(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    distance: Any = None,
+    *,
+    missing: str = "category",
+    device: str = "auto",
+    progress: bool | None = None,
+) -> float:
+    """T of t-closeness: how far the distribution of a sensitive attribute in a class is from that in the table.
+
+    The distance of distributions is the earth mover's, that of values is scaled so that the longest is 1.
+
+    Parameters
+    ----------
+    table, quasi_identifiers, sensitive, missing, device, progress:
+        As of `gpupif.alpha_k_anonymity`.
+    distance:
+        How far two values are apart. "ordered": by how many places, of those that occur, over the most there are (the
+        paper's ordered distance). "nominal": any two are 1 apart (equal distance). A list of all values: ordered, in
+        that order. A hierarchy, ``{value: [names of what it is part of, the narrowest first]}``: the level of the
+        narrowest that both are part of, over all levels (hierarchical distance). Or a dictionary of these by sensitive
+        attribute. Default: numbers, dates, times, booleans and ordered categories are "ordered", others "nominal".
+        Missing values come last in an order.
+
+    Returns
+    -------
+    float
+        From 0.0 (every class is distributed as the table is) to below 1. Of several attributes the highest; each:
+        ``gpupif.risk(...).attributes``.
+
+    Raises
+    ------
+    InputError
+        As `gpupif.alpha_k_anonymity`; "ordered" for values without an order, a list or hierarchy that lacks a value, a
+        hierarchy that is no tree.
+    TableReadError, DeviceError
+        As `gpupif.score`.
+
+    References
+    ----------
+    Li, Li & Venkatasubramanian 2007, t-Closeness: privacy beyond k-anonymity and l-diversity, sections 4 and 5.
+
+    Examples
+    --------
+    Salaries of three, six and nine thousand, evenly distributed but for the two classes:
+
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"age": ["20s"] * 3 + ["30s"] * 3, "salary": [3, 3, 6, 6, 9, 9]})
+    >>> round(gpupif.t_closeness(people, "age", "salary"), 4)
+    0.3333
+    >>> round(gpupif.t_closeness(people, "age", "salary", "nominal"), 4)
+    0.3333
+
+    """
+    options = {"missing": missing, "device": device, "progress": progress}
+    return _assess(table, quasi_identifiers, sensitive, "t", distance=distance, **options).worst("t")
+
+
+def basic_beta_likeness(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    *,
+    missing: str = "category",
+    device: str = "auto",
+    progress: bool | None = None,
+) -> float:
+    """Beta of basic beta-likeness: by what share of itself a sensitive value's frequency rises in a class.
+
+    With p the frequency of a value in the table and q in a class, the highest (q - p) / p.
+
+    Parameters
+    ----------
+    table, quasi_identifiers, sensitive, missing, device, progress:
+        As of `gpupif.alpha_k_anonymity`.
+
+    Returns
+    -------
+    float
+        From 0.0 (every class is distributed as the table is). Of several attributes the highest; each:
+        ``gpupif.risk(...).attributes``.
+
+    Raises
+    ------
+    InputError, TableReadError, DeviceError
+        As `gpupif.alpha_k_anonymity`.
+
+    References
+    ----------
+    Cao & Karras 2012, Publishing microdata with a robust privacy guarantee, definition 2.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"age": ["20s"] * 4 + ["30s"] * 4, "ill": ["flu"] * 3 + ["hiv"] + ["flu"] * 4})
+    >>> gpupif.basic_beta_likeness(people, "age", "ill")
+    1.0
+
+    """
+    options = {"missing": missing, "device": device, "progress": progress}
+    return _assess(table, quasi_identifiers, sensitive, "basic_beta", **options).worst("basic_beta")
+
+
+def enhanced_beta_likeness(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    *,
+    missing: str = "category",
+    device: str = "auto",
+    progress: bool | None = None,
+) -> float:
+    """Beta of enhanced beta-likeness: as basic beta-likeness, but no value may rise by more than -ln p either.
+
+    With p the frequency of a value in the table and q in a class, (q - p) / p is at most min(beta, -ln p): a bound for
+    each value of its own.
+
+    Parameters
+    ----------
+    table, quasi_identifiers, sensitive, missing, device, progress:
+        As of `gpupif.alpha_k_anonymity`.
+
+    Returns
+    -------
+    float
+        The least beta for which it holds, from 0.0; infinite where it holds for none: some value rises by more than
+        -ln p. Of several attributes the highest; each: ``gpupif.risk(...).attributes``.
+
+    Raises
+    ------
+    InputError, TableReadError, DeviceError
+        As `gpupif.alpha_k_anonymity`.
+
+    References
+    ----------
+    Cao & Karras 2012, Publishing microdata with a robust privacy guarantee, definition 3.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"age": ["20s"] * 4 + ["30s"] * 4, "ill": ["flu"] * 3 + ["hiv"] + ["flu"] * 4})
+    >>> gpupif.enhanced_beta_likeness(people, "age", "ill")
+    inf
+    >>> people.loc[4, "ill"] = "hiv"
+    >>> gpupif.enhanced_beta_likeness(people, "age", "ill")
+    0.0
+
+    """
+    options = {"missing": missing, "device": device, "progress": progress}
+    return _assess(table, quasi_identifiers, sensitive, "enhanced_beta", **options).worst("enhanced_beta")
+
+
+def delta_disclosure(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    *,
+    missing: str = "category",
+    device: str = "auto",
+    progress: bool | None = None,
+) -> float:
+    """Delta of delta-disclosure privacy: the highest |ln(q / p)| of a sensitive value in a class.
+
+    With p the frequency of a value in the table and q in the class. Values that a class lacks are left out: by the
+    letter of the definition they would make delta infinite, and they do no more than rule out a value.
+
+    Parameters
+    ----------
+    table, quasi_identifiers, sensitive, missing, device, progress:
+        As of `gpupif.alpha_k_anonymity`.
+
+    Returns
+    -------
+    float
+        Nats (natural logarithm), from 0.0 (every class is distributed as the table is); the measure holds for any
+        greater delta. Of several attributes the highest; each: ``gpupif.risk(...).attributes``.
+
+    Raises
+    ------
+    InputError, TableReadError, DeviceError
+        As `gpupif.alpha_k_anonymity`.
+
+    References
+    ----------
+    Brickell & Shmatikov 2008, The cost of privacy: destruction of data-mining utility in anonymized data publishing,
+    section 4.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"age": ["20s"] * 4 + ["30s"] * 4, "ill": ["flu"] * 3 + ["hiv"] + ["flu"] * 4})
+    >>> round(gpupif.delta_disclosure(people, "age", "ill"), 4)
+    0.6931
+
+    """
+    options = {"missing": missing, "device": device, "progress": progress}
+    return _assess(table, quasi_identifiers, sensitive, "delta", **options).worst("delta")
+
+
+def _assess(table: Any, quasi_identifiers: Any, sensitive: Any, *models: str, **options: Any) -> Assessed:
+    """What is found of some disclosure measures; without a sensitive attribute only k."""
+    if sensitive is None and models != ("k",):
+        raise InputError("sensitive: expected a column, or a list of columns; got None.")
+    wanted = [MODELS[name] for name in models]
+    return assess(table, Asked.of(quasi_identifiers, sensitive, wanted, **options))

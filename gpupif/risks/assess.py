@@ -1,0 +1,265 @@
+"""A table read, its equivalence classes found and the extremes of measures over them, whatever is asked of them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpupif.columns import Column
+from gpupif.device import choose_engine
+from gpupif.encode import encode_table
+from gpupif.engines.workers import Workers
+from gpupif.errors import InputError, NearlyUniqueWarning, warn
+from gpupif.frames import Frame, open_file, open_frame
+from gpupif.job import UNIQUE_ROWS, UNIQUE_SHARE, Question, check_word
+from gpupif.measures import resolve_measures
+from gpupif.names import as_list, check_exist, check_unique
+from gpupif.progress import Reporter, announce_compilation
+
+from .checks import whole_number
+from .models import MODELS, Model
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from gpupif.engines.base import Engine, EngineResult, Job
+    from gpupif.engines.cuda_frames import FrameLibrary
+    from gpupif.information import Sizes
+
+# Takes the place of a sensitive attribute where there is none: a column with the same value in all rows.
+NONE = object()
+# The cell measure whose highest is r_1 / (r_1 + ... + r_m), recursive diversity for l = 1.
+FIRST_OF_ALL = "posterior"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a table: columns, disclosure measures and how to find them; checked as far as that is possible.
+
+    l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. sep: of a CSV file, None: found.
+    """
+
+    quasi_identifiers: list[Hashable]
+    sensitive: list[Hashable]
+    models: Sequence[Model]
+    l_values: int | None
+    distance: Any
+    missing: str
+    device: str
+    progress: bool | None
+    sep: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        quasi_identifiers: Any,
+        sensitive: Any,
+        models: Sequence[Model],
+        *,
+        l_values: Any = None,
+        distance: Any = None,
+        missing: str = "category",
+        device: str = "auto",
+        progress: bool | None = None,
+        sep: str | None = None,
+    ) -> Asked:
+        """From arguments as they come; sensitive None: no attribute. Raises InputError."""
+        known = _as_columns("quasi_identifiers", quasi_identifiers)
+        targets = [] if sensitive is None else _as_columns("sensitive", sensitive)
+        both = [name for name in targets if name in known]
+        if both:
+            raise InputError(
+                f"sensitive: column {both[0]!r} is a quasi-identifier too: the attacker knows it, so there is nothing "
+                "left to learn. Name it in one of them only."
+            )
+        check_word("missing", missing, ("category", "error"))
+        least = None if l_values is None else whole_number("l", l_values, "values")
+        return cls(known, targets, models, least, distance, missing, device, progress, sep)
+
+    @property
+    def columns(self) -> list[Hashable]:
+        """All columns that are needed."""
+        return [*self.quasi_identifiers, *self.sensitive]
+
+    def check(self, names: Sequence[Hashable]) -> None:
+        """Raise InputError where a table with columns `names` is none to ask this of."""
+        if not names:
+            raise InputError("table: expected at least one column, got none.")
+        check_unique(names)
+        check_exist("quasi_identifiers", self.quasi_identifiers, names)
+        check_exist("sensitive", self.sensitive, names)
+
+
+@dataclass(frozen=True)
+class Assessed:
+    """What was found.
+
+    columns: those asked for, as codes. sizes: of the equivalence classes, but those of one row. values: by disclosure
+    measure and sensitive attribute. l_values: l of recursive (c,l)-diversity, 0 where not asked for.
+    """
+
+    asked: Asked
+    rows: int
+    columns: Sequence[Column]
+    sizes: Sizes
+    values: Mapping[str, Mapping[Hashable, float]]
+    l_values: int
+    device: str
+    seconds: Mapping[str, float]
+
+    def worst(self, model: str) -> float:
+        """The worst value of a disclosure measure, over the attributes."""
+        return MODELS[model].worst(self.values[model].values())
+
+
+def assess(table: Any, asked: Asked) -> Assessed:
+    """Find what is asked of a table; raises InputError, TableReadError, DeviceError."""
+    engine = choose_engine(asked.device)
+    with Reporter(asked.progress) as report, announce_compilation(quiet=asked.progress is False):
+        started = time.perf_counter()
+        frame = _open(table, asked, engine.frames)
+        with frame.active():
+            columns = _encode(frame, asked, report)
+            _check_columns(columns, frame.rows, asked)
+            job = _job(columns, frame, asked)
+        coded = time.perf_counter()
+        report.stage("score", frame.rows * len(job.targets), "cells")
+        result = engine.score(job, report)
+        sizes = result.cohorts[0]
+        l_values = _check_l(asked, columns, sizes, result)
+        found = dict(result.extremes)
+        for name in [model.measure(l_values) for model in asked.models if model.of_l and asked.l_values is None]:
+            found[name] = found[FIRST_OF_ALL] if l_values == 1 else _again(engine, job, name, report)
+    seconds = {"read and encode": coded - started, "score": time.perf_counter() - coded}
+    values = {
+        model.name: {
+            name: model.finish(float(extremes[int(model.highest)]), job.axes[target] if job.axes is not None else None)
+            for name, target, extremes in zip(
+                asked.sensitive or [NONE], job.targets, found[model.measure(l_values)], strict=True
+            )
+        }
+        for model in asked.models
+    }
+    return Assessed(asked, frame.rows, columns, sizes, values, l_values, engine.device, seconds)
+
+
+def _as_columns(argument: str, columns: Any) -> list[Hashable]:
+    """Names of columns, one at least; a single one may stand alone."""
+    alone = isinstance(columns, str | bytes) or not isinstance(columns, Iterable)
+    names = as_list(argument, [columns] if alone else columns)
+    if not names:
+        raise InputError(f"{argument}: expected at least one column, got an empty list.")
+    return names
+
+
+def _open(table: Any, asked: Asked, library: FrameLibrary | None) -> Frame:
+    """The table as a frame; of a file only the columns that are needed."""
+
+    def pick(names: Sequence[str]) -> list[str]:
+        asked.check(names)
+        return [name for name in names if name in asked.columns]
+
+    if isinstance(table, str | os.PathLike):
+        frame = open_file(Path(table), pick, asked.sep, library)
+    else:
+        frame = table if isinstance(table, Frame) else open_frame(table)
+    asked.check(frame.names)
+    if frame.rows == 0:
+        raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, frame.names))}).")
+    return frame
+
+
+def _encode(frame: Frame, asked: Asked, report: Reporter) -> list[Column]:
+    report.stage("encode", len(asked.columns), "columns")
+    arrays = [frame.column(frame.names.index(name)) for name in asked.columns]
+    with Workers() as workers:
+        return list(encode_table(asked.columns, arrays, frame.rows, asked.missing, workers, report.advance).columns)
+
+
+def _check_columns(columns: Sequence[Column], rows: int, asked: Asked) -> None:
+    """Raise InputError for a sensitive attribute with nothing to learn; warn of quasi-identifiers that identify."""
+    known = len(asked.quasi_identifiers)
+    for column in columns[known:]:
+        if column.cardinality == 1:
+            raise InputError(
+                f"sensitive: column {column.name!r}: expected at least two different values, got "
+                f"{column.values()[0]!r} in all rows, so there is nothing to learn. Leave it out."
+            )
+    for column in columns[:known]:
+        if rows >= UNIQUE_ROWS and column.cardinality >= UNIQUE_SHARE * rows:
+            warn(
+                f"quasi_identifiers: column {column.name!r}: {column.cardinality:,} different values in {rows:,} rows, "
+                "so nearly every class is a single row. Leave it out (an identifier), or bin it (a measurement).",
+                NearlyUniqueWarning,
+            )
+
+
+def _job(columns: Sequence[Column], frame: Frame, asked: Asked) -> Job:
+    """What an engine is to do: the extremes of the measures, no scores of rows."""
+    measures = [model.measure(asked.l_values or 0) for model in asked.models if not model.of_l or asked.l_values]
+    if any(model.of_l for model in asked.models) and asked.l_values is None:
+        measures += [MODELS["distinct_l"].cell, FIRST_OF_ALL]
+    targets = asked.sensitive
+    if not targets:
+        targets, rows = [NONE], frame.rows
+        columns = [*columns, Column(NONE, np.zeros(rows, np.uint8), np.array([rows]), np.zeros(1, np.uint8), False)]
+    question = Question(
+        targets=targets,
+        known=asked.quasi_identifiers,
+        used=[column.name for column in columns],
+        priors={},
+        accuracies={},
+        distances=_distances(asked),
+        missing=asked.missing,
+        measures=resolve_measures(measures),
+        dtype="float64",
+    )
+    place = {"cudf": "device", "file": "either"}.get(frame.kind, "host")
+    try:
+        job, _ = question.job(columns, frame.rows, place, lambda *_: None)
+    except InputError as error:
+        raise InputError(str(error).replace("distances:", "distance:", 1)) from None
+    return replace(job, extremes_only=True)
+
+
+def _distances(asked: Asked) -> Mapping[Any, Any]:
+    """The distance of each sensitive attribute that one is given of."""
+    given, names = asked.distance, asked.sensitive
+    if given is None:
+        return {}
+    if isinstance(given, Mapping) and all(name in names for name in given):
+        return given
+    if not isinstance(given, str) and len(names) > 1:
+        raise InputError(
+            "distance: expected a word, or with several sensitive attributes a dictionary "
+            f"{{attribute: distance}} of {', '.join(map(repr, names))}; got {given!r:.60}."
+        )
+    return dict.fromkeys(names, given)
+
+
+def _check_l(asked: Asked, columns: Sequence[Column], sizes: Sizes, result: EngineResult) -> int:
+    """L of recursive (c,l)-diversity, 0 where it is not asked for; raises InputError for one that no class can have."""
+    if not any(model.of_l for model in asked.models):
+        return 0
+    if asked.l_values is None:
+        return int(result.extremes[MODELS["distinct_l"].cell][:, 0].min())
+    largest = int(sizes.sizes.max()) if len(sizes.sizes) else 1
+    for column in columns[len(asked.quasi_identifiers) :]:
+        for most, what in ((column.cardinality, f"different values of {column.name!r}"), (largest, "rows of a class")):
+            if asked.l_values > most:
+                raise InputError(
+                    f"l: expected at most {most:,}, as many as there are {what} at most; got {asked.l_values:,}."
+                )
+    return asked.l_values
+
+
+def _again(engine: Engine, job: Job, name: str, report: Reporter) -> npt.NDArray[np.float64]:
+    """The extremes of a measure that was not known to be needed before."""
+    report.stage("score", job.rows * len(job.targets), "cells")
+    return engine.score(replace(job, measures=resolve_measures(name), axes=None), report).extremes[name]
