@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
+from .any_known import host_engine, refuse_with_any_known, score_any
 from .columns import EncodedTable
 from .device import choose_engine
 from .encode import encode_table
@@ -17,6 +18,7 @@ from .engines.workers import Workers
 from .errors import InputError
 from .frames import Frame, open_file, open_frame
 from .job import Question, ask, check_word, needed_columns
+from .known_subsets import ask_any_known
 from .measures import resolve_measures
 from .priors import Prior
 from .progress import Reporter, announce_compilation
@@ -27,6 +29,7 @@ from .spill.wish import make_wish
 from .stored import StoredScores
 
 if TYPE_CHECKING:
+    from .any_known_scores import AnyKnownScores
     from .engines.cuda_frames import FrameLibrary
 
 
@@ -72,12 +75,32 @@ def score(
 ) -> StoredScores: ...
 
 
+@overload
+def score(
+    table: Any,
+    measures: str | Iterable[str] = ...,
+    *,
+    columns: Sequence[Hashable] | None = ...,
+    known: int,
+    among: Sequence[Hashable] | None = ...,
+    subsets: int | None = ...,
+    seed: int = ...,
+    priors: Mapping[Any, Mapping[Any, float]] | None = ...,
+    accuracies: Mapping[Any, float] | None = ...,
+    distances: Mapping[Any, Any] | None = ...,
+    missing: str = ...,
+    device: str = ...,
+    dtype: str = ...,
+    progress: bool | None = ...,
+) -> AnyKnownScores: ...
+
+
 def score(
     table: Any,
     measures: str | Iterable[str] = ("cig", "csf"),
     *,
     columns: Sequence[Hashable] | None = None,
-    known: Sequence[Hashable] | None = None,
+    known: Sequence[Hashable] | int | None = None,
     priors: Mapping[Any, Mapping[Any, float]] | None = None,
     accuracies: Mapping[Any, float] | None = None,
     distances: Mapping[Any, Any] | None = None,
@@ -92,7 +115,10 @@ def score(
     resume: bool = False,
     overwrite: bool = False,
     keep_input: bool = False,
-) -> Scores | StoredScores:
+    among: Sequence[Hashable] | None = None,
+    subsets: int | None = None,
+    seed: int = 0,
+) -> Scores | StoredScores | AnyKnownScores:
     """Score every cell for what an attacker who knows everything else about a person would learn from it.
 
     For a target column the rows that agree on all columns the attacker knows are a *cohort*. The share of the cohort
@@ -115,7 +141,9 @@ def score(
         Columns to score; default all.
     known:
         Columns that the attacker knows; default all scored columns. For a target among them, the others of them.
-        An empty list: nothing, so that every cohort is the whole table.
+        An empty list: nothing, so that every cohort is the whole table. Or a whole number r: *any* r of the other
+        columns, of those scored or of ``among``; each cell gets its worst and its mean score over all attackers who
+        know r of them, see Returns. For up to 3 of 20 columns (969 attackers for each) all are tried.
     priors:
         ``{column: {value: probability}}`` in place of the table's own distribution. Every value that occurs needs a
         probability above 0; further values are fine. None stands for a missing value. A sum within 1e-6 of 1 is made 1.
@@ -151,6 +179,11 @@ def score(
         when such a run fails, too.
     overwrite, keep_input:
         With ``output``: replace what exists; put the table's columns before the scores (those of CSV as text).
+    among:
+        With ``known=r``: the columns of which the attacker knows any r (but not the target); default all scored.
+    subsets, seed:
+        With ``known=r``: score only a sample of so many of the subsets of r columns for each target (all where there
+        are no more), different ones, drawn at random by a seed, a whole number; the same each time.
 
     Returns
     -------
@@ -158,6 +191,10 @@ def score(
         ``scores.cig``, ``scores["csf"]``, ...: n rows by scored columns, a frame of the kind that came in with the same
         rows, order, index and column names (pandas for a path). For a Dask DataFrame a `gpupif.DaskScores` instead,
         whose frames are lazy: it computes when Dask is asked to, and raises then what only the data show.
+    AnyKnownScores
+        With a number for ``known``: `Scores` of each cell's worst score, the highest (of ``cohort_size`` and others
+        where low is risky the lowest); ``scores.mean`` has the means, ``scores.subsets`` says how many attackers there
+        were. In memory and on the CPU only.
     StoredScores
         With ``output``: where they are, ``summary()``, ``weights``, ``priors``, ``fig()``, ``pif(n)``, ``dataset()``.
 
@@ -166,14 +203,14 @@ def score(
     InputError
         No rows, no columns, duplicate column names, unknown columns (ColumnNotFoundError), lists or structs
         (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
-        [0, 1], missing values under "error", an unknown word for an argument; on a GPU, a column of a file of a type
-        that cuDF lacks.
+        [0, 1], missing values under "error", an unknown word for an argument; more known columns than there are others,
+        or more subsets of them than can be scored; on a GPU, a column of a file of a type that cuDF lacks.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     OutputError
         An output that cannot be written where it was asked for; too little space on a disk.
     DeviceError
-        ``device="cuda"`` without a usable GPU, or one that fails or whose memory is too small.
+        ``device="cuda"`` without a usable GPU, or one that fails or whose memory is too small; or with ``known=r``.
 
     Warns
     -----
@@ -191,15 +228,25 @@ def score(
     check_word("missing", missing, ("category", "error"))
     check_word("dtype", dtype, ("float64", "float32"))
     files = (output, memory_limit, temp, rows_per_file, resume, overwrite, keep_input)
+    any_known = ask_any_known(known, among, subsets, seed)
     if any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__):
         from .cluster.scoring import score_dask
 
         if any(files):
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
+        if any_known is not None:
+            raise InputError(f"known: {known} columns, any of them: not there yet for a Dask frame; compute() it first.")
         lazy = score_dask(table, wanted, columns, known, priors, accuracies, distances, missing, device, dtype)
         return cast("Scores", lazy)
+    if any_known is not None:
+        refuse_with_any_known(output=output, memory_limit=memory_limit, temp=temp, rows_per_file=rows_per_file)
+        refuse_with_any_known(resume=resume, overwrite=overwrite, keep_input=keep_input)
     wish = make_wish(*files) if any(files) else None
     engine = choose_engine(device)
+    if any_known is not None:
+        host = host_engine(engine, device, any_known.known)
+        rest = (columns, priors, accuracies, distances, missing, host, dtype, progress)
+        return score_any(table, wanted, any_known, *rest)
     if wish is not None:
         asked = partial(ask, measures=wanted, columns=columns, known=known, priors=priors, accuracies=accuracies)
         asked = partial(asked, distances=distances)

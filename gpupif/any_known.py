@@ -1,0 +1,84 @@
+"""`score` against any attacker who knows so many columns: the worst and the mean over all of them."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .any_known_scores import AnyKnownScores
+from .device import check_device
+from .engines.any_known import score_any_known
+from .engines.cpu import CpuEngine
+from .errors import DeviceError, InputError, NothingKnownWarning
+from .job import ask, needed_columns
+from .known_subsets import AnyKnown, check_known, choose_subsets
+from .progress import Reporter, announce_compilation
+
+if TYPE_CHECKING:
+    from .engines.base import Engine
+    from .measures import Measure
+
+
+def host_engine(engine: Engine, device: str, known: int) -> CpuEngine:
+    """The CPU engine, unless CUDA was asked for by name; raises DeviceError then."""
+    if isinstance(engine, CpuEngine):
+        return engine
+    if check_device(device)[0] == "cuda":
+        raise DeviceError(
+            f"device {device!r} cannot score known={known}, any attacker who knows so many columns: that runs on the "
+            "CPU only. Use device='cpu' or device='auto'."
+        )
+    return CpuEngine()
+
+
+def refuse_with_any_known(**arguments: Any) -> None:
+    """Raise InputError for what does not go with a number of known columns."""
+    given = [name for name, value in arguments.items() if value]
+    if given:
+        raise InputError(
+            f"{given[0]}: does not go with a number of columns that the attacker knows. Leave {given[0]}= out (the "
+            "result's to_parquet writes its scores), or name the columns with known=[...]."
+        )
+
+
+def score_any(
+    table: Any,
+    measures: tuple[Measure, ...],
+    asked: AnyKnown,
+    columns: Sequence[Hashable] | None,
+    priors: Mapping[Any, Mapping[Any, float]] | None,
+    accuracies: Mapping[Any, float] | None,
+    distances: Mapping[Any, Any] | None,
+    missing: str,
+    engine: CpuEngine,
+    dtype: str,
+    progress: bool | None,
+) -> AnyKnownScores:
+    """Score a table in memory; see `gpupif.score` with a number for ``known=``."""
+    from .scoring import _by_stage, _encode, _listed, _open
+
+    with Reporter(progress) as report, announce_compilation(quiet=progress is False):
+        frame = _open(table, needed_columns(columns, asked.pool, priors, accuracies), None)
+        if frame.names and frame.rows == 0:
+            raise InputError(f"table: expected at least one row, got none (columns: {_listed(frame.names)}).")
+        check_known(asked, frame.names, frame.index_names, columns)
+        with warnings.catch_warnings():
+            # Of columns that the attacker knows by name.
+            warnings.simplefilter("ignore", NothingKnownWarning)
+            question = ask(
+                *(frame.names, frame.index_names, measures, columns, asked.pool),
+                *(priors, accuracies, missing, dtype, distances),
+            )
+        opened = time.perf_counter()
+        with frame.active():
+            encoded, job, prior_of = _encode(frame, question, report)
+        job = job.on_host()
+        subsets = choose_subsets(asked, question.used, job.targets, job.known, frame.rows)
+        coded = time.perf_counter()
+        report.stage("score", frame.rows * sum(subsets.scored.values()), "cells")
+        found = score_any_known(job, subsets.sets, report, engine.threads)
+        done = time.perf_counter()
+    seconds = _by_stage(frame, coded - opened, done - coded)
+    return AnyKnownScores(frame, encoded, job, found, subsets, question.targets, prior_of, engine.device, seconds)
