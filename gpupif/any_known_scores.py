@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from .engines.base import EngineResult
 from .result import Scores
-from .writing import output_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .any_known_summary import AnyKnownSummary
     from .columns import EncodedTable
     from .engines.any_known import AnyResult
     from .engines.base import Job
@@ -27,7 +26,8 @@ class AnyKnownScores(Scores):
 
     All that `Scores` has, of each cell's *worst* score over the attackers: the highest, of measures where low is risky
     (``cohort_size``, ``prior``, ``entropy``, ``distinct_values``) the lowest. ``scores.mean`` has the same of each
-    cell's mean score. wCIG is weighted with the weight of each attacker before.
+    cell's mean score. wCIG is weighted with the weight of each attacker before. The worst of two cells may be against
+    different attackers, so that ``fig``, ``rig`` and ``pif`` of the worst, sums, are what no single one need reach.
 
     mean: `Scores` of the means. subsets: `KnownSubsets`, what the attackers know. weights: by column the lowest weight
     (in ``mean`` the mean weight): that against the attackers to whom the column says least that is new.
@@ -61,6 +61,54 @@ class AnyKnownScores(Scores):
             f"any {self.subsets.known} columns known: {self.subsets!r}; device {self.device}>"
         )
 
+    def summary(self) -> AnyKnownSummary:
+        """Risk by column and for the whole table, of the worst scores, and of the mean scores under ``.mean``."""
+        from .any_known_summary import AnyKnownSummary
+
+        worst = super().summary()
+        facts = {field.name: getattr(worst, field.name) for field in fields(worst)}
+        return AnyKnownSummary(
+            **facts, mean=self.mean.summary(), attackers=repr(self.subsets), subsets=self.subsets.to_dict()
+        )
+
+    def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
+        """The n riskiest cells by their worst score, as `Scores.top` has them, and which attacker that is.
+
+        known: names of the columns that the attacker knows who is the worst for the cell by this measure, of several
+        the first; posterior and cohort_size: against that attacker, even where they were scored.
+        """
+        return super().top(n, by)
+
+    def _describe(self, row: int, target: int, by: str) -> dict[str, Any]:
+        from .worst_attacker import describe_worst
+
+        return describe_worst(self, row, target, by)
+
+    def _outputs(self) -> dict[str, Any]:
+        """Columns <measure>_worst_<column> and <measure>_mean_<column>."""
+        return {
+            f"{measure}_{what}": scores._values[measure]
+            for measure in self.measures
+            for what, scores in (("worst", self), ("mean", self.mean))
+        }
+
 
 class MeanScores(Scores):
-    """Mean scores over all attackers; ``mean`` of `AnyKnownScores`."""
+    """Mean scores over all attackers, `AnyKnownScores.mean`: all that `Scores` has.
+
+    Outputs have columns <measure>_mean_<column>; `top` says nothing of a posterior and a cohort, for each attacker has
+    another one.
+    """
+
+    def _describe(self, row: int, target: int, by: str) -> dict[str, Any]:
+        from .riskiest import label_of, scores_of
+
+        position = self._job.targets[target]
+        column = self._encoded.columns[position]
+        code = int(column.codes[row])
+        cell = {"column": column.name, "value": column.values([code])[0], **scores_of(self, row, target)}
+        return label_of(self, row) | cell | {"prior": float(self._job.priors[position][code])}
+
+    def _outputs(self) -> dict[str, Any]:
+        """Columns <measure>_mean_<column>."""
+        return {f"{measure}_mean": values for measure, values in self._values.items()}

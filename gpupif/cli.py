@@ -52,6 +52,16 @@ def score(
     known: Annotated[
         str | None, typer.Option(metavar="A,B", help="Columns the attacker knows. Default: all scored ones.")
     ] = None,
+    known_any: Annotated[
+        int | None, typer.Option(metavar="R", help="In place of --known: any R of the other columns; worst and mean.")
+    ] = None,
+    among: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Columns that --known-any is of. Default: all scored ones.")
+    ] = None,
+    subsets: Annotated[
+        int | None, typer.Option(metavar="N", help="With --known-any: a sample of N subsets for each column.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="By which --subsets are drawn.")] = 0,
     priors: Annotated[
         Path | None, typer.Option(metavar="FILE.json", help='Priors: {"column": {"value": probability}}.')
     ] = None,
@@ -87,10 +97,11 @@ def score(
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
     from .files import score_file
+    from .known_subsets import ask_any_known
 
     if quiet:
         warnings.simplefilter("ignore")
-    question = {
+    question: dict[str, Any] = {
         "columns": as_names(columns),
         "known": as_names(known),
         "priors": _read_priors(priors) if priors else None,
@@ -98,6 +109,12 @@ def score(
         "missing": missing,
         "dtype": dtype,
     }
+    if known_any is None:
+        ask_any_known(question["known"], as_names(among), subsets, seed)
+    elif known is not None:
+        raise InputError("--known-any: goes in place of --known. Leave one of them out.")
+    else:
+        question |= {"known": known_any, "among": as_names(among), "subsets": subsets, "seed": seed}
     options = {
         "memory_limit": memory_limit,
         "temp": temp,
@@ -110,6 +127,8 @@ def score(
     if scheduler is not None or workers is not None:
         from .cluster.cli import score_on_cluster
 
+        if known_any is not None:
+            raise InputError("--known-any: is not there yet for a cluster. Leave out --scheduler and --workers.")
         del options["overwrite"]
         place = (scheduler, workers)
         facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, {"sep": sep, **options})
@@ -230,10 +249,7 @@ def _show(scores: Scores | StoredScores, as_json: bool, quiet: bool, more: dict[
     elif not quiet:
         from rich.console import Console
 
-        from .report import print_summary
-
-        console = Console(width=None if sys.stdout.isatty() else 140)
-        print_summary(scores.summary(), console)
+        scores.summary().print(Console(width=None if sys.stdout.isatty() else 140))
 
 
 def _show_facts(facts: dict[str, Any], as_json: bool, quiet: bool) -> None:
@@ -259,6 +275,9 @@ def _as_options(message: str) -> str:
     import re
 
     names = "columns|known|priors|measures|missing|dtype|device|sep|output|memory_limit|temp|rows_per_file|size|top"
+    names += "|among|subsets|seed"
+    if any(argument.startswith("--known-any") for argument in sys.argv):
+        message = re.sub(r"^known:", "--known-any:", message)
     message = re.sub(r"^accuracies:", "--accuracy:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)
     message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .device import choose_engine
+from .errors import InputError
 from .frames import open_file
 from .inputs import find_input
 from .job import ask, check_word, needed_columns
@@ -56,6 +57,14 @@ def score_file(
         check_output(output, wish.overwrite or wish.resume, find_input(path, sep).places)
     engine = choose_engine(device)
     given = any(options[name] for name in ("memory_limit", "temp", "rows_per_file", "resume"))
+    if isinstance(question["known"], int):
+        # All of its scores have no other place than memory.
+        if given or not is_file(output):
+            raise InputError(
+                "known: any so many columns, for a table that fits into memory and a single output file. Leave out "
+                "options for larger tables, and name a file that ends in .parquet, .csv or .feather."
+            )
+        return _score_in_memory(path, measures, question, device, engine, sep, wish, visible)
     if is_file(output) and not given:
         source = open_source(path, sep)
         needed = needed_columns(*(question[name] for name in ("columns", "known", "priors", "accuracies")))
@@ -89,13 +98,16 @@ def _score_in_memory(
     wish: Wish,
     visible: bool | None,
 ) -> Scores:
-    needed = needed_columns(*(question[name] for name in ("columns", "known", "priors", "accuracies")))
+    any_known = isinstance(question["known"], int)
+    known = question["among" if any_known else "known"]
+    needed = needed_columns(question["columns"], known, question["priors"], question["accuracies"])
     with Reporter(visible) as report:
         report.stage("read", None, "rows")
         frame = open_file(path, every_column if wish.keep_input else needed, sep, engine.frames)
     names = [name for name in frame.names if name not in frame.index_names]
-    output_names(measures, list(dict.fromkeys(question["columns"] or names)), frame.names if wish.keep_input else [])
-    scores = score(frame, measures, **question, device=device, progress=visible)
+    scored = [f"{measure}_{what}" for measure in measures for what in ("worst", "mean")] if any_known else measures
+    output_names(scored, list(dict.fromkeys(question["columns"] or names)), frame.names if wish.keep_input else [])
+    scores: Scores = score(frame, measures, **question, device=device, progress=visible)
     started = time.perf_counter()
     with Reporter(visible) as report:
         report.stage("write", scores.rows, "rows")

@@ -50,9 +50,7 @@ def ask_any_known(known: Any, among: Any, subsets: Any, seed: Any) -> AnyKnown |
         raise InputError(f"known: expected columns, or how many of them, 0 or more; got {known}.")
     if subsets is not None:
         subsets = _whole("subsets", subsets, 1)
-    return AnyKnown(
-        int(known), None if among is None else as_list("among", among), subsets, _whole("seed", seed, 0)
-    )
+    return AnyKnown(int(known), None if among is None else as_list("among", among), subsets, _whole("seed", seed, 0))
 
 
 def _whole(argument: str, value: Any, least: int) -> int:
@@ -98,14 +96,14 @@ class KnownSubsets:
     def of(self, column: Hashable) -> list[tuple[Hashable, ...]]:
         """The subsets that were scored for a column, each in the order of the table."""
         if column not in self.scored:
-            raise InputError(f"subsets: column {column!r} was not scored. Scored are {', '.join(map(str, self.scored))}.")
+            raise InputError(
+                f"subsets: column {column!r} was not scored. Scored are {', '.join(map(str, self.scored))}."
+            )
         return [tuple(self.names[other] for other in others) for others in self.places_of(self.names.index(column))]
 
     def places_of(self, target: int) -> list[tuple[int, ...]]:
         """The same by places among the columns used."""
-        return [
-            tuple(other for other in one.columns if other != target) for one in self.sets if target in one.targets
-        ]
+        return [tuple(other for other in one.columns if other != target) for one in self.sets if target in one.targets]
 
     def __repr__(self) -> str:
         low, high = min(self.scored.values()), max(self.scored.values())

@@ -229,14 +229,17 @@ def score(
     check_word("dtype", dtype, ("float64", "float32"))
     files = (output, memory_limit, temp, rows_per_file, resume, overwrite, keep_input)
     any_known = ask_any_known(known, among, subsets, seed)
+    by_name = None if any_known is not None else cast("Sequence[Hashable] | None", known)
     if any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__):
         from .cluster.scoring import score_dask
 
         if any(files):
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
         if any_known is not None:
-            raise InputError(f"known: {known} columns, any of them: not there yet for a Dask frame; compute() it first.")
-        lazy = score_dask(table, wanted, columns, known, priors, accuracies, distances, missing, device, dtype)
+            raise InputError(
+                f"known: {known} columns, any of them: not there yet for a Dask frame; compute() it first."
+            )
+        lazy = score_dask(table, wanted, columns, by_name, priors, accuracies, distances, missing, device, dtype)
         return cast("Scores", lazy)
     if any_known is not None:
         refuse_with_any_known(output=output, memory_limit=memory_limit, temp=temp, rows_per_file=rows_per_file)
@@ -248,16 +251,16 @@ def score(
         rest = (columns, priors, accuracies, distances, missing, host, dtype, progress)
         return score_any(table, wanted, any_known, *rest)
     if wish is not None:
-        asked = partial(ask, measures=wanted, columns=columns, known=known, priors=priors, accuracies=accuracies)
+        asked = partial(ask, measures=wanted, columns=columns, known=by_name, priors=priors, accuracies=accuracies)
         asked = partial(asked, distances=distances)
         with Reporter(progress) as report, announce_compilation(quiet=progress is False):
             return score_path(table, partial(asked, missing=missing, dtype=dtype), engine, wish, report)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
-        frame = _open(table, needed_columns(columns, known, priors, accuracies), engine.frames)
+        frame = _open(table, needed_columns(columns, by_name, priors, accuracies), engine.frames)
         if frame.names and frame.rows == 0:
             raise InputError(f"table: expected at least one row, got none (columns: {_listed(frame.names)}).")
         names = (frame.names, frame.index_names)
-        question = ask(*names, wanted, columns, known, priors, accuracies, missing, dtype, distances)
+        question = ask(*names, wanted, columns, by_name, priors, accuracies, missing, dtype, distances)
         opened = time.perf_counter()
         with frame.active():
             encoded, job, prior_of = _encode(frame, question, report)

@@ -6,9 +6,6 @@ from numba import uint64
 
 from .jit import kernel
 
-# Rows whose results, of many targets, stay in the second-level cache.
-BLOCK = 1024
-
 
 @kernel
 def number_pairs(left, codes, radix, slots, first, number):
@@ -45,42 +42,25 @@ def sum_times(number, times, counts):
 
 
 @kernel
-def fold_highest(number, scores, first, side, factor, worst, total):
-    """Raise worst[i] to, and add to total[i], the score of row i: factor * scores[first + 2 * number[i] + side]."""
-    part = scores[first + side :]
+def fold_pair(number, scores, found):
+    """Raise found[i, :2] to the two scores of row i, scores[number[i]], and add them to found[i, 2:]."""
     for i in range(number.size):
-        value = factor * part[2 * uint64(number[i])]
-        worst[i] = max(worst[i], value)
-        total[i] += value
+        at = uint64(number[i])
+        one, other = scores[at, 0], scores[at, 1]
+        found[i, 0] = max(found[i, 0], one)
+        found[i, 1] = max(found[i, 1], other)
+        found[i, 2] += one
+        found[i, 3] += other
 
 
 @kernel
-def fold_lowest(number, scores, first, side, factor, worst, total):
-    """The same where low scores are the worst."""
-    part = scores[first + side :]
-    for i in range(number.size):
-        value = factor * part[2 * uint64(number[i])]
-        worst[i] = min(worst[i], value)
-        total[i] += value
+def fold_set(number, scores, targets, found):
+    """Fold the scores of a set's combinations into those of rows; number: each row's combination.
 
-
-@kernel
-def fold_sets(rows, numbers, folds, factors, lows, scores, worst, total):
-    """Fold the scores of combinations into the rows rows[0] to rows[1] - 1, in the order of `folds`.
-
-    numbers (sets, rows): each row's combination. folds: (set, target, where the scores begin, combinations) each; the
-    scores lie there as (pairs of measures, combinations, 2). factors (folds, measures): what they are multiplied by.
-    lows: by measure, whether low is worst. worst, total: (targets, measures, rows).
+    scores: (targets, pairs of measures, combinations, 2). found: (all targets, pairs of measures, rows, 4), the highest
+    scores of both measures and their sums: side by side, for one access to memory. targets: which of all they are.
+    Table by table, each of which a cache holds, over many rows, which are read in order.
     """
-    for start in range(rows[0], rows[1], BLOCK):
-        stop = min(rows[1], start + BLOCK)
-        for f in range(len(folds)):
-            target, first, combinations = folds[f, 1], folds[f, 2], folds[f, 3]
-            number = numbers[folds[f, 0], start:stop]
-            for k in range(lows.size):
-                at = first + (k // 2) * 2 * combinations
-                lowest_or_highest, sums = worst[target, k, start:stop], total[target, k, start:stop]
-                if lows[k]:
-                    fold_lowest(number, scores, at, k % 2, factors[f, k], lowest_or_highest, sums)
-                else:
-                    fold_highest(number, scores, at, k % 2, factors[f, k], lowest_or_highest, sums)
+    for t in range(targets.size):
+        for pair in range(scores.shape[1]):
+            fold_pair(number, scores[t, pair], found[targets[t], pair])

@@ -9,7 +9,7 @@ first appearance in the table, as the rows of `score` are, so that scores are th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from gpupif.kernels.groups import Room, full_hashes
 from gpupif.kernels.sizes import count_sizes
 from gpupif.kernels.spread import look_up
 
-from ..information import column_weight
+from ..information import column_weight, sum_count_log_count
 from ..keys import KeyLayout
 from .base import Job, Progress
 from .cpu import CpuScorer
@@ -69,7 +69,9 @@ class AnyResult:
 
 @dataclass(frozen=True)
 class _Scored:
-    """A set: the number of each row's combination; scores (targets, pairs of measures, combinations, 2), weights."""
+    """A set: the number of each row's combination; scores (targets, pairs of measures, combinations, 2), weighted, and
+    negative where low is worst; weights, by target.
+    """
 
     number: npt.NDArray[Any]
     scores: npt.NDArray[np.float64]
@@ -93,6 +95,13 @@ class AnyKnownRun:
         # Only its scorer's description of the targets is used, no arrays for results.
         self._run = Run(replace(job, extremes_only=True), progress, workers, self.rows, CpuScorer())
         self._kernel = CpuScorer().describe(self._run, job.targets, layout).kernel
+        # In the order they are worked on; of those where low is worst, the negative is folded, so that high is.
+        self._measures = [job.measures[place] for place in self._run.order]
+        pairs = -(-len(self._measures) // 2)
+        self._signs, self._weighted = np.ones((pairs, 2)), np.zeros((pairs, 2), bool)
+        for k, measure in enumerate(self._measures):
+            self._signs[k // 2, k % 2] = -1.0 if measure.low_is_risky else 1.0
+            self._weighted[k // 2, k % 2] = measure.weighted
         self._spare: deque[_Desk] = deque()
 
     def score(self, sets: Sequence[SetOfColumns]) -> AnyResult:
@@ -100,68 +109,51 @@ class AnyKnownRun:
         job = self.job
         shape = (len(job.targets), job.rows)
         mean = {measure.name: np.empty(shape, job.dtype) for measure in job.measures}
-        worst = {
-            measure.name: np.empty(shape, "int64" if measure.integer else job.dtype) for measure in job.measures
-        }
-        weights: list[list[float]] = [[] for _ in job.targets]
-        at_once = max(1, FOLDED_BYTES // (16 * len(job.measures) * self.rows))
+        worst = {measure.name: np.empty(shape, "int64" if measure.integer else job.dtype) for measure in job.measures}
+        weights: dict[int, list[float]] = {column: [] for column in job.targets}
+        at_once = max(1, FOLDED_BYTES // (32 * len(self._signs) * self.rows))
         for first in range(0, len(job.targets), at_once):
             group = job.targets[first : first + at_once]
             mine = [SetOfColumns(one.columns, tuple(t for t in one.targets if t in group)) for one in sets]
-            self._score_group(first, group, [one for one in mine if one.targets], weights, worst, mean)
-        return AnyResult(worst, mean, [np.array(each) for each in weights], self.rows)
+            self._score_group(group, [one for one in mine if one.targets], weights, worst, mean)
+        return AnyResult(worst, mean, [np.array(each) for each in weights.values()], self.rows)
 
     def _score_group(
         self,
-        first: int,
         group: Sequence[int],
         sets: Sequence[SetOfColumns],
-        weights: list[list[float]],
+        weights: Mapping[int, list[float]],
         worst: dict[str, npt.NDArray[Any]],
         mean: dict[str, npt.NDArray[Any]],
     ) -> None:
-        """Score some targets, the first of which is `first` of all, and put what is found where it belongs."""
-        job, run = self.job, self._run
-        measures = [job.measures[place] for place in run.order]
-        lows = np.array([measure.low_is_risky for measure in measures])
-        weighted = np.array([measure.weighted for measure in measures])
-        lowest_or_highest = np.empty((len(group), len(measures), self.rows))
-        lowest_or_highest[:] = np.where(lows, np.inf, -np.inf)[:, None]
-        total = np.zeros(lowest_or_highest.shape)
+        """Score some targets on the sets that serve them, and put what is found where it belongs."""
+        job = self.job
+        found = np.empty((len(group), len(self._signs), self.rows, 4))
+        found[..., :2], found[..., 2:] = -np.inf, 0.0
         for batch in self._batches(sets):
             tasks = [
-                (list(some)[place : place + SETS_PER_TASK],)
-                for _, some in _by_prefix(batch)
+                (some[place : place + SETS_PER_TASK],)
+                for some in _by_prefix(batch)
                 for place in range(0, len(some), SETS_PER_TASK)
             ]
             scored = [one for part in self.workers.run(self._score_sets, tasks) for one in part]
-            folds, factors, begin = [], [], 0
-            for place, (one, found) in enumerate(zip(batch, scored, strict=True)):
-                for target, weight, scores in zip(one.targets, found.weights, found.scores, strict=True):
-                    weights[first + group.index(target)].append(weight)
-                    folds.append((place, group.index(target), begin, scores.shape[1]))
-                    factors.append(np.where(weighted, weight, 1.0))
-                    begin += scores.size
-            arguments = (
-                np.stack([found.number for found in scored]),
-                np.array(folds, np.int64),
-                np.array(factors),
-                lows,
-                np.concatenate([found.scores.reshape(-1) for found in scored]),
-                lowest_or_highest,
-                total,
-            )
-            del scored
-            self.workers.run(
-                lambda a, b, given=arguments: kernels.fold_sets((a, b), *given), self.workers.ranges(self.rows)
-            )
-            run.progress.advance(job.rows * len(folds))
+            places = [np.array([group.index(column) for column in one.targets]) for one in batch]
+            for one, scores in zip(batch, scored, strict=True):
+                for column, weight in zip(one.targets, scores.weights, strict=True):
+                    weights[column].append(weight)
+
+            def fold(start: int, stop: int, scored: Any = scored, places: Any = places) -> None:
+                for one, targets in zip(scored, places, strict=True):
+                    kernels.fold_set(one.number[start:stop], one.scores, targets, found[:, :, start:stop])
+
+            self.workers.run(fold, self.workers.ranges(self.rows))
+            self._run.progress.advance(job.rows * sum(map(len, places)))
         for place, column in enumerate(group):
-            subsets = len(weights[first + place])
-            for k, measure in enumerate(measures):
-                total[place, k] /= subsets
-                for source, out in ((lowest_or_highest, worst), (total, mean)):
-                    self._spread(source[place, k], out[measure.name][job.targets.index(column)])
+            target, subsets = job.targets.index(column), len(weights[column])
+            for k, measure in enumerate(self._measures):
+                pair, side, sign = k // 2, k % 2, self._signs[k // 2, k % 2]
+                self._spread(sign * found[place, pair, :, side], worst[measure.name][target])
+                self._spread(sign * found[place, pair, :, 2 + side] / subsets, mean[measure.name][target])
 
     def _spread(self, values: npt.NDArray[np.float64], out: npt.NDArray[Any]) -> None:
         """Values of distinct rows to those of all rows."""
@@ -170,7 +162,7 @@ class AnyKnownRun:
 
     def _batches(self, sets: Sequence[SetOfColumns]) -> Iterator[Sequence[SetOfColumns]]:
         """So many sets at once as surely fit."""
-        pairs = -(-len(self.job.measures) // 2)
+        pairs = len(self._signs)
         most = max((len(one.targets) for one in sets), default=1)
         at_once = max(1, min(MOST_SETS, BATCH_BYTES // (self.rows * (4 + 16 * pairs * most))))
         for start in range(0, len(sets), at_once):
@@ -192,9 +184,7 @@ class AnyKnownRun:
         self._spare.append(desk)
         return scored
 
-    def _number(
-        self, left: npt.NDArray[Any], groups: int, column: int, desk: _Desk
-    ) -> tuple[npt.NDArray[Any], int]:
+    def _number(self, left: npt.NDArray[Any], groups: int, column: int, desk: _Desk) -> tuple[npt.NDArray[Any], int]:
         """Rows numbered by a number each has and its code in a column; desk.first gets the first row of each."""
         codes, radix = self._codes[column], self._cardinalities[column]
         if groups * radix <= self._slots:
@@ -227,21 +217,24 @@ class AnyKnownRun:
             full_hashes(keys, np.full(layout.words, ~np.uint64(0)), hashes)
         which = np.array([job.targets.index(column) for column in one.targets])
         fields = np.zeros_like(self._kernel.fields)
-        for place, column in zip(which, one.targets, strict=True):
-            fields[place] = layout.fields[one.columns.index(column)]
-        scores = np.empty((len(which), -(-len(job.measures) // 2), combinations, 2))
+        for target, column in zip(which, one.targets, strict=True):
+            fields[target] = layout.fields[one.columns.index(column)]
+        # Zeros, for the second of the last pair may be none.
+        scores = np.zeros((len(which), len(self._signs), combinations, 2))
         cohorts = Tally.of(len(which), job.total)
         room, scratch = desk.room_for(combinations, counts.dtype, run.wanted.kinds)
-        place = (np.array([0, combinations]), (0, 1), which)
+        whole = (np.array([0, combinations]), (0, 1), which)
         kernel = self._kernel._replace(fields=fields)
-        blocks.score_blocks((keys, counts, hashes), *place, kernel, run.wanted, room, scratch, tuple(cohorts), scores)
+        blocks.score_blocks((keys, counts, hashes), *whole, kernel, run.wanted, room, scratch, tuple(cohorts), scores)
         own = Tally.of(1, job.total)
         own.listed[0] = count_sizes(counts, combinations, own.small[0], own.large[0], 0)
-        distinct = own.sizes(0).sum_log()
+        distinct = _sum_log(own, 0)
         weights = [
-            column_weight(cohorts.sizes(t).sum_log() - distinct, job.total, run.results.entropies[column])
+            column_weight(_sum_log(cohorts, t) - distinct, job.total, run.results.entropies[column])
             for t, column in enumerate(one.targets)
         ]
+        for part, weight in zip(scores, weights, strict=True):
+            part *= (self._signs * np.where(self._weighted, weight, 1.0))[:, None]
         return _Scored(number, scores, weights)
 
 
@@ -268,8 +261,17 @@ class _Desk:
         return self._room  # type: ignore[no-any-return]
 
 
-def _by_prefix(sets: Sequence[SetOfColumns]) -> list[tuple[Any, list[SetOfColumns]]]:
-    return [(prefix, list(some)) for prefix, some in groupby(sets, lambda one: one.columns[:-1])]
+def _by_prefix(sets: Sequence[SetOfColumns]) -> list[list[SetOfColumns]]:
+    """Neighbours that have all columns but the last in common."""
+    return [list(some) for _, some in groupby(sets, lambda one: one.columns[:-1])]
+
+
+def _sum_log(tally: Tally, target: int) -> float:
+    """Sum of C log2 C over the sizes C that are counted of a target."""
+    if tally.listed[target]:
+        return tally.sizes(target).sum_log()
+    sizes = np.flatnonzero(tally.small[target])
+    return sum_count_log_count(sizes, tally.small[target][sizes])
 
 
 def score_any_known(
