@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from itertools import combinations
+from pathlib import Path
 
 import naive
 import numpy as np
@@ -430,3 +433,13 @@ def test_bad_command_line(tmp_path, arguments, says):
     assert isinstance(result.exception, InputError)
     assert says in str(result.exception)
     assert not (tmp_path / "scores.parquet").exists()
+
+
+def test_the_benchmark_runs(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.any_known", "--rows", "300", "--columns", "4", "--known", "2"]
+    command += ["--few", "1", "--out", str(tmp_path)]
+    done = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (result,) = json.loads((tmp_path / "any_known.json").read_text())["results"]
+    assert result["attackers of each column"] == 3
+    assert result["seconds"] > 0
