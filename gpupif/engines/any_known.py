@@ -102,6 +102,7 @@ class AnyKnownRun:
         for k, measure in enumerate(self._measures):
             self._signs[k // 2, k % 2] = -1.0 if measure.low_is_risky else 1.0
             self._weighted[k // 2, k % 2] = measure.weighted
+        self._factored = bool((self._signs < 0).any() or self._weighted.any())
         self._spare: deque[_Desk] = deque()
 
     def score(self, sets: Sequence[SetOfColumns]) -> AnyResult:
@@ -219,8 +220,9 @@ class AnyKnownRun:
         fields = np.zeros_like(self._kernel.fields)
         for target, column in zip(which, one.targets, strict=True):
             fields[target] = layout.fields[one.columns.index(column)]
-        # Zeros, for the second of the last pair may be none.
-        scores = np.zeros((len(which), len(self._signs), combinations, 2))
+        # The second of the last pair may be none.
+        empty = np.zeros if len(job.measures) % 2 else np.empty
+        scores = empty((len(which), len(self._signs), combinations, 2))
         cohorts = Tally.of(len(which), job.total)
         room, scratch = desk.room_for(combinations, counts.dtype, run.wanted.kinds)
         whole = (np.array([0, combinations]), (0, 1), which)
@@ -233,8 +235,9 @@ class AnyKnownRun:
             column_weight(_sum_log(cohorts, t) - distinct, job.total, run.results.entropies[column])
             for t, column in enumerate(one.targets)
         ]
-        for part, weight in zip(scores, weights, strict=True):
-            part *= (self._signs * np.where(self._weighted, weight, 1.0))[:, None]
+        if self._factored:
+            for part, weight in zip(scores, weights, strict=True):
+                part *= (self._signs * np.where(self._weighted, weight, 1.0))[:, None]
         return _Scored(number, scores, weights)
 
 
@@ -267,11 +270,12 @@ def _by_prefix(sets: Sequence[SetOfColumns]) -> list[list[SetOfColumns]]:
 
 
 def _sum_log(tally: Tally, target: int) -> float:
-    """Sum of C log2 C over the sizes C that are counted of a target."""
-    if tally.listed[target]:
-        return tally.sizes(target).sum_log()
-    sizes = np.flatnonzero(tally.small[target])
-    return sum_count_log_count(sizes, tally.small[target][sizes])
+    """Sum of C log2 C over the sizes C that are counted of a target: `Tally.sizes(target).sum_log()`, but faster."""
+    small = np.flatnonzero(tally.small[target])
+    if not tally.listed[target]:
+        return sum_count_log_count(small, tally.small[target][small])
+    large, times = np.unique(tally.large[target, : tally.listed[target]], return_counts=True)
+    return sum_count_log_count(np.concatenate([small, large]), np.concatenate([tally.small[target][small], times]))
 
 
 def score_any_known(
