@@ -21,6 +21,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from . import datasets
+    from .any_known_scores import AnyKnownScores
     from .cluster.scores import DaskScores
     from .entropies import (
         conditional_entropy,
@@ -49,6 +50,7 @@ except PackageNotFoundError:
     __version__ = "0+unknown"
 
 __all__ = [
+    "AnyKnownScores",
     "ColumnNotFoundError",
     "ColumnTypeError",
     "DaskScores",
@@ -85,6 +87,7 @@ __all__ = [
 _LATER = {
     "score": "scoring",
     "Scores": "result",
+    "AnyKnownScores": "any_known_scores",
     "DaskScores": "cluster.scores",
     "Summary": "summary",
     "class_risks": "risk.classes",

@@ -14,6 +14,7 @@ from .engines.cpu import CpuEngine
 from .errors import DeviceError, InputError, NothingKnownWarning
 from .job import ask, needed_columns
 from .known_subsets import AnyKnown, check_known, choose_subsets
+from .names import check_exist
 from .progress import Reporter, announce_compilation
 
 if TYPE_CHECKING:
@@ -60,10 +61,10 @@ def score_any(
     from .scoring import _by_stage, _encode, _listed, _open
 
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
-        frame = _open(table, needed_columns(columns, asked.pool, priors, accuracies), None)
+        frame = _open(table, asked.picking(needed_columns(columns, asked.pool, priors, accuracies)), None)
         if frame.names and frame.rows == 0:
             raise InputError(f"table: expected at least one row, got none (columns: {_listed(frame.names)}).")
-        check_known(asked, frame.names, frame.index_names, columns)
+        check_exist("among", asked.among or (), frame.names)
         with warnings.catch_warnings():
             # Of columns that the attacker knows by name.
             warnings.simplefilter("ignore", NothingKnownWarning)
@@ -71,6 +72,7 @@ def score_any(
                 *(frame.names, frame.index_names, measures, columns, asked.pool),
                 *(priors, accuracies, missing, dtype, distances),
             )
+        check_known(asked, question.targets, question.known if asked.known else question.targets)
         opened = time.perf_counter()
         with frame.active():
             encoded, job, prior_of = _encode(frame, question, report)

@@ -31,6 +31,28 @@ class AnyKnownScores(Scores):
 
     mean: `Scores` of the means. subsets: `KnownSubsets`, what the attackers know. weights: by column the lowest weight
     (in ``mean`` the mean weight): that against the attackers to whom the column says least that is new.
+
+    Examples
+    --------
+    Of Bill, row 1, the name gives away the gender, 0.222 bits; who knows his eye colour only learns hardly anything.
+
+    >>> import gpupif
+    >>> people = gpupif.datasets.pif_example()
+    >>> scores = gpupif.score(people, ["cig", "cohort_size"], known=1)
+    >>> scores.cig.round(3).head(2)
+       gender   name  eye_color
+    0   0.222  1.307      1.807
+    1   0.222  0.285      0.485
+    >>> scores.mean.cig.round(3).head(2)
+       gender   name  eye_color
+    0   0.222  0.682      0.908
+    1   0.120  0.171      0.247
+    >>> scores.subsets
+    2 subsets of 1 column for each column
+    >>> scores.top(1)[["column", "value", "cig", "known"]].round(3)
+          column value    cig known
+    0  eye_color  blue  1.807  name
+
     """
 
     def __init__(

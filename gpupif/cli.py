@@ -97,7 +97,6 @@ def score(
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
     from .files import score_file
-    from .known_subsets import ask_any_known
 
     if quiet:
         warnings.simplefilter("ignore")
@@ -109,8 +108,14 @@ def score(
         "missing": missing,
         "dtype": dtype,
     }
+    alone = [
+        option
+        for option, value in (("among", among), ("subsets", subsets), ("seed", seed or None))
+        if value is not None
+    ]
     if known_any is None:
-        ask_any_known(question["known"], as_names(among), subsets, seed)
+        if alone:
+            raise InputError(f"--{alone[0]}: goes with --known-any. Add that, or leave it out.")
     elif known is not None:
         raise InputError("--known-any: goes in place of --known. Leave one of them out.")
     else:
@@ -281,6 +286,7 @@ def _as_options(message: str) -> str:
     message = re.sub(r"^accuracies:", "--accuracy:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)
     message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)
+    message = re.sub(r"\b(subsets|seed)=(\d+)", r"--\1 \2", message)
     message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)
     message = re.sub(rf"\b({names})=(?!\w)", r"--\1", message)
     return re.sub(r"--(memory_limit|rows_per_file)", lambda found: found[0].replace("_", "-"), message)

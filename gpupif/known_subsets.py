@@ -14,6 +14,7 @@ import numpy as np
 from .engines.any_known import SetOfColumns
 from .errors import InputError
 from .names import as_list, check_exist
+from .reading import Pick
 
 # Subsets that are scored at most, of all targets together, and how many distinct rows they may have together.
 MOST_SUBSETS, MOST_VISITS = 2 * 10**6, 10**13
@@ -34,6 +35,15 @@ class AnyKnown:
     def pool(self) -> Sequence[Hashable] | None:
         """The columns that the attacker may know, as the list `known` has them."""
         return [] if self.known == 0 else self.among
+
+    def picking(self, pick: Pick) -> Pick:
+        """What `pick` picks of a table's columns, unless `among` names others; raises InputError then."""
+
+        def pick_after(names: Sequence[str]) -> list[str] | None:
+            check_exist("among", self.among or (), names)
+            return pick(names)
+
+        return pick_after
 
 
 def ask_any_known(known: Any, among: Any, subsets: Any, seed: Any) -> AnyKnown | None:
@@ -59,16 +69,9 @@ def _whole(argument: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def check_known(
-    asked: AnyKnown, names: Sequence[Hashable], index_names: Sequence[Hashable], columns: Sequence[Hashable] | None
-) -> None:
-    """Raise InputError where a target has fewer other columns than the attacker is to know any of."""
-    if asked.among is not None:
-        check_exist("among", asked.among, names)
-    targets = [name for name in names if name not in index_names] if columns is None else as_list("columns", columns)
-    check_exist("columns", targets, names)
-    pool = targets if asked.among is None else list(asked.among)
-    others = min((len(pool) - (name in pool) for name in targets), default=0)
+def check_known(asked: AnyKnown, targets: Sequence[Hashable], pool: Sequence[Hashable]) -> None:
+    """Raise InputError where a target has fewer other columns in the pool than the attacker is to know any of."""
+    others = min(len(pool) - (name in pool) for name in targets)
     if asked.known > others:
         where = "scored" if asked.among is None else "named in among="
         raise InputError(
@@ -109,7 +112,8 @@ class KnownSubsets:
         low, high = min(self.scored.values()), max(self.scored.values())
         number = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         drawn = f", drawn of {max(self.possible.values()):,} (seed {self.seed})" if self.sampled else ""
-        return f"{number} subsets of {self.known} columns for each column{drawn}"
+        columns = "1 column" if self.known == 1 else f"{self.known} columns"
+        return f"{number} subsets of {columns} for each column{drawn}"
 
     def to_dict(self) -> dict[str, Any]:
         """How many there are, ready for JSON."""

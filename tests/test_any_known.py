@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import math
 import subprocess
@@ -21,6 +22,7 @@ from test_measures import ALL, INTEGERS, SHARED_FIXTURES, frame_of, jobs, tables
 from typer.testing import CliRunner
 
 import gpupif
+import gpupif.any_known_scores
 from gpupif.cli import app
 from gpupif.engines.any_known import AnyKnownRun
 from gpupif.engines.cpu import CpuEngine
@@ -44,7 +46,7 @@ def any_engine(request, monkeypatch):
     """The CPU engine in settings that must not matter: threads; how much is done at once; slots, or groups by keys."""
     monkeypatch.setattr("gpupif.scoring.choose_engine", lambda device: request.param)
     if request.param.block_rows == 2:
-        for name, value in (("MOST_SETS", 3), ("SETS_PER_TASK", 2), ("FOLDED_BYTES", 1), ("SLOTS", 3)):
+        for name, value in (("SETS_PER_THREAD", 1), ("SETS_PER_TASK", 2), ("FOLDED_BYTES", 1), ("SLOTS", 3)):
             monkeypatch.setattr(f"gpupif.engines.any_known.{name}", value)
         monkeypatch.setattr("gpupif.engines.any_known.SLOTS_PER_ROW", 1)
     return request.param
@@ -320,6 +322,12 @@ def test_outputs(any_engine, tmp_path):
     assert scores.mean.to_arrow().column_names == [f"{m}_mean_{c}" for m in ("cig", "cohort_size") for c in frame]
 
 
+def test_example():
+    tried = doctest.testmod(gpupif.any_known_scores)
+    assert tried.attempted >= 4
+    assert tried.failed == 0
+
+
 # Bad input.
 
 
@@ -363,6 +371,14 @@ def test_too_many_subsets():
     with pytest.raises(InputError, match=r"subsets: 100,000 for each of 40 columns .* Give at most subsets=50000"):
         gpupif.score(frame, known=8, subsets=100_000)
     assert gpupif.score(frame, known=8, subsets=2).subsets.scored == dict.fromkeys(frame, 2)
+
+
+def test_among_of_a_file(tmp_path):
+    gpupif.datasets.census(50, columns=4).to_parquet(tmp_path / "table.parquet")
+    with pytest.raises(InputError, match="among: no column 'agee'"):
+        gpupif.score(tmp_path / "table.parquet", known=1, columns=["sex"], among=["agee"])
+    scores = gpupif.score(tmp_path / "table.parquet", known=1, columns=["sex"], among=["age", "region"])
+    assert scores.subsets.of("sex") == [("region",), ("age",)]
 
 
 def test_no_rows():
@@ -422,8 +438,9 @@ def test_command_line(tmp_path):
     [
         (["--known-any", "2", "--known", "age"], "--known-any: goes in place of --known"),
         (["--known-any", "9"], "known: expected at most 3"),
-        (["--subsets", "9"], "subsets: goes with a number of columns"),
+        (["--subsets", "9"], "--subsets: goes with --known-any"),
         (["--known-any", "1", "--resume"], "known: any so many columns, for a table that fits into memory"),
+        (["--known-any", "1", "--subsets", "0"], "subsets: expected a whole number of at least 1, got 0"),
         (["--known-any", "1", "--workers", "2"], "--known-any: is not there yet for a cluster"),
     ],
 )

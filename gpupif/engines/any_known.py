@@ -8,6 +8,7 @@ first appearance in the table, as the rows of `score` are, so that scores are th
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,14 +38,13 @@ from .workers import Workers
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Slots, one for each possible pair of a number and a code, that a thread may have; and for each row. Of more, rows are
-# grouped by keys.
-SLOTS, SLOTS_PER_ROW = 1 << 22, 16
-# Of combinations' scores and numbers of rows that are kept at once; and of results that are folded at once.
-BATCH_BYTES, FOLDED_BYTES = 1 << 29, 1 << 31
-MOST_SETS = 128
-# Sets with all columns but the last in common that one thread numbers.
-SETS_PER_TASK = 4
+# Slots, one for each possible pair of a number and a code, that a thread may have: always, for each row, and at most. Of
+# more, rows are grouped by keys.
+SLOTS, SLOTS_PER_ROW, MOST_SLOTS = 1 << 22, 16, 1 << 26
+# Of combinations' scores and numbers of rows that are kept at once for each thread; of results that are folded at once.
+BATCH_BYTES, FOLDED_BYTES = 1 << 28, 1 << 31
+# Sets that are scored before any is folded, and those, with all columns but the last in common, that are one task.
+SETS_PER_THREAD, SETS_PER_TASK = 16, 4
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class AnyKnownRun:
         self._codes = unpack_keys(found.rows.keys, layout)
         self._times, self._of_row = found.rows.counts, found.number
         self._cardinalities = cardinalities
-        self._slots = max(SLOTS, SLOTS_PER_ROW * self.rows) if slots is None else slots
+        self._slots = max(SLOTS, min(MOST_SLOTS, SLOTS_PER_ROW * self.rows)) if slots is None else slots
         # Only its scorer's description of the targets is used, no arrays for results.
         self._run = Run(replace(job, extremes_only=True), progress, workers, self.rows, CpuScorer())
         self._kernel = CpuScorer().describe(self._run, job.targets, layout).kernel
@@ -132,11 +132,8 @@ class AnyKnownRun:
         found = np.empty((len(group), len(self._signs), self.rows, 4))
         found[..., :2], found[..., 2:] = -np.inf, 0.0
         for batch in self._batches(sets):
-            tasks = [
-                (some[place : place + SETS_PER_TASK],)
-                for some in _by_prefix(batch)
-                for place in range(0, len(some), SETS_PER_TASK)
-            ]
+            each = max(1, min(SETS_PER_TASK, len(batch) // self.workers.threads))
+            tasks = [(some[place : place + each],) for some in _by_prefix(batch) for place in range(0, len(some), each)]
             scored = [one for part in self.workers.run(self._score_sets, tasks) for one in part]
             places = [np.array([group.index(column) for column in one.targets]) for one in batch]
             for one, scores in zip(batch, scored, strict=True):
@@ -163,11 +160,19 @@ class AnyKnownRun:
 
     def _batches(self, sets: Sequence[SetOfColumns]) -> Iterator[Sequence[SetOfColumns]]:
         """So many sets at once as surely fit."""
-        pairs = len(self._signs)
-        most = max((len(one.targets) for one in sets), default=1)
-        at_once = max(1, min(MOST_SETS, BATCH_BYTES // (self.rows * (4 + 16 * pairs * most))))
-        for start in range(0, len(sets), at_once):
-            yield sets[start : start + at_once]
+        threads, pairs = self.workers.threads, len(self._signs)
+        batch: list[SetOfColumns] = []
+        taken = 0
+        for one in sets:
+            most = min(self.rows, math.prod(self._cardinalities[column] for column in one.columns))
+            needed = 4 * self.rows + 16 * pairs * len(one.targets) * most
+            if batch and (len(batch) == SETS_PER_THREAD * threads or taken + needed > BATCH_BYTES * threads):
+                yield batch
+                batch, taken = [], 0
+            batch.append(one)
+            taken += needed
+        if batch:
+            yield batch
 
     def _score_sets(self, sets: Sequence[SetOfColumns]) -> list[_Scored]:
         """Score sets that have all columns but the last in common."""
