@@ -38,8 +38,8 @@ from .workers import Workers
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Slots, one for each possible pair of a number and a code, that a thread may have: always, for each row, and at most. Of
-# more, rows are grouped by keys.
+# Slots, one for each possible pair of a number and a code, that a thread may have: always, for each row, and at most.
+# For more, rows are grouped by keys.
 SLOTS, SLOTS_PER_ROW, MOST_SLOTS = 1 << 22, 16, 1 << 26
 # Of combinations' scores and numbers of rows that are kept at once for each thread; of results that are folded at once.
 BATCH_BYTES, FOLDED_BYTES = 1 << 28, 1 << 31
