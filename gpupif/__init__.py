@@ -21,6 +21,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from . import datasets
+    from .any_known_scores import AnyKnownScores
     from .attacker_summary import AttackerSummary
     from .attackers import AttackerScores
     from .cluster.scores import DaskScores
@@ -61,6 +62,7 @@ except PackageNotFoundError:
     __version__ = "0+unknown"
 
 __all__ = [
+    "AnyKnownScores",
     "AttackerScores",
     "AttackerSummary",
     "ColumnNotFoundError",
@@ -108,6 +110,7 @@ __all__ = [
 _LATER = {
     "score": "scoring",
     "Scores": "result",
+    "AnyKnownScores": "any_known_scores",
     "AttackerScores": "attackers",
     "AttackerSummary": "attacker_summary",
     "DaskScores": "cluster.scores",

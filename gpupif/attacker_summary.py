@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from .summary import Summary
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,15 @@ class AttackerSummary:
 
         from rich.console import Console
 
+        out = StringIO()
+        self.print(Console(file=out, width=120))
+        return out.getvalue()
+
+    def print(self, console: Console) -> None:
+        """Draw it on a console of rich."""
         from .report import print_attackers
 
-        out = StringIO()
-        print_attackers(self, Console(file=out, width=120))
-        return out.getvalue()
+        print_attackers(self, console)
 
 
 def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Sequence[Hashable]]) -> AttackerSummary:

@@ -53,6 +53,16 @@ def score(
     known: Annotated[
         str | None, typer.Option(metavar="A,B", help="Columns the attacker knows. Default: all scored ones.")
     ] = None,
+    known_any: Annotated[
+        int | None, typer.Option(metavar="R", help="In place of --known: any R of the other columns; worst and mean.")
+    ] = None,
+    among: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Columns that --known-any is of. Default: all scored ones.")
+    ] = None,
+    subsets: Annotated[
+        int | None, typer.Option(metavar="N", help="With --known-any: a sample of N subsets for each column.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="By which --subsets are drawn.")] = 0,
     priors: Annotated[
         Path | None,
         typer.Option(
@@ -112,7 +122,7 @@ def score(
 
     if quiet:
         warnings.simplefilter("ignore")
-    question = {
+    question: dict[str, Any] = {
         "columns": as_names(columns),
         "known": as_names(known),
         "priors": _read_priors(priors) if priors else None,
@@ -124,6 +134,18 @@ def score(
         "population": population,
         "population_lacks": population_lacks,
     }
+    alone = [
+        option
+        for option, value in (("among", among), ("subsets", subsets), ("seed", seed or None))
+        if value is not None
+    ]
+    if known_any is None:
+        if alone:
+            raise InputError(f"--{alone[0]}: goes with --known-any. Add that, or leave it out.")
+    elif known is not None:
+        raise InputError("--known-any: goes in place of --known. Leave one of them out.")
+    else:
+        question |= {"known": known_any, "among": as_names(among), "subsets": subsets, "seed": seed}
     options = {
         "memory_limit": memory_limit,
         "temp": temp,
@@ -136,6 +158,8 @@ def score(
     if scheduler is not None or workers is not None:
         from .cluster.cli import score_on_cluster
 
+        if known_any is not None:
+            raise InputError("--known-any: is not there yet for a cluster. Leave out --scheduler and --workers.")
         del options["overwrite"]
         if question.pop("population") is not None:
             raise InputError("--population: is not there yet for a cluster. Leave out --scheduler and --workers.")
@@ -275,12 +299,7 @@ def _show(
     elif not quiet:
         from rich.console import Console
 
-        from .report import print_attackers, print_summary
-        from .summary import Summary
-
-        console = Console(width=None if sys.stdout.isatty() else 140)
-        summary = scores.summary()
-        print_summary(summary, console) if isinstance(summary, Summary) else print_attackers(summary, console)
+        scores.summary().print(Console(width=None if sys.stdout.isatty() else 140))
 
 
 def _show_facts(facts: dict[str, Any], as_json: bool, quiet: bool) -> None:
@@ -309,12 +328,15 @@ def _as_options(message: str) -> str:
     names = (
         "columns|known|priors|accuracies|weights|measures|missing|dtype|device|sep|output|memory_limit|temp|"
         "rows_per_file|population_lacks|population_size|population|size|top|quasi_identifiers|sensitive|models|l|distance|"
-        "k|threshold|groups|sampling_fraction"
+        "k|threshold|groups|sampling_fraction|among|subsets|seed"
     )
+    if any(argument.startswith("--known-any") for argument in sys.argv):
+        message = re.sub(r"^known:", "--known-any:", message)
     message = re.sub(r"^accuracies:(?= column| no column)", "--accuracy:", message)
     message = re.sub(rf"^({names}), ({names}):", r"--\1, --\2:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)
     message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)
+    message = re.sub(r"\b(subsets|seed)=(\d+)", r"--\1 \2", message)
     message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)
     message = re.sub(rf"\b({names})=(?!\w)", r"--\1", message)
     return re.sub(rf"--({names})\b", lambda found: found[0].replace("_", "-"), message)

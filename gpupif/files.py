@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .any_known import refuse_with_any_known
 from .device import choose_engine
 from .errors import InputError
 from .frames import open_file
@@ -60,6 +61,15 @@ def score_file(
         check_output(output, wish.overwrite or wish.resume, find_input(path, sep).places)
     engine = choose_engine(device)
     given = any(options[name] for name in ("memory_limit", "temp", "rows_per_file", "resume"))
+    if isinstance(question["known"], int):
+        refuse_with_any_known(**{name: question[name] for name in ("weights", "attackers", "population")})
+        # All of its scores have no other place than memory.
+        if given or not is_file(output):
+            raise InputError(
+                "known: any so many columns, for a table that fits into memory and a single output file. Leave out "
+                "options for larger tables, and name a file that ends in .parquet, .csv or .feather."
+            )
+        return _score_in_memory(path, measures, question, device, engine, sep, wish, visible)
     if is_file(output) and not given:
         source = open_source(path, sep)
         needed = _needed(question)
@@ -105,14 +115,16 @@ def _score_in_memory(
     wish: Wish,
     visible: bool | None,
 ) -> Scores | AttackerScores:
-    needed = _needed(question)
+    any_known = isinstance(question["known"], int)
+    needed = _needed({**question, "known": question["among"]} if any_known else question)
     with Reporter(visible) as report:
         report.stage("read", None, "rows")
         frame = open_file(path, every_column if wish.keep_input else needed, sep, engine.frames)
     names = [name for name in frame.names if name not in (*frame.index_names, question["weights"])]
     attackers = None if question["attackers"] is None else list(question["attackers"])
     targets = list(dict.fromkeys(question["columns"] or names))
-    scored = [*measures, *([] if question["population"] is None else [POPULATION_SIZE.name])]
+    scored = [f"{measure}_{what}" for measure in measures for what in ("worst", "mean")] if any_known else measures
+    scored = [*scored, *([] if question["population"] is None else [POPULATION_SIZE.name])]
     attacker_names(attackers, scored, targets, frame.names if wish.keep_input else [])
     scores: Scores | AttackerScores = score(frame, measures, **question, device=device, progress=visible)
     started = time.perf_counter()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
+    from .any_known_summary import AnyKnownSummary
     from .attacker_summary import AttackerSummary
     from .summary import Summary
 
@@ -94,6 +95,16 @@ def print_attackers(summary: AttackerSummary, console: Console) -> None:
     console.print(worst)
 
 
+def print_any_known(summary: AnyKnownSummary, console: Console) -> None:
+    """Print the worst over all attackers as `print_summary` does, and the means by column."""
+    console.print(f"Each cell's worst and mean score over attackers: {summary.attackers}", highlight=False)
+    console.print("[bold]Worst[/]", highlight=False)
+    print_summary(summary, console)
+    console.print("\n[bold]Mean[/]", highlight=False)
+    for table in _columns(summary.mean, console):
+        console.print(table)
+
+
 def _stages(summary: Summary) -> str:
     parts = []
     for stage, seconds in summary.seconds.items():
@@ -171,7 +182,7 @@ def _riskiest(summary: Summary, console: Console) -> Table:
 def _cells(top: pd.DataFrame) -> Table:
     table = Table(title="Riskiest cells", title_justify="left", header_style="bold")
     for key in top.columns:
-        text = key in ("index", "column", "value")
+        text = key in ("index", "column", "value", "known")
         table.add_column(key, justify="left" if text else "right", overflow="fold", no_wrap=not text)
     for cell in top.to_dict("records"):
         table.add_row(*(Text(_exact(value) if key == "value" else _cell(value)) for key, value in cell.items()))

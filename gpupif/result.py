@@ -167,6 +167,12 @@ class Scores:
         with self._frame.active():
             return riskiest_cells(self, n, by or ("cig" if "cig" in self.measures else self.measures[0]))
 
+    def _describe(self, row: int, target: int, by: str) -> dict[str, Any]:
+        """What `top` says of a cell that is risky by this measure."""
+        from .riskiest import describe_cell
+
+        return describe_cell(self, row, target)
+
     def to_arrow(self, keep_input: bool = False) -> pa.Table:
         """All scores as one Arrow table, columns named <measure>_<column>, rows in order.
 
@@ -175,12 +181,16 @@ class Scores:
         """
         return self._part(0, self.rows, *self._beside(keep_input))
 
+    def _outputs(self) -> dict[str, Any]:
+        """What an output holds (scored columns, rows), by what the names of its columns begin with."""
+        return self._values
+
     def _beside(self, keep_input: bool) -> tuple[pa.Table | None, pa.Table | None, list[str]]:
         """The table's own columns and its index, where they are wanted in an output, and the names of the scores."""
         source = self._frame.arrow() if keep_input else None
         labels = self._labels()
         others = [*(source.column_names if source else []), *(labels.column_names if labels else [])]
-        return source, labels, output_names(self.measures, self.columns, others)
+        return source, labels, output_names(list(self._outputs()), self.columns, others)
 
     def _part(
         self, start: int, stop: int, source: pa.Table | None, labels: pa.Table | None, names: Sequence[str]
@@ -188,7 +198,7 @@ class Scores:
         """Some rows of `to_arrow`."""
         size = stop - start
         with self._frame.active():
-            arrays = [on_host(self._values[measure][:, start:stop]) for measure in self.measures]
+            arrays = [on_host(values[:, start:stop]) for values in self._outputs().values()]
         scores = [pa.array(column) for array in arrays for column in array]
         table = pa.table(scores, names=names)
         if source is not None:
@@ -237,7 +247,7 @@ class Scores:
         """
         source, labels, names = self._beside(keep_input)
         library = self._frame.device_frames()
-        values = [self._values[measure] for measure in self.measures]
+        values = list(self._outputs().values())
         there = all(hasattr(array, "get") for array in values)
         if library is not None and there and not (source or labels) and str(path).lower().endswith(PARQUET):
             columns = dict(zip(names, (column for array in values for column in array), strict=True))

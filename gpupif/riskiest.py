@@ -29,7 +29,7 @@ def riskiest_cells(scores: Scores, n: int, by: str) -> pd.DataFrame:
     table = scores._values_of(by)
     sign = -1 if find_measure(by).low_is_risky else 1
     found = [(-value, row, target) for target, column in enumerate(table) for value, row in highest(sign * column, n)]
-    records = [_describe(scores, row, target) for _, row, target in sorted(found)[:n]]
+    records = [scores._describe(row, target, by) for _, row, target in sorted(found)[:n]]
     return pd.DataFrame.from_records(records)
 
 
@@ -43,9 +43,9 @@ def highest(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
     return list(zip(column[rows].astype(float).tolist(), rows.tolist(), strict=True))
 
 
-def _describe(scores: Scores, row: int, target: int) -> dict[str, Any]:
+def describe_cell(scores: Scores, row: int, target: int) -> dict[str, Any]:
     """One cell: where it is, its value, its scores, and its cohort found anew among the codes."""
-    job, frame = scores._job, scores._frame
+    job = scores._job
     position = job.targets[target]
     column = scores._encoded.columns[position]
     code = int(column.codes[row])
@@ -57,9 +57,18 @@ def _describe(scores: Scores, row: int, target: int) -> dict[str, Any]:
         count, size = (
             len(rows) if job.times is None else int(job.times[on_host(rows)].sum()) for rows in (equal, cohort)
         )
-    label = {"row": row} if frame.index is None else {"row": row, "index": frame.index[row]}
-    found = {measure: scores._values_of(measure)[target, row].item() for measure in scores.measures}
-    return label | describe(job, position, column, code, found, count, size)
+    return label_of(scores, row) | describe(job, position, column, code, scores_of(scores, row, target), count, size)
+
+
+def label_of(scores: Scores, row: int) -> dict[str, Any]:
+    """Where a row is."""
+    index = scores._frame.index
+    return {"row": row} if index is None else {"row": row, "index": index[row]}
+
+
+def scores_of(scores: Scores, row: int, target: int) -> dict[str, Any]:
+    """All scores of a cell."""
+    return {measure: scores._values_of(measure)[target, row].item() for measure in scores.measures}
 
 
 def describe(

@@ -5,26 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
+from .any_known import host_engine, refuse_with_any_known, score_any
 from .attackers import AttackerScores
 from .device import choose_engine
 from .errors import InputError
-from .frames import Frame, open_file, open_frame
 from .job import ask, check_word, needed_columns
+from .known_subsets import ask_any_known
 from .measures import resolve_measures
 from .prior_tables import as_accuracies, as_priors
 from .progress import Reporter, announce_compilation
-from .reading import Pick
 from .result import Scores
 from .spill.run import score_path
 from .spill.wish import make_wish
 from .stored import StoredAttackerScores, StoredScores
-from .table_run import open_population, score_frame
+from .table_run import open_population, open_table, score_frame
 
 if TYPE_CHECKING:
-    from .engines.cuda_frames import FrameLibrary
+    from .any_known_scores import AnyKnownScores
 
 
 @overload
@@ -121,12 +120,32 @@ def score(
 ) -> StoredAttackerScores: ...
 
 
+@overload
+def score(
+    table: Any,
+    measures: str | Iterable[str] = ...,
+    *,
+    columns: Sequence[Hashable] | None = ...,
+    known: int,
+    among: Sequence[Hashable] | None = ...,
+    subsets: int | None = ...,
+    seed: int = ...,
+    priors: Any = ...,
+    accuracies: Any = ...,
+    distances: Mapping[Any, Any] | None = ...,
+    missing: str = ...,
+    device: str = ...,
+    dtype: str = ...,
+    progress: bool | None = ...,
+) -> AnyKnownScores: ...
+
+
 def score(
     table: Any,
     measures: str | Iterable[str] = ("cig", "csf"),
     *,
     columns: Sequence[Hashable] | None = None,
-    known: Sequence[Hashable] | None = None,
+    known: Sequence[Hashable] | int | None = None,
     priors: Any = None,
     accuracies: Any = None,
     distances: Mapping[Any, Any] | None = None,
@@ -145,7 +164,10 @@ def score(
     attackers: Mapping[str, Sequence[Hashable]] | None = None,
     population: Any = None,
     population_lacks: str = "error",
-) -> Scores | StoredScores | AttackerScores | StoredAttackerScores:
+    among: Sequence[Hashable] | None = None,
+    subsets: int | None = None,
+    seed: int = 0,
+) -> Scores | StoredScores | AttackerScores | StoredAttackerScores | AnyKnownScores:
     """Score every cell for what an attacker who knows everything else about a person would learn from it.
 
     For a target column the rows that agree on all columns the attacker knows are a *cohort*. The share of the cohort
@@ -168,7 +190,9 @@ def score(
         Columns to score; default all.
     known:
         Columns that the attacker knows; default all scored columns. For a target among them, the others of them.
-        An empty list: nothing, so that every cohort is the whole table.
+        An empty list: nothing, so that every cohort is the whole table. Or a whole number r: *any* r of the other
+        columns, of those scored or of ``among``; each cell gets its worst and its mean score over all attackers who
+        know r of them, see Returns. For up to 3 of 20 columns (969 attackers for each) all are tried.
     priors:
         ``{column: {value: probability}}`` in place of the table's own distribution. Every value that occurs needs a
         probability above 0; further values are fine. None stands for a missing value. A sum within 1e-6 of 1 is made 1.
@@ -228,6 +252,11 @@ def score(
     population_lacks:
         Where the population lacks rows of the table, those beyond as many equal ones as it has: "error", or "count"
         them as rows of the population too.
+    among:
+        With ``known=r``: the columns of which the attacker knows any r (but not the target); default all scored.
+    subsets, seed:
+        With ``known=r``: score only a sample of so many of the subsets of r columns for each target (all where there
+        are no more), different ones, drawn at random by a seed, a whole number; the same each time.
 
     Returns
     -------
@@ -235,6 +264,10 @@ def score(
         ``scores.cig``, ``scores["csf"]``, ...: n rows by scored columns, a frame of the kind that came in with the same
         rows, order, index and column names (pandas for a path). For a Dask DataFrame a `gpupif.DaskScores` instead,
         whose frames are lazy: it computes when Dask is asked to, and raises then what only the data show.
+    AnyKnownScores
+        With a number for ``known``: `Scores` of each cell's worst score, the highest (of ``cohort_size`` and others
+        where low is risky the lowest); ``scores.mean`` has the means, ``scores.subsets`` says how many attackers there
+        were. In memory and on the CPU only.
     StoredScores
         With ``output``: where they are, ``summary()``, ``weights``, ``priors``, ``fig()``, ``pif(n)``, ``dataset()``.
     AttackerScores
@@ -248,13 +281,14 @@ def score(
         No rows, no columns, duplicate column names, unknown columns (ColumnNotFoundError), lists or structs
         (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
         [0, 1], weights that are missing, negative or infinite, or sum to 0, rows that the population lacks, missing
-        values under "error", an unknown word for an argument; on a GPU, a column of a file of a type that cuDF lacks.
+        values under "error", an unknown word for an argument; more known columns than there are others, or more subsets
+        of them than can be scored; on a GPU, a column of a file of a type that cuDF lacks.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     OutputError
         An output that cannot be written where it was asked for; too little space on a disk.
     DeviceError
-        ``device="cuda"`` without a usable GPU, or one that fails or whose memory is too small.
+        ``device="cuda"`` without a usable GPU, or one that fails or whose memory is too small; or with ``known=r``.
 
     Warns
     -----
@@ -274,6 +308,8 @@ def score(
     check_word("population_lacks", population_lacks, ("error", "count"))
     priors, accuracies = as_priors(priors), as_accuracies(accuracies)
     files = (output, memory_limit, temp, rows_per_file, resume, overwrite, keep_input)
+    any_known = ask_any_known(known, among, subsets, seed)
+    by_name = None if any_known is not None else cast("Sequence[Hashable] | None", known)
     if any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__):
         from .cluster.scoring import score_dask
 
@@ -281,42 +317,42 @@ def score(
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
         if population is not None:
             raise InputError("population: is not there yet for a Dask frame. Score a table in memory instead.")
+        if any_known is not None:
+            raise InputError(
+                f"known: {known} columns, any of them: not there yet for a Dask frame; compute() it first."
+            )
         people = (weights, attackers)
-        lazy = score_dask(table, wanted, columns, known, priors, accuracies, distances, missing, device, dtype, *people)
+        rest = (priors, accuracies, distances, missing, device, dtype, *people)
+        lazy = score_dask(table, wanted, columns, by_name, *rest)
         return cast("Scores", lazy)
+    if any_known is not None:
+        refuse_with_any_known(output=output, memory_limit=memory_limit, temp=temp, rows_per_file=rows_per_file)
+        refuse_with_any_known(resume=resume, overwrite=overwrite, keep_input=keep_input)
+        refuse_with_any_known(weights=weights, attackers=attackers, population=population)
     wish = make_wish(*files) if any(files) else None
     engine = choose_engine(device)
     given = {
         "columns": columns,
-        "known": known,
+        "known": by_name,
         "priors": priors,
         "accuracies": accuracies,
         "weights": weights,
         "attackers": attackers,
         "distances": distances,
     }
+    if any_known is not None:
+        host = host_engine(engine, device, any_known.known)
+        how = (missing, host, dtype, progress)
+        return score_any(table, wanted, any_known, columns, priors, accuracies, distances, *how)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         if wish is not None:
             if population is not None:
                 raise InputError("population: is not there yet for files. Leave out output= and what goes with it.")
             asked = partial(ask, measures=wanted, missing=missing, dtype=dtype, **given)
             return score_path(table, asked, engine, wish, report)
-        frame = _open(table, needed_columns(**given), engine.frames)
-        if frame.names and frame.rows == 0:
-            raise InputError(f"table: expected at least one row, got none (columns: {_listed(frame.names)}).")
+        frame = open_table(table, needed_columns(**given), engine.frames)
         question = ask(
             frame.names, frame.index_names, wanted, missing=missing, dtype=dtype, orders=frame.orders(), **given
         )
         other = None if population is None else open_population(population, question)
         return score_frame(frame, question, engine, report, other, population_lacks)
-
-
-def _listed(names: Iterable[Hashable]) -> str:
-    return ", ".join(map(str, names))
-
-
-def _open(table: Any, pick: Pick, library: FrameLibrary | None) -> Frame:
-    """The table as a frame; of a file only the columns that are needed are read, by the device's library if any."""
-    if isinstance(table, str | os.PathLike):
-        return open_file(Path(table), pick, library=library)
-    return table if isinstance(table, Frame) else open_frame(table)

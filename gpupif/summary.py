@@ -13,6 +13,8 @@ import pandas as pd
 from .engines.workers import Workers
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from .result import Scores
 
 PERCENTILES = (50, 95, 99, 100)
@@ -89,11 +91,15 @@ class Summary:
 
         from rich.console import Console
 
+        out = StringIO()
+        self.print(Console(file=out, width=120))
+        return out.getvalue()
+
+    def print(self, console: Console) -> None:
+        """Draw it on a console of rich."""
         from .report import print_summary
 
-        out = StringIO()
-        print_summary(self, Console(file=out, width=120))
-        return out.getvalue()
+        print_summary(self, console)
 
 
 def json_value(value: Any) -> Any:

@@ -25,11 +25,28 @@ from .measures import POPULATION_SIZE
 from .names import check_exist, check_unique
 from .population import Population
 from .progress import Reporter
+from .reading import Pick
 from .result import Scores
 from .weighting import Weighted, in_people, read_weights, weigh
 
 if TYPE_CHECKING:
     from .engines.base import Engine, EngineResult
+    from .engines.cuda_frames import FrameLibrary
+
+
+def open_table(table: Any, pick: Pick, library: FrameLibrary | None) -> Frame:
+    """The table as a frame; of a file only the columns that are needed are read, by the device's library if any.
+
+    Raises InputError where it has no rows.
+    """
+    if isinstance(table, str | os.PathLike):
+        frame = open_file(Path(table), pick, library=library)
+    else:
+        frame = table if isinstance(table, Frame) else open_frame(table)
+    if frame.names and frame.rows == 0:
+        listed = ", ".join(map(str, frame.names))
+        raise InputError(f"table: expected at least one row, got none (columns: {listed}).")
+    return frame
 
 
 def score_frame(
@@ -38,7 +55,7 @@ def score_frame(
     """Scores of a table in memory."""
     opened = time.perf_counter()
     with frame.active():
-        encoded, weighted = _encode(frame, question, report)
+        encoded, weighted = encode_frame(frame, question, report)
     people = None if population is None else _encode_population(population, encoded, lacks)
     coded = time.perf_counter()
     asked = [question] if question.attackers is None else [question.of(name) for name in question.attackers]
@@ -67,7 +84,7 @@ def score_frame(
             result = replace(result, values=result.values | sizes)
         if frame.kind == "cudf" and engine.frames is not None:
             result = _on_device(result, frame)
-        seconds = _by_stage(frame, coded - opened, time.perf_counter() - started)
+        seconds = by_stage(frame, coded - opened, time.perf_counter() - started)
         return Scores(frame, part, job, result, one.targets, prior_of, engine.device, seconds)
 
     scores = [score_one(one) for one in asked]
@@ -89,7 +106,7 @@ def _on_device(result: EngineResult, frame: Frame) -> EngineResult:
     return replace(result, values=values)
 
 
-def _by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
+def by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
     """Seconds by stage; of a file that is read where it is encoded, for both together."""
     if frame.kind != "file":
         return {"encode": encode, "score": score}
@@ -98,7 +115,7 @@ def _by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
     return {"read": frame.opened_in, "encode": encode, "score": score}
 
 
-def _encode(frame: Frame, question: Question, report: Reporter) -> tuple[EncodedTable, Weighted | None]:
+def encode_frame(frame: Frame, question: Question, report: Reporter) -> tuple[EncodedTable, Weighted | None]:
     """The columns that are scored or known as codes, and how many people each row stands for."""
     report.stage("encode", len(question.read), "columns")
     arrays = [frame.column(frame.names.index(name)) for name in question.read]

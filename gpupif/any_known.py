@@ -1,0 +1,90 @@
+"""`score` against any attacker who knows so many columns: the worst and the mean over all of them."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .any_known_scores import AnyKnownScores
+from .device import check_device
+from .engines.any_known import score_any_known
+from .engines.cpu import CpuEngine
+from .errors import DeviceError, InputError, NothingKnownWarning
+from .job import ask, needed_columns
+from .known_subsets import AnyKnown, check_known, choose_subsets
+from .names import check_exist
+from .progress import Reporter, announce_compilation
+from .table_run import by_stage, encode_frame, open_table
+
+if TYPE_CHECKING:
+    from .engines.base import Engine
+    from .measures import Measure
+
+# Arguments about people and attackers; others are about the output.
+PEOPLE = ("weights", "attackers", "population")
+
+
+def host_engine(engine: Engine, device: str, known: int) -> CpuEngine:
+    """The CPU engine, unless CUDA was asked for by name; raises DeviceError then."""
+    if isinstance(engine, CpuEngine):
+        return engine
+    if check_device(device)[0] == "cuda":
+        raise DeviceError(
+            f"device {device!r} cannot score known={known}, any attacker who knows so many columns: that runs on the "
+            "CPU only. Use device='cpu' or device='auto'."
+        )
+    return CpuEngine()
+
+
+def refuse_with_any_known(**arguments: Any) -> None:
+    """Raise InputError for what does not go with a number of known columns, where it is given."""
+    given = [name for name, value in arguments.items() if value is not None and value is not False]
+    if given:
+        mend = "Leave it out" if given[0] in PEOPLE else f"Leave {given[0]}= out (to_parquet writes the scores)"
+        raise InputError(
+            f"{given[0]}: does not go with a number of columns that the attacker knows. {mend}, or name them."
+        )
+
+
+def score_any(
+    table: Any,
+    measures: tuple[Measure, ...],
+    asked: AnyKnown,
+    columns: Sequence[Hashable] | None,
+    priors: Mapping[Any, Mapping[Any, float]] | None,
+    accuracies: Mapping[Any, float] | None,
+    distances: Mapping[Any, Any] | None,
+    missing: str,
+    engine: CpuEngine,
+    dtype: str,
+    progress: bool | None,
+) -> AnyKnownScores:
+    """Score a table in memory; see `gpupif.score` with a number for ``known=``."""
+    with Reporter(progress) as report, announce_compilation(quiet=progress is False):
+        needed = needed_columns(columns, asked.pool, priors, accuracies, distances=distances)
+        frame = open_table(table, asked.picking(needed), None)
+        check_exist("among", asked.among or (), frame.names)
+        with warnings.catch_warnings():
+            # Of columns that the attacker knows by name.
+            warnings.simplefilter("ignore", NothingKnownWarning)
+            question = ask(
+                *(frame.names, frame.index_names, measures, columns, asked.pool),
+                *(priors, accuracies, missing, dtype),
+                distances=distances,
+                orders=frame.orders(),
+            )
+        check_known(asked, question.targets, question.known if asked.known else question.targets)
+        opened = time.perf_counter()
+        with frame.active():
+            encoded, _ = encode_frame(frame, question, report)
+            job, prior_of = question.job(encoded.columns, frame.rows)
+        job = job.on_host()
+        subsets = choose_subsets(asked, question.used, job.targets, job.known, frame.rows)
+        coded = time.perf_counter()
+        report.stage("score", frame.rows * sum(subsets.scored.values()), "cells")
+        found = score_any_known(job, subsets.sets, report, engine.threads)
+        done = time.perf_counter()
+    seconds = by_stage(frame, coded - opened, done - coded)
+    return AnyKnownScores(frame, encoded, job, found, subsets, question.targets, prior_of, engine.device, seconds)

@@ -1,0 +1,100 @@
+"""Of all attackers who know any few of the columns, the one against whom a cell is worst off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .engines.base import Job
+from .engines.cpu import CpuEngine
+from .engines.passes import source_of
+from .measures import resolve_measures
+from .progress import Reporter
+from .riskiest import describe, label_of, scores_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .any_known_scores import AnyKnownScores
+
+
+def describe_worst(scores: AnyKnownScores, row: int, target: int, by: str) -> dict[str, Any]:
+    """One cell: where it is, its value, its worst scores, and the attacker who is the worst by one measure."""
+    job, names = scores._job, scores.subsets.names
+    position = job.targets[target]
+    column = scores._encoded.columns[position]
+    code = int(job.codes[position][row])
+    subsets = scores.subsets.places_of(position)
+    found = [_values_in(job.codes[position], cohort) for cohort in _cohorts(job, row, subsets)]
+    gains = _own_scores(job, position, code, found, by)
+    measure = resolve_measures(by)[0]
+    if measure.weighted:
+        gains = gains * scores._subset_weights[target]
+    worst = int(np.argmin(gains) if measure.low_is_risky else np.argmax(gains))
+    values, counts = found[worst]
+    cell = describe(
+        job,
+        position,
+        column,
+        code,
+        scores_of(scores, row, target),
+        int(counts[values == code][0]),
+        int(counts.sum()),
+    )
+    return label_of(scores, row) | cell | {"known": ", ".join(str(names[other]) for other in subsets[worst])}
+
+
+def _cohorts(job: Job, row: int, subsets: Sequence[tuple[int, ...]]) -> Iterator[npt.NDArray[np.int64]]:
+    """For each subset the rows that agree with one on it; neighbours share what they have in common."""
+    path: list[tuple[int, npt.NDArray[np.int64]]] = []
+    everyone = np.arange(job.rows)
+    for subset in subsets:
+        same = 0
+        while same < len(path) and path[same][0] == subset[same]:
+            same += 1
+        del path[same:]
+        for column in subset[same:]:
+            codes = job.codes[column]
+            before = path[-1][1] if path else None
+            if before is None:
+                path.append((column, np.flatnonzero(codes == codes[row])))
+            else:
+                path.append((column, before[codes[before] == codes[row]]))
+        yield path[-1][1] if path else everyone
+
+
+def _values_in(codes: npt.NDArray[Any], cohort: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The values of a cohort, as codes, and how many rows have each, in order of first appearance."""
+    values, first, counts = np.unique(codes[cohort], return_index=True, return_counts=True)
+    order = np.argsort(first)
+    return values[order], counts[order]
+
+
+def _own_scores(
+    job: Job, position: int, code: int, found: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]], by: str
+) -> npt.NDArray[np.float64]:
+    """The score of a value in each of several cohorts: those of a table in which they are all that is known."""
+    cohorts = len(found)
+    table = replace(
+        job,
+        codes=[
+            np.repeat(np.arange(cohorts, dtype=np.uint32), [len(values) for values, _ in found]),
+            np.concatenate([values for values, _ in found]),
+        ],
+        counts=[np.ones(cohorts, np.int64), job.counts[position]],
+        priors=[np.ones(cohorts), job.priors[position]],
+        log2_priors=[np.zeros(cohorts), job.log2_priors[position]],
+        accuracies=[1.0, job.accuracies[position]],
+        targets=[1],
+        known=[0],
+        measures=resolve_measures(source_of(resolve_measures(by)[0])),
+        dtype="float64",
+        axes=None if job.axes is None else [None, job.axes[position]],
+        times=np.concatenate([counts for _, counts in found]).astype(np.int64),
+    )
+    values = CpuEngine().score(table, Reporter(False)).values
+    own: npt.NDArray[np.float64] = next(iter(values.values()))[0][table.codes[1] == code]
+    return own
