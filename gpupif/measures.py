@@ -32,8 +32,8 @@ class Measure:
     `kernels/formulas.py`. unit, range: of its values; source: where it is defined. statistic: that of the cohort, where
     the measure is one. weighted: multiplied by the column's weight when that is known. low_is_risky: the riskiest
     cells are those with the lowest values. integer: counts rows, so it is kept as int64 whatever `dtype` says.
-    example: its value for the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker who knows
-    g: in the cohort the values are a, a, a, b, and the prior of a, b and c is 1/2, 1/4 and 1/4.
+    example: its value for the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker who
+    knows g: in the cohort the values are a, a, a, b, and the prior of a, b and c is 1/2, 1/4 and 1/4.
     """
 
     name: str
@@ -167,8 +167,8 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "jensen_shannon",
             "bits",
-            "Jensen-Shannon divergence of posterior and prior: half the sum of p log2(p / m) + q log2(q / m), m between "
-            "them",
+            "Jensen-Shannon divergence of posterior and prior: half the sum of p log2(p / m) + q log2(q / m), m "
+            "between them",
             "0 to 1",
             "Lin, Divergence Measures Based on the Shannon Entropy (1991)",
             statistic=Statistic("JENSEN_SHANNON"),
