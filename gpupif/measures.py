@@ -32,7 +32,8 @@ class Measure:
     `kernels/formulas.py`. unit, range: of its values; source: where it is defined. statistic: that of the cohort, where
     the measure is one. weighted: multiplied by the column's weight when that is known. low_is_risky: the riskiest
     cells are those with the lowest values. integer: counts rows, so it is kept as int64 whatever `dtype` says.
-    example: arguments of the measure, and what it gives, see `gpupif.kernels`.
+    example: its value for the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker who
+    knows g: in the cohort the values are a, a, a, b, and the prior of a, b and c is 1/2, 1/4 and 1/4.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Measure:
     weighted: bool = False
     low_is_risky: bool = False
     integer: bool = False
+    example: float | None = None
 
     @property
     def walks(self) -> bool:
@@ -84,6 +86,7 @@ MEASURES: dict[str, Measure] = {
             "0 and up",
             MANUAL.format(1.4),
             statistic=Statistic("DIVERGENCE"),
+            example=0.438722,
         ),
         Measure(
             "wcig",
@@ -93,6 +96,7 @@ MEASURES: dict[str, Measure] = {
             MANUAL.format(1.5),
             statistic=Statistic("DIVERGENCE"),
             weighted=True,
+            example=0.338003,
         ),
         Measure(
             "csf",
@@ -101,6 +105,7 @@ MEASURES: dict[str, Measure] = {
             "0 to 1",
             MANUAL.format(1.6),
             cell="SURPRISE",
+            example=0.25,
         ),
         Measure(
             "posterior",
@@ -109,6 +114,7 @@ MEASURES: dict[str, Measure] = {
             "0 to 1",
             MANUAL.format(1.4),
             cell="POSTERIOR",
+            example=0.75,
         ),
         Measure(
             "prior",
@@ -118,6 +124,7 @@ MEASURES: dict[str, Measure] = {
             MANUAL.format(1.4),
             cell="PRIOR",
             low_is_risky=True,
+            example=0.5,
         ),
         Measure(
             "cohort_size",
@@ -128,6 +135,7 @@ MEASURES: dict[str, Measure] = {
             cell="COHORT_SIZE",
             low_is_risky=True,
             integer=True,
+            example=4,
         ),
         Measure(
             "pointwise_information",
@@ -136,6 +144,7 @@ MEASURES: dict[str, Measure] = {
             "any number",
             "Fano, Transmission of Information (1961), chapter 2",
             cell="POINTWISE",
+            example=0.584963,
         ),
         Measure(
             "information_content",
@@ -144,6 +153,7 @@ MEASURES: dict[str, Measure] = {
             "0 and up",
             "Shannon, A Mathematical Theory of Communication (1948)",
             cell="CONTENT",
+            example=1.0,
         ),
         Measure(
             "total_variation",
@@ -152,14 +162,17 @@ MEASURES: dict[str, Measure] = {
             "0 to 1",
             "Levin & Peres, Markov Chains and Mixing Times (2017), section 4.1",
             statistic=Statistic("TOTAL_VARIATION"),
+            example=0.25,
         ),
         Measure(
             "jensen_shannon",
             "bits",
-            "Jensen-Shannon divergence of posterior and prior",
+            "Jensen-Shannon divergence of posterior and prior: half the sum of p log2(p / m) + q log2(q / m), m "
+            "between them",
             "0 to 1",
             "Lin, Divergence Measures Based on the Shannon Entropy (1991)",
             statistic=Statistic("JENSEN_SHANNON"),
+            example=0.143156,
         ),
         Measure(
             "hellinger",
@@ -168,6 +181,7 @@ MEASURES: dict[str, Measure] = {
             "0 to 1",
             "Le Cam & Yang, Asymptotics in Statistics (2000), section 3",
             statistic=Statistic("HELLINGER"),
+            example=0.370982,
         ),
         Measure(
             "emd",
@@ -177,15 +191,17 @@ MEASURES: dict[str, Measure] = {
             "0 and up",
             "Li, Li & Venkatasubramanian, t-Closeness (2007), section 5",
             statistic=Statistic("MOVER"),
+            example=0.25,
         ),
         Measure(
             "entropy",
             "bits",
-            "entropy of the values in the cohort, whatever the accuracy",
+            "entropy of the values in the cohort, whatever the accuracy: -sum of c/C log2(c/C)",
             "0 and up",
             "Machanavajjhala et al., l-Diversity (2007), section 4.1",
             statistic=Statistic("ENTROPY"),
             low_is_risky=True,
+            example=0.811278,
         ),
         Measure(
             "distinct_values",
@@ -196,6 +212,7 @@ MEASURES: dict[str, Measure] = {
             statistic=Statistic("VALUES"),
             low_is_risky=True,
             integer=True,
+            example=2,
         ),
         Measure(
             "relative_gain",
@@ -204,6 +221,7 @@ MEASURES: dict[str, Measure] = {
             "-1 and up",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 2",
             cell="RELATIVE_GAIN",
+            example=0.5,
         ),
         Measure(
             "enhanced_gain",
@@ -212,6 +230,7 @@ MEASURES: dict[str, Measure] = {
             "-1 and up",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 3",
             cell="ENHANCED_GAIN",
+            example=0.5,
         ),
         Measure(
             "log_ratio",
@@ -220,6 +239,7 @@ MEASURES: dict[str, Measure] = {
             "0 and up",
             "Brickell & Shmatikov, The Cost of Privacy (2008), section 4",
             cell="LOG_RATIO",
+            example=0.405465,
         ),
     )
 }
@@ -231,10 +251,12 @@ def _renyi(name: str, order: float) -> Measure:
     return Measure(
         name,
         "bits",
-        f"Rényi divergence of order {name.removeprefix('renyi_')} of posterior from prior",
+        f"Rényi divergence of order {name.removeprefix('renyi_')} of posterior from prior, log2(sum of p^r q^(1-r)) / "
+        "(r - 1), r being the order",
         "0 and up",
         "Rényi (1961); Mironov, Rényi Differential Privacy (2017), definition 3",
         statistic=Statistic(SPECIAL_ORDERS.get(order, "RENYI"), order),
+        example=0.459432 if order == 2.0 else None,
     )
 
 
@@ -247,6 +269,7 @@ def _recursive(name: str, least: float) -> Measure:
         "above 0",
         "Machanavajjhala et al., l-Diversity (2007), section 4.2",
         statistic=Statistic("RECURSIVE", least),
+        example=3.0 if least == 2.0 else None,
     )
 
 

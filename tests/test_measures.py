@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.measures import MEASURES
+from gpupif.measures import MEASURES, resolve_measures
 
 ALL = [
     *MEASURES,
@@ -153,3 +153,11 @@ def test_float32_is_the_rounded_float64(engine):
 
 def test_device_that_ran(engine):
     assert gpupif.score(pd.DataFrame({"a": [1]})).device == engine.device
+
+
+def test_worked_example_of_each_measure(engine):
+    table = pd.DataFrame({"g": [*"gggghhhh"], "x": [*"aaababcc"]})
+    names = [*MEASURES, "renyi_2", "recursive_2"]
+    scores = gpupif.score(table, names, columns=["x"], known=["g"])
+    for measure in resolve_measures(names):
+        assert scores[measure.name]["x"][0] == pytest.approx(measure.example, abs=5e-7), measure.name

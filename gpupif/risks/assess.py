@@ -7,7 +7,7 @@ import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -131,7 +131,8 @@ def assess(table: Any, asked: Asked) -> Assessed:
         coded = time.perf_counter()
         report.stage("score", frame.rows * len(job.targets), "cells")
         result = engine.score(job, report)
-        sizes = result.cohorts[0]
+        # Without sampling weights they are kept by size.
+        sizes = cast("Sizes", result.cohorts[0])
         l_values = _check_l(asked, columns, sizes, result)
         found = dict(result.extremes)
         for name in [model.measure(l_values) for model in asked.models if model.of_l and asked.l_values is None]:
