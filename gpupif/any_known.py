@@ -36,11 +36,12 @@ def host_engine(engine: Engine, device: str, known: int) -> CpuEngine:
 
 def refuse_with_any_known(**arguments: Any) -> None:
     """Raise InputError for what does not go with a number of known columns."""
-    given = [name for name, value in arguments.items() if value]
-    if given:
+    given = next((name for name, value in arguments.items() if value), None)
+    if given is not None:
+        how = " (the result's to_parquet writes its scores)" if given == "output" else ""
         raise InputError(
-            f"{given[0]}: does not go with a number of columns that the attacker knows. Leave {given[0]}= out (the "
-            "result's to_parquet writes its scores), or name the columns with known=[...]."
+            f"{given}: does not go with a number of columns that the attacker knows. Leave {given}= out{how}, or name "
+            "the columns with known=[...]."
         )
 
 
