@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from .engines.base import Engine
     from .measures import Measure
 
-# Arguments about people and attackers; others are about the output.
-PEOPLE = ("weights", "attackers", "population")
-
 
 def host_engine(engine: Engine, device: str, known: int) -> CpuEngine:
     """The CPU engine, unless CUDA was asked for by name; raises DeviceError then."""
@@ -40,11 +37,12 @@ def host_engine(engine: Engine, device: str, known: int) -> CpuEngine:
 
 def refuse_with_any_known(**arguments: Any) -> None:
     """Raise InputError for what does not go with a number of known columns, where it is given."""
-    given = [name for name, value in arguments.items() if value is not None and value is not False]
-    if given:
-        mend = "Leave it out" if given[0] in PEOPLE else f"Leave {given[0]}= out (to_parquet writes the scores)"
+    given = next((name for name, value in arguments.items() if value is not None and value is not False), None)
+    if given is not None:
+        how = " (the result's to_parquet writes its scores)" if given == "output" else ""
         raise InputError(
-            f"{given[0]}: does not go with a number of columns that the attacker knows. {mend}, or name them."
+            f"{given}: does not go with a number of columns that the attacker knows. Leave it out{how}, or name the "
+            "columns that are known."
         )
 
 

@@ -192,7 +192,7 @@ def score(
         Columns that the attacker knows; default all scored columns. For a target among them, the others of them.
         An empty list: nothing, so that every cohort is the whole table. Or a whole number r: *any* r of the other
         columns, of those scored or of ``among``; each cell gets its worst and its mean score over all attackers who
-        know r of them, see Returns. For up to 3 of 20 columns (969 attackers for each) all are tried.
+        know r of them, see Returns. All are tried (r = 3 of 20 columns: 969 for each), unless ``subsets`` says less.
     priors:
         ``{column: {value: probability}}`` in place of the table's own distribution. Every value that occurs needs a
         probability above 0; further values are fine. None stands for a missing value. A sum within 1e-6 of 1 is made 1.

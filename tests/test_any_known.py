@@ -121,6 +121,15 @@ def test_same_bits_as_one_attacker_after_the_other(any_engine, known):
             np.testing.assert_allclose(scores.mean[measure][name], mean, rtol=1e-13)
 
 
+def test_keys_of_many_words(any_engine):
+    """20 columns of the census do not fit into one word of 64 bits."""
+    frame = gpupif.datasets.census(200, columns=20)
+    scores, expected = gpupif.score(frame, FEW, known=19), gpupif.score(frame, FEW)
+    for measure in FEW:
+        pd.testing.assert_frame_equal(scores[measure], expected[measure])
+    assert scores.weights == expected.weights
+
+
 def test_engine_settings_change_nothing(any_engine):
     frame = gpupif.datasets.census(300, columns=7)
     usual = CpuEngine()
