@@ -262,7 +262,7 @@ def _as_options(message: str) -> str:
 
     names = (
         "columns|known|priors|measures|missing|dtype|device|sep|output|memory_limit|temp|rows_per_file|size|top|"
-        "quasi_identifiers|sensitive|models|l|distance|k|threshold|groups|sampling_fraction|population_size"
+        "quasi_identifiers|sensitive|models|l|distance|k|threshold|groups|population|sampling_fraction|population_size"
     )
     message = re.sub(r"^accuracies:", "--accuracy:", message)
     message = re.sub(rf"^({names}), ({names}):", r"--\1, --\2:", message)

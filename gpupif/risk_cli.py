@@ -45,6 +45,9 @@ def risk(
         float | None, typer.Option(metavar="0.2", help="A higher risk counts as at risk. Default: 1/k.")
     ] = None,
     groups: Annotated[int, typer.Option(metavar="N", help="How many homogeneous classes to list.")] = 10,
+    population: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The population that TABLE is a part of: journalist risk.")
+    ] = None,
     sampling_fraction: Annotated[
         float | None, typer.Option(metavar="0.01", help="Share of the population that TABLE is a random sample of.")
     ] = None,
@@ -74,6 +77,7 @@ def risk(
         k=k,
         threshold=threshold,
         groups=groups,
+        population=population,
         sampling_fraction=sampling_fraction,
         population_size=population_size,
         missing=missing,

@@ -123,9 +123,9 @@ def assess(table: Any, asked: Asked) -> Assessed:
     engine = choose_engine(asked.device)
     with Reporter(asked.progress) as report, announce_compilation(quiet=asked.progress is False):
         started = time.perf_counter()
-        frame = _open(table, asked, engine.frames)
+        frame = open_table(table, asked, engine.frames)
         with frame.active():
-            columns = _encode(frame, asked, report)
+            columns = encode(frame, asked, report)
             _check_columns(columns, frame.rows, asked)
             job = _job(columns, frame, asked)
         coded = time.perf_counter()
@@ -158,7 +158,7 @@ def _as_columns(argument: str, columns: Any) -> list[Hashable]:
     return names
 
 
-def _open(table: Any, asked: Asked, library: FrameLibrary | None) -> Frame:
+def open_table(table: Any, asked: Asked, library: FrameLibrary | None) -> Frame:
     """The table as a frame; of a file only the columns that are needed."""
 
     def pick(names: Sequence[str]) -> list[str]:
@@ -175,7 +175,8 @@ def _open(table: Any, asked: Asked, library: FrameLibrary | None) -> Frame:
     return frame
 
 
-def _encode(frame: Frame, asked: Asked, report: Reporter) -> list[Column]:
+def encode(frame: Frame, asked: Asked, report: Reporter) -> list[Column]:
+    """The columns that are needed as codes."""
     report.stage("encode", len(asked.columns), "columns")
     arrays = [frame.column(frame.names.index(name)) for name in asked.columns]
     with Workers() as workers:
