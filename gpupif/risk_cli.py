@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,13 +67,14 @@ def risk(
 
     if quiet:
         warnings.simplefilter("ignore")
+    attributes = as_names(sensitive, "sensitive")
     found = find_risk(
         table,
         as_names(quasi_identifiers, "quasi_identifiers"),
-        as_names(sensitive, "sensitive"),
+        attributes,
         models=as_names(models, "models"),
         l_values=l,
-        distance=_distances(distance or ()) or None,
+        distance=_distances(distance or (), attributes or ()) or None,
         k=k,
         threshold=threshold,
         groups=groups,
@@ -98,8 +99,8 @@ def risk(
         print_risk(found, Console(width=None if sys.stdout.isatty() else 140))
 
 
-def _distances(texts: Iterable[str]) -> dict[str, Any]:
-    """COLUMN=WHAT, each, as what `gpupif.risk` takes."""
+def _distances(texts: Iterable[str], attributes: Collection[str]) -> dict[str, Any]:
+    """COLUMN=WHAT, each, as what `gpupif.risk` takes; attributes: the sensitive ones."""
     distances: dict[str, Any] = {}
     for text in texts:
         column, equals, what = text.rpartition("=")
@@ -107,6 +108,8 @@ def _distances(texts: Iterable[str]) -> dict[str, Any]:
             raise InputError(f"--distance: expected COLUMN=ordered, COLUMN=nominal or COLUMN=FILE.json; got {text!r}.")
         if column in distances:
             raise InputError(f"--distance: column {column!r} is named twice.")
+        if column not in attributes:
+            raise InputError(f"--distance: column {column!r} is not among the sensitive attributes (--sensitive).")
         distances[column] = _read(Path(what)) if what.endswith(".json") else what
     return distances
 

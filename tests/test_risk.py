@@ -330,6 +330,13 @@ BAD = [
     (("age", "ill"), {"distance": {"a": ["x", "y"], "b": ["x", "z"]}}, "the hierarchy is no tree: 'x' is part of"),
     (("age", "ill"), {"distance": {"a": ["x"], "b": ["x", "z"]}}, "the hierarchy is no tree of equal depth"),
     (("age", ["ill", "sex"]), {"distance": TREE}, "distance: expected a word, or with several sensitive attributes"),
+    (
+        ("age", "ill"),
+        {"distance": {"il": "nominal"}},
+        r"distance: expected distances of sensitive .*\('ill'\), got 'il'",
+    ),
+    (("age",), {"distance": "nominal"}, "distance: expected only with a sensitive attribute"),
+    (("age",), {"l": 2}, "l: expected only with a sensitive attribute"),
     (("age", "ill"), {"l": 3}, "l: expected at most 2, as many as there are different values of 'ill'"),
     (("age", "ill"), {"l": 0}, "l: expected a whole number of values, 1 or more; got 0"),
     ((["age", "sex"], "ill"), {"l": 2}, "l: expected at most 1, as many as there are rows of a class"),
@@ -421,6 +428,7 @@ CLI_BAD = [
     (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "ill"], "--distance: expected COLUMN=ordered"),
     (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "ill=ordered"], "--distance: column 'ill'"),
     (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "ill=no.json"], "--distance: no.json: No such"),
+    (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "il=tree.json"], "--distance: column 'il' is"),
     (["--quasi-identifiers", "age", "--sensitive", "ill", "--l", "9"], "--l: expected at most 3"),
     (
         ["--quasi-identifiers", "age", "--sampling-fraction", "0.5", "--population-size", "9"],

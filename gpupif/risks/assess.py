@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 NONE = object()
 # The cell measure whose highest is r_1 / (r_1 + ... + r_m), recursive diversity for l = 1.
 FIRST_OF_ALL = "posterior"
+# Distances that are told by a word.
+WORDS = ("ordered", "nominal")
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,9 @@ class Asked:
         """From arguments as they come; sensitive None: no attribute. Raises InputError."""
         known = _as_columns("quasi_identifiers", quasi_identifiers)
         targets = [] if sensitive is None else _as_columns("sensitive", sensitive)
+        if not targets and (distance is not None or l_values is not None):
+            idle = "l" if distance is None else "distance"
+            raise InputError(f"{idle}: expected only with a sensitive attribute. Name one with sensitive=.")
         both = [name for name in targets if name in known]
         if both:
             raise InputError(
@@ -234,7 +239,11 @@ def _distances(asked: Asked) -> Mapping[Any, Any]:
     given, names = asked.distance, asked.sensitive
     if given is None:
         return {}
-    if isinstance(given, Mapping) and all(name in names for name in given):
+    if isinstance(given, Mapping) and (all(name in names for name in given) or _by_attribute(given)):
+        strangers = [name for name in given if name not in names]
+        if strangers:
+            listed = ", ".join(map(repr, names))
+            raise InputError(f"distance: expected distances of sensitive attributes ({listed}), got {strangers[0]!r}.")
         return given
     if not isinstance(given, str) and len(names) > 1:
         raise InputError(
@@ -242,6 +251,11 @@ def _distances(asked: Asked) -> Mapping[Any, Any]:
             f"{{attribute: distance}} of {', '.join(map(repr, names))}; got {given!r:.60}."
         )
     return dict.fromkeys(names, given)
+
+
+def _by_attribute(given: Mapping[Any, Any]) -> bool:
+    """Whether a dictionary can only be one by attribute: it has what a hierarchy cannot have."""
+    return any(isinstance(what, Mapping) or (isinstance(what, str) and what in WORDS) for what in given.values())
 
 
 def _check_l(asked: Asked, columns: Sequence[Column], sizes: Sizes, result: EngineResult) -> int:
