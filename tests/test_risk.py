@@ -26,7 +26,8 @@ import gpupif.risks.anonymity
 import gpupif.risks.disclosure
 from gpupif.errors import ColumnNotFoundError, InputError
 from gpupif.measures import FAMILIES, MEASURES
-from gpupif.risks.assess import Asked, assess
+from gpupif.risks.asked import Asked
+from gpupif.risks.assess import assess
 from gpupif.risks.models import MODELS, resolve_models
 
 
@@ -337,9 +338,11 @@ BAD = [
     ),
     (("age",), {"distance": "nominal"}, "distance: expected only with a sensitive attribute"),
     (("age",), {"l": 2}, "l: expected only with a sensitive attribute"),
-    (("age", "ill"), {"l": 3}, "l: expected at most 2, as many as there are different values of 'ill'"),
+    (("age", "ill"), {"l": 3}, "l: expected at most 2, the different values of column 'ill'; got 3"),
     (("age", "ill"), {"l": 0}, "l: expected a whole number of values, 1 or more; got 0"),
-    ((["age", "sex"], "ill"), {"l": 2}, "l: expected at most 1, as many as there are rows of a class"),
+    ((["age", "sex"], "ill"), {"l": 2}, "l: expected at most 1, the rows of the largest class; got 2"),
+    (("age", "ill"), {"l": 2**40}, "l: expected at most 2, the different values"),
+    (("age", "ill"), {"l": 2, "models": "t"}, "l: expected with the measure 'recursive_c' only"),
     (("age", "ill"), {"models": ["t", "q"]}, "models: expected some of k, alpha, .*; got 'q'"),
     (("age", "ill"), {"models": []}, "models: expected some of .*; got none"),
     (("age",), {"models": ["t"]}, "models: expected only 'k' without a sensitive attribute"),

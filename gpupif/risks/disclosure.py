@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from gpupif.errors import InputError
 from gpupif.summary import json_value
 
-from .assess import Asked, Assessed, assess
+from .asked import Asked
+from .assess import Assessed, assess
 from .checks import whole_number
 from .classes import ClassRisks, PopulationRisks, class_risks
 from .estimators import PopulationUniques, population_uniques

@@ -13,7 +13,8 @@ from gpupif.engines.workers import Workers
 from gpupif.errors import InputError
 from gpupif.progress import Reporter
 
-from .assess import Asked, encode, open_table
+from .asked import Asked
+from .assess import encode, open_table
 from .classes import PopulationRisks, population_risks
 
 if TYPE_CHECKING:
