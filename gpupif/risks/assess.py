@@ -116,7 +116,7 @@ def encode(frame: Frame, asked: Asked, report: Reporter) -> list[Column]:
 
 
 def _check_columns(columns: Sequence[Column], rows: int, asked: Asked) -> None:
-    """Raise InputError for a sensitive attribute with nothing to learn, or with fewer values than l; warn of quasi-identifiers that identify."""
+    """Raise InputError for a sensitive attribute with one value or fewer than l; warn of nearly unique columns."""
     known = len(asked.quasi_identifiers)
     for column in columns[known:]:
         if column.cardinality == 1:
