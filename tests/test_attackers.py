@@ -41,7 +41,7 @@ def test_each_is_as_alone_and_the_worst_is_the_highest(engine, job, data):
     used = {*arguments.get("columns", table), *(name for known in attackers.values() for name in known)}
     given_to = {
         what: {name: value for name, value in arguments.pop(what).items() if name in used}
-        for what in ("priors", "accuracies")
+        for what in ("priors", "accuracies", "distances")
     }
     scores = gpupif.score(frame_of(table), ALL, attackers=attackers, **given_to, **arguments)
     assert list(scores) == list(attackers)
