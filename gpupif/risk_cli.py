@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,6 +45,9 @@ def risk(
         float | None, typer.Option(metavar="0.2", help="A higher risk counts as at risk. Default: 1/k.")
     ] = None,
     groups: Annotated[int, typer.Option(metavar="N", help="How many homogeneous classes to list.")] = 10,
+    population: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The population that TABLE is a part of: journalist risk.")
+    ] = None,
     sampling_fraction: Annotated[
         float | None, typer.Option(metavar="0.01", help="Share of the population that TABLE is a random sample of.")
     ] = None,
@@ -64,16 +67,18 @@ def risk(
 
     if quiet:
         warnings.simplefilter("ignore")
+    attributes = as_names(sensitive, "sensitive")
     found = find_risk(
         table,
         as_names(quasi_identifiers, "quasi_identifiers"),
-        as_names(sensitive, "sensitive"),
+        attributes,
         models=as_names(models, "models"),
         l_values=l,
-        distance=_distances(distance or ()) or None,
+        distance=_distances(distance or (), attributes or ()) or None,
         k=k,
         threshold=threshold,
         groups=groups,
+        population=population,
         sampling_fraction=sampling_fraction,
         population_size=population_size,
         missing=missing,
@@ -94,8 +99,8 @@ def risk(
         print_risk(found, Console(width=None if sys.stdout.isatty() else 140))
 
 
-def _distances(texts: Iterable[str]) -> dict[str, Any]:
-    """COLUMN=WHAT, each, as what `gpupif.risk` takes."""
+def _distances(texts: Iterable[str], attributes: Collection[str]) -> dict[str, Any]:
+    """COLUMN=WHAT, each, as what `gpupif.risk` takes; attributes: the sensitive ones."""
     distances: dict[str, Any] = {}
     for text in texts:
         column, equals, what = text.rpartition("=")
@@ -103,6 +108,8 @@ def _distances(texts: Iterable[str]) -> dict[str, Any]:
             raise InputError(f"--distance: expected COLUMN=ordered, COLUMN=nominal or COLUMN=FILE.json; got {text!r}.")
         if column in distances:
             raise InputError(f"--distance: column {column!r} is named twice.")
+        if column not in attributes:
+            raise InputError(f"--distance: column {column!r} is not among the sensitive attributes (--sensitive).")
         distances[column] = _read(Path(what)) if what.endswith(".json") else what
     return distances
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import naive
 import numpy as np
 import pandas as pd
@@ -25,8 +27,12 @@ ALL = [
 ]
 INTEGERS = ("cohort_size", "distinct_values")
 
+# In the simulator kernels are Python.
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 SHARED_FIXTURES = settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    deadline=None,
+    max_examples=20 if SIMULATED else 60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 VALUES = {

@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_cli import folder, run  # noqa: F401 (fixtures)
 from test_measures import SHARED_FIXTURES, frame_of, tables
@@ -26,7 +26,8 @@ import gpupif.risks.anonymity
 import gpupif.risks.disclosure
 from gpupif.errors import ColumnNotFoundError, InputError
 from gpupif.measures import FAMILIES, MEASURES
-from gpupif.risks.assess import Asked, assess
+from gpupif.risks.asked import Asked
+from gpupif.risks.assess import assess
 from gpupif.risks.models import MODELS, resolve_models
 
 
@@ -195,7 +196,7 @@ def test_functions_are_what_risk_says(engine):
 
 
 @given(question=questions(), seed=st.integers(0, 99))
-@SHARED_FIXTURES
+@settings(SHARED_FIXTURES, max_examples=30)
 def test_invariants(question, seed):
     table, known, sensitive, distances = question
     frame = frame_of(table)
@@ -205,8 +206,8 @@ def test_invariants(question, seed):
     worst = found.worst
     shuffled = frame.sample(frac=1, random_state=seed)[[*reversed(frame.columns)]]
     again = gpupif.risk(shuffled, known[::-1], sensitive, distance=distances)
-    assert again.worst == pytest.approx(worst, rel=1e-12, abs=1e-12)
     assert again.classes == found.classes
+    assert again.worst == pytest.approx(worst, rel=1e-12, abs=1e-12)
     twice = gpupif.risk(pd.concat([frame, frame]), known, sensitive, distance=distances)
     for model, value in worst.items():
         assert twice.worst[model] == pytest.approx(value * 2 if model == "k" else value, abs=1e-12)
@@ -249,6 +250,42 @@ def test_population_uniques_and_json():
     assert repr(found) == "<DisclosureRisk of 6 rows: k = 1, 1 sensitive attributes>"
     for text in ("k, rows of the smallest class", "unique in the population of 60", "enh. beta", "age=1"):
         assert text in str(found)
+
+
+@given(question=questions(), seed=st.integers(0, 99), extra=st.integers(0, 20))
+@settings(SHARED_FIXTURES, max_examples=30)
+def test_journalist_risk(question, seed, extra):
+    """A table with further people, of the same values or of others, is the population."""
+    table, known, _, _ = question
+    frame = frame_of(table)
+    people = pd.concat([frame, frame.sample(extra, replace=True, random_state=seed)], ignore_index=True)
+    found = gpupif.risk(frame.sample(frac=1, random_state=seed), known, population=people[known[::-1]], threshold=0.3)
+    rows = {name: [table[name][row] for row in range(len(frame))] for name in known}
+    drawn = frame.reset_index().sample(extra, replace=True, random_state=seed)["index"]
+    everyone = {name: values + [values[row] for row in drawn] for name, values in rows.items()}
+    sample, population = (classes_of(part, known) for part in (rows, everyone))
+    sizes = [(len(members), len(population[values])) for values, members in sample.items()]
+    assert found.population == gpupif.population_risks(*zip(*sizes, strict=True), threshold=0.3)
+    assert "journalist risk" in str(found)
+
+
+def test_population_of_other_kinds_and_values(tmp_path):
+    frame = pd.DataFrame({"age": [1.0, None, 2.0], "sex": list("fmm"), "ill": list("abb")})
+    people = pd.DataFrame({"sex": list("fmmxm"), "age": [1, None, 2, 9, 2]})
+    expected = gpupif.population_risks([1, 1, 1], [1, 1, 2])
+    people.to_csv(tmp_path / "people.csv", index=False)
+    for population in (people, pl.from_pandas(people), tmp_path / "people.csv"):
+        assert gpupif.risk(frame, ["age", "sex"], "ill", population=population).population == expected
+    for population, message in (
+        (people.head(2), "population: column 'age': 2.0 is in the table, but not in the population"),
+        (people.drop(index=1), "population: column 'age': None is in the table"),
+        (people.assign(sex=list("fffmm")), r"population: .* got 0 for 1 rows with {'age': None, 'sex': 'm'}"),
+        (people[["sex"]], "population: quasi_identifiers: no column 'age'"),
+        (people.head(0), "population: table: expected at least one row"),
+        (3, "population: table: expected a pandas"),
+    ):
+        with pytest.raises(InputError, match=message):
+            gpupif.risk(frame, ["age", "sex"], "ill", population=population)
 
 
 def test_missing_values_are_one_value_or_refused():
@@ -294,9 +331,18 @@ BAD = [
     (("age", "ill"), {"distance": {"a": ["x", "y"], "b": ["x", "z"]}}, "the hierarchy is no tree: 'x' is part of"),
     (("age", "ill"), {"distance": {"a": ["x"], "b": ["x", "z"]}}, "the hierarchy is no tree of equal depth"),
     (("age", ["ill", "sex"]), {"distance": TREE}, "distance: expected a word, or with several sensitive attributes"),
-    (("age", "ill"), {"l": 3}, "l: expected at most 2, as many as there are different values of 'ill'"),
+    (
+        ("age", "ill"),
+        {"distance": {"il": "nominal"}},
+        r"distance: expected distances of sensitive .*\('ill'\), got 'il'",
+    ),
+    (("age",), {"distance": "nominal"}, "distance: expected only with a sensitive attribute"),
+    (("age",), {"l": 2}, "l: expected only with a sensitive attribute"),
+    (("age", "ill"), {"l": 3}, "l: expected at most 2, the different values of column 'ill'; got 3"),
     (("age", "ill"), {"l": 0}, "l: expected a whole number of values, 1 or more; got 0"),
-    ((["age", "sex"], "ill"), {"l": 2}, "l: expected at most 1, as many as there are rows of a class"),
+    ((["age", "sex"], "ill"), {"l": 2}, "l: expected at most 1, the rows of the largest class; got 2"),
+    (("age", "ill"), {"l": 2**40}, "l: expected at most 2, the different values"),
+    (("age", "ill"), {"l": 2, "models": "t"}, "l: expected with the measure 'recursive_c' only"),
     (("age", "ill"), {"models": ["t", "q"]}, "models: expected some of k, alpha, .*; got 'q'"),
     (("age", "ill"), {"models": []}, "models: expected some of .*; got none"),
     (("age",), {"models": ["t"]}, "models: expected only 'k' without a sensitive attribute"),
@@ -354,6 +400,7 @@ CLI = [
     (["--k", "3", "--threshold", "0.4"], {"k": 3, "threshold": 0.4}),
     (["--sampling-fraction", "0.1"], {"sampling_fraction": 0.1}),
     (["--population-size", "50", "--device", "cpu"], {"population_size": 50}),
+    (["--population", "patients.csv"], {"population": "patients.csv"}),
 ]
 
 
@@ -384,6 +431,7 @@ CLI_BAD = [
     (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "ill"], "--distance: expected COLUMN=ordered"),
     (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "ill=ordered"], "--distance: column 'ill'"),
     (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "ill=no.json"], "--distance: no.json: No such"),
+    (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "il=tree.json"], "--distance: column 'il' is"),
     (["--quasi-identifiers", "age", "--sensitive", "ill", "--l", "9"], "--l: expected at most 3"),
     (
         ["--quasi-identifiers", "age", "--sampling-fraction", "0.5", "--population-size", "9"],
@@ -391,6 +439,7 @@ CLI_BAD = [
     ),
     (["--quasi-identifiers", "age", "--population-size", "2"], "--population-size: expected at least the 5 rows"),
     (["--quasi-identifiers", "age", "--models", "t"], "--models: expected only 'k'"),
+    (["--quasi-identifiers", "age", "--population", "people.csv"], "--population: column 'age': 30 is in the table"),
 ]
 
 

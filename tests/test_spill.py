@@ -28,7 +28,7 @@ def small():
 
 
 @given(job=jobs(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=80)
+@settings(SHARED_FIXTURES, max_examples=40)
 def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
     table, arguments = job
     frame = frame_of(table)

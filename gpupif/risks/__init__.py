@@ -1,1 +1,1 @@
-"""Risk of re-identification: of equivalence classes by their sizes, of the population behind a sample, before data."""
+"""Disclosure risk: of sensitive attributes and identities in a table, of the population behind it, before data."""

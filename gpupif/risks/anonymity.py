@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple, overload
 from gpupif.errors import InputError
 from gpupif.job import check_word
 
-from .assess import Asked, Assessed, assess
+from .asked import Asked
+from .assess import Assessed, assess
 from .models import MODELS
 
 Columns = Hashable | Sequence[Hashable]

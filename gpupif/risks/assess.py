@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -17,13 +17,12 @@ from gpupif.encode import encode_table
 from gpupif.engines.workers import Workers
 from gpupif.errors import InputError, NearlyUniqueWarning, warn
 from gpupif.frames import Frame, open_file, open_frame
-from gpupif.job import UNIQUE_ROWS, UNIQUE_SHARE, Question, check_word
+from gpupif.job import UNIQUE_ROWS, UNIQUE_SHARE, Question
 from gpupif.measures import resolve_measures
-from gpupif.names import as_list, check_exist, check_unique
 from gpupif.progress import Reporter, announce_compilation
 
-from .checks import whole_number
-from .models import MODELS, Model
+from .asked import Asked
+from .models import MODELS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -36,64 +35,6 @@ if TYPE_CHECKING:
 NONE = object()
 # The cell measure whose highest is r_1 / (r_1 + ... + r_m), recursive diversity for l = 1.
 FIRST_OF_ALL = "posterior"
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What is asked of a table: columns, disclosure measures and how to find them; checked as far as that is possible.
-
-    l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. sep: of a CSV file, None: found.
-    """
-
-    quasi_identifiers: list[Hashable]
-    sensitive: list[Hashable]
-    models: Sequence[Model]
-    l_values: int | None
-    distance: Any
-    missing: str
-    device: str
-    progress: bool | None
-    sep: str | None = None
-
-    @classmethod
-    def of(
-        cls,
-        quasi_identifiers: Any,
-        sensitive: Any,
-        models: Sequence[Model],
-        *,
-        l_values: Any = None,
-        distance: Any = None,
-        missing: str = "category",
-        device: str = "auto",
-        progress: bool | None = None,
-        sep: str | None = None,
-    ) -> Asked:
-        """From arguments as they come; sensitive None: no attribute. Raises InputError."""
-        known = _as_columns("quasi_identifiers", quasi_identifiers)
-        targets = [] if sensitive is None else _as_columns("sensitive", sensitive)
-        both = [name for name in targets if name in known]
-        if both:
-            raise InputError(
-                f"sensitive: column {both[0]!r} is a quasi-identifier too: the attacker knows it, so there is nothing "
-                "left to learn. Name it in one of them only."
-            )
-        check_word("missing", missing, ("category", "error"))
-        least = None if l_values is None else whole_number("l", l_values, "values")
-        return cls(known, targets, models, least, distance, missing, device, progress, sep)
-
-    @property
-    def columns(self) -> list[Hashable]:
-        """All columns that are needed."""
-        return [*self.quasi_identifiers, *self.sensitive]
-
-    def check(self, names: Sequence[Hashable]) -> None:
-        """Raise InputError where a table with columns `names` is none to ask this of."""
-        if not names:
-            raise InputError("table: expected at least one column, got none.")
-        check_unique(names)
-        check_exist("quasi_identifiers", self.quasi_identifiers, names)
-        check_exist("sensitive", self.sensitive, names)
 
 
 @dataclass(frozen=True)
@@ -123,9 +64,9 @@ def assess(table: Any, asked: Asked) -> Assessed:
     engine = choose_engine(asked.device)
     with Reporter(asked.progress) as report, announce_compilation(quiet=asked.progress is False):
         started = time.perf_counter()
-        frame = _open(table, asked, engine.frames)
+        frame = open_table(table, asked, engine.frames)
         with frame.active():
-            columns = _encode(frame, asked, report)
+            columns = encode(frame, asked, report)
             _check_columns(columns, frame.rows, asked)
             job = _job(columns, frame, asked)
         coded = time.perf_counter()
@@ -133,7 +74,7 @@ def assess(table: Any, asked: Asked) -> Assessed:
         result = engine.score(job, report)
         # Without sampling weights they are kept by size.
         sizes = cast("Sizes", result.cohorts[0])
-        l_values = _check_l(asked, columns, sizes, result)
+        l_values = _check_l(asked, sizes, result)
         found = dict(result.extremes)
         for name in [model.measure(l_values) for model in asked.models if model.of_l and asked.l_values is None]:
             found[name] = found[FIRST_OF_ALL] if l_values == 1 else _again(engine, job, name, report)
@@ -150,16 +91,7 @@ def assess(table: Any, asked: Asked) -> Assessed:
     return Assessed(asked, frame.rows, columns, sizes, values, l_values, engine.device, seconds)
 
 
-def _as_columns(argument: str, columns: Any) -> list[Hashable]:
-    """Names of columns, one at least; a single one may stand alone."""
-    alone = isinstance(columns, str | bytes) or not isinstance(columns, Iterable)
-    names = as_list(argument, [columns] if alone else columns)
-    if not names:
-        raise InputError(f"{argument}: expected at least one column, got an empty list.")
-    return names
-
-
-def _open(table: Any, asked: Asked, library: FrameLibrary | None) -> Frame:
+def open_table(table: Any, asked: Asked, library: FrameLibrary | None) -> Frame:
     """The table as a frame; of a file only the columns that are needed."""
 
     def pick(names: Sequence[str]) -> list[str]:
@@ -176,7 +108,8 @@ def _open(table: Any, asked: Asked, library: FrameLibrary | None) -> Frame:
     return frame
 
 
-def _encode(frame: Frame, asked: Asked, report: Reporter) -> list[Column]:
+def encode(frame: Frame, asked: Asked, report: Reporter) -> list[Column]:
+    """The columns that are needed as codes."""
     report.stage("encode", len(asked.columns), "columns")
     arrays = [frame.column(frame.names.index(name)) for name in asked.columns]
     with Workers() as workers:
@@ -184,13 +117,18 @@ def _encode(frame: Frame, asked: Asked, report: Reporter) -> list[Column]:
 
 
 def _check_columns(columns: Sequence[Column], rows: int, asked: Asked) -> None:
-    """Raise InputError for a sensitive attribute with nothing to learn; warn of quasi-identifiers that identify."""
+    """Raise InputError for a sensitive attribute with one value or fewer than l; warn of nearly unique columns."""
     known = len(asked.quasi_identifiers)
     for column in columns[known:]:
         if column.cardinality == 1:
             raise InputError(
                 f"sensitive: column {column.name!r}: expected at least two different values, got "
                 f"{column.values()[0]!r} in all rows, so there is nothing to learn. Leave it out."
+            )
+        if asked.l_values is not None and asked.l_values > column.cardinality:
+            raise InputError(
+                f"l: expected at most {column.cardinality:,}, the different values of column {column.name!r}; "
+                f"got {asked.l_values:,}."
             )
     for column in columns[:known]:
         if rows >= UNIQUE_ROWS and column.cardinality >= UNIQUE_SHARE * rows:
@@ -216,7 +154,7 @@ def _job(columns: Sequence[Column], frame: Frame, asked: Asked) -> Job:
         used=[column.name for column in columns],
         priors={},
         accuracies={},
-        distances=_distances(asked),
+        distances=asked.distances(),
         missing=asked.missing,
         measures=resolve_measures(measures),
         dtype="float64",
@@ -229,34 +167,15 @@ def _job(columns: Sequence[Column], frame: Frame, asked: Asked) -> Job:
     return replace(job, extremes_only=True)
 
 
-def _distances(asked: Asked) -> Mapping[Any, Any]:
-    """The distance of each sensitive attribute that one is given of."""
-    given, names = asked.distance, asked.sensitive
-    if given is None:
-        return {}
-    if isinstance(given, Mapping) and all(name in names for name in given):
-        return given
-    if not isinstance(given, str) and len(names) > 1:
-        raise InputError(
-            "distance: expected a word, or with several sensitive attributes a dictionary "
-            f"{{attribute: distance}} of {', '.join(map(repr, names))}; got {given!r:.60}."
-        )
-    return dict.fromkeys(names, given)
-
-
-def _check_l(asked: Asked, columns: Sequence[Column], sizes: Sizes, result: EngineResult) -> int:
+def _check_l(asked: Asked, sizes: Sizes, result: EngineResult) -> int:
     """L of recursive (c,l)-diversity, 0 where it is not asked for; raises InputError for one that no class can have."""
     if not any(model.of_l for model in asked.models):
         return 0
     if asked.l_values is None:
         return int(result.extremes[MODELS["distinct_l"].cell][:, 0].min())
     largest = int(sizes.sizes.max()) if len(sizes.sizes) else 1
-    for column in columns[len(asked.quasi_identifiers) :]:
-        for most, what in ((column.cardinality, f"different values of {column.name!r}"), (largest, "rows of a class")):
-            if asked.l_values > most:
-                raise InputError(
-                    f"l: expected at most {most:,}, as many as there are {what} at most; got {asked.l_values:,}."
-                )
+    if asked.l_values > largest:
+        raise InputError(f"l: expected at most {largest:,}, the rows of the largest class; got {asked.l_values:,}.")
     return asked.l_values
 
 

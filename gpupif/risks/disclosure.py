@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from gpupif.errors import InputError
 from gpupif.summary import json_value
 
-from .assess import Asked, Assessed, assess
+from .asked import Asked
+from .assess import Assessed, assess
 from .checks import whole_number
-from .classes import ClassRisks, class_risks
+from .classes import ClassRisks, PopulationRisks, class_risks
 from .estimators import PopulationUniques, population_uniques
 from .homogeneity import Group, Homogeneity, find_homogeneous
+from .journalist import risks_in
 from .models import MODELS, resolve_models
 
 if TYPE_CHECKING:
@@ -38,7 +40,8 @@ class DisclosureRisk:
     their rows), where groups were looked for. worst: disclosure measure to its worst value over the attributes, k too.
     l_values: the l of recursive_c, None without it.
 
-    groups: the most homogeneous classes of several rows, see `Group`. uniques: people who are unique in the population,
+    groups: the most homogeneous classes of several rows, see `Group`. population: journalist and marketer risk and
+    k-map, see `gpupif.population_risks`; None without a population. uniques: people who are unique in the population,
     estimated; None where neither sampling_fraction nor population_size was given. seconds: wall time by stage.
     """
 
@@ -51,6 +54,7 @@ class DisclosureRisk:
     worst: Mapping[str, float]
     l_values: int | None
     groups: Sequence[Group]
+    population: PopulationRisks | None
     uniques: PopulationUniques | None
     seconds: Mapping[str, float]
 
@@ -75,6 +79,7 @@ class DisclosureRisk:
                 for name, row in self.attributes.to_dict("index").items()
             ],
             "groups": [group.to_dict() for group in self.groups],
+            "population": None if self.population is None else self.population.to_dict(),
             "uniques": None if self.uniques is None else self.uniques.to_dict(),
         }
 
@@ -108,6 +113,7 @@ def risk(
     k: int = 5,
     threshold: float | None = None,
     groups: int = 10,
+    population: Any = None,
     sampling_fraction: float | None = None,
     population_size: int | None = None,
     missing: str = "category",
@@ -138,6 +144,9 @@ def risk(
     groups:
         How many of the most homogeneous classes of several rows to list (group privacy): the highest share of a
         sensitive value first, of equal ones the most rows. 0: do not look for them, which takes a pass of its own.
+    population:
+        The population that the table is a part of, a table of any kind with the quasi-identifiers, and values of the
+        same types: gives journalist risk, see `gpupif.population_risks`.
     sampling_fraction, population_size:
         Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
         the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
@@ -147,13 +156,13 @@ def risk(
     Returns
     -------
     DisclosureRisk
-        ``.k``, ``.classes``, ``.attributes`` (a pandas DataFrame), ``.worst``, ``.groups``, ``.uniques``; prints as
-        tables; ``.to_dict()``, ``.to_json()``.
+        ``.k``, ``.classes``, ``.attributes`` (a pandas DataFrame), ``.worst``, ``.groups``, ``.population``,
+        ``.uniques``; prints as tables; ``.to_dict()``, ``.to_json()``.
 
     Raises
     ------
     InputError
-        As the functions named; an unknown model, an argument out of range.
+        As the functions named; an unknown model, an argument out of range, a population that lacks rows of the table.
     TableReadError, DeviceError
         As `gpupif.score`.
 
@@ -188,6 +197,7 @@ def risk(
         k=k,
         threshold=threshold,
         groups=groups,
+        population=population,
         sampling_fraction=sampling_fraction,
         population_size=population_size,
         missing=missing,
@@ -205,6 +215,7 @@ def find_risk(
     k: int = 5,
     threshold: float | None = None,
     groups: int = 10,
+    population: Any = None,
     sampling_fraction: float | None = None,
     population_size: int | None = None,
     **options: Any,
@@ -233,22 +244,28 @@ def find_risk(
         except InputError as error:
             raise InputError(str(error).replace("population:", "population_size:", 1)) from None
     seconds = dict(found.seconds)
-    homogeneity = None
+    homogeneity, known = None, len(found.asked.quasi_identifiers)
     if most and found.asked.sensitive:
         started = time.perf_counter()
-        known = len(found.asked.quasi_identifiers)
         homogeneity = find_homogeneous(found.columns[:known], found.columns[known:], most)
         seconds["groups"] = time.perf_counter() - started
+    classes = class_risks(found.sizes, found.rows, k=k, threshold=threshold)
+    in_population = None
+    if population is not None:
+        started = time.perf_counter()
+        in_population = risks_in(population, found.asked, found.columns[:known], classes.threshold)
+        seconds["population"] = time.perf_counter() - started
     return DisclosureRisk(
         rows=found.rows,
         quasi_identifiers=found.asked.quasi_identifiers,
         sensitive=found.asked.sensitive,
         device=found.device,
-        classes=class_risks(found.sizes, found.rows, k=k, threshold=threshold),
+        classes=classes,
         attributes=_attributes(found, homogeneity),
         worst={name: found.worst(name) for name in found.values},
         l_values=found.l_values or None,
         groups=[] if homogeneity is None else homogeneity.groups,
+        population=in_population,
         uniques=uniques,
         seconds=seconds,
     )

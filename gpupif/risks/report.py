@@ -50,7 +50,7 @@ def print_risk(found: DisclosureRisk, console: Console) -> None:
 
 def _classes(found: DisclosureRisk) -> Table:
     """Sizes of classes, and the risk of re-identification."""
-    classes, uniques = found.classes, found.uniques
+    classes, people, uniques = found.classes, found.population, found.uniques
     below = f"fewer than {classes.wanted_k} rows"
     facts = [
         ("k, rows of the smallest class", f"{classes.k:,}"),
@@ -64,6 +64,13 @@ def _classes(found: DisclosureRisk) -> Table:
         ("marketer risk", _percent(classes.marketer)),
         ("discernibility", f"{classes.discernibility:,}"),
     ]
+    if people is not None:
+        facts += [
+            ("k-map, people of the smallest class in the population", f"{people.k_map:,}"),
+            ("journalist risk, highest", _percent(people.journalist.highest)),
+            ("journalist risk, average", _percent(people.journalist.average)),
+            ("marketer risk in the population", _percent(people.marketer)),
+        ]
     if uniques is not None:
         shown = "no estimate" if math.isnan(uniques.uniques) else f"{uniques.uniques:,.0f}"
         facts.append((f"unique in the population of {uniques.population:,} ({uniques.model})", shown))

@@ -1,0 +1,114 @@
+"""What is asked of a table: its columns, the disclosure measures and how to find them, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpupif.errors import InputError
+from gpupif.job import check_word
+from gpupif.names import as_list, check_exist, check_unique
+
+from .checks import whole_number
+from .models import Model
+
+# Distances that are told by a word.
+WORDS = ("ordered", "nominal")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a table: columns, disclosure measures and how to find them; checked as far as that is possible.
+
+    l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. sep: of a CSV file, None: found.
+    """
+
+    quasi_identifiers: list[Hashable]
+    sensitive: list[Hashable]
+    models: Sequence[Model]
+    l_values: int | None
+    distance: Any
+    missing: str
+    device: str
+    progress: bool | None
+    sep: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        quasi_identifiers: Any,
+        sensitive: Any,
+        models: Sequence[Model],
+        *,
+        l_values: Any = None,
+        distance: Any = None,
+        missing: str = "category",
+        device: str = "auto",
+        progress: bool | None = None,
+        sep: str | None = None,
+    ) -> Asked:
+        """From arguments as they come; sensitive None: no attribute. Raises InputError."""
+        known = _as_columns("quasi_identifiers", quasi_identifiers)
+        targets = [] if sensitive is None else _as_columns("sensitive", sensitive)
+        if not targets and (distance is not None or l_values is not None):
+            idle = "l" if distance is None else "distance"
+            raise InputError(f"{idle}: expected only with a sensitive attribute. Name one with sensitive=.")
+        both = [name for name in targets if name in known]
+        if both:
+            raise InputError(
+                f"sensitive: column {both[0]!r} is a quasi-identifier too: the attacker knows it, so there is nothing "
+                "left to learn. Name it in one of them only."
+            )
+        check_word("missing", missing, ("category", "error"))
+        if l_values is not None and not any(model.of_l for model in models):
+            raise InputError("l: expected with the measure 'recursive_c' only. Add it to models=, or leave l= out.")
+        least = None if l_values is None else whole_number("l", l_values, "values")
+        return cls(known, targets, models, least, distance, missing, device, progress, sep)
+
+    @property
+    def columns(self) -> list[Hashable]:
+        """All columns that are needed."""
+        return [*self.quasi_identifiers, *self.sensitive]
+
+    def check(self, names: Sequence[Hashable]) -> None:
+        """Raise InputError where a table with columns `names` is none to ask this of."""
+        if not names:
+            raise InputError("table: expected at least one column, got none.")
+        check_unique(names)
+        check_exist("quasi_identifiers", self.quasi_identifiers, names)
+        check_exist("sensitive", self.sensitive, names)
+
+    def distances(self) -> Mapping[Any, Any]:
+        """The distance of each sensitive attribute that one is given of."""
+        given, names = self.distance, self.sensitive
+        if given is None:
+            return {}
+        if isinstance(given, Mapping) and (all(name in names for name in given) or _by_attribute(given)):
+            strangers = [name for name in given if name not in names]
+            if strangers:
+                listed = ", ".join(map(repr, names))
+                raise InputError(
+                    f"distance: expected distances of sensitive attributes ({listed}), got {strangers[0]!r}."
+                )
+            return given
+        if not isinstance(given, str) and len(names) > 1:
+            raise InputError(
+                "distance: expected a word, or with several sensitive attributes a dictionary "
+                f"{{attribute: distance}} of {', '.join(map(repr, names))}; got {given!r:.60}."
+            )
+        return dict.fromkeys(names, given)
+
+
+def _as_columns(argument: str, columns: Any) -> list[Hashable]:
+    """Names of columns, one at least; a single one may stand alone."""
+    alone = isinstance(columns, str | bytes) or not isinstance(columns, Iterable)
+    names = as_list(argument, [columns] if alone else columns)
+    if not names:
+        raise InputError(f"{argument}: expected at least one column, got an empty list.")
+    return names
+
+
+def _by_attribute(given: Mapping[Any, Any]) -> bool:
+    """Whether a dictionary can only be one by attribute: it has what a hierarchy cannot have."""
+    return any(isinstance(what, Mapping) or (isinstance(what, str) and what in WORDS) for what in given.values())
