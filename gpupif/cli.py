@@ -58,7 +58,10 @@ def score(
     accuracy: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=0.9", help="How sure the attacker is; may be repeated.")
     ] = None,
-    missing: Annotated[str, typer.Option(metavar="category|error", help="Missing values.")] = "category",
+    missing: Annotated[
+        str,
+        typer.Option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any."),
+    ] = "category",
     device: Device = "auto",
     dtype: Annotated[str, typer.Option(metavar="float64|float32", help="Type of the scores.")] = "float64",
     sep: Annotated[

@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .device import choose_engine
+from .device import choose_engine, choose_wildcard_engine
+from .errors import InputError
 from .frames import open_file
 from .inputs import find_input
-from .job import ask, check_word, needed_columns
+from .job import MISSING, ask, check_word, needed_columns
 from .measures import resolve_measures
 from .memory import default_limit, resident_bytes
 from .progress import Reporter, announce_compilation
@@ -48,13 +49,14 @@ def score_file(
     question: arguments of `score`; options: those that go with its `output`. It is done in memory where the output is
     one file, none of memory_limit, temp, rows_per_file and resume is given, and the table fits.
     """
-    check_word("missing", question["missing"], ("category", "error"))
+    wildcard = question["missing"] == "wildcard"
+    check_word("missing", question["missing"], MISSING)
     check_word("dtype", question["dtype"], ("float64", "float32"))
     wanted = resolve_measures(measures)
     wish = make_wish(output, **options)
     if is_file(output):
         check_output(output, wish.overwrite or wish.resume, find_input(path, sep).places)
-    engine = choose_engine(device)
+    engine = choose_wildcard_engine(device) if wildcard else choose_engine(device)
     given = any(options[name] for name in ("memory_limit", "temp", "rows_per_file", "resume"))
     if is_file(output) and not given:
         source = open_source(path, sep)
@@ -63,12 +65,17 @@ def score_file(
         need = memory_needed(source, len(used), len(question["columns"] or source.names), len(wanted))
         if need <= default_limit() - resident_bytes():
             return _score_in_memory(path, measures, question, device, engine, sep, wish, visible)
-        if visible is not False:
+        if visible is not False and not wildcard:
             print(
                 f"gpupif: the table needs about {need / 2**30:.1f} GiB, more than 60 % of the memory that is free: it "
                 "is scored part by part, on disk.",
                 file=sys.stderr,
             )
+    if wildcard:
+        raise InputError(
+            "missing: 'wildcard' scores a table in memory, which must have room for it, to one file. Name a file as "
+            "output without memory_limit=, temp=, rows_per_file= and resume, or use missing='category'."
+        )
     asked = partial(ask, measures=wanted, **question)
     with Reporter(visible) as report, announce_compilation(quiet=visible is False):
         return score_source(open_source(path, sep), asked, engine, wish, report)

@@ -11,7 +11,7 @@ import numpy as np
 from .axes import Axis, make_axis
 from .columns import Column
 from .engines.base import Job
-from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning, warn
+from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
 from .measures import Measure
 from .names import as_list, as_mapping, check_exist, check_unique
 from .priors import Prior, make_prior
@@ -20,6 +20,8 @@ from .reading import Pick
 # From so many rows on, a column with so large a share of different values is named in a warning.
 UNIQUE_ROWS = 50
 UNIQUE_SHARE = 0.9
+
+MISSING = ("category", "error", "wildcard")
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,9 @@ class Question:
         Raises PriorError; warns, by `tell`, of columns that are nearly unique.
         """
         warn_of_unique(columns, rows, tell)
-        prior_of = {column.name: make_prior(column, self.priors.get(column.name), rows) for column in columns}
+        wildcards = [place for place, column in enumerate(columns) if column.missing and self.missing == "wildcard"]
+        valued = [column.without_missing() if place in wildcards else column for place, column in enumerate(columns)]
+        prior_of = {column.name: self._prior(column, rows) for column in valued}
         job = Job(
             codes=[column.codes for column in columns],
             counts=[column.counts for column in columns],
@@ -63,10 +67,23 @@ class Question:
             known=[self.used.index(name) for name in self.known],
             measures=self.measures,
             dtype=self.dtype,
-            axes=self._axes(columns, prior_of),
+            axes=self._axes(valued, prior_of),
             scores_on=scores_on,
+            wildcards=wildcards,
         )
         return job, prior_of
+
+    def _prior(self, column: Column, rows: int) -> Prior:
+        """The prior of a column, over its values that are known where missing ones are wildcards."""
+        given = self.priors.get(column.name)
+        if self.missing != "wildcard":
+            return make_prior(column, given, rows)
+        if isinstance(given, Mapping) and any(value is None or value != value for value in given):
+            raise PriorError(
+                f"priors: column {column.name!r}: expected no probability for missing values, which match any value "
+                "with missing='wildcard'. Leave None out, and make the sum of the others 1."
+            )
+        return make_prior(column, given, int(column.counts.sum()))
 
     def _axes(self, columns: Sequence[Column], prior_of: Mapping[Hashable, Prior]) -> list[Axis | None] | None:
         """Where the values of the targets lie, if a measure asks for it."""
@@ -74,7 +91,7 @@ class Question:
             return None
         return [
             make_axis(column, prior_of[column.name], self.distances.get(column.name))
-            if column.name in self.targets
+            if column.name in self.targets and column.cardinality
             else None
             for column in columns
         ]

@@ -68,12 +68,15 @@ class Priors(Mapping[Hashable, dict[Any, float]]):
 def make_prior(column: Column, given: Mapping[Any, float] | None, rows: int) -> Prior:
     """Prior of one column: the table's distribution, or `given` checked against the table.
 
+    rows: those with values of the column, of which there may be none.
+
     A sum that is off by rounding is made 1. Raises PriorError where `given` misses a value that occurs, is negative or
     not finite, gives 0 to a value that occurs, or does not sum to 1 within 1e-6.
     """
     if given is None:
         logs = log2_counts(column.counts) - log2_counts(np.array([rows]))
-        return Prior(column, column.counts / rows, logs, entropy_of_counts(column.counts), None)
+        entropy = entropy_of_counts(column.counts) if column.cardinality else 0.0
+        return Prior(column, column.counts / rows, logs, entropy, None)
     name = column.name
     if not isinstance(given, Mapping):
         raise PriorError(

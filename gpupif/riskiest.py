@@ -34,6 +34,10 @@ def riskiest_cells(scores: Scores, n: int, by: str) -> pd.DataFrame:
 
 def highest(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
     """(value, row) of the n highest values, of equal ones the first."""
+    if np.isnan(column).any():
+        # Cells whose value is missing have no score.
+        scored = np.flatnonzero(~np.isnan(column))
+        return [(value, int(scored[row])) for value, row in highest(column[scored], n)] if len(scored) else []
     n = min(n, len(column))
     least = np.partition(column, len(column) - n)[len(column) - n]
     above = np.flatnonzero(column > least)
@@ -49,22 +53,39 @@ def _describe(scores: Scores, row: int, target: int) -> dict[str, Any]:
     column = scores._encoded.columns[position]
     code = int(column.codes[row])
     known = [other for other in job.known if other != position]
-    count, size = int(column.counts[code]), job.rows
+    count, size, lacking = int(column.counts[code]), job.rows, 0
+    if position in job.wildcards:
+        lacking = column.missing_rows
     if known:
         cohort = _cohort(job, row, known)
         count, size = int((column.codes[cohort] == code).sum()), len(cohort)
+        if position in job.wildcards:
+            lacking = int((column.codes[cohort] == column.cardinality - 1).sum())
     label = {"row": row} if frame.index is None else {"row": row, "index": frame.index[row]}
     found = {measure: scores._values_of(measure)[target, row].item() for measure in scores.measures}
-    return label | describe(job, position, column, code, found, count, size)
+    return label | describe(job, position, column, code, found, count, size, lacking)
 
 
 def describe(
-    job: Job, position: int, column: Column, code: int, scores: dict[str, Any], count: int, size: int
+    job: Job,
+    position: int,
+    column: Column,
+    code: int,
+    scores: dict[str, Any],
+    count: int,
+    size: int,
+    lacking: int = 0,
 ) -> dict[str, Any]:
-    """What is said of a cell with this code in this column; `count` of the `size` rows of its cohort have it too."""
-    prior = float(job.priors[position][code])
+    """What is said of a cell with this code in this column; `count` of the `size` rows of its cohort have it too.
+
+    lacking: of these, rows without a value. A cell without one has neither prior nor posterior.
+    """
     cell = {"column": column.name, "value": column.values([code])[0], **scores}
-    cell["posterior"] = formulas.posterior(count, size, prior, float(job.accuracies[position]))
+    prior = chance = np.nan
+    if code < len(job.priors[position]):
+        prior = float(job.priors[position][code])
+        chance = formulas.posterior(count, size - lacking, prior, float(job.accuracies[position]))
+    cell["posterior"] = chance
     cell["prior"] = prior
     cell["cohort_size"] = size
     return cell
@@ -72,9 +93,13 @@ def describe(
 
 def _cohort(job: Any, row: int, known: Sequence[int]) -> Any:
     """Where the rows that agree with one on these columns are; the rarest value comes first, to narrow fast."""
-    first, *others = sorted(known, key=lambda column: job.counts[column][int(job.codes[column][row])])
-    cohort = np.flatnonzero(job.codes[first] == job.codes[first][row])
-    for column in others:
-        codes = job.codes[column]
-        cohort = cohort[codes[cohort] == codes[row]]
+    cohort = None
+    for column in sorted(known, key=lambda column: job.counts[column][int(job.codes[column][row])]):
+        codes = job.codes[column] if cohort is None else job.codes[column][cohort]
+        own = job.codes[column][row]
+        agree = codes == own
+        if column in job.wildcards:
+            missing = len(job.counts[column]) - 1
+            agree = agree | (codes == missing) | (own == missing)
+        cohort = np.flatnonzero(agree) if cohort is None else cohort[agree]
     return cohort

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from .columns import EncodedTable
-from .device import choose_engine
+from .device import choose_engine, choose_wildcard_engine
 from .encode import encode_table
 from .engines.base import Job
 from .engines.workers import Workers
 from .errors import InputError
 from .frames import Frame, open_file, open_frame
-from .job import Question, ask, check_word, needed_columns
+from .job import MISSING, Question, ask, check_word, needed_columns
 from .measures import resolve_measures
 from .priors import Prior
 from .progress import Reporter, announce_compilation
@@ -129,6 +129,18 @@ def score(
     missing:
         "category": missing values (None, NaN, NA, NaT, null) are one value of their own, whatever their
         representation; "error": refuse them.
+
+        "wildcard": what is missing or suppressed in a known column matches every value, in the row that is scored and
+        in all others, as in sdcMicro's frequency counts (``freqCalc``, alpha = 1): row j is in the cohort of row i
+        where the two agree on each known column that neither lacks. Cohorts then overlap, and each row has its own. In
+        a scored column a missing value is unknown: such rows count in ``cohort_size``, but in no prior or posterior,
+        and what is said of a cell's own value (``csf``, ``posterior``, ``prior``, ...) is NaN where that is missing.
+        What is said of its cohort (``cig``, ...) is what the others' known values give away of it: suppression is no
+        protection where all of them agree, and where none has a value nothing is learnt (0; ``entropy`` and
+        ``recursive_3`` are NaN). The weight of wCIG, H(X|known) / H(X), is the mean of -log2(c/C) over the rows with a
+        value, divided by the entropy of these values, at most 1: the same number where cohorts do not overlap. Where
+        no used column has missing values, scores are those of "category". Runs on the CPU, in memory: its work grows
+        with the number of different patterns of missing values.
     device:
         "cpu"; "cuda" (all GPUs) or "cuda:1" (one); or "auto": "cuda" where that can be used, else "cpu".
         ``Scores.device`` says which ran, ``gpupif info`` why not CUDA.
@@ -166,8 +178,9 @@ def score(
     InputError
         No rows, no columns, duplicate column names, unknown columns (ColumnNotFoundError), lists or structs
         (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
-        [0, 1], missing values under "error", an unknown word for an argument; on a GPU, a column of a file of a type
-        that cuDF lacks.
+        [0, 1], missing values under "error", too many patterns of them under "wildcard", which is neither for
+        ``device="cuda"`` nor ``output`` nor Dask; an unknown word for an argument; on a GPU, a column of a file of a
+        type that cuDF lacks.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     OutputError
@@ -184,11 +197,23 @@ def score(
 
     References
     ----------
-    piflib manual, CSIRO Data61: CIG section 1.4, weighted CIG 1.5, CSF 1.6, summaries 1.7.
+    piflib manual, CSIRO Data61: CIG section 1.4, weighted CIG 1.5, CSF 1.6, summaries 1.7. Missing values as wildcards:
+    Templ, Kowarik & Meindl, Statistical Disclosure Control for Micro-Data Using the R Package sdcMicro (2015).
+
+    Examples
+    --------
+    A suppressed status may be either, so the last person matches all (of sdcMicro's tests of frequency counts):
+
+    >>> import pandas
+    >>> status = ["single", "married", "married", "single", None]
+    >>> table = pandas.DataFrame({"name": list("abcde"), "status": status})
+    >>> scores = score(table, "cohort_size", columns=["name"], known=["status"], missing="wildcard")
+    >>> scores.cohort_size["name"].tolist()
+    [3, 3, 3, 3, 5]
 
     """
     wanted = resolve_measures(measures)
-    check_word("missing", missing, ("category", "error"))
+    check_word("missing", missing, MISSING)
     check_word("dtype", dtype, ("float64", "float32"))
     files = (output, memory_limit, temp, rows_per_file, resume, overwrite, keep_input)
     if any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__):
@@ -196,10 +221,17 @@ def score(
 
         if any(files):
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
+        if missing == "wildcard":
+            raise InputError("missing: 'wildcard' scores a table in memory, not a Dask frame. Score its compute().")
         lazy = score_dask(table, wanted, columns, known, priors, accuracies, distances, missing, device, dtype)
         return cast("Scores", lazy)
     wish = make_wish(*files) if any(files) else None
-    engine = choose_engine(device)
+    if wish is not None and missing == "wildcard":
+        raise InputError(
+            "missing: 'wildcard' scores a table in memory. Leave output= and what goes with it out, and write the "
+            "scores with to_parquet."
+        )
+    engine = choose_wildcard_engine(device) if missing == "wildcard" else choose_engine(device)
     if wish is not None:
         asked = partial(ask, measures=wanted, columns=columns, known=known, priors=priors, accuracies=accuracies)
         asked = partial(asked, distances=distances)

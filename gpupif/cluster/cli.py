@@ -76,6 +76,8 @@ def score_on_cluster(
             raise InputError(
                 f"--{option}: is not for a cluster, which reads Parquet and writes a folder of it. Leave it out."
             )
+    if question["missing"] == "wildcard":
+        raise InputError("--missing: 'wildcard' scores a table in memory, not on a cluster. Leave the cluster out.")
     measures = [measure.name for measure in resolve_measures(measures)]
     columns, known = question["columns"], question["known"]
     given = find_input(table)

@@ -1,0 +1,338 @@
+"""Cohorts where a missing value matches every value: they overlap, so each key has its own.
+
+Keys are the distinct rows over the columns that the attacker knows, sorted by *pattern*: which of these columns are
+missing. A key of one pattern matches one of another where they agree on the columns that neither lacks. For each pair
+of patterns the keys of both are seen through that mask and joined by a hash table of the smaller side.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import uint64
+
+from .blocks import find_statistics
+from .formulas import COHORT_SIZE, OF_COHORT, cell_measure, posterior
+from .hashing import hash_row
+from .jit import kernel
+from .sizes import log2_count
+from .statistics import ENTROPY, RECURSIVE
+
+
+class Keys(NamedTuple):
+    """Keys by pattern, and the rows that have each.
+
+    keys: (keys, words); those of pattern p are offsets[p] to offsets[p + 1] - 1. keep: (patterns, words), the masks of
+    the known columns that a pattern does not lack. The rows of key k are starts[k] to starts[k + 1] - 1: the code of
+    each in the target column, one above all values where it is missing there, and how often it occurs.
+    """
+
+    keys: npt.NDArray[np.uint64]
+    keep: npt.NDArray[np.uint64]
+    offsets: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int64]
+    counts: npt.NDArray[Any]
+
+
+class Room(NamedTuple):
+    """What a task works in.
+
+    table: of slots, each with a group or -1; firsts: a key of each group; masks: of the pair of patterns; groups: of
+    each key that answers. links[p, i]: the list of what the keys of pattern p have for key i of those that ask, or -1;
+    starts, ends: of lists in values and counts. amounts: by value, all 0 between uses; touched: those that are not.
+    """
+
+    table: npt.NDArray[np.int64]
+    firsts: npt.NDArray[np.int64]
+    masks: npt.NDArray[np.uint64]
+    groups: npt.NDArray[np.int64]
+    links: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+    amounts: npt.NDArray[np.int64]
+    touched: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, keys: Keys, asking: int, values: int) -> Room:
+        """For at most so many keys that ask at once, and a target column of so many values."""
+        patterns, size = len(keys.keep), len(keys.keys)
+        lists = min(patterns * asking, size)
+        empty = [np.empty(length, np.int64) for length in (1 << (2 * asking).bit_length(), asking)]
+        largest = int(np.diff(keys.offsets).max())
+        return cls(
+            *empty,
+            np.empty(keys.keys.shape[1], np.uint64),
+            np.empty(largest, np.int64),
+            np.empty((patterns, asking), np.int64),
+            *(np.empty(length, np.int64) for length in (lists, lists, len(keys.values), len(keys.values))),
+            np.zeros(values + 1, np.int64),
+            np.empty(values + 1, np.int64),
+        )
+
+
+@kernel
+def mark_missing(keys, fields, missing, flags):
+    """Bit c of flags[key]: whether the key's code in field c (word, shift, mask) is missing[c]."""
+    for key in range(len(keys)):
+        for c in range(len(fields)):
+            code = (keys[key, fields[c, 0]] >> fields[c, 1]) & fields[c, 2]
+            flags[key, c // 64] |= uint64(code == missing[c]) << uint64(c % 64)
+
+
+@kernel
+def sort_by_group(groups, ends, order):
+    """Bring numbers into order by their group, stably; ends: where each group begins, then where it ends."""
+    for i in range(groups.size):
+        group = groups[i]
+        order[ends[group]] = i
+        ends[group] += 1
+
+
+@kernel
+def seat(keys, key, room, last, new):
+    """The group of a key seen through room.masks, -1 where there is none; new >= 0: then it begins this group.
+
+    last: number of the last slot of the table.
+    """
+    table, firsts, masks = room.table, room.firsts, room.masks
+    slot = hash_row(keys, key, masks) & last
+    while table[slot] >= 0:
+        group = table[slot]
+        other, same = firsts[group], True
+        for word in range(masks.size):
+            same = same and (keys[other, word] ^ keys[key, word]) & masks[word] == uint64(0)
+        if same:
+            return group
+        slot = (slot + uint64(1)) & last
+    if new >= 0:
+        table[slot], firsts[new] = new, key
+    return new
+
+
+@kernel
+def join(keys, start, stop, first, end, links, lists, room):
+    """Groups of the keys first to end - 1 that answer, and links of the keys start to stop - 1 that ask, see `Room`.
+
+    lists: lists that there are already. Returns how many groups there are.
+    """
+    table, groups = room.table, room.groups
+    asking, answering = stop - start, end - first
+    slots = 2
+    while slots < 2 * min(asking, answering):
+        slots *= 2
+    for slot in range(slots):
+        table[slot] = -1
+    last, number = uint64(slots - 1), 0
+    if answering <= asking:
+        for k in range(answering):
+            groups[k] = seat(keys, first + k, room, last, number)
+            number = max(number, groups[k] + 1)
+        for i in range(asking):
+            group = seat(keys, start + i, room, last, -1)
+            links[i] = lists + group if group >= 0 else -1
+    else:
+        for i in range(asking):
+            group = seat(keys, start + i, room, last, number)
+            links[i] = lists + group
+            number = max(number, group + 1)
+        for k in range(answering):
+            groups[k] = seat(keys, first + k, room, last, -1)
+    return number
+
+
+@kernel
+def add_up(values, counts, start, stop, amounts):
+    """Make the entries start to stop - 1 one for each value; returns where they end then."""
+    end = start
+    for i in range(start, stop):
+        value = values[i]
+        if amounts[value] == 0:
+            values[end] = value
+            end += 1
+        amounts[value] += counts[i]
+    for i in range(start, end):
+        counts[i] = amounts[values[i]]
+        amounts[values[i]] = 0
+    return end
+
+
+@kernel
+def list_answers(known, asking, start, stop, answering, room, lists, end):
+    """Lists of what the keys of a pattern have for the keys start to stop - 1 of another.
+
+    lists, end: lists and entries that there are already. Returns how many there are then.
+    """
+    keys, keep, row_starts = known.keys, known.keep, known.starts
+    groups, starts, ends = room.groups, room.starts[lists:], room.ends[lists:]
+    for word in range(room.masks.size):
+        room.masks[word] = keep[asking, word] & keep[answering, word]
+    first, last = known.offsets[answering], known.offsets[answering + 1]
+    number = join(keys, start, stop, first, last, room.links[answering], lists, room)
+    for group in range(number):
+        ends[group] = 0
+    for k in range(last - first):
+        if groups[k] >= 0:
+            ends[groups[k]] += row_starts[first + k + 1] - row_starts[first + k]
+    for group in range(number):
+        starts[group] = end
+        end += ends[group]
+        ends[group] = starts[group]
+    for k in range(last - first):
+        group = groups[k]
+        if group >= 0:
+            for row in range(row_starts[first + k], row_starts[first + k + 1]):
+                room.values[ends[group]], room.counts[ends[group]] = known.values[row], known.counts[row]
+                ends[group] += 1
+    for group in range(number):
+        ends[group] = add_up(room.values, room.counts, starts[group], ends[group], room.amounts)
+    return lists + number, end
+
+
+@kernel
+def add_entries(values, counts, start, stop, number, amounts, touched):
+    """Add entries to the amounts of their values; returns how many values are touched."""
+    for i in range(start, stop):
+        value = values[i]
+        if amounts[value] == 0:
+            touched[number] = value
+            number += 1
+        amounts[value] += counts[i]
+    return number
+
+
+@kernel
+def add_cohort(known, asking, key, i, room):
+    """The amounts of values in the cohort of a key, the i-th of those that ask; returns how many are touched."""
+    amounts, touched, links = room.amounts, room.touched, room.links
+    number = 0
+    for answering in range(len(known.keep)):
+        if answering == asking:
+            start, stop = known.starts[key], known.starts[key + 1]
+            number = add_entries(known.values, known.counts, start, stop, number, amounts, touched)
+        elif links[answering, i] >= 0:
+            one = links[answering, i]
+            number = add_entries(
+                room.values, room.counts, room.starts[one], room.ends[one], number, amounts, touched
+            )
+    return number
+
+
+@kernel
+def base_of(values, target):
+    """Where the values of a target begin, the code of its missing values, and its accuracy."""
+    base = values.first[target]
+    return base, values.first[target + 1] - base, values.accuracies[target]
+
+
+@kernel
+def describe_cohort(number, cell, target, values, logs, room, cells):
+    """Put the values of a cohort into `cells` from `cell` on, but missing ones; returns rows, known ones, next cell."""
+    base, missing, accuracy = base_of(values, target)
+    amounts, touched = room.amounts, room.touched
+    size = 0
+    for i in range(number):
+        size += amounts[touched[i]]
+    certain = size - amounts[missing]
+    log2_size = log2_count(certain, logs) if certain > 0 else 0.0
+    for i in range(number):
+        value = touched[i]
+        if value != missing:
+            count = amounts[value]
+            cells.values[cell], cells.counts[cell], cells.shares[cell] = value, count, count / certain
+            cells.log2_shares[cell] = log2_count(count, logs) - log2_size
+            cells.posteriors[cell] = posterior(count, certain, values.priors[base + value], accuracy)
+            cell += 1
+    return size, certain, cell
+
+
+@kernel
+def of_nothing(kind):
+    """A statistic of a cohort in which no value is known: nothing is learnt, its entropy and recursion are unknown."""
+    return math.nan if kind in (ENTROPY, RECURSIVE) else 0.0
+
+
+@kernel
+def score_rows(known, first, number, target, values, logs, wanted, scratch, own, losses, out):
+    """Put the measures of the rows of the keys `first` and on into `out`, see `score_patterns`.
+
+    Of key first + j: scratch.order[j] its run or -1, scratch.sizes[j] its cohort's size, scratch.place[j] the rows
+    there whose value is known. own[row]: those with the row's own value.
+    """
+    base, missing, accuracy = base_of(values, target)
+    for k in range(wanted.measures.size):
+        measure, place, scores, side = wanted.measures[k], wanted.places[k], out[k // 2], k % 2
+        for j in range(number):
+            run, size, certain = scratch.order[j], scratch.sizes[j], scratch.place[j]
+            statistic = 0.0
+            if place >= 0:
+                statistic = scratch.found[run, place] if run >= 0 else of_nothing(wanted.kinds[place])
+            for row in range(known.starts[first + j], known.starts[first + j + 1]):
+                value = known.values[row]
+                if measure == OF_COHORT:
+                    scores[row, side] = statistic
+                elif measure == COHORT_SIZE:
+                    scores[row, side] = size
+                elif value == missing:
+                    scores[row, side] = math.nan
+                else:
+                    prior, log2_prior = values.priors[base + value], values.log2_priors[base + value]
+                    chance = posterior(own[row], certain, prior, accuracy)
+                    log2_share = log2_count(own[row], logs) - log2_count(certain, logs)
+                    scores[row, side] = cell_measure(
+                        measure, statistic, chance, log2_share, prior, log2_prior, accuracy, size
+                    )
+    for j in range(number):
+        certain = scratch.place[j]
+        for row in range(known.starts[first + j], known.starts[first + j + 1]):
+            losses[row] = 0.0
+            if known.values[row] != missing:
+                losses[row] = known.counts[row] * (log2_count(certain, logs) - log2_count(own[row], logs))
+
+
+@kernel
+def score_keys(known, asking, start, stop, target, values, logs, wanted, room, scratch, own, losses, out):
+    """Score the rows of the keys start to stop - 1, in batches that `scratch` has room for."""
+    cells, missing = scratch.cells, values.first[target + 1] - values.first[target]
+    first, runs, cell = start, 0, 0
+    scratch.starts[0] = 0
+    for key in range(start, stop):
+        number = add_cohort(known, asking, key, key - start, room)
+        if cell + number > cells.values.size or key - first == scratch.sizes.size:
+            find_statistics(runs, target, values, wanted, scratch)
+            score_rows(known, first, key - first, target, values, logs, wanted, scratch, own, losses, out)
+            first, runs, cell = key, 0, 0
+        size, certain, cell = describe_cohort(number, cell, target, values, logs, room, cells)
+        scratch.sizes[key - first], scratch.place[key - first], scratch.order[key - first] = size, certain, -1
+        if certain > 0:
+            scratch.order[key - first] = runs
+            runs += 1
+            scratch.starts[runs] = cell
+        for row in range(known.starts[key], known.starts[key + 1]):
+            own[row] = room.amounts[known.values[row]]
+        for i in range(number):
+            room.amounts[room.touched[i]] = 0
+    find_statistics(runs, target, values, wanted, scratch)
+    score_rows(known, first, stop - first, target, values, logs, wanted, scratch, own, losses, out)
+
+
+@kernel
+def score_patterns(known, segments, target, values, logs, wanted, room, scratch, own, losses, out):
+    """Score the rows of segments (pattern, first key, last key + 1).
+
+    out[k // 2, row, k % 2] gets measure k, before weighting: NaN what is of the row's own value where that is missing.
+    losses[row]: -log2 of the share of its cohort that has its value, times how often it occurs; own: to work in.
+    """
+    for s in range(len(segments)):
+        asking, start, stop = segments[s, 0], segments[s, 1], segments[s, 2]
+        lists, end = 0, 0
+        for answering in range(len(known.keep)):
+            if answering != asking:
+                lists, end = list_answers(known, asking, start, stop, answering, room, lists, end)
+        score_keys(known, asking, start, stop, target, values, logs, wanted, room, scratch, own, losses, out)
+
