@@ -217,9 +217,7 @@ def add_cohort(known, asking, key, i, room):
             number = add_entries(known.values, known.counts, start, stop, number, amounts, touched)
         elif links[answering, i] >= 0:
             one = links[answering, i]
-            number = add_entries(
-                room.values, room.counts, room.starts[one], room.ends[one], number, amounts, touched
-            )
+            number = add_entries(room.values, room.counts, room.starts[one], room.ends[one], number, amounts, touched)
     return number
 
 
@@ -298,7 +296,7 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
 @kernel
 def score_keys(known, asking, start, stop, target, values, logs, wanted, room, scratch, own, losses, out):
     """Score the rows of the keys start to stop - 1, in batches that `scratch` has room for."""
-    cells, missing = scratch.cells, values.first[target + 1] - values.first[target]
+    cells = scratch.cells
     first, runs, cell = start, 0, 0
     scratch.starts[0] = 0
     for key in range(start, stop):
@@ -335,4 +333,3 @@ def score_patterns(known, segments, target, values, logs, wanted, room, scratch,
             if answering != asking:
                 lists, end = list_answers(known, asking, start, stop, answering, room, lists, end)
         score_keys(known, asking, start, stop, target, values, logs, wanted, room, scratch, own, losses, out)
-

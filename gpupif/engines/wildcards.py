@@ -1,13 +1,14 @@
 """An engine for missing values that match every value of the attacker's knowledge; in memory, on the CPU.
 
-Cohorts then overlap, so there is no partition to score by. `gpupif.kernels.wildcards` tells how they are found: exactly,
-pattern of missing values by pattern. Targets for which nothing relevant is missing are left to the CPU engine.
+Cohorts then overlap, so there is no partition to score by. `gpupif.kernels.wildcards` tells how they are found:
+exactly, pattern of missing values by pattern. Targets for which nothing is missing are left to the CPU engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,9 +100,7 @@ class WildcardEngine:
             room = kernels.Room.of(known, longest, size)
             scratch = Scratch.of(max(BATCH_CELLS, size + 1), np.int64, run.wanted.kinds)
             part = np.array(segments[first:last])
-            kernels.score_patterns(
-                known, part, 0, values, run.logs, run.wanted, room, scratch, own, losses, scores
-            )
+            kernels.score_patterns(known, part, 0, values, run.logs, run.wanted, room, scratch, own, losses, scores)
 
         workers.run(score, _tasks(segments, known.offsets, workers.threads))
         counts = job.counts[column][:size]
@@ -136,7 +135,7 @@ def _tasks(
     number = min(len(segments), threads * TASKS_PER_THREAD)
     cuts = np.searchsorted(work, work[-1] * np.arange(1, number) / number, side="left") + 1
     edges = np.unique([0, *cuts.tolist(), len(segments)]).tolist()
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))
 
 
 def _patterns(
@@ -147,9 +146,7 @@ def _patterns(
     flags = np.zeros((len(keys), max(1, -(-len(wild) // 64))), np.uint64)
     fields = np.array([layout.fields[column] for column in wild], np.uint64).reshape(-1, 3)
     missing = np.array([len(run.job.priors[column]) for column in wild], np.uint64)
-    workers.run(
-        lambda a, b: kernels.mark_missing(keys[a:b], fields, missing, flags[a:b]), workers.ranges(len(keys))
-    )
+    workers.run(lambda a, b: kernels.mark_missing(keys[a:b], fields, missing, flags[a:b]), workers.ranges(len(keys)))
     found = distinct_rows(Rows(flags), len(keys), workers)
     order = np.lexsort(found.rows.keys.T)
     place = np.empty(len(order), np.int64)
@@ -164,9 +161,7 @@ def _by_pattern(run: Run, rows: Rows, layout: KeyLayout, target: int) -> tuple[k
     wild = [column for column in columns if column in job.wildcards]
     masks = layout.masks(columns)
     masked = workers.empty(rows.keys.shape, np.uint64)
-    workers.run(
-        lambda a, b: np.bitwise_and(rows.keys[a:b], masks, out=masked[a:b]), workers.ranges(len(masked))
-    )
+    workers.run(lambda a, b: np.bitwise_and(rows.keys[a:b], masks, out=masked[a:b]), workers.ranges(len(masked)))
     found = distinct_rows(Rows(masked, rows.counts), run.results.total, workers)
     patterns, pattern_of = _patterns(run, found.rows.keys, layout, wild)
     order, offsets = _sorted_by(pattern_of, len(patterns))
@@ -183,9 +178,7 @@ def _by_pattern(run: Run, rows: Rows, layout: KeyLayout, target: int) -> tuple[k
     return kernels.Keys(found.rows.keys[order], keep, offsets, starts, values, rows.counts[row_order]), row_order
 
 
-def _sorted_by(
-    groups: npt.NDArray[np.int64], number: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _sorted_by(groups: npt.NDArray[np.int64], number: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Numbers from 0 on in the order of their groups, and where each group begins there; one more for the end."""
     starts = np.zeros(number + 1, np.int64)
     np.cumsum(np.bincount(groups, minlength=number), out=starts[1:])
@@ -202,10 +195,10 @@ def _check_work(run: Run, table: Distinct, targets: int) -> None:
     steps = 2.0 * targets * patterns * (rows + PAIR_STEPS * patterns)
     if steps > MOST_STEPS:
         raise InputError(
-            f"missing: 'wildcard' compares each of {patterns:,} patterns of missing values in {len(wild)} known columns "
-            f"with each, over {rows:,} different rows and {targets} scored columns: about {steps:.0e} steps, expected "
-            f"at most {MOST_STEPS:.0e}. Let the attacker know fewer columns that have missing values (known=), score "
-            "fewer at once (columns=), or use missing='category'."
+            f"missing: 'wildcard' compares each of {patterns:,} patterns of missing values in {len(wild)} known "
+            f"columns with each, over {rows:,} different rows and {targets} scored columns: about {steps:.0e} steps, "
+            f"expected at most {MOST_STEPS:.0e}. Let the attacker know fewer columns that have missing values "
+            "(known=), score fewer at once (columns=), or use missing='category'."
         )
 
 
