@@ -95,12 +95,11 @@ def sort_by_group(groups, ends, order):
 
 
 @kernel
-def seat(keys, key, room, last, new):
-    """The group of a key seen through room.masks, -1 where there is none; new >= 0: then it begins this group.
+def seat(keys, key, masks, last, table, firsts, new):
+    """The group of a key seen through masks, -1 where there is none; new >= 0: then it begins this group.
 
     last: number of the last slot of the table.
     """
-    table, firsts, masks = room.table, room.firsts, room.masks
     slot = hash_row(keys, key, masks) & last
     while table[slot] >= 0:
         group = table[slot]
@@ -116,12 +115,11 @@ def seat(keys, key, room, last, new):
 
 
 @kernel
-def join(keys, start, stop, first, end, links, lists, room):
+def join(keys, start, stop, first, end, masks, table, firsts, groups, links, lists):
     """Groups of the keys first to end - 1 that answer, and links of the keys start to stop - 1 that ask, see `Room`.
 
     lists: lists that there are already. Returns how many groups there are.
     """
-    table, groups = room.table, room.groups
     asking, answering = stop - start, end - first
     slots = 2
     while slots < 2 * min(asking, answering):
@@ -131,18 +129,18 @@ def join(keys, start, stop, first, end, links, lists, room):
     last, number = uint64(slots - 1), 0
     if answering <= asking:
         for k in range(answering):
-            groups[k] = seat(keys, first + k, room, last, number)
+            groups[k] = seat(keys, first + k, masks, last, table, firsts, number)
             number = max(number, groups[k] + 1)
         for i in range(asking):
-            group = seat(keys, start + i, room, last, -1)
+            group = seat(keys, start + i, masks, last, table, firsts, -1)
             links[i] = lists + group if group >= 0 else -1
     else:
         for i in range(asking):
-            group = seat(keys, start + i, room, last, number)
+            group = seat(keys, start + i, masks, last, table, firsts, number)
             links[i] = lists + group
             number = max(number, group + 1)
         for k in range(answering):
-            groups[k] = seat(keys, first + k, room, last, -1)
+            groups[k] = seat(keys, first + k, masks, last, table, firsts, -1)
     return number
 
 
@@ -168,12 +166,16 @@ def list_answers(known, asking, start, stop, answering, room, lists, end):
 
     lists, end: lists and entries that there are already. Returns how many there are then.
     """
-    keys, keep, row_starts = known.keys, known.keep, known.starts
-    groups, starts, ends = room.groups, room.starts[lists:], room.ends[lists:]
-    for word in range(room.masks.size):
-        room.masks[word] = keep[asking, word] & keep[answering, word]
+    # Once, not for each key: reading an array from a tuple counts a reference.
+    keep, row_starts, row_values, row_counts = known.keep, known.starts, known.values, known.counts
+    masks, groups, values, counts = room.masks, room.groups, room.values, room.counts
+    starts, ends, amounts = room.starts[lists:], room.ends[lists:], room.amounts
+    for word in range(masks.size):
+        masks[word] = keep[asking, word] & keep[answering, word]
     first, last = known.offsets[answering], known.offsets[answering + 1]
-    number = join(keys, start, stop, first, last, room.links[answering], lists, room)
+    number = join(
+        known.keys, start, stop, first, last, masks, room.table, room.firsts, groups, room.links[answering], lists
+    )
     for group in range(number):
         ends[group] = 0
     for k in range(last - first):
@@ -186,11 +188,13 @@ def list_answers(known, asking, start, stop, answering, room, lists, end):
     for k in range(last - first):
         group = groups[k]
         if group >= 0:
+            entry = ends[group]
             for row in range(row_starts[first + k], row_starts[first + k + 1]):
-                room.values[ends[group]], room.counts[ends[group]] = known.values[row], known.counts[row]
-                ends[group] += 1
+                values[entry], counts[entry] = row_values[row], row_counts[row]
+                entry += 1
+            ends[group] = entry
     for group in range(number):
-        ends[group] = add_up(room.values, room.counts, starts[group], ends[group], room.amounts)
+        ends[group] = add_up(values, counts, starts[group], ends[group], amounts)
     return lists + number, end
 
 
@@ -207,32 +211,38 @@ def add_entries(values, counts, start, stop, number, amounts, touched):
 
 
 @kernel
-def add_cohort(known, asking, key, i, room):
-    """The amounts of values in the cohort of a key, the i-th of those that ask; returns how many are touched."""
-    amounts, touched, links = room.amounts, room.touched, room.links
+def add_cohort(
+    asking, key, i, row_starts, row_values, row_counts, links, starts, ends, values, counts, amounts, touched
+):
+    """The amounts of values in the cohort of a key, the i-th of those that ask; returns how many are touched.
+
+    Its own rows, and the lists of `Room` that it is linked to.
+    """
     number = 0
-    for answering in range(len(known.keep)):
+    for answering in range(len(links)):
         if answering == asking:
-            start, stop = known.starts[key], known.starts[key + 1]
-            number = add_entries(known.values, known.counts, start, stop, number, amounts, touched)
+            first, last = row_starts[key], row_starts[key + 1]
+            number = add_entries(row_values, row_counts, first, last, number, amounts, touched)
         elif links[answering, i] >= 0:
             one = links[answering, i]
-            number = add_entries(room.values, room.counts, room.starts[one], room.ends[one], number, amounts, touched)
+            number = add_entries(values, counts, starts[one], ends[one], number, amounts, touched)
     return number
 
 
 @kernel
-def base_of(values, target):
-    """Where the values of a target begin, the code of its missing values, and its accuracy."""
-    base = values.first[target]
-    return base, values.first[target + 1] - base, values.accuracies[target]
+def of_target(values, target):
+    """The code of a target's missing values, the priors of its others and their logarithms, and its accuracy."""
+    base, end = values.first[target], values.first[target + 1]
+    return end - base, values.priors[base:end], values.log2_priors[base:end], values.accuracies[target]
 
 
 @kernel
-def describe_cohort(number, cell, target, values, logs, room, cells):
-    """Put the values of a cohort into `cells` from `cell` on, but missing ones; returns rows, known ones, next cell."""
-    base, missing, accuracy = base_of(values, target)
-    amounts, touched = room.amounts, room.touched
+def describe_cohort(number, cell, missing, priors, accuracy, logs, amounts, touched, cells):
+    """Put the values of a cohort into `cells` from `cell` on, but missing ones; returns rows, known ones, next cell.
+
+    cells: the arrays of `Cells`.
+    """
+    codes, cell_counts, shares, log2_shares, posteriors = cells
     size = 0
     for i in range(number):
         size += amounts[touched[i]]
@@ -242,9 +252,9 @@ def describe_cohort(number, cell, target, values, logs, room, cells):
         value = touched[i]
         if value != missing:
             count = amounts[value]
-            cells.values[cell], cells.counts[cell], cells.shares[cell] = value, count, count / certain
-            cells.log2_shares[cell] = log2_count(count, logs) - log2_size
-            cells.posteriors[cell] = posterior(count, certain, values.priors[base + value], accuracy)
+            codes[cell], cell_counts[cell], shares[cell] = value, count, count / certain
+            log2_shares[cell] = log2_count(count, logs) - log2_size
+            posteriors[cell] = posterior(count, certain, priors[value], accuracy)
             cell += 1
     return size, certain, cell
 
@@ -262,16 +272,17 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
     Of key first + j: scratch.order[j] its run or -1, scratch.sizes[j] its cohort's size, scratch.place[j] the rows
     there whose value is known. own[row]: those with the row's own value.
     """
-    base, missing, accuracy = base_of(values, target)
+    missing, priors, log2_priors, accuracy = of_target(values, target)
+    starts, row_values, row_counts = known.starts, known.values, known.counts
+    runs, sizes, certains, found = scratch.order, scratch.sizes, scratch.place, scratch.found
     for k in range(wanted.measures.size):
         measure, place, scores, side = wanted.measures[k], wanted.places[k], out[k // 2], k % 2
         for j in range(number):
-            run, size, certain = scratch.order[j], scratch.sizes[j], scratch.place[j]
-            statistic = 0.0
+            size, certain, statistic = sizes[j], certains[j], 0.0
             if place >= 0:
-                statistic = scratch.found[run, place] if run >= 0 else of_nothing(wanted.kinds[place])
-            for row in range(known.starts[first + j], known.starts[first + j + 1]):
-                value = known.values[row]
+                statistic = found[runs[j], place] if runs[j] >= 0 else of_nothing(wanted.kinds[place])
+            for row in range(starts[first + j], starts[first + j + 1]):
+                value = row_values[row]
                 if measure == OF_COHORT:
                     scores[row, side] = statistic
                 elif measure == COHORT_SIZE:
@@ -279,43 +290,73 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
                 elif value == missing:
                     scores[row, side] = math.nan
                 else:
-                    prior, log2_prior = values.priors[base + value], values.log2_priors[base + value]
+                    prior, log2_prior = priors[value], log2_priors[value]
                     chance = posterior(own[row], certain, prior, accuracy)
                     log2_share = log2_count(own[row], logs) - log2_count(certain, logs)
                     scores[row, side] = cell_measure(
                         measure, statistic, chance, log2_share, prior, log2_prior, accuracy, size
                     )
     for j in range(number):
-        certain = scratch.place[j]
-        for row in range(known.starts[first + j], known.starts[first + j + 1]):
+        for row in range(starts[first + j], starts[first + j + 1]):
             losses[row] = 0.0
-            if known.values[row] != missing:
-                losses[row] = known.counts[row] * (log2_count(certain, logs) - log2_count(own[row], logs))
+            if row_values[row] != missing:
+                losses[row] = row_counts[row] * (log2_count(certains[j], logs) - log2_count(own[row], logs))
 
 
 @kernel
 def score_keys(known, asking, start, stop, target, values, logs, wanted, room, scratch, own, losses, out):
     """Score the rows of the keys start to stop - 1, in batches that `scratch` has room for."""
-    cells = scratch.cells
-    first, runs, cell = start, 0, 0
-    scratch.starts[0] = 0
+    missing, priors, _, accuracy = of_target(values, target)
+    row_starts, row_values, row_counts = known.starts, known.values, known.counts
+    links, list_starts, list_ends, list_values, list_counts = (
+        room.links,
+        room.starts,
+        room.ends,
+        room.values,
+        room.counts,
+    )
+    amounts, touched = room.amounts, room.touched
+    runs, starts, sizes, certains = scratch.order, scratch.starts, scratch.sizes, scratch.place
+    cells = (
+        scratch.cells.values,
+        scratch.cells.counts,
+        scratch.cells.shares,
+        scratch.cells.log2_shares,
+        scratch.cells.posteriors,
+    )
+    first, run, cell = start, 0, 0
+    starts[0] = 0
     for key in range(start, stop):
-        number = add_cohort(known, asking, key, key - start, room)
-        if cell + number > cells.values.size or key - first == scratch.sizes.size:
-            find_statistics(runs, target, values, wanted, scratch)
+        number = add_cohort(
+            asking,
+            key,
+            key - start,
+            row_starts,
+            row_values,
+            row_counts,
+            links,
+            list_starts,
+            list_ends,
+            list_values,
+            list_counts,
+            amounts,
+            touched,
+        )
+        if cell + number > cells[0].size or key - first == sizes.size:
+            find_statistics(run, target, values, wanted, scratch)
             score_rows(known, first, key - first, target, values, logs, wanted, scratch, own, losses, out)
-            first, runs, cell = key, 0, 0
-        size, certain, cell = describe_cohort(number, cell, target, values, logs, room, cells)
-        scratch.sizes[key - first], scratch.place[key - first], scratch.order[key - first] = size, certain, -1
+            first, run, cell = key, 0, 0
+        size, certain, cell = describe_cohort(number, cell, missing, priors, accuracy, logs, amounts, touched, cells)
+        sizes[key - first], certains[key - first], runs[key - first] = size, certain, -1
         if certain > 0:
-            scratch.order[key - first] = runs
-            runs += 1
-            scratch.starts[runs] = cell
-        for row in range(known.starts[key], known.starts[key + 1]):
-            own[row] = room.amounts[known.values[row]]
+            runs[key - first] = run
+            run += 1
+            starts[run] = cell
+        for row in range(row_starts[key], row_starts[key + 1]):
+            own[row] = amounts[row_values[row]]
         for i in range(number):
-            room.amounts[room.touched[i]] = 0
-    find_statistics(runs, target, values, wanted, scratch)
+            amounts[touched[i]] = 0
+    find_statistics(run, target, values, wanted, scratch)
     score_rows(known, first, stop - first, target, values, logs, wanted, scratch, own, losses, out)
 
 
