@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import uint64
+from numba import int64, uint64
 
 from .blocks import find_statistics
 from .formulas import COHORT_SIZE, OF_COHORT, cell_measure, posterior
-from .hashing import hash_row
+from .groups import full_hashes
 from .jit import kernel
 from .sizes import log2_count
 from .statistics import ENTROPY, RECURSIVE
@@ -41,13 +41,15 @@ class Keys(NamedTuple):
 class Room(NamedTuple):
     """What a task works in.
 
-    table: of slots, each with a group or -1; firsts: a key of each group; masks: of the pair of patterns; groups: of
-    each key that answers. links[p, i]: the list of what the keys of pattern p have for key i of those that ask, or -1;
-    starts, ends: of lists in values and counts. amounts: by value, all 0 between uses; touched: those that are not.
+    table: of slots, each with a hash and the number of a group from 1 on, or 0; firsts: a key of each group; hashes:
+    of all keys of a pair of patterns, masks: of the pair; groups: of each key that answers. links[p, i]: the list of
+    what the keys of pattern p have for key i of those that ask, or -1; starts, ends: of lists in values and counts.
+    amounts: by value, all 0 between uses; touched: those that are not.
     """
 
-    table: npt.NDArray[np.int64]
+    table: npt.NDArray[np.uint64]
     firsts: npt.NDArray[np.int64]
+    hashes: npt.NDArray[np.uint64]
     masks: npt.NDArray[np.uint64]
     groups: npt.NDArray[np.int64]
     links: npt.NDArray[np.int64]
@@ -63,10 +65,11 @@ class Room(NamedTuple):
         """For at most so many keys that ask at once, and a target column of so many values."""
         patterns, size = len(keys.keep), len(keys.keys)
         lists = min(patterns * asking, size)
-        empty = [np.empty(length, np.int64) for length in (1 << (2 * asking).bit_length(), asking)]
         largest = int(np.diff(keys.offsets).max())
         return cls(
-            *empty,
+            np.empty((1 << (2 * asking).bit_length(), 2), np.uint64),
+            np.empty(asking, np.int64),
+            np.empty(asking + largest, np.uint64),
             np.empty(keys.keys.shape[1], np.uint64),
             np.empty(largest, np.int64),
             np.empty((patterns, asking), np.int64),
@@ -95,52 +98,77 @@ def sort_by_group(groups, ends, order):
 
 
 @kernel
-def seat(keys, key, masks, last, table, firsts, new):
-    """The group of a key seen through masks, -1 where there is none; new >= 0: then it begins this group.
-
-    last: number of the last slot of the table.
-    """
-    slot = hash_row(keys, key, masks) & last
-    while table[slot] >= 0:
-        group = table[slot]
-        other, same = firsts[group], True
-        for word in range(masks.size):
-            same = same and (keys[other, word] ^ keys[key, word]) & masks[word] == uint64(0)
-        if same:
-            return group
-        slot = (slot + uint64(1)) & last
-    if new >= 0:
-        table[slot], firsts[new] = new, key
-    return new
+def same_masked(keys, a, b, masks):
+    """Whether two keys agree where seen through masks."""
+    same = True
+    for word in range(masks.size):
+        same = same and (keys[a, word] ^ keys[b, word]) & masks[word] == uint64(0)
+    return same
 
 
 @kernel
-def join(keys, start, stop, first, end, masks, table, firsts, groups, links, lists):
-    """Groups of the keys first to end - 1 that answer, and links of the keys start to stop - 1 that ask, see `Room`.
+def make_groups(keys, start, masks, seen, last, table, firsts, groups):
+    """Group keys from `start` on, of hashes `seen`, where they agree through masks; returns how many groups there are.
 
-    lists: lists that there are already. Returns how many groups there are.
+    last: number of the last slot of the table.
+    """
+    # Loops without calls: the many words of which arrays consist would be handed over for each key.
+    number, one_word = 0, masks.size == 1
+    for i in range(seen.size):
+        slot, group = seen[i] & last, -1
+        while table[slot, 1] > uint64(0):
+            # Different words never share a hash.
+            if table[slot, 0] == seen[i]:
+                there = int64(table[slot, 1]) - 1
+                if one_word or same_masked(keys, firsts[there], start + i, masks):
+                    group = there
+                    break
+            slot = (slot + uint64(1)) & last
+        if group < 0:
+            group = number
+            number += 1
+            table[slot, 0], table[slot, 1], firsts[group] = seen[i], number, start + i
+        groups[i] = group
+    return number
+
+
+@kernel
+def find_groups(keys, start, masks, seen, last, table, firsts, groups):
+    """As `make_groups`, the groups that there are: -1 for keys that have none."""
+    one_word = masks.size == 1
+    for i in range(seen.size):
+        slot, group = seen[i] & last, -1
+        while table[slot, 1] > uint64(0):
+            if table[slot, 0] == seen[i]:
+                there = int64(table[slot, 1]) - 1
+                if one_word or same_masked(keys, firsts[there], start + i, masks):
+                    group = there
+                    break
+            slot = (slot + uint64(1)) & last
+        groups[i] = group
+
+
+@kernel
+def join(keys, start, stop, first, end, masks, hashes, table, firsts, groups, links):
+    """Groups of the keys first to end - 1 that answer and of the keys start to stop - 1 that ask; -1 where none of the
+    other side is in it. Returns how many there are. hashes, table, firsts: to work in.
     """
     asking, answering = stop - start, end - first
+    ask, answer = hashes[:asking], hashes[asking : asking + answering]
+    full_hashes(keys[start:stop], masks, ask)
+    full_hashes(keys[first:end], masks, answer)
     slots = 2
     while slots < 2 * min(asking, answering):
         slots *= 2
     for slot in range(slots):
-        table[slot] = -1
-    last, number = uint64(slots - 1), 0
+        table[slot, 1] = 0
+    last = uint64(slots - 1)
     if answering <= asking:
-        for k in range(answering):
-            groups[k] = seat(keys, first + k, masks, last, table, firsts, number)
-            number = max(number, groups[k] + 1)
-        for i in range(asking):
-            group = seat(keys, start + i, masks, last, table, firsts, -1)
-            links[i] = lists + group if group >= 0 else -1
+        number = make_groups(keys, first, masks, answer, last, table, firsts, groups)
+        find_groups(keys, start, masks, ask, last, table, firsts, links)
     else:
-        for i in range(asking):
-            group = seat(keys, start + i, masks, last, table, firsts, number)
-            links[i] = lists + group
-            number = max(number, group + 1)
-        for k in range(answering):
-            groups[k] = seat(keys, first + k, masks, last, table, firsts, -1)
+        number = make_groups(keys, start, masks, ask, last, table, firsts, links)
+        find_groups(keys, first, masks, answer, last, table, firsts, groups)
     return number
 
 
@@ -173,9 +201,10 @@ def list_answers(known, asking, start, stop, answering, room, lists, end):
     for word in range(masks.size):
         masks[word] = keep[asking, word] & keep[answering, word]
     first, last = known.offsets[answering], known.offsets[answering + 1]
-    number = join(
-        known.keys, start, stop, first, last, masks, room.table, room.firsts, groups, room.links[answering], lists
-    )
+    links = room.links[answering, : stop - start]
+    number = join(known.keys, start, stop, first, last, masks, room.hashes, room.table, room.firsts, groups, links)
+    for i in range(links.size):
+        links[i] += lists if links[i] >= 0 else 0
     for group in range(number):
         ends[group] = 0
     for k in range(last - first):
@@ -196,37 +225,6 @@ def list_answers(known, asking, start, stop, answering, room, lists, end):
     for group in range(number):
         ends[group] = add_up(values, counts, starts[group], ends[group], amounts)
     return lists + number, end
-
-
-@kernel
-def add_entries(values, counts, start, stop, number, amounts, touched):
-    """Add entries to the amounts of their values; returns how many values are touched."""
-    for i in range(start, stop):
-        value = values[i]
-        if amounts[value] == 0:
-            touched[number] = value
-            number += 1
-        amounts[value] += counts[i]
-    return number
-
-
-@kernel
-def add_cohort(
-    asking, key, i, row_starts, row_values, row_counts, links, starts, ends, values, counts, amounts, touched
-):
-    """The amounts of values in the cohort of a key, the i-th of those that ask; returns how many are touched.
-
-    Its own rows, and the lists of `Room` that it is linked to.
-    """
-    number = 0
-    for answering in range(len(links)):
-        if answering == asking:
-            first, last = row_starts[key], row_starts[key + 1]
-            number = add_entries(row_values, row_counts, first, last, number, amounts, touched)
-        elif links[answering, i] >= 0:
-            one = links[answering, i]
-            number = add_entries(values, counts, starts[one], ends[one], number, amounts, touched)
-    return number
 
 
 @kernel
@@ -304,7 +302,7 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
 
 
 @kernel
-def score_keys(known, asking, start, stop, target, values, logs, wanted, room, scratch, own, losses, out):
+def score_keys(known, start, stop, target, values, logs, wanted, room, scratch, own, losses, out):
     """Score the rows of the keys start to stop - 1, in batches that `scratch` has room for."""
     missing, priors, _, accuracy = of_target(values, target)
     row_starts, row_values, row_counts = known.starts, known.values, known.counts
@@ -327,21 +325,21 @@ def score_keys(known, asking, start, stop, target, values, logs, wanted, room, s
     first, run, cell = start, 0, 0
     starts[0] = 0
     for key in range(start, stop):
-        number = add_cohort(
-            asking,
-            key,
-            key - start,
-            row_starts,
-            row_values,
-            row_counts,
-            links,
-            list_starts,
-            list_ends,
-            list_values,
-            list_counts,
-            amounts,
-            touched,
-        )
+        # Its own rows, then what other patterns have for it; see `make_groups` for why there is no call.
+        number = 0
+        for row in range(row_starts[key], row_starts[key + 1]):
+            touched[number] = row_values[row]
+            number += 1
+            amounts[row_values[row]] = row_counts[row]
+        for answering in range(len(links)):
+            one = links[answering, key - start]
+            if one >= 0:
+                for entry in range(list_starts[one], list_ends[one]):
+                    value = list_values[entry]
+                    if amounts[value] == 0:
+                        touched[number] = value
+                        number += 1
+                    amounts[value] += list_counts[entry]
         if cell + number > cells[0].size or key - first == sizes.size:
             find_statistics(run, target, values, wanted, scratch)
             score_rows(known, first, key - first, target, values, logs, wanted, scratch, own, losses, out)
@@ -371,6 +369,8 @@ def score_patterns(known, segments, target, values, logs, wanted, room, scratch,
         asking, start, stop = segments[s, 0], segments[s, 1], segments[s, 2]
         lists, end = 0, 0
         for answering in range(len(known.keep)):
-            if answering != asking:
+            if answering == asking:
+                room.links[asking, : stop - start] = -1
+            else:
                 lists, end = list_answers(known, asking, start, stop, answering, room, lists, end)
-        score_keys(known, asking, start, stop, target, values, logs, wanted, room, scratch, own, losses, out)
+        score_keys(known, start, stop, target, values, logs, wanted, room, scratch, own, losses, out)
