@@ -27,23 +27,26 @@ def riskiest_cells(scores: Scores, n: int, by: str) -> pd.DataFrame:
         raise InputError(f"top: expected a number of cells of at least 1, got {n!r}.")
     table = scores._values_of(by)
     sign = -1 if resolve_measures(by)[0].low_is_risky else 1
-    found = [(-value, row, target) for target, column in enumerate(table) for value, row in highest(sign * column, n)]
+    find = _highest_known if scores._job.wildcards else highest
+    found = [(-value, row, target) for target, column in enumerate(table) for value, row in find(sign * column, n)]
     records = [_describe(scores, row, target) for _, row, target in sorted(found)[:n]]
     return pd.DataFrame.from_records(records)
 
 
 def highest(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
     """(value, row) of the n highest values, of equal ones the first."""
-    if np.isnan(column).any():
-        # Cells whose value is missing have no score.
-        scored = np.flatnonzero(~np.isnan(column))
-        return [(value, int(scored[row])) for value, row in highest(column[scored], n)] if len(scored) else []
     n = min(n, len(column))
     least = np.partition(column, len(column) - n)[len(column) - n]
     above = np.flatnonzero(column > least)
     equal = np.flatnonzero(column == least)[: n - len(above)]
     rows = np.concatenate([above, equal])
     return list(zip(column[rows].astype(float).tolist(), rows.tolist(), strict=True))
+
+
+def _highest_known(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
+    """As `highest`, without cells that have no score, for their value is missing."""
+    scored = np.flatnonzero(~np.isnan(column))
+    return [(value, int(scored[row])) for value, row in highest(column[scored], n)] if len(scored) else []
 
 
 def _describe(scores: Scores, row: int, target: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def matches(a, b):
     return a is None or b is None or a == b
 
 
-def score(table, columns=None, known=None, priors=None, accuracies=None):
+def score(table, columns=None, known=None, priors=None, accuracies=None, distances=None):
     """Measure to column to the list of its scores; missing values are None."""
     columns = list(table) if columns is None else columns
     rows = range(len(next(iter(table.values()))))
@@ -50,7 +50,7 @@ def score(table, columns=None, known=None, priors=None, accuracies=None):
             found = {"cohort_size": len(cohorts[i])}
             if of_values[i]:
                 posterior = naive.posterior_of(of_values[i], prior, accuracy)
-                found |= naive.divergences(posterior, prior, of_values[i])
+                found |= naive.divergences(posterior, prior, of_values[i], (distances or {}).get(name))
             else:
                 found |= {measure: math.nan if measure in UNKNOWN_OF_NOTHING else 0.0 for measure in OF_COHORT}
             found["wcig"] = weight * found["cig"]
@@ -247,6 +247,17 @@ def test_the_same_from_every_kind_of_frame():
     table = pa.Table.from_pandas(frame, preserve_index=False)
     seen = [bits(gpupif.score(kind, missing="wildcard")) for kind in (frame, table, pl.from_arrow(table))]
     assert all(one == seen[0] for one in seen[1:])
+    narrow, wide = (gpupif.score(frame, missing="wildcard", dtype=dtype) for dtype in ("float32", "float64"))
+    np.testing.assert_array_equal(narrow.array("csf"), wide.array("csf").astype(np.float32))
+
+
+def test_distances_between_values_that_are_known():
+    table = {"grade": ["low", None, "high", "middle", "low", None], "town": ["a", "a", None, "b", "b", None]}
+    tree = {"low": ["bad"], "middle": ["good"], "high": ["good"]}
+    for distance in (["low", "middle", "high"], ["high", "low", "middle", None], tree):
+        distances = {"grade": distance}
+        found = gpupif.score(frame_of(table), "emd", missing="wildcard", distances=distances)
+        assert_scores(found, score(table, distances=distances), ["emd"])
 
 
 def test_suppressed_values_that_others_give_away():

@@ -1,6 +1,6 @@
 """An engine for missing values that match every value of the attacker's knowledge; in memory, on the CPU.
 
-Cohorts then overlap, so there is no partition to score by. `gpupif.kernels.wildcards` tells how they are found:
+Cohorts then overlap, so there is no partition to score by. `gpupif.kernels.wildcard_cohorts` tells how they are found:
 exactly, pattern of missing values by pattern. Targets for which nothing is missing are left to the CPU engine.
 """
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpupif.kernels import pack
+from gpupif.kernels import wildcard_cohorts as cohorts
 from gpupif.kernels import wildcards as kernels
 from gpupif.kernels.blocks import Scratch
 
@@ -32,7 +33,7 @@ from .workers import TASKS_PER_THREAD, Workers
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Steps, each a look-up of about 10 ns: half an hour of one core.
+# Steps, each a look-up and what is found, 10 to 50 ns: an hour or two of one core.
 MOST_STEPS = 2e11
 # What a pair of patterns costs beside its keys.
 PAIR_STEPS = 16
@@ -97,7 +98,7 @@ class WildcardEngine:
         longest = max(stop - start for _, start, stop in segments)
 
         def score(first: int, last: int) -> None:
-            room = kernels.Room.of(known, longest, size)
+            room = cohorts.Room.of(known, longest, size)
             scratch = Scratch.of(max(BATCH_CELLS, size + 1), np.int64, run.wanted.kinds)
             part = np.array(segments[first:last])
             kernels.score_patterns(known, part, 0, values, run.logs, run.wanted, room, scratch, own, losses, scores)
@@ -146,7 +147,7 @@ def _patterns(
     flags = np.zeros((len(keys), max(1, -(-len(wild) // 64))), np.uint64)
     fields = np.array([layout.fields[column] for column in wild], np.uint64).reshape(-1, 3)
     missing = np.array([len(run.job.priors[column]) for column in wild], np.uint64)
-    workers.run(lambda a, b: kernels.mark_missing(keys[a:b], fields, missing, flags[a:b]), workers.ranges(len(keys)))
+    workers.run(lambda a, b: cohorts.mark_missing(keys[a:b], fields, missing, flags[a:b]), workers.ranges(len(keys)))
     found = distinct_rows(Rows(flags), len(keys), workers)
     order = np.lexsort(found.rows.keys.T)
     place = np.empty(len(order), np.int64)
@@ -154,7 +155,7 @@ def _patterns(
     return found.rows.keys[order], place[found.number]
 
 
-def _by_pattern(run: Run, rows: Rows, layout: KeyLayout, target: int) -> tuple[kernels.Keys, npt.NDArray[np.int64]]:
+def _by_pattern(run: Run, rows: Rows, layout: KeyLayout, target: int) -> tuple[cohorts.Keys, npt.NDArray[np.int64]]:
     """Distinct rows sorted by their keys, these by pattern; and where each row stood."""
     job, workers = run.job, run.workers
     columns = [column for column in job.known if column != target]
@@ -175,7 +176,7 @@ def _by_pattern(run: Run, rows: Rows, layout: KeyLayout, target: int) -> tuple[k
     word, shift, mask = layout.fields[target]
     values = np.empty(len(row_order), np.int64)
     pack.unpack_column(rows.keys[row_order, word], shift, mask, values)
-    return kernels.Keys(found.rows.keys[order], keep, offsets, starts, values, rows.counts[row_order]), row_order
+    return cohorts.Keys(found.rows.keys[order], keep, offsets, starts, values, rows.counts[row_order]), row_order
 
 
 def _sorted_by(groups: npt.NDArray[np.int64], number: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -183,7 +184,7 @@ def _sorted_by(groups: npt.NDArray[np.int64], number: int) -> tuple[npt.NDArray[
     starts = np.zeros(number + 1, np.int64)
     np.cumsum(np.bincount(groups, minlength=number), out=starts[1:])
     order = np.empty(len(groups), np.int64)
-    kernels.sort_by_group(groups, starts[:-1].copy(), order)
+    cohorts.sort_by_group(groups, starts[:-1].copy(), order)
     return order, starts
 
 
