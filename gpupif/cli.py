@@ -90,7 +90,10 @@ def score(
     population_lacks: Annotated[
         str, typer.Option(metavar="error|count", help="Rows that the population lacks: refuse, or count them in it.")
     ] = "error",
-    missing: Annotated[str, typer.Option(metavar="category|error", help="Missing values.")] = "category",
+    missing: Annotated[
+        str,
+        typer.Option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any."),
+    ] = "category",
     device: Device = "auto",
     dtype: Annotated[str, typer.Option(metavar="float64|float32", help="Type of the scores.")] = "float64",
     sep: Annotated[

@@ -37,6 +37,10 @@ class Column:
         """Number of rows with a missing value."""
         return int(self.counts[-1]) if self.missing else 0
 
+    def without_missing(self) -> Column:
+        """The same column with values that are known only; the code one above them stands for missing ones."""
+        return replace(self, counts=self.counts[:-1], missing=False) if self.missing else self
+
     def on_host(self) -> Column:
         """The same column with its codes on the host."""
         return replace(self, codes=on_host(self.codes))

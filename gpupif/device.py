@@ -177,3 +177,15 @@ def choose_engine(device: str) -> Engine:
     from .engines.cuda import CudaEngine
 
     return CudaEngine([int(number)] if colon else status.devices, name=device if colon else "cuda")
+
+
+def choose_wildcard_engine(device: str) -> Engine:
+    """The engine for missing="wildcard", which runs on the CPU; raises InputError where a GPU is asked for."""
+    from .engines.wildcards import WildcardEngine
+
+    kind, _, _ = check_device(device)
+    if kind == "cuda":
+        raise InputError(
+            f"device: expected 'cpu' or 'auto' with missing='wildcard', which runs on the CPU; got {device!r}."
+        )
+    return WildcardEngine()

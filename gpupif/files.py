@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .any_known import refuse_with_any_known
-from .device import choose_engine
+from .device import choose_engine, choose_wildcard_engine
 from .errors import InputError
 from .frames import open_file
 from .inputs import find_input
-from .job import ask, check_word, needed_columns
+from .job import MISSING, ask, check_word, needed_columns
 from .measures import POPULATION_SIZE, resolve_measures
 from .memory import default_limit, resident_bytes
 from .progress import Reporter, announce_compilation
@@ -53,16 +53,18 @@ def score_file(
     question: arguments of `score`; options: those that go with its `output`. It is done in memory where the output is
     one file, none of memory_limit, temp, rows_per_file and resume is given, and the table fits.
     """
-    check_word("missing", question["missing"], ("category", "error"))
+    wildcard = question["missing"] == "wildcard"
+    check_word("missing", question["missing"], MISSING)
     check_word("dtype", question["dtype"], ("float64", "float32"))
     wanted = resolve_measures(measures)
     wish = make_wish(output, **options)
     if is_file(output):
         check_output(output, wish.overwrite or wish.resume, find_input(path, sep).places)
-    engine = choose_engine(device)
+    engine = choose_wildcard_engine(device) if wildcard else choose_engine(device)
     given = any(options[name] for name in ("memory_limit", "temp", "rows_per_file", "resume"))
     if isinstance(question["known"], int):
         refuse_with_any_known(**{name: question[name] for name in ("weights", "attackers", "population")})
+        refuse_with_any_known(**{"missing='wildcard'": wildcard})
         # All of its scores have no other place than memory.
         if given or not is_file(output):
             raise InputError(
@@ -79,12 +81,17 @@ def score_file(
         # A population has no other place than memory.
         if need <= default_limit() - resident_bytes() or question["population"] is not None:
             return _score_in_memory(path, measures, question, device, engine, sep, wish, visible)
-        if visible is not False:
+        if visible is not False and not wildcard:
             print(
                 f"gpupif: the table needs about {need / 2**30:.1f} GiB, more than 60 % of the memory that is free: it "
                 "is scored part by part, on disk.",
                 file=sys.stderr,
             )
+    if wildcard:
+        raise InputError(
+            "missing: 'wildcard' scores a table in memory, which must have room for it, to one file. Name a file as "
+            "output without memory_limit=, temp=, rows_per_file= and resume, or use missing='category'."
+        )
     if question["population"] is not None:
         raise InputError(
             "population: is for a table that fits into memory, and a single output file. Leave it out, and options for "

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .axes import Axis, make_axis
 from .columns import Column
 from .engines.base import Job
-from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning, warn
+from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
 from .measures import Measure
 from .names import as_attackers, as_list, as_mapping, check_exist, check_unique, check_weights
 from .priors import Prior, make_prior
 from .reading import Pick
 from .weighting import Weighted
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 # From so many rows on, a column with so large a share of different values is named in a warning.
 UNIQUE_ROWS = 50
 UNIQUE_SHARE = 0.9
+
+MISSING = ("category", "error", "wildcard")
 
 
 @dataclass(frozen=True)
@@ -72,14 +77,23 @@ class Question:
         PriorError; warns, by `tell`, of columns that are nearly unique.
         """
         warn_of_unique(columns, rows, tell)
+        wildcards = [place for place, column in enumerate(columns) if column.missing and self.missing == "wildcard"]
+        if wildcards and weighted is not None and weighted.times is not None and not weighted.times.all():
+            row = int(np.argmin(weighted.times != 0))
+            raise InputError(
+                f"weights: column {self.weights!r}, row {row} (from 0): expected a weight above 0 where missing values "
+                "are wildcards, got one that is 0 (or next to nothing, beside their sum). Drop such rows, or use "
+                "missing='category'."
+            )
         people = None if weighted is None else [weighted.counts[column.name] for column in columns]
         counts = [column.counts for column in columns] if people is None else people
+        valued = [column.without_missing() if place in wildcards else column for place, column in enumerate(columns)]
         total = rows if weighted is None else weighted.total
         prior_of = {
             column.name: priors[column.name]
             if priors is not None and column.name not in self.priors
-            else make_prior(column, self.priors.get(column.name), total, times)
-            for column, times in zip(columns, counts, strict=True)
+            else self._prior(column, total, times)
+            for column, times in zip(valued, counts, strict=True)
         }
         job = Job(
             codes=[column.codes for column in columns],
@@ -91,12 +105,29 @@ class Question:
             known=[self.used.index(name) for name in self.known],
             measures=self.measures,
             dtype=self.dtype,
-            axes=self._axes(columns, prior_of),
+            axes=self._axes(valued, prior_of),
             scores_on=scores_on,
             times=None if weighted is None else weighted.times,
             unit=None if weighted is None else weighted.unit,
+            wildcards=wildcards,
         )
         return job, prior_of
+
+    def _prior(self, column: Column, total: int, counts: npt.NDArray[np.int64]) -> Prior:
+        """The prior of a column, over its values that are known where missing ones are wildcards.
+
+        counts: by code, `total` together.
+        """
+        given = self.priors.get(column.name)
+        if self.missing != "wildcard":
+            return make_prior(column, given, total, counts)
+        if isinstance(given, Mapping) and any(value is None or value != value for value in given):
+            raise PriorError(
+                f"priors: column {column.name!r}: expected no probability for missing values, which match any value "
+                "with missing='wildcard'. Leave None out, and make the sum of the others 1."
+            )
+        there = counts[: column.cardinality]
+        return make_prior(column, given, int(there.sum()), there)
 
     def _axes(self, columns: Sequence[Column], prior_of: Mapping[Hashable, Prior]) -> list[Axis | None] | None:
         """Where the values of the targets lie, if a measure asks for it."""
@@ -104,7 +135,7 @@ class Question:
             return None
         return [
             make_axis(column, prior_of[column.name], self.distances.get(column.name))
-            if column.name in self.targets
+            if column.name in self.targets and column.cardinality
             else None
             for column in columns
         ]

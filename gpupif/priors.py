@@ -80,9 +80,9 @@ def make_prior(
 ) -> Prior:
     """Prior of one column: the table's distribution, or `given` checked against the table.
 
-    counts: by code, in place of the column's own, of which `rows` is the sum. A sum that is off by rounding is made 1.
-    Raises PriorError where `given` misses a value that occurs, is negative or not finite, gives 0 to a value that
-    occurs, or does not sum to 1 within 1e-6.
+    counts: by code, in place of the column's own, of which `rows`, those with a value, is the sum; there may be none. A
+    sum that is off by rounding is made 1. Raises PriorError where `given` misses a value that occurs, is negative or
+    not finite, gives 0 to a value that occurs, or does not sum to 1 within 1e-6.
     """
     if given is None:
         counts = column.counts if counts is None else counts

@@ -28,7 +28,8 @@ def riskiest_cells(scores: Scores, n: int, by: str) -> pd.DataFrame:
         raise InputError(f"top: expected a number of cells of at least 1, got {n!r}.")
     table = scores._values_of(by)
     sign = -1 if find_measure(by).low_is_risky else 1
-    found = [(-value, row, target) for target, column in enumerate(table) for value, row in highest(sign * column, n)]
+    find = _highest_known if scores._job.wildcards else highest
+    found = [(-value, row, target) for target, column in enumerate(table) for value, row in find(sign * column, n)]
     records = [scores._describe(row, target, by) for _, row, target in sorted(found)[:n]]
     return pd.DataFrame.from_records(records)
 
@@ -43,6 +44,12 @@ def highest(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
     return list(zip(column[rows].astype(float).tolist(), rows.tolist(), strict=True))
 
 
+def _highest_known(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
+    """As `highest`, without cells that have no score, for their value is missing."""
+    scored = np.flatnonzero(~np.isnan(column))
+    return [(value, int(scored[row])) for value, row in highest(column[scored], n)] if len(scored) else []
+
+
 def describe_cell(scores: Scores, row: int, target: int) -> dict[str, Any]:
     """One cell: where it is, its value, its scores, and its cohort found anew among the codes."""
     job = scores._job
@@ -50,14 +57,21 @@ def describe_cell(scores: Scores, row: int, target: int) -> dict[str, Any]:
     column = scores._encoded.columns[position]
     code = int(column.codes[row])
     known = [other for other in job.known if other != position]
+    wild = position in job.wildcards
     count, size = int(job.counts[position][code]), job.total
+    lacking = int(job.counts[position][-1]) if wild else 0
     if known:
         cohort = _cohort(job, row, known)
-        equal = cohort[column.codes[cohort] == code]
-        count, size = (
-            len(rows) if job.times is None else int(job.times[on_host(rows)].sum()) for rows in (equal, cohort)
-        )
-    return label_of(scores, row) | describe(job, position, column, code, scores_of(scores, row, target), count, size)
+        codes = column.codes[cohort]
+        count, size = _people(job, cohort[codes == code]), _people(job, cohort)
+        lacking = _people(job, cohort[codes == column.cardinality - 1]) if wild else 0
+    own = scores_of(scores, row, target)
+    return label_of(scores, row) | describe(job, position, column, code, own, count, size, lacking)
+
+
+def _people(job: Job, rows: Any) -> int:
+    """How many these rows are, with sampling weights in units."""
+    return len(rows) if job.times is None else int(job.times[on_host(rows)].sum())
 
 
 def label_of(scores: Scores, row: int) -> dict[str, Any]:
@@ -72,15 +86,27 @@ def scores_of(scores: Scores, row: int, target: int) -> dict[str, Any]:
 
 
 def describe(
-    job: Job, position: int, column: Column, code: int, scores: dict[str, Any], count: int, size: int
+    job: Job,
+    position: int,
+    column: Column,
+    code: int,
+    scores: dict[str, Any],
+    count: int,
+    size: int,
+    lacking: int = 0,
 ) -> dict[str, Any]:
     """What is said of a cell with this code in this column; `count` of the `size` rows of its cohort have it too.
 
-    With sampling weights both are in units.
+    lacking: of these, rows without a value. A cell without one has neither prior nor posterior. With sampling weights
+    all are in units.
     """
-    prior = float(job.priors[position][code])
     cell = {"column": column.name, "value": column.values([code])[0], **scores}
-    cell["posterior"] = formulas.posterior(count, size, prior, float(job.accuracies[position])) if size else prior
+    prior = chance = np.nan
+    if code < len(job.priors[position]):
+        prior = float(job.priors[position][code])
+        certain = size - lacking
+        chance = formulas.posterior(count, certain, prior, float(job.accuracies[position])) if certain else prior
+    cell["posterior"] = chance
     cell["prior"] = prior
     cell["cohort_size"] = size if job.unit is None else size * job.unit
     return cell
@@ -88,9 +114,13 @@ def describe(
 
 def _cohort(job: Any, row: int, known: Sequence[int]) -> Any:
     """Where the rows that agree with one on these columns are; the rarest value comes first, to narrow fast."""
-    first, *others = sorted(known, key=lambda column: job.counts[column][int(job.codes[column][row])])
-    cohort = np.flatnonzero(job.codes[first] == job.codes[first][row])
-    for column in others:
-        codes = job.codes[column]
-        cohort = cohort[codes[cohort] == codes[row]]
+    cohort = None
+    for column in sorted(known, key=lambda column: job.counts[column][int(job.codes[column][row])]):
+        codes = job.codes[column] if cohort is None else job.codes[column][cohort]
+        own = job.codes[column][row]
+        agree = codes == own
+        if column in job.wildcards:
+            missing = len(job.counts[column]) - 1
+            agree = agree | (codes == missing) | (own == missing)
+        cohort = np.flatnonzero(agree) if cohort is None else cohort[agree]
     return cohort

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from .any_known import host_engine, refuse_with_any_known, score_any
 from .attackers import AttackerScores
-from .device import choose_engine
+from .device import choose_engine, choose_wildcard_engine
 from .errors import InputError
-from .job import ask, check_word, needed_columns
+from .job import MISSING, ask, check_word, needed_columns
 from .known_subsets import ask_any_known
 from .measures import resolve_measures
 from .prior_tables import as_accuracies, as_priors
@@ -210,6 +210,19 @@ def score(
     missing:
         "category": missing values (None, NaN, NA, NaT, null) are one value of their own, whatever their
         representation; "error": refuse them.
+
+        "wildcard": what is missing or suppressed in a known column matches every value, in the row that is scored and
+        in all others, as in sdcMicro's frequency counts (``freqCalc``, alpha = 1): row j is in the cohort of row i
+        where the two agree on each known column that neither lacks. Cohorts then overlap, and each row has its own. In
+        a scored column a missing value is unknown: such rows count in ``cohort_size``, but in no prior or posterior,
+        and what is said of a cell's own value (``csf``, ``posterior``, ``prior``, ...) is NaN where that is missing.
+        What is said of its cohort (``cig``, ...) is what the others' known values give away of it: suppression is no
+        protection where all of them agree, and where none has a value nothing is learnt (0; ``entropy`` and
+        ``recursive_3`` are NaN). The weight of wCIG, H(X|known) / H(X), is the mean of -log2(c/C) over the rows with a
+        value, divided by the entropy of these values, at most 1: the same number where cohorts do not overlap. Where
+        no used column has missing values, scores are those of "category". Runs on the CPU, in memory: its work grows
+        with the number of different patterns of missing values. Sampling weights are to be above 0, as its frequencies
+        in the population are sums of them.
     device:
         "cpu"; "cuda" (all GPUs) or "cuda:1" (one); or "auto": "cuda" where that can be used, else "cpu".
         ``Scores.device`` says which ran, ``gpupif info`` why not CUDA.
@@ -281,8 +294,10 @@ def score(
         No rows, no columns, duplicate column names, unknown columns (ColumnNotFoundError), lists or structs
         (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
         [0, 1], weights that are missing, negative or infinite, or sum to 0, rows that the population lacks, missing
-        values under "error", an unknown word for an argument; more known columns than there are others, or more subsets
-        of them than can be scored; on a GPU, a column of a file of a type that cuDF lacks.
+        values under "error", too many patterns of them under "wildcard", which is neither for ``device="cuda"`` nor
+        ``output`` nor Dask nor a population, nor for weights of 0; an unknown word for an argument; more known columns
+        than there are others, or more subsets of them than can be scored; what does not go with ``known=r``; on a GPU,
+        a column of a file of a type that cuDF lacks.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     OutputError
@@ -299,11 +314,24 @@ def score(
 
     References
     ----------
-    piflib manual, CSIRO Data61: CIG section 1.4, weighted CIG 1.5, CSF 1.6, summaries 1.7.
+    piflib manual, CSIRO Data61: CIG section 1.4, weighted CIG 1.5, CSF 1.6, summaries 1.7. Missing values as wildcards:
+    Templ, Kowarik & Meindl, Statistical Disclosure Control for Micro-Data Using the R Package sdcMicro (2015).
+
+    Examples
+    --------
+    A suppressed status may be either, so the last person matches all (of sdcMicro's tests of frequency counts):
+
+    >>> import pandas
+    >>> status = ["single", "married", "married", "single", None]
+    >>> table = pandas.DataFrame({"name": list("abcde"), "status": status})
+    >>> scores = score(table, "cohort_size", columns=["name"], known=["status"], missing="wildcard")
+    >>> scores.cohort_size["name"].tolist()
+    [3, 3, 3, 3, 5]
 
     """
     wanted = resolve_measures(measures)
-    check_word("missing", missing, ("category", "error"))
+    check_word("missing", missing, MISSING)
+    wildcard = missing == "wildcard"
     check_word("dtype", dtype, ("float64", "float32"))
     check_word("population_lacks", population_lacks, ("error", "count"))
     priors, accuracies = as_priors(priors), as_accuracies(accuracies)
@@ -321,6 +349,8 @@ def score(
             raise InputError(
                 f"known: {known} columns, any of them: not there yet for a Dask frame; compute() it first."
             )
+        if wildcard:
+            raise InputError("missing: 'wildcard' scores a table in memory, not a Dask frame. Score its compute().")
         people = (weights, attackers)
         rest = (priors, accuracies, distances, missing, device, dtype, *people)
         lazy = score_dask(table, wanted, columns, by_name, *rest)
@@ -329,8 +359,19 @@ def score(
         refuse_with_any_known(output=output, memory_limit=memory_limit, temp=temp, rows_per_file=rows_per_file)
         refuse_with_any_known(resume=resume, overwrite=overwrite, keep_input=keep_input)
         refuse_with_any_known(weights=weights, attackers=attackers, population=population)
+        refuse_with_any_known(**{"missing='wildcard'": wildcard})
+    if population is not None and wildcard:
+        raise InputError(
+            "population: does not go with missing='wildcard', where no value tells how many people there match a row. "
+            "Use missing='category', or leave the population out."
+        )
     wish = make_wish(*files) if any(files) else None
-    engine = choose_engine(device)
+    if wish is not None and wildcard:
+        raise InputError(
+            "missing: 'wildcard' scores a table in memory. Leave output= and what goes with it out, and write the "
+            "scores with to_parquet."
+        )
+    engine = choose_wildcard_engine(device) if wildcard else choose_engine(device)
     given = {
         "columns": columns,
         "known": by_name,

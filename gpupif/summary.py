@@ -144,5 +144,10 @@ def _column(scores: Scores, name: Hashable, target: int) -> dict[str, float]:
         row |= {"cig_mean": total / scores.rows, "cig_median": median, "cig_p95": high, "cig_max": most, "fig": total}
     if "csf" in scores.measures:
         surprise = scores._values_of("csf")[target]
+        if scores._job.targets[target] in scores._job.wildcards:
+            # Cells whose value is missing have none.
+            surprise = surprise[surprise == surprise]
+        if not len(surprise):
+            return row | {"csf_mean": np.nan, "csf_max": np.nan, "weight": scores.weights[name]}
         row |= {"csf_mean": float(surprise.mean(dtype=np.float64)), "csf_max": float(surprise.max())}
     return row | {"weight": scores.weights[name]}

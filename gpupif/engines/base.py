@@ -46,6 +46,7 @@ class Job:
     scores_on: where the scores are to lie: "host", "device", or "either" for where they are made. The CPU engine always
     has them on the host.
     extremes_only: only the lowest and highest scores are asked for, no scores of rows.
+    wildcards: columns whose missing values, the last code, match any value; that code has no prior.
     """
 
     codes: Sequence[npt.NDArray[Any]]
@@ -63,6 +64,7 @@ class Job:
     scores_on: str = "host"
     extremes_only: bool = False
     unit: float | None = None
+    wildcards: Sequence[int] = ()
 
     @property
     def rows(self) -> int:
@@ -85,13 +87,18 @@ class Job:
         moved = {column: axis for column, axis in enumerate(self.axes) if axis is not None and axis.moves}
         if not moved:
             return self
+        import numpy as np
+
         codes = list(self.codes)
         by_code: list[list[Any]] = [list(self.counts), list(self.priors), list(self.log2_priors)]
         for column, axis in moved.items():
-            narrow = axis.rank.astype(codes[column].dtype)
+            # Missing values that are wildcards have no place on the axis, and stay last.
+            rest = np.arange(len(axis.rank), len(self.counts[column]))
+            narrow = np.append(axis.rank, rest).astype(codes[column].dtype)
             codes[column] = (bring(narrow) if hasattr(codes[column], "get") else narrow)[codes[column]]
             for arrays in by_code:
-                arrays[column] = arrays[column][axis.order]
+                values = arrays[column]
+                arrays[column] = np.append(values[axis.order], values[len(axis.rank) :])
         counts, priors, log2_priors = by_code
         return replace(self, codes=codes, counts=counts, priors=priors, log2_priors=log2_priors)
 

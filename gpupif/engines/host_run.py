@@ -14,7 +14,7 @@ from ..labels import code_type
 from .base import EngineResult, Job
 from .cohort_scores import score_group
 from .distinct import Distinct, distinct_rows
-from .partition import NO_ROWS, Blocks, CohortBlocks, Rows, index_type, plan_passes
+from .partition import NO_ROWS, CohortBlocks, Rows, index_type, plan_passes
 from .run import Run
 from .tally import sizes_of_counts
 from .workers import Workers
@@ -86,14 +86,14 @@ def score_in_blocks(run: Run) -> EngineResult:
     for number, targets in enumerate(projections):
         columns = sorted({*job.known, *targets})
         if len(columns) < len(job.codes):
-            part, words = _project(run, tables[0], layout, columns)
+            part, words = project(run, tables[0], layout, columns)
             _score_projection(run, [part], words, targets)
         else:
             _score_projection(run, tables if number == len(projections) - 1 else tables.copy(), layout, targets)
     return run.results.finished(distinct)
 
 
-def _project(run: Run, table: Distinct, layout: KeyLayout, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
+def project(run: Run, table: Distinct, layout: KeyLayout, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
     """Distinct rows over some of the columns only."""
     projected, words, masks = layout.project(columns)
     wide = table.rows.keys
@@ -117,16 +117,15 @@ def _score_projection(run: Run, tables: list[Distinct], layout: KeyLayout, targe
     del rows
     for number, group in enumerate(passes):
         blocks = CohortBlocks(tables[0].rows, layout, group, known, run.results.entropies, run.block_rows, run.workers)
-        index = _row_index(run, blocks.blocks, tables[0].number)
+        index = row_index(run, blocks.blocks.order, tables[0].number)
         if number == len(passes) - 1:
             tables.clear()
         score_group(run, blocks, layout, index, group, distinct)
         del blocks, index
 
 
-def _row_index(run: Run, blocks: Blocks, number: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """For each row of the table, known by the number of its distinct row, its place in partition order."""
-    order = blocks.order
+def row_index(run: Run, order: npt.NDArray[Any], number: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """For each row of the table, known by the number of its distinct row, its place where these lie in `order`."""
     place = run.workers.empty(len(order), order.dtype)
     run.workers.run(lambda a, b: spread.invert(order[a:b], a, place), run.workers.ranges(len(order)))
     index = run.workers.empty(run.job.rows, order.dtype)

@@ -1,0 +1,161 @@
+"""Measures of cells where a missing value matches every value: `wildcard_cohorts.py` tells how cohorts are found."""
+
+from __future__ import annotations
+
+import math
+
+from .blocks import find_statistics
+from .formulas import COHORT_SIZE, OF_COHORT, cell_measure, posterior
+from .jit import kernel
+from .sizes import log2_count
+from .statistics import ENTROPY, RECURSIVE
+from .wildcard_cohorts import list_answers
+
+
+@kernel
+def of_target(values, target):
+    """The code of a target's missing values, the priors of its others and their logarithms, and its accuracy."""
+    base, end = values.first[target], values.first[target + 1]
+    return end - base, values.priors[base:end], values.log2_priors[base:end], values.accuracies[target]
+
+
+@kernel
+def describe_cohort(number, cell, missing, priors, accuracy, logs, amounts, touched, cells):
+    """Put the values of a cohort into `cells` from `cell` on, but missing ones; returns rows, known ones, next cell.
+
+    cells: the arrays of `Cells`.
+    """
+    codes, cell_counts, shares, log2_shares, posteriors = cells
+    size = 0
+    for i in range(number):
+        size += amounts[touched[i]]
+    certain = size - amounts[missing]
+    log2_size = log2_count(certain, logs) if certain > 0 else 0.0
+    for i in range(number):
+        value = touched[i]
+        if value != missing:
+            count = amounts[value]
+            codes[cell], cell_counts[cell], shares[cell] = value, count, count / certain
+            log2_shares[cell] = log2_count(count, logs) - log2_size
+            posteriors[cell] = posterior(count, certain, priors[value], accuracy)
+            cell += 1
+    return size, certain, cell
+
+
+@kernel
+def of_nothing(kind):
+    """A statistic of a cohort in which no value is known: nothing is learnt, its entropy and recursion are unknown."""
+    return math.nan if kind in (ENTROPY, RECURSIVE) else 0.0
+
+
+@kernel
+def score_rows(known, first, number, target, values, logs, wanted, scratch, own, losses, out):
+    """Put the measures of the rows of the keys `first` and on into `out`, see `score_patterns`.
+
+    Of key first + j: scratch.order[j] its run or -1, scratch.sizes[j] its cohort's size, scratch.place[j] the rows
+    there whose value is known. own[row]: those with the row's own value.
+    """
+    missing, priors, log2_priors, accuracy = of_target(values, target)
+    starts, row_values, row_counts = known.starts, known.values, known.counts
+    runs, sizes, certains, found = scratch.order, scratch.sizes, scratch.place, scratch.found
+    for k in range(wanted.measures.size):
+        measure, place, scores, side = wanted.measures[k], wanted.places[k], out[k // 2], k % 2
+        for j in range(number):
+            size, certain, statistic = sizes[j], certains[j], 0.0
+            if place >= 0:
+                statistic = found[runs[j], place] if runs[j] >= 0 else of_nothing(wanted.kinds[place])
+            for row in range(starts[first + j], starts[first + j + 1]):
+                value = row_values[row]
+                if measure == OF_COHORT:
+                    scores[row, side] = statistic
+                elif measure == COHORT_SIZE:
+                    scores[row, side] = size
+                elif value == missing:
+                    scores[row, side] = math.nan
+                else:
+                    prior, log2_prior = priors[value], log2_priors[value]
+                    chance = posterior(own[row], certain, prior, accuracy)
+                    log2_share = log2_count(own[row], logs) - log2_count(certain, logs)
+                    scores[row, side] = cell_measure(
+                        measure, statistic, chance, log2_share, prior, log2_prior, accuracy, size
+                    )
+    for j in range(number):
+        for row in range(starts[first + j], starts[first + j + 1]):
+            losses[row] = 0.0
+            if row_values[row] != missing:
+                losses[row] = row_counts[row] * (log2_count(certains[j], logs) - log2_count(own[row], logs))
+
+
+@kernel
+def score_keys(known, start, stop, target, values, logs, wanted, room, scratch, ordered, own, losses, out):
+    """Score the rows of the keys start to stop - 1, in batches that `scratch` has room for."""
+    missing, priors, _, accuracy = of_target(values, target)
+    row_starts, row_values, row_counts = known.starts, known.values, known.counts
+    links, list_starts, list_ends, list_values, list_counts = (
+        room.links,
+        room.starts,
+        room.ends,
+        room.values,
+        room.counts,
+    )
+    amounts, touched = room.amounts, room.touched
+    runs, starts, sizes, certains = scratch.order, scratch.starts, scratch.sizes, scratch.place
+    cells = (
+        scratch.cells.values,
+        scratch.cells.counts,
+        scratch.cells.shares,
+        scratch.cells.log2_shares,
+        scratch.cells.posteriors,
+    )
+    first, run, cell = start, 0, 0
+    starts[0] = 0
+    for key in range(start, stop):
+        # Its own rows, then what other patterns have for it; see `make_groups` for why there is no call.
+        number = 0
+        for row in range(row_starts[key], row_starts[key + 1]):
+            touched[number] = row_values[row]
+            number += 1
+            amounts[row_values[row]] = row_counts[row]
+        for answering in range(len(links)):
+            one = links[answering, key - start]
+            if one >= 0:
+                for entry in range(list_starts[one], list_ends[one]):
+                    value = list_values[entry]
+                    if amounts[value] == 0:
+                        touched[number] = value
+                        number += 1
+                    amounts[value] += list_counts[entry]
+        if cell + number > cells[0].size or key - first == sizes.size:
+            find_statistics(run, target, values, wanted, scratch, ordered)
+            score_rows(known, first, key - first, target, values, logs, wanted, scratch, own, losses, out)
+            first, run, cell = key, 0, 0
+        size, certain, cell = describe_cohort(number, cell, missing, priors, accuracy, logs, amounts, touched, cells)
+        sizes[key - first], certains[key - first], runs[key - first] = size, certain, -1
+        if certain > 0:
+            runs[key - first] = run
+            run += 1
+            starts[run] = cell
+        for row in range(row_starts[key], row_starts[key + 1]):
+            own[row] = amounts[row_values[row]]
+        for i in range(number):
+            amounts[touched[i]] = 0
+    find_statistics(run, target, values, wanted, scratch, ordered)
+    score_rows(known, first, stop - first, target, values, logs, wanted, scratch, own, losses, out)
+
+
+@kernel
+def score_patterns(known, segments, target, values, logs, wanted, room, scratch, ordered, own, losses, out):
+    """Score the rows of segments (pattern, first key, last key + 1).
+
+    out[k // 2, row, k % 2] gets measure k, before weighting: NaN what is of the row's own value where that is missing.
+    losses[row]: -log2 of the share of its cohort that has its value, times how often it occurs; own: to work in.
+    """
+    for s in range(len(segments)):
+        asking, start, stop = segments[s, 0], segments[s, 1], segments[s, 2]
+        lists, end = 0, 0
+        for answering in range(len(known.keep)):
+            if answering == asking:
+                room.links[asking, : stop - start] = -1
+            else:
+                lists, end = list_answers(known, asking, start, stop, answering, room, lists, end)
+        score_keys(known, start, stop, target, values, logs, wanted, room, scratch, ordered, own, losses, out)
