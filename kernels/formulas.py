@@ -16,6 +16,7 @@ from .jit import kernel
 OF_COHORT, SURPRISE, POSTERIOR, PRIOR, COHORT_SIZE, POINTWISE, CONTENT, RELATIVE_GAIN, ENHANCED_GAIN, LOG_RATIO = range(
     10
 )
+LN2 = math.log(2.0)
 
 
 @kernel
@@ -52,11 +53,11 @@ def relative_gain(posterior, prior):
 
 
 @kernel
-def enhanced_gain(posterior, prior):
+def enhanced_gain(posterior, prior, log2_prior):
     """`relative_gain` where it is at most -ln q, else infinite: no bound allows it."""
     gain = relative_gain(posterior, prior)
     # Not a number where nobody has the value.
-    return math.inf if gain > -math.log(prior) else gain
+    return math.inf if gain > -log2_prior * LN2 else gain
 
 
 @kernel
@@ -82,5 +83,5 @@ def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, a
     if measure == RELATIVE_GAIN:
         return relative_gain(posterior, prior)
     if measure == ENHANCED_GAIN:
-        return enhanced_gain(posterior, prior)
-    return abs(log2_ratio(posterior, log2_share, prior, log2_prior, accuracy)) * math.log(2.0)
+        return enhanced_gain(posterior, prior, log2_prior)
+    return abs(log2_ratio(posterior, log2_share, prior, log2_prior, accuracy)) * LN2
