@@ -13,7 +13,7 @@ from .device import choose_engine, choose_wildcard_engine
 from .errors import InputError
 from .frames import open_file
 from .inputs import find_input
-from .job import MISSING, ask, check_word, needed_columns
+from .job import ask, check_missing, check_word, needed_columns
 from .measures import POPULATION_SIZE, resolve_measures
 from .memory import default_limit, resident_bytes
 from .progress import Reporter, announce_compilation
@@ -53,8 +53,7 @@ def score_file(
     question: arguments of `score`; options: those that go with its `output`. It is done in memory where the output is
     one file, none of memory_limit, temp, rows_per_file and resume is given, and the table fits.
     """
-    wildcard = question["missing"] == "wildcard"
-    check_word("missing", question["missing"], MISSING)
+    wildcard = check_missing(question["missing"], question["population"])
     check_word("dtype", question["dtype"], ("float64", "float32"))
     wanted = resolve_measures(measures)
     wish = make_wish(output, **options)

@@ -196,6 +196,17 @@ def check_word(argument: str, word: Any, words: Sequence[str]) -> None:
         raise InputError(f"{argument}: expected {' or '.join(map(repr, words))}, got {word!r}.")
 
 
+def check_missing(missing: Any, population: Any) -> bool:
+    """Whether missing values are wildcards; raises InputError for an unknown word, and for a population beside them."""
+    check_word("missing", missing, MISSING)
+    if missing == "wildcard" and population is not None:
+        raise InputError(
+            "population: does not go with missing='wildcard', where no row of it is known to be the same. Use "
+            "missing='category', or leave the population out."
+        )
+    return bool(missing == "wildcard")
+
+
 def needed_columns(
     columns: Sequence[Hashable] | None,
     known: Sequence[Hashable] | None,

@@ -11,7 +11,7 @@ from .any_known import host_engine, refuse_with_any_known, score_any
 from .attackers import AttackerScores
 from .device import choose_engine, choose_wildcard_engine
 from .errors import InputError
-from .job import MISSING, ask, check_word, needed_columns
+from .job import ask, check_missing, check_word, needed_columns
 from .known_subsets import ask_any_known
 from .measures import resolve_measures
 from .prior_tables import as_accuracies, as_priors
@@ -221,8 +221,7 @@ def score(
         ``recursive_3`` are NaN). The weight of wCIG, H(X|known) / H(X), is the mean of -log2(c/C) over the rows with a
         value, divided by the entropy of these values, at most 1: the same number where cohorts do not overlap. Where
         no used column has missing values, scores are those of "category". Runs on the CPU, in memory: its work grows
-        with the number of different patterns of missing values. Sampling weights are to be above 0, as its frequencies
-        in the population are sums of them.
+        with the number of different patterns of missing values. Sampling weights have to be above 0.
     device:
         "cpu"; "cuda" (all GPUs) or "cuda:1" (one); or "auto": "cuda" where that can be used, else "cpu".
         ``Scores.device`` says which ran, ``gpupif info`` why not CUDA.
@@ -252,8 +251,9 @@ def score(
         the rows, for whole weights and multiples of 1/2, 1/4, ...; others are first rounded to multiples of a power of
         two that is less than 2^-60 of their sum. A row of weight 0 stands for nobody: its cells are scored against the
         people who have its known values, and where there are none nothing is learnt: posterior = prior, CIG and CSF 0,
-        cohort size 0. The column itself is scored or known only where it is named. Given priors stay as they are.
-        Summaries (FIG, RIG, PIF, means) are of the table's cells: each row counts once, whatever its weight.
+        cohort size 0. A value that only such rows have still lies between others (``emd``). The column itself is scored
+        or known only where it is named. Given priors stay as they are. Summaries (FIG, RIG, PIF, means) are of the
+        table's cells: each row counts once, whatever its weight.
     attackers:
         ``{"neighbour": ["age", "sex"], "employer": [...]}``: several attackers at once, by name what each knows, in
         place of ``known``.
@@ -330,8 +330,7 @@ def score(
 
     """
     wanted = resolve_measures(measures)
-    check_word("missing", missing, MISSING)
-    wildcard = missing == "wildcard"
+    wildcard = check_missing(missing, population)
     check_word("dtype", dtype, ("float64", "float32"))
     check_word("population_lacks", population_lacks, ("error", "count"))
     priors, accuracies = as_priors(priors), as_accuracies(accuracies)
@@ -360,11 +359,6 @@ def score(
         refuse_with_any_known(resume=resume, overwrite=overwrite, keep_input=keep_input)
         refuse_with_any_known(weights=weights, attackers=attackers, population=population)
         refuse_with_any_known(**{"missing='wildcard'": wildcard})
-    if population is not None and wildcard:
-        raise InputError(
-            "population: does not go with missing='wildcard', where no value tells how many people there match a row. "
-            "Use missing='category', or leave the population out."
-        )
     wish = make_wish(*files) if any(files) else None
     if wish is not None and wildcard:
         raise InputError(

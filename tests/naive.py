@@ -43,7 +43,9 @@ def renyi(posterior, prior, order):
         return sum(p * math.log2(p / q) for p, q in ratios if p > 0)
     if order == math.inf:
         return math.log2(max(p / q for p, q in ratios))
-    return math.log2(sum(p**order * q ** (1 - order) for p, q in ratios)) / (order - 1)
+    # The largest term is taken out, which may be more than a float can be.
+    logs = [order * math.log2(p) + (1 - order) * math.log2(q) for p, q in ratios if p > 0]
+    return (max(logs) + math.log2(sum(2 ** (log - max(logs)) for log in logs))) / (order - 1)
 
 
 def value_order(values, given=None):

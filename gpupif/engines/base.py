@@ -156,9 +156,9 @@ def kernel_values(job: Job, columns: Sequence[int]) -> Values:
 
 
 def value_mass(probabilities: npt.NDArray[np.float64]) -> tuple[int, float]:
-    """How many values occur in a column, and their prior mass: exactly 1 where the prior names no others."""
+    """How many values somebody has in a column, and their prior mass: exactly 1 where the prior names no others."""
     mass = math.fsum(probabilities)
-    return len(probabilities), 1.0 if abs(mass - 1.0) < WHOLE else mass
+    return int((probabilities > 0).sum()), 1.0 if abs(mass - 1.0) < WHOLE else mass
 
 
 def on_host(array: Any) -> Any:
