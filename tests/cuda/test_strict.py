@@ -30,6 +30,8 @@ def refuse_host(values):
 
 
 def plain(value):
+    if hasattr(value, "_fields"):
+        return type(value)(*map(plain, value))
     if isinstance(value, list | tuple):
         return type(value)(plain(item) for item in value)
     return value.view(np.ndarray) if isinstance(value, OnDevice) else value
