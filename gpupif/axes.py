@@ -17,6 +17,7 @@ from gpupif.kernels import walks
 
 from .columns import Column
 from .errors import InputError
+from .priors import plain_value
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from .priors import Prior
 
 NOTHING: npt.NDArray[np.float64] = np.empty(0)
+
+
+class CategoryOrder(list[Any]):
+    """The values of ordered categories, which nobody gave as an argument."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,10 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
     Raises InputError where a value has no place there, or the hierarchy is no tree.
     """
     name, values = column.name, column.values()
-    extra = {value: share for value, share in (prior.given or {}).items() if value not in set(values)}
+    own = set(values)
+    extra = {value: share for value, share in (prior.given or {}).items() if value not in own}
+    if isinstance(distance, np.ndarray | pd.Index):
+        distance = distance.tolist()
     # A column of missing values alone has the type of what else its prior has.
     known = [value for value in extra if value is not None]
     natural = _natural(column) if len(column.labels) else bool(known) and all(isinstance(v, KINDS) for v in known)
@@ -99,12 +107,21 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
         return _ordered(name, prior, values, extra, _key)
     if isinstance(distance, Mapping):
         return _tree(name, prior, values, extra, distance)
-    if isinstance(distance, str) or not isinstance(distance, Sequence | np.ndarray | pd.Index):
+    if isinstance(distance, str) or not isinstance(distance, Sequence):
         raise InputError(
             f"distances: column {name!r}: expected 'nominal', 'ordered', a list of its values in order, or the "
             f"dictionary of a hierarchy, got {distance!r:.60}."
         )
-    order = {value: place for place, value in enumerate(distance)}
+    listed = [plain_value(value) for value in distance]
+    if not all(isinstance(value, Hashable) for value in listed):
+        raise InputError(f"distances: column {name!r}: expected a list of its values in order, got lists in it.")
+    order = {value: place for place, value in enumerate(listed)}
+    if isinstance(distance, CategoryOrder) and any(value not in order for value in extra if value is not None):
+        strange = next(value for value in extra if value is not None and value not in order)
+        raise InputError(
+            f"column {name!r}: its ordered categories lack {strange!r}, which the prior or the population has. Give "
+            "all values in order with distances=."
+        )
     lacking = [value for value in (*values, *extra) if value not in order and value is not None]
     if lacking or len(order) < len(distance):
         what = f"{lacking[0]!r} is not in it" if lacking else "a value stands there twice"
@@ -127,7 +144,10 @@ def _natural(column: Column) -> bool:
 
 def _key(value: Any) -> Any:
     """What a value is sorted by; a text stands for the number in it, as in priors from JSON."""
-    return float(value) if isinstance(value, str) else value
+    key = float(value) if isinstance(value, str) else value
+    if key != key:
+        raise ValueError(f"{value!r} is no number")
+    return key
 
 
 def _nominal(prior: Prior) -> Axis:
@@ -165,6 +185,7 @@ def _tree(
 ) -> Axis:
     """The axis of a hierarchy; a root above its widest names is added where these are several."""
     everything = [*values, *extra]
+    given = {plain_value(value): names for value, names in given.items()}
     lacking = [value for value in everything if value not in given]
     if lacking:
         raise InputError(
@@ -174,6 +195,8 @@ def _tree(
         value: [names] if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray) else list(names)
         for value, names in given.items()
     }
+    if not all(isinstance(part, Hashable) for path in paths.values() for part in path):
+        raise InputError(f"distances: column {name!r}: expected names of what values are part of, got lists in lists.")
     levels = {len(path) for path in paths.values()}
     if len(levels) > 1:
         raise InputError(

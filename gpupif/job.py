@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .axes import Axis, make_axis
+from .axes import Axis, CategoryOrder, make_axis
 from .columns import Column
 from .engines.base import Job
 from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
@@ -181,7 +181,10 @@ def ask(
         used,
         as_mapping("priors", priors, names, used),
         as_mapping("accuracies", accuracies, names, used),
-        {**(orders or {}), **as_mapping("distances", distances, names, used)},
+        {
+            **{name: CategoryOrder(order) for name, order in (orders or {}).items()},
+            **as_mapping("distances", distances, names, used),
+        },
         missing,
         measures,
         dtype,

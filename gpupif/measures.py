@@ -65,13 +65,16 @@ class Family:
 
     def member(self, name: str) -> Measure:
         """The measure of this name; raises InputError."""
+        text = name.removeprefix(self.prefix)
         try:
-            number = float(name.removeprefix(self.prefix))
+            number = float(text)
         except ValueError:
             number = math.nan
-        if not self.accepts(number):
+        if not self.accepts(number) or set(text) & set(" _") or text.startswith("+"):
             raise InputError(f"measures: expected {self.prefix} with {self.expects} behind it, got {name!r}.")
-        return self.make(name, number)
+        # One name for one measure.
+        short = f"{number:g}" if float(f"{number:g}") == number else repr(number)
+        return self.make(f"{self.prefix}{short}", number)
 
 
 MANUAL = "piflib manual, section {}"
@@ -244,7 +247,16 @@ MEASURES: dict[str, Measure] = {
     )
 }
 
+# Orders so near to 1, and above so much, are computed in other ways.
+NEAR_ONE, HIGHEST_DIRECT = 1e-3, 2.0
 SPECIAL_ORDERS = {0.0: "RENYI_ZERO", 1.0: "DIVERGENCE", math.inf: "RENYI_MOST"}
+
+
+def _renyi_kind(order: float) -> str:
+    """How it is computed, such that no order loses digits or grows out of the range of numbers."""
+    if abs(order - 1.0) < NEAR_ONE:
+        return "RENYI_NEAR_ONE"
+    return "RENYI" if order <= HIGHEST_DIRECT else "RENYI_HIGH"
 
 
 def _renyi(name: str, order: float) -> Measure:
@@ -255,7 +267,7 @@ def _renyi(name: str, order: float) -> Measure:
         "(r - 1), r being the order",
         "0 and up",
         "Rényi (1961); Mironov, Rényi Differential Privacy (2017), definition 3",
-        statistic=Statistic(SPECIAL_ORDERS.get(order, "RENYI"), order),
+        statistic=Statistic(SPECIAL_ORDERS.get(order) or _renyi_kind(order), order),
         example=0.459432 if order == 2.0 else None,
     )
 

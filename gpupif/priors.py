@@ -107,8 +107,8 @@ def make_prior(
                 f"priors: column {name!r}: expected a probability between 0 and 1 for {value!r}, got {share!r}."
                 + (" Divide percentages by 100." if isinstance(share, int | float) and 1 < share <= 100 else "")
             )
-        shares[_plain(value)] = shares.get(_plain(value), 0.0) + float(share)
-    values = [_plain(value) for value in column.values()]
+        shares[plain_value(value)] = shares.get(plain_value(value), 0.0) + float(share)
+    values = [plain_value(value) for value in column.values()]
     if isinstance(given, TextPrior):
         of_text = {text: value for value in values for text in _texts(value)}
         of_text |= {value: value for value in values if isinstance(value, str)}
@@ -124,7 +124,8 @@ def make_prior(
     if lacking:
         shown = ", ".join("missing value" if value is None else repr(value) for value in lacking[:5])
         more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
-        absent = [value for value in shares if value not in set(values)]
+        own = set(values)
+        absent = [value for value in shares if value not in own]
         strange = f" Of those given, {', '.join(map(repr, absent[:5]))} occur nowhere in the column." if absent else ""
         missing = ' (a missing value is None, in JSON "")' if None in lacking else ""
         raise PriorError(
@@ -137,7 +138,7 @@ def make_prior(
     )
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """One representation of a value: NumPy scalars as Python's, all missing values as None."""
     if isinstance(value, np.generic):
         value = {"m": pd.Timedelta, "M": pd.Timestamp}.get(value.dtype.kind, np.generic.item)(value)

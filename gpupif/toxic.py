@@ -216,7 +216,7 @@ def _too_large(table: Any, columns: Sequence[Hashable] | None, sep: str | None) 
 
 def _check_arguments(size: Any, top: Any) -> None:
     """Raise InputError for arguments out of range."""
-    if isinstance(size, bool) or size not in SIZES:
+    if isinstance(size, bool) or not isinstance(size, int) or size not in SIZES:
         raise InputError(f"size: expected 2 (pairs of columns) or 3 (triples), got {size!r}.")
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise InputError(f"top: expected a number of pairs of values of at least 1, got {top!r}.")

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .jit import kernel
-from .statistics import MOVER, absent, absent_mass, combine, finish, is_walk, term
+from .statistics import MOVER, absent, absent_mass, begin, combine, finish, is_walk, term
 from .walks import NOMINAL, Axes, move_nominal, move_runs, recursive
 
 
@@ -83,7 +83,7 @@ def sum_runs(starts, which, target, values, wanted, cells, found):
         for s in range(kinds.size):
             kind, order = kinds[s], orders[s]
             if not is_walk(kind):
-                total = 0.0
+                total = begin(kind)
                 for i in range(start, stop):
                     value = base + codes[i]
                     more = term(
@@ -97,7 +97,7 @@ def sum_runs(starts, which, target, values, wanted, cells, found):
                         accuracy,
                     )
                     total = combine(kind, total, more)
-                found[run, s] = finish(kind, order, total + absent(kind, order, mass, accuracy))
+                found[run, s] = finish(kind, order, combine(kind, total, absent(kind, order, mass, accuracy)))
 
 
 @kernel

@@ -48,16 +48,16 @@ def log2_ratio(posterior, log2_share, prior, log2_prior, accuracy):
 
 @kernel
 def relative_gain(posterior, prior):
-    """By what share of itself the probability of the cell's value rises (below 0: falls)."""
-    return (posterior - prior) / prior
+    """By what share of itself the probability of the cell's value rises (below 0: falls); 0 where it stays."""
+    return 0.0 if posterior == prior else (posterior - prior) / prior
 
 
 @kernel
-def enhanced_gain(posterior, prior, log2_prior):
+def enhanced_gain(posterior, prior):
     """`relative_gain` where it is at most -ln q, else infinite: no bound allows it."""
     gain = relative_gain(posterior, prior)
-    # Not a number where nobody has the value.
-    return math.inf if gain > -log2_prior * LN2 else gain
+    # 1 / q - 1 is more than -ln q for every q below 1, though for one near 1 rounding hides by how little.
+    return math.inf if (posterior >= 1.0 > prior) or gain > -math.log(prior) else gain
 
 
 @kernel
@@ -83,5 +83,5 @@ def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, a
     if measure == RELATIVE_GAIN:
         return relative_gain(posterior, prior)
     if measure == ENHANCED_GAIN:
-        return enhanced_gain(posterior, prior, log2_prior)
+        return enhanced_gain(posterior, prior)
     return abs(log2_ratio(posterior, log2_share, prior, log2_prior, accuracy)) * LN2

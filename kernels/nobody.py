@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .formulas import cell_measure, posterior
+from .formulas import LOG_RATIO, POINTWISE, cell_measure, posterior
 from .jit import kernel
 
 
@@ -20,6 +20,10 @@ def score_absent(values, somebody, prior, accuracy, measure, out):
         probability, log2_posterior = share, log2_share
         if somebody[i]:
             probability, log2_posterior = posterior(0, 1, share, accuracy), -math.inf
+        if probability == share and measure in (POINTWISE, LOG_RATIO):
+            # Also where nobody has the value at all: 0 stays 0.
+            out[i] = 0.0
+            continue
         out[i] = cell_measure(
             measure, 0.0, probability, log2_posterior, share, log2_share, accuracy, 1 if somebody[i] else 0
         )

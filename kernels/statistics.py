@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 
-from .formulas import log2_ratio
+from .formulas import LN2, log2_ratio
 from .jit import kernel
 
 # Kinds. The last two walk over a cohort's values in an order, see `walks.py`.
 (
     DIVERGENCE,
     RENYI,
+    RENYI_NEAR_ONE,
+    RENYI_HIGH,
     RENYI_ZERO,
     RENYI_MOST,
     TOTAL_VARIATION,
@@ -24,7 +26,7 @@ from .jit import kernel
     VALUES,
     MOVER,
     RECURSIVE,
-) = range(11)
+) = range(13)
 
 
 @kernel
@@ -36,10 +38,10 @@ def is_walk(kind):
 @kernel
 def power(base, exponent):
     """Base ** exponent; common exponents by functions that are faster."""
-    if exponent == 2.0:
-        return base * base
-    if exponent == 0.5:
-        return math.sqrt(base)
+    if exponent == 1.0:
+        return base
+    if exponent == -0.5:
+        return 1.0 / math.sqrt(base)
     return base**exponent
 
 
@@ -50,7 +52,14 @@ def term(kind, order, p, share, log2_share, q, log2_q, accuracy):
         # Kullback-Leibler: p log2(p / q).
         return p * log2_ratio(p, log2_share, q, log2_q, accuracy)
     if kind == RENYI:
-        return q * power(p / q, order)
+        return p * power(p / q, order - 1.0)
+    if kind == RENYI_NEAR_ONE:
+        # The same less p, which sums to 1: what is left is not lost to rounding.
+        return p * math.expm1((order - 1.0) * LN2 * log2_ratio(p, log2_share, q, log2_q, accuracy))
+    if kind == RENYI_HIGH:
+        # The logarithm of it, which does not grow out of the range of numbers.
+        log2_p = log2_share if accuracy == 1.0 else math.log2(p)
+        return log2_p + (order - 1.0) * log2_ratio(p, log2_share, q, log2_q, accuracy)
     if kind == RENYI_ZERO:
         return q
     if kind == RENYI_MOST:
@@ -76,6 +85,8 @@ def term(kind, order, p, share, log2_share, q, log2_q, accuracy):
 def absent(kind, order, mass, accuracy):
     """What the values add that do not occur in the cohort, of prior mass `mass` together."""
     doubt = 1.0 - accuracy
+    if kind == RENYI_HIGH:
+        return math.log2(mass) + order * math.log2(doubt) if mass > 0.0 and doubt > 0.0 else -math.inf
     if mass <= 0.0:
         return 0.0
     if kind == JENSEN_SHANNON:
@@ -90,16 +101,29 @@ def absent(kind, order, mass, accuracy):
     if kind == DIVERGENCE:
         return doubt * math.log2(doubt) * mass
     if kind == RENYI:
-        return power(doubt, order) * mass
+        return doubt**order * mass
+    if kind == RENYI_NEAR_ONE:
+        return doubt * math.expm1((order - 1.0) * math.log(doubt)) * mass
     if kind == RENYI_ZERO:
         return mass
     return 0.0
 
 
 @kernel
+def begin(kind):
+    """A statistic before its first term."""
+    return -math.inf if kind == RENYI_HIGH else 0.0
+
+
+@kernel
 def combine(kind, total, more):
-    """A statistic with one more term: the largest, or the sum."""
-    return max(total, more) if kind == RENYI_MOST else total + more
+    """A statistic with one more term: the largest, or the sum; of logarithms that of what they are of."""
+    if kind == RENYI_MOST:
+        return max(total, more)
+    if kind == RENYI_HIGH:
+        high, low = max(total, more), min(total, more)
+        return high if math.isinf(high) else high + math.log2(1.0 + 2.0 ** (low - high))
+    return total + more
 
 
 @kernel
@@ -107,6 +131,10 @@ def finish(kind, order, total):
     """The statistic, from what all values add; rounding may not take it out of its range."""
     if kind == RENYI:
         return max(0.0, math.log2(total) / (order - 1.0))
+    if kind == RENYI_NEAR_ONE:
+        return max(0.0, math.log1p(total) / ((order - 1.0) * LN2))
+    if kind == RENYI_HIGH:
+        return max(0.0, total / (order - 1.0))
     if kind == RENYI_ZERO:
         return max(0.0, -math.log2(total))
     if kind == RENYI_MOST:

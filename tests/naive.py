@@ -101,9 +101,9 @@ def divergences(posterior, prior, cohort_values, distance=None):
 def of_value(posterior, prior):
     """The measures of a cell's own value, by name."""
     if prior == 0:
-        # With sampling weights, of a value that nobody has.
-        undefined = dict.fromkeys(("pointwise_information", "relative_gain", "enhanced_gain", "log_ratio"), math.nan)
-        return {"csf": 0.0, "posterior": posterior, "prior": 0.0, "information_content": math.inf, **undefined}
+        # With sampling weights, of a value that nobody has: 0 stays 0.
+        same = dict.fromkeys(("pointwise_information", "relative_gain", "enhanced_gain", "log_ratio"), 0.0)
+        return {"csf": 0.0, "posterior": posterior, "prior": 0.0, "information_content": math.inf, **same}
     gain = (posterior - prior) / prior
     return {
         "csf": abs(posterior - prior),

@@ -191,3 +191,24 @@ def test_priors_without_a_place_in_the_order():
     for column, prior in (("age", {1: 0.5, 2: 0.3, "old": 0.2}), ("size", {"S": 0.5, "L": 0.3, "XL": 0.2})):
         with pytest.raises(InputError, match=f"{column}.*in order"):
             gpupif.score(table, "emd", priors={column: prior})
+
+
+def test_what_an_order_may_be_given_as():
+    table = pd.DataFrame({"k": [1, 1, 2], "d": ["a", "b", None]})
+    expected = gpupif.score(table, "emd", columns=["d"], known=["k"], distances={"d": ["a", None, "b"]}).array("emd")
+    for order in (["a", np.nan, "b"], np.array(["a", None, "b"], object), pd.Index(["a", None, "b"])):
+        found = gpupif.score(table, "emd", columns=["d"], known=["k"], distances={"d": order}).array("emd")
+        assert found.tobytes() == expected.tobytes()
+    tree = {"a": ["x"], np.nan: ["x"], "b": ["y"]}
+    assert gpupif.score(table, "emd", columns=["d"], known=["k"], distances={"d": tree}).array("emd").shape == (1, 3)
+    for wrong in ([["a"], ["b"]], {"a": [["x"]], "b": ["y"], None: ["y"]}):
+        with pytest.raises(InputError, match=r"'d'.*lists in"):
+            gpupif.score(table, "emd", columns=["d"], known=["k"], distances={"d": wrong})
+
+
+def test_population_with_a_category_more():
+    kinds = [pd.CategoricalDtype([*SIZES, *more], ordered=True) for more in ([], ["XL"])]
+    sample, population = (pd.DataFrame({"s": pd.Series([*"SML"], dtype=kind), "g": 1}) for kind in kinds)
+    population = pd.concat([population, pd.DataFrame({"s": pd.Series(["XL"], dtype=kinds[1]), "g": 1})])
+    with pytest.raises(InputError, match=r"'s'.*ordered categories lack 'XL'.*distances="):
+        gpupif.score(sample, "emd", columns=["s"], known=["g"], population=population)

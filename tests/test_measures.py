@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gpupif
+from gpupif.errors import InputError
 from gpupif.measures import MEASURES, resolve_measures
 
 ALL = [
@@ -167,3 +168,40 @@ def test_worked_example_of_each_measure(engine):
     scores = gpupif.score(table, names, columns=["x"], known=["g"])
     for measure in resolve_measures(names):
         assert scores[measure.name]["x"][0] == pytest.approx(measure.example, abs=5e-7), measure.name
+
+
+def test_renyi_of_any_order(engine):
+    """Orders near 1 lose no digits, high ones do not grow out of the range of numbers; it rises with the order."""
+    table = pd.DataFrame({"g": [*"gggghhhh"], "x": [*"aaababcc"]})
+    near = [1 - 1e-3, 1 - 1e-9, 1.0, 1 + 1e-14, 1 + 1e-9, 1 + 1e-3]
+    orders = [0.0, 1e-9, 0.5, *near, 1.5, 2.0, 2.5, 64.0, 2000.0, 1e300, float("inf")]
+    prior = {"a": 1e-200, "b": 0.5, "c": 0.5 - 1e-200}
+    for arguments in ({}, {"priors": {"x": prior}}, {"accuracies": {"x": 0.75}}):
+        scores = gpupif.score(table, [f"renyi_{o!r}" for o in orders], columns=["x"], known=["g"], **arguments)
+        found = [scores.array(name)[0, 0] for name in scores.measures]
+        assert np.isfinite(found).all()
+        assert (np.diff(found) >= -1e-12 * np.abs(found[1:])).all()
+        gain = gpupif.score(table, "cig", columns=["x"], known=["g"], **arguments).array("cig")[0, 0]
+        for order, value in zip(orders, found, strict=True):
+            if abs(order - 1) < 1e-6:
+                assert value == pytest.approx(gain, rel=1e-6)
+    assert gpupif.score(table, "renyi_2000", columns=["x"], known=["g"]).array("renyi_2000")[0, 0] == pytest.approx(
+        (np.log2(0.75) + 1999 * np.log2(1.5)) / 1999
+    )
+
+
+def test_one_name_for_one_order():
+    assert [measure.name for measure in resolve_measures(["renyi_2.0", "renyi_2", "recursive_3.0"])] == [
+        "renyi_2",
+        "recursive_3",
+    ]
+    for name in ("renyi_ 2", "renyi_+2", "renyi_2_0", "renyi_-1", "renyi_nan", "recursive_1.5", "renyi_"):
+        with pytest.raises(InputError, match="measures: expected"):
+            resolve_measures(name)
+
+
+def test_no_bound_of_enhanced_beta_allows_a_cohort_of_one_value_in_a_large_table():
+    for n in (30_000_001, 300_000_000, 299_999_999):
+        table = pd.DataFrame({"k": ["g", "h"], "v": ["a", "b"], "w": [n - 1, 1]})
+        scores = gpupif.score(table, "enhanced_gain", columns=["v"], known=["k"], weights="w")
+        assert np.isinf(scores.array("enhanced_gain")).all()

@@ -324,7 +324,7 @@ BAD = [
     (("age", []), {}, "sensitive: expected at least one column, got an empty list"),
     ((["age", "ill"], ["ill"]), {}, "sensitive: column 'ill' is a quasi-identifier too"),
     (("age", "same"), {}, "sensitive: column 'same': expected at least two different values, got 'x' in all rows"),
-    (("age", "ill"), {"distance": "ordered"}, "distance: column 'ill': expected numbers, dates, or ordered"),
+    (("age", "ill"), {"distance": "ordered"}, "distance: column 'ill': expected numbers, dates, times or booleans"),
     (("age", "ill"), {"distance": "far"}, "distance: column 'ill': expected 'nominal', 'ordered', a list"),
     (("age", "ill"), {"distance": ["a"]}, "distance: column 'ill': expected all its values in order.*'b' is not in"),
     (("age", "ill"), {"distance": {"a": ["x"]}}, "distance: column 'ill': the hierarchy lacks 'b'"),

@@ -33,8 +33,8 @@ WEIGHTS = {
     "halves": st.sampled_from([0.5, 1.25, 3.0]),
     "any": st.floats(1e-3, 1e3),
     "any, nobody": st.one_of(st.just(0.0), st.floats(1e-3, 1e3)),
-    "far apart": st.sampled_from([1e-100, 1.0, 1e100]),
-    "nearly nobody": st.sampled_from([5e-324, 0.0, 1e-300]),
+    "far apart": st.sampled_from([1e-8, 1.0, 1e8]),
+    "nearly nobody": st.sampled_from([5e-309, 0.0, 1e-300]),
 }
 
 
@@ -70,7 +70,7 @@ def test_all_measures(engine, job):
     assert (scores.cohort_size.dtypes == np.float64).all()
     for name in scores.columns:
         known = weighted.naive.knowledge(name, scores.columns, arguments.get("known"))
-        assert scores.weights[name] == pytest.approx(weighted.column_weight(table, weights, name, known), abs=1e-12)
+        assert scores.weights[name] == pytest.approx(weighted.column_weight(table, weights, name, known), abs=1e-10)
 
 
 def bits(scores):
@@ -285,3 +285,9 @@ def test_command_line(run, folder, ending):
     assert_refused(
         run("score", f"t.{ending}", "-o", "s.csv", "--weights", "sex"), ["--weights", "'sex'", "row 0", "'f'"]
     )
+
+
+def test_weights_too_far_apart_are_refused():
+    table = pd.DataFrame({"k": ["g", "h"], "w": [2.0**62, 1.0]})
+    with pytest.raises(InputError, match=r"weights: column 'w'.*2\^60 times"):
+        gpupif.score(table, columns=["k"], known=[], weights="w")

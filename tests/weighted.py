@@ -39,7 +39,7 @@ def of_cohort(values, weights, posterior, prior, distance):
     found["entropy"] = -sum(part * math.log2(part) for part in present.values())
     found["distinct_values"] = len(present)
     for least in (1, 2, 3):
-        found[f"recursive_{least}"] = naive.recursive(present.values(), least) if share else 0.0
+        found[f"recursive_{least}"] = naive.recursive(present.values(), least) if share else math.inf
     return found
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .cuda_frames import FrameLibrary
 
 
-# Prior mass that is less off is off by rounding.
-WHOLE = 1e-12
+# Prior mass that is less off, for each value, is off by rounding.
+WHOLE = 2.0**-52
 
 
 class Progress(Protocol):
@@ -157,8 +157,8 @@ def kernel_values(job: Job, columns: Sequence[int]) -> Values:
 
 def value_mass(probabilities: npt.NDArray[np.float64]) -> tuple[int, float]:
     """How many values somebody has in a column, and their prior mass: exactly 1 where the prior names no others."""
-    mass = math.fsum(probabilities)
-    return int((probabilities > 0).sum()), 1.0 if abs(mass - 1.0) < WHOLE else mass
+    mass, values = math.fsum(probabilities), int((probabilities > 0).sum())
+    return values, 1.0 if abs(mass - 1.0) <= WHOLE * values else mass
 
 
 def on_host(array: Any) -> Any:

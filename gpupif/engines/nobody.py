@@ -123,6 +123,9 @@ class _Filler:
         if measure.statistic is not None or measure.integer:
             # The same for all cells of a cohort.
             found[cohort >= 0] = scores[cohort[cohort >= 0]]
+            if measure.statistic is not None and measure.statistic.kind == "RECURSIVE":
+                # As where a cohort has fewer values than are asked for.
+                found[cohort < 0] = np.inf
             return found
         found[equal >= 0] = scores[equal[equal >= 0]]
         absent = equal < 0

@@ -11,7 +11,7 @@ from numba import cuda, float64, uint64
 
 from ..cohorts import sum_runs, walk_runs
 from ..formulas import cell_measure, posterior
-from ..statistics import absent, absent_mass, combine, finish, is_walk, term
+from ..statistics import absent, absent_mass, begin, combine, finish, is_walk, term
 
 # Threads that share a long cohort; the sums of all of them are added in a fixed order.
 THREADS = 128
@@ -69,7 +69,7 @@ def sum_long(which, cohorts, values, wanted, cells):
         for s in range(wanted.kinds.size):
             kind, order = wanted.kinds[s], wanted.orders[s]
             if not is_walk(kind):
-                total, present = 0.0, 0.0
+                total, present = begin(kind), 0.0
                 for i in range(start + thread, stop, THREADS):
                     prior, log2_prior = values.priors[cells.values[i]], values.log2_priors[cells.values[i]]
                     share, log2_share = cells.shares[i], cells.log2_shares[i]
@@ -87,7 +87,7 @@ def sum_long(which, cohorts, values, wanted, cells):
                     step //= 2
                 if thread == 0:
                     mass = absent_mass(stop - start, presents[0], values.numbers[0], values.masses[0])
-                    total = totals[0] + absent(kind, order, mass, accuracy)
+                    total = combine(kind, totals[0], absent(kind, order, mass, accuracy))
                     found[which[place], s] = finish(kind, order, total)
                 cuda.syncthreads()
 
