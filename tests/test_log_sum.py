@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpupif.engines.tally import SMALL_COHORTS, Tally
 from gpupif.information import LogSum, Sizes
 from gpupif.spill.found import Found
 
@@ -33,6 +34,21 @@ def test_times_count():
     expected = 6 * Fraction(3 * math.log2(3)) + (1 << 33) * Fraction(5 * math.log2(5))
     assert sizes.sum_log() == float(expected)
     assert LogSum.total([]).sum_log() == 0
+
+
+@given(
+    small=st.lists(st.tuples(st.integers(1, SMALL_COHORTS - 1), st.integers(1, 10**5)), max_size=30),
+    large=st.lists(st.integers(SMALL_COHORTS, 2**40), max_size=5),
+)
+def test_tallies(small, large):
+    tally = Tally.of(2, 2**30, 5)
+    for size, times in small:
+        tally.small[1, size] += times
+    tally.large[1, : len(large)], tally.listed[1] = large, len(large)
+    assert tally.sum_log(1) == tally.sizes(1).sum_log()
+    assert tally.sum_log(0) == 0
+    tally.small[0, 1:] = range(1, SMALL_COHORTS)
+    assert tally.sum_log(0) == tally.sizes(0).sum_log()
 
 
 def test_json():

@@ -24,7 +24,7 @@ from gpupif.kernels.groups import Room, full_hashes
 from gpupif.kernels.sizes import count_sizes
 from gpupif.kernels.spread import look_up
 
-from ..information import Sizes, column_weight
+from ..information import column_weight
 from ..keys import KeyLayout
 from .base import Job, Progress
 from .cpu import CpuScorer
@@ -236,9 +236,9 @@ class AnyKnownRun:
         blocks.score_blocks((keys, counts, hashes), *whole, kernel, run.wanted, *memory, tuple(cohorts), scores)
         own = Tally.of(1, job.total, combinations)
         own.listed[0] = count_sizes(counts, combinations, own.small[0], own.large[0], 0)
-        distinct = _sum_log(own, 0)
+        distinct = own.sum_log(0)
         weights = [
-            column_weight(_sum_log(cohorts, t) - distinct, job.total, run.results.entropies[column])
+            column_weight(cohorts.sum_log(t) - distinct, job.total, run.results.entropies[column])
             for t, column in enumerate(one.targets)
         ]
         if self._factored:
@@ -274,16 +274,6 @@ class _Desk:
 def _by_prefix(sets: Sequence[SetOfColumns]) -> list[list[SetOfColumns]]:
     """Neighbours that have all columns but the last in common."""
     return [list(some) for _, some in groupby(sets, lambda one: one.columns[:-1])]
-
-
-def _sum_log(tally: Tally, target: int) -> float:
-    """Sum of C log2 C over the sizes C that are counted of a target: `Tally.sizes(target).sum_log()`, but faster."""
-    small = np.flatnonzero(tally.small[target])
-    sizes, times = small, tally.small[target][small]
-    if tally.listed[target]:
-        large = tally.large[target, : tally.listed[target]]
-        sizes, times = np.concatenate([small, large]), np.concatenate([times, np.ones(len(large), np.int64)])
-    return Sizes(sizes, times).sum_log()
 
 
 def score_any_known(

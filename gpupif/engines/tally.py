@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gpupif.kernels import sizes as kernels
 
-from ..information import Sizes
+from ..information import MANTISSA_BITS, Sizes
 from .workers import Workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 SMALL_COHORTS = 4096
+# Bits of the lower part of a term of a sum: sums of both parts over up to 2^33 rows fit into 64.
+LOW_BITS = 30
 
 
 class Tally(NamedTuple):
@@ -60,6 +63,28 @@ class Tally(NamedTuple):
         large, times = np.unique(self.large[target, : self.listed[target]], return_counts=True)
         small = np.arange(SMALL_COHORTS)
         return Sizes.of(np.concatenate([small, large]), np.concatenate([self.small[target], times]))
+
+    def sum_log(self, target: int) -> float:
+        """`sizes(target).sum_log()`, to the last bit, but faster; of up to 2^33 rows in small cohorts."""
+        times, (high, low) = self.small[target], _small_terms()
+        digits = (int(times @ high) << LOW_BITS) + int(times @ low)
+        if self.listed[target]:
+            large = self.large[target, : self.listed[target]]
+            terms = Sizes(large, np.ones(len(large), np.int64)).log_sum().digits
+            digits += sum(more << exponent for exponent, more in terms.items())
+        return digits / (1 << MANTISSA_BITS)
+
+
+@cache
+def _small_terms() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """C log2 c for each small size c, in units of 2^-MANTISSA_BITS: all but the lower bits, and these."""
+    sizes = np.arange(2.0, SMALL_COHORTS)
+    fractions, exponents = np.frexp(sizes * np.log2(sizes))
+    digits = np.ldexp(fractions, MANTISSA_BITS).astype(np.int64)
+    high, low = np.zeros((2, SMALL_COHORTS), np.int64)
+    high[2:] = digits >> (LOW_BITS - exponents)
+    low[2:] = (digits << exponents) & ((1 << LOW_BITS) - 1)
+    return high, low
 
 
 def sizes_of_counts(counts: npt.NDArray[Any], total: int, workers: Workers) -> Sizes:
