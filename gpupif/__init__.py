@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     )
     from .result import Scores
     from .risks.anonymity import (
+        AlphaK,
+        Recursive,
         alpha_k_anonymity,
         basic_beta_likeness,
         delta_disclosure,
@@ -43,12 +45,13 @@ if TYPE_CHECKING:
         l_diversity,
         t_closeness,
     )
-    from .risks.classes import class_risks, population_risks
+    from .risks.classes import ClassRisks, PopulationRisks, class_risks, population_risks
     from .risks.disclosure import DisclosureRisk, risk
-    from .risks.estimators import population_uniques
-    from .risks.uniqueness import uniqueness
+    from .risks.estimators import PopulationUniques, population_uniques
+    from .risks.uniqueness import Uniqueness, uniqueness
     from .scoring import score
     from .special_uniques import SpecialUniques, suda
+    from .stored import StoredAttackerScores, StoredScores
     from .summary import Summary
     from .toxic import ToxicPairs, toxic_pairs
 
@@ -62,9 +65,11 @@ except PackageNotFoundError:
     __version__ = "0+unknown"
 
 __all__ = [
+    "AlphaK",
     "AnyKnownScores",
     "AttackerScores",
     "AttackerSummary",
+    "ClassRisks",
     "ColumnNotFoundError",
     "ColumnTypeError",
     "DaskScores",
@@ -75,12 +80,18 @@ __all__ = [
     "NearlyUniqueWarning",
     "NothingKnownWarning",
     "OutputError",
+    "PopulationRisks",
+    "PopulationUniques",
     "PriorError",
+    "Recursive",
     "Scores",
     "SpecialUniques",
+    "StoredAttackerScores",
+    "StoredScores",
     "Summary",
     "TableReadError",
     "ToxicPairs",
+    "Uniqueness",
     "__version__",
     "alpha_k_anonymity",
     "basic_beta_likeness",
@@ -108,6 +119,14 @@ __all__ = [
 
 # pandas, pyarrow and numba take a second to import: only who scores waits for them.
 _LATER = {
+    "StoredAttackerScores": "stored",
+    "StoredScores": "stored",
+    "Uniqueness": "risks.uniqueness",
+    "PopulationUniques": "risks.estimators",
+    "PopulationRisks": "risks.classes",
+    "ClassRisks": "risks.classes",
+    "Recursive": "risks.anonymity",
+    "AlphaK": "risks.anonymity",
     "score": "scoring",
     "Scores": "result",
     "AnyKnownScores": "any_known_scores",

@@ -63,9 +63,9 @@ class AttackerScores(Mapping[str, "Scores"]):
     def worst(self, measure: str) -> Any:
         """Of each cell the score against the attacker who is worst for it.
 
-        measure: one of those scored. The highest score is the worst, of ``prior`` and ``cohort_size`` the lowest. n
-        rows by scored columns, a frame of the kind that came in, as those of `Scores`. Raises InputError for one that
-        was not scored.
+        measure: one of those scored. The highest score is the worst; the lowest of ``prior``, ``cohort_size``,
+        ``entropy``, ``distinct_values`` and ``population_size``. n rows by scored columns, a frame of the kind that
+        came in, as those of `Scores`. Raises InputError for one that was not scored.
         """
         frame = self._first._frame
         with frame.active():

@@ -4,6 +4,7 @@ Whole numbers add up to the same in any order, so that shares and sums of weight
 rows, the number of threads or the engine. The unit is a power of two: 1 for whole weights, and fine enough for all
 weights that are multiples of some power of two, as far as all of them together are at most 2^61 units. Where they would
 be more, the unit is such that they are 2^60 to 2^61, and weights are rounded to it: by less than 2^-60 of their sum.
+One that would be rounded to nothing is refused.
 """
 
 from __future__ import annotations
