@@ -17,7 +17,7 @@ from gpupif.kernels import walks
 
 from .columns import Column
 from .errors import InputError
-from .priors import plain_value
+from .priors import plain_value, values_by_text
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,6 +25,14 @@ if TYPE_CHECKING:
     from .priors import Prior
 
 NOTHING: npt.NDArray[np.float64] = np.empty(0)
+
+
+class TextOrder(list[Any]):
+    """Values in order, from JSON: a text may stand for the value that it is the text of."""
+
+
+class TextTree(dict[str, Any]):
+    """A hierarchy from JSON, whose keys are texts of values."""
 
 
 class CategoryOrder(list[Any]):
@@ -91,6 +99,14 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
     extra = {value: share for value, share in (prior.given or {}).items() if value not in own}
     if isinstance(distance, np.ndarray | pd.Index):
         distance = distance.tolist()
+    if isinstance(distance, TextOrder | TextTree):
+        of_text = values_by_text([*values, *extra])
+        plain = {key: of_text.get(key, key) if isinstance(key, str) else key for key in distance}
+        distance = (
+            {plain[key]: names for key, names in distance.items()}
+            if isinstance(distance, TextTree)
+            else [plain[key] for key in distance]
+        )
     # A column of missing values alone has the type of what else its prior has.
     known = [value for value in extra if value is not None]
     natural = _natural(column) if len(column.labels) else bool(known) and all(isinstance(v, KINDS) for v in known)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import __version__
-from .cli_options import Json, Quiet, as_names
+from .cli_options import Json, Quiet, as_distances, as_names
 from .errors import GpupifError, InputError
 from .measures_cli import measures as list_measures
 from .risk_cli import risk
@@ -77,6 +77,14 @@ def score(
     accuracy: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=0.9", help="How sure the attacker is; may be repeated.")
     ] = None,
+    distance: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="C=ordered|nominal|FILE.json",
+            help="Of the measure emd; in the file a list of values in order, or a hierarchy, "
+            '{"value": ["part of", ...]}; may be repeated. Default: numbers and dates are ordered.',
+        ),
+    ] = None,
     attacker: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=A,B", help="One of several attackers, and the columns it knows; may be repeated."),
@@ -130,6 +138,7 @@ def score(
         "known": as_names(known),
         "priors": _read_priors(priors) if priors else None,
         "accuracies": _accuracies(accuracy or (), accuracies),
+        "distances": as_distances(distance or ()) or None,
         "missing": missing,
         "dtype": dtype,
         "weights": weights,
@@ -328,6 +337,7 @@ def _as_options(message: str) -> str:
     import re
 
     message = re.sub(r"^attackers:", "--attacker:", message)
+    message = re.sub(r"^distances:", "--distance:", message)
     names = (
         "columns|known|priors|accuracies|weights|measures|missing|dtype|device|sep|output|memory_limit|temp|"
         "rows_per_file|population_lacks|population_size|population|size|top|quasi_identifiers|sensitive|models|l|distance|"

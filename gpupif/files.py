@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .stored import StoredAttackerScores, StoredScores
 
 # Arguments of `score` that name columns.
-NEEDED = ("columns", "known", "priors", "accuracies", "weights", "attackers")
+NEEDED = ("columns", "known", "priors", "accuracies", "weights", "attackers", "distances")
 # Of a cell: as it is read, and as a code.
 READ_BYTES = 6
 KEY_WORDS = 2

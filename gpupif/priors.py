@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -110,8 +110,7 @@ def make_prior(
         shares[plain_value(value)] = shares.get(plain_value(value), 0.0) + float(share)
     values = [plain_value(value) for value in column.values()]
     if isinstance(given, TextPrior):
-        of_text = {text: value for value in values for text in _texts(value)}
-        of_text |= {value: value for value in values if isinstance(value, str)}
+        of_text = values_by_text(values)
         shares = {of_text.get(text, text): share for text, share in shares.items()}
     total = math.fsum(shares.values())
     if abs(total - 1.0) > SUM_TOLERANCE:
@@ -145,6 +144,13 @@ def plain_value(value: Any) -> Any:
     if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
         return None
     return value
+
+
+def values_by_text(values: Iterable[Any]) -> dict[str, Any]:
+    """What values are known by in JSON: a text that is a value itself stands for that."""
+    several = list(values)
+    of_text = {text: value for value in several for text in _texts(value)}
+    return of_text | {value: value for value in several if isinstance(value, str)}
 
 
 def _texts(value: Any) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from . import __version__
-from .cli_options import Json, Quiet, as_names
+from .cli_options import Json, Quiet, as_distances, as_names
 from .errors import InputError
 
 
@@ -74,7 +74,7 @@ def risk(
         attributes,
         models=as_names(models, "models"),
         l_values=l,
-        distance=_distances(distance or (), attributes or ()) or None,
+        distance=_distances(distance or (), attributes or ()),
         k=k,
         threshold=threshold,
         groups=groups,
@@ -99,31 +99,10 @@ def risk(
         print_risk(found, Console(width=None if sys.stdout.isatty() else 140))
 
 
-def _distances(texts: Iterable[str], attributes: Collection[str]) -> dict[str, Any]:
-    """COLUMN=WHAT, each, as what `gpupif.risk` takes; attributes: the sensitive ones."""
-    distances: dict[str, Any] = {}
-    for text in texts:
-        column, equals, what = text.rpartition("=")
-        if not equals or not column:
-            raise InputError(f"--distance: expected COLUMN=ordered, COLUMN=nominal or COLUMN=FILE.json; got {text!r}.")
-        if column in distances:
-            raise InputError(f"--distance: column {column!r} is named twice.")
+def _distances(texts: Iterable[str], attributes: Collection[str]) -> dict[str, Any] | None:
+    """As `as_distances`; attributes: the sensitive ones."""
+    distances = as_distances(texts)
+    for column in distances:
         if column not in attributes:
             raise InputError(f"--distance: column {column!r} is not among the sensitive attributes (--sensitive).")
-        distances[column] = _read(Path(what)) if what.endswith(".json") else what
-    return distances
-
-
-def _read(path: Path) -> Any:
-    """A list of values in order, or a hierarchy."""
-    import json
-
-    try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"--distance: {path}: {error.strerror or error}.") from None
-    except ValueError as error:
-        raise InputError(f"--distance: {path}: expected JSON in UTF-8; it is none: {error}.") from None
-    if not isinstance(found, list | dict):
-        raise InputError(f"--distance: {path}: expected a list of values in order, or a hierarchy; got {found!r:.60}.")
-    return found
+    return distances or None

@@ -138,6 +138,22 @@ def test_options_and_json(run, folder, options, arguments):
     assert document == {"gpupif": gpupif.__version__, "input": "people.csv", "output": "scores.parquet", **expected}
 
 
+@pytest.mark.parametrize(
+    ("text", "distance"),
+    [
+        ('["41", "39", "40"]', [41, 39, 40]),
+        ('{"39": ["x"], "40": ["x"], "41": ["y"]}', {39: ["x"], 40: ["x"], 41: ["y"]}),
+        ("[41, 39, 40]", [41, 39, 40]),
+    ],
+)
+def test_distances(run, folder, text, distance):
+    (folder / "age.json").write_text(text)
+    options = ["--measures", "emd", "--distance", "sex=nominal", "--distance", "age=age.json"]
+    ended = run("score", "people.csv", "-o", "scores.parquet", "-q", *options)
+    assert (ended.code, ended.err) == (0, "")
+    assert_written(folder / "scores.parquet", gpupif.score(FRAME, "emd", distances={"sex": "nominal", "age": distance}))
+
+
 PRIORS_JSON = [
     '{"age": {"39": 0.5, "40": 0.25, "41": 0.25}, "sex": {"f": 0.5, "m": 0.3, "": 0.2}}',
     '{"age": [[39, 0.5], [40, 0.25], [41, 0.25]], "sex": [["f", 0.5], ["m", 0.3], [null, 0.2]]}',
@@ -249,6 +265,10 @@ def test_version_and_help(run, monkeypatch):
 
 # Without -o, the output is scores.parquet.
 BAD = {
+    "no order": (
+        ["people.csv", "--measures", "emd", "--distance", "sex=ordered"],
+        ["--distance: column 'sex'", "order"],
+    ),
     "unknown column": (["people.csv", "--columns", "agee"], ["'agee'", "'age', 'sex', 'a=b'"]),
     "no column": (["people.csv", "--columns", ""], ["columns", "at least one"]),
     "line break in columns": (["people.csv", "--columns", "age\nsex"], ["columns"]),
