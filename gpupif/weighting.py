@@ -83,9 +83,9 @@ def read_weights(column: Column, first_row: Callable[[int], int] | None) -> Unit
     units, exponent = _whole(weights[order], column.counts[order])
     if ((units == 0) & (weights[order] > 0)).any():
         raise InputError(
-            f"weights: column {column.name!r}: expected weights that are not 2^60 times as large as others, got "
-            f"{weights[weights > 0].min():g} beside weights that sum to {(weights * column.counts).sum():g}. Leave out "
-            "the rows of the smallest, or correct the largest."
+            f"weights: column {column.name!r}: expected weights whose sum is not 2^60 times as large as one of them, "
+            f"got {weights[weights > 0].min():g} beside {weights.max():g}. Leave out the rows of the smallest, or "
+            "correct the largest."
         )
     total = int((units * column.counts[order]).sum())
     if total == 0:

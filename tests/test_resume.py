@@ -454,7 +454,8 @@ def test_a_table_that_does_not_fit_is_scored_on_disk(tmp_path, monkeypatch, capf
     from gpupif.files import score_file
 
     source = census_folder(tmp_path / "in", rows=100)
-    question = dict.fromkeys(("columns", "known", "priors", "accuracies", "weights", "attackers", "population"))
+    names = ("columns", "known", "priors", "accuracies", "distances", "weights", "attackers", "population")
+    question = dict.fromkeys(names)
     question |= {"missing": "category", "dtype": "float64", "population_lacks": "error"}
     options = dict.fromkeys(["memory_limit", "temp", "rows_per_file"]) | dict.fromkeys(
         ["resume", "overwrite", "keep_input"], False

@@ -267,9 +267,14 @@ def test_units_add_up_to_the_sum(weights):
     if not any(weights):
         weights = [*weights, 1.0]
     column = Column("w", None, np.full(len(weights), 7), np.array(weights), False)
-    units = read_weights(column, lambda code: code)
-    assert 0 < units.total < 2**62
     total = 7 * sum(map(Decimal, weights))
+    try:
+        units = read_weights(column, lambda code: code)
+    except InputError:
+        # One of them would be nothing beside the others.
+        assert total / Decimal(min(weight for weight in weights if weight > 0)) > 2**60
+        return
+    assert 0 < units.total < 2**62
     assert abs(Decimal(units.unit) * units.total - total) <= total * 7 * len(weights) / 2**60
 
 
