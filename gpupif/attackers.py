@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .by_attacker import ByAttacker
 from .inputs import PARQUET
 from .measures import find_measure, is_measure
 from .writing import attacker_names, check_output, row_groups, write_tables
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from .result import Scores
 
 
-class AttackerScores(Mapping[str, "Scores"]):
+class AttackerScores(ByAttacker["Scores"]):
     """Scores of all cells of a table against each of several attackers; made by `gpupif.score` with ``attackers=``.
 
     A dictionary by attacker, in the order given: ``scores["neighbour"].cig`` is what ``known=`` of that attacker alone
@@ -31,28 +32,14 @@ class AttackerScores(Mapping[str, "Scores"]):
     """
 
     def __init__(self, scores: Mapping[str, Scores], attackers: Mapping[str, Sequence[Hashable]]) -> None:
-        first = next(iter(scores.values()))
-        self.attackers = {name: list(known) for name, known in attackers.items()}
-        self.columns = first.columns
-        self.measures = first.measures
-        self.rows = first.rows
-        self.device = first.device
+        super().__init__(scores, attackers)
+        self._first = next(iter(scores.values()))
+        self.rows = self._first.rows
         self.seconds: dict[str, float] = {}
         for one in scores.values():
             for stage, seconds in one.seconds.items():
                 before = self.seconds.get(stage, 0.0)
                 self.seconds[stage] = before + seconds if stage == "score" else seconds
-        self._scores = dict(scores)
-        self._first = first
-
-    def __getitem__(self, attacker: str) -> Scores:
-        return self._scores[attacker]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._scores)
-
-    def __len__(self) -> int:
-        return len(self._scores)
 
     def __repr__(self) -> str:
         return (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .by_attacker import ByAttacker
 from .errors import InputError
 from .measures import is_measure
 from .percentiles import ONCE, percentiles
@@ -119,7 +120,7 @@ class StoredScores:
         return self._summary
 
 
-class StoredAttackerScores(Mapping[str, StoredScores]):
+class StoredAttackerScores(ByAttacker[StoredScores]):
     """Scores against several attackers, in files; made by `gpupif.score` with ``attackers=`` and ``output=``.
 
     A dictionary by attacker: ``scores["neighbour"].summary()``, ``.fig()``, ``.pif(n)``. The scores of all stand in the
@@ -130,26 +131,13 @@ class StoredAttackerScores(Mapping[str, StoredScores]):
     """
 
     def __init__(self, scores: Mapping[str, StoredScores], attackers: Mapping[str, Sequence[Hashable]]) -> None:
+        super().__init__(scores, attackers)
         last = list(scores.values())[-1]
-        self.attackers = {name: list(known) for name, known in attackers.items()}
         self.path = last.path
         self.files = last.files
-        self.columns = last.columns
         self.rows = last.rows
-        self.measures = last.measures
-        self.device = last.device
         self.seconds = last.seconds
         self.spilled_bytes = last.spilled_bytes
-        self._scores = dict(scores)
-
-    def __getitem__(self, attacker: str) -> StoredScores:
-        return self._scores[attacker]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._scores)
-
-    def __len__(self) -> int:
-        return len(self._scores)
 
     def __repr__(self) -> str:
         return (

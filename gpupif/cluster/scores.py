@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from ..by_attacker import ByAttacker
 from ..errors import InputError
 from ..measures import find_measure, is_measure
 from ..writing import attacker_names, output_names
@@ -110,7 +111,7 @@ class DaskScores:
         )
 
 
-class DaskAttackerScores(Mapping[str, DaskScores]):
+class DaskAttackerScores(ByAttacker[DaskScores]):
     """Scores of a Dask frame against several attackers; made by `gpupif.score` with ``attackers=``. Lazy.
 
     A dictionary by attacker of `DaskScores`. Each has a graph of its own; what computes several at once (`to_parquet`,
@@ -118,23 +119,6 @@ class DaskAttackerScores(Mapping[str, DaskScores]):
 
     attackers: by name the columns that each knows. columns, measures, device: as of `DaskScores`.
     """
-
-    def __init__(self, scores: Mapping[str, DaskScores], attackers: Mapping[str, Sequence[Hashable]]) -> None:
-        first = next(iter(scores.values()))
-        self.attackers = {name: list(known) for name, known in attackers.items()}
-        self.columns = first.columns
-        self.measures = first.measures
-        self.device = first.device
-        self._scores = dict(scores)
-
-    def __getitem__(self, attacker: str) -> DaskScores:
-        return self._scores[attacker]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._scores)
-
-    def __len__(self) -> int:
-        return len(self._scores)
 
     def __repr__(self) -> str:
         return (
