@@ -59,11 +59,13 @@ def check_output(
     overwrite: bool,
     inputs: Iterable[Path] = (),
     endings: tuple[str, ...] = (*PARQUET, ".csv", *FEATHER),
+    hint: str = "",
 ) -> None:
     """Refuse an output that could not be written, before any work is done.
 
     Raises OutputError where it exists (without `overwrite`), is a folder, lies in a folder that does not exist or
-    cannot be written to, is one of the `inputs` or inside it, or has an ending that names no format.
+    cannot be written to, is one of the `inputs` or inside it, or has an ending that names no format. hint: why it may
+    exist.
     """
     file = Path(path)
     if not file.name.lower().endswith(endings):
@@ -76,7 +78,14 @@ def check_output(
         raise OutputError(f"{file}: is a folder; expected the name of a file to write.")
     check_parent(file, file)
     if file.exists() and not overwrite:
-        raise OutputError(f"{file}: exists already. Use overwrite (--overwrite) to replace it, or choose another name.")
+        raise exists_already(file, hint)
+
+
+def exists_already(output: Path, hint: str) -> OutputError:
+    """The error of an output that is not to be replaced; hint: why it may be there."""
+    return OutputError(
+        f"{output}: exists already{hint}. Use overwrite (--overwrite) to replace it, or choose another name."
+    )
 
 
 def check_parent(output: Path, target: Path) -> None:

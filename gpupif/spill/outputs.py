@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from ..errors import OutputError
 from ..inputs import CSV, FEATHER, PARQUET, Input
-from ..writing import check_parent
+from ..writing import check_parent, exists_already
 
 ENDINGS = (*PARQUET, ".csv", *FEATHER)
 # Of the score files of a folder, by which a later run knows them as such.
@@ -33,11 +33,11 @@ def is_file(output: Path) -> bool:
     return output.name.lower().endswith(ENDINGS) and not output.is_dir()
 
 
-def check_folder(output: Path, overwrite: bool, found: Input) -> None:
+def check_folder(output: Path, overwrite: bool, found: Input, hint: str = "") -> None:
     """Refuse a folder for scores that could not be written, before any work is done.
 
     Raises OutputError where it lies in no folder, holds the input or lies in it, or exists and is not empty; with
-    `overwrite`, where it holds anything else than scores of gpupif.
+    `overwrite`, where it holds anything else than scores of gpupif. hint: why it may exist.
     """
     target = output.resolve()
     given = [file.resolve() for file in found.files] + ([found.path.resolve()] if found.path.is_dir() else [])
@@ -60,9 +60,7 @@ def check_folder(output: Path, overwrite: bool, found: Input) -> None:
     if not entries:
         return
     if not overwrite:
-        raise OutputError(
-            f"{output}: exists already. Use overwrite (--overwrite) to replace it, or choose another name."
-        )
+        raise exists_already(output, hint)
     for entry in entries:
         if not is_score_file(entry):
             raise OutputError(

@@ -91,12 +91,14 @@ def check_place(source: Source, wish: Wish) -> None:
     if wish.temp is not None and not (wish.temp.is_dir() and os.access(wish.temp, os.W_OK)):
         raise OutputError(f"temp: {wish.temp} is no folder that can be written to. Make it first, or choose another.")
     replace = wish.overwrite or (wish.resume and _published(wish.output) is not None)
+    left = (work_folder(wish.output, wish.output.resolve().parent) / f"{BEGUN}.json").exists()
+    hint = "" if left or not wish.resume else ", and no killed run is left to be resumed: it may be finished"
     if wish.temp is not None and wish.output.resolve() in [wish.temp.resolve(), *wish.temp.resolve().parents]:
         raise OutputError(f"temp: {wish.temp} is the output {wish.output}, or inside it. Choose another place.")
     if is_file(wish.output):
-        check_output(wish.output, replace, source.found.places)
+        check_output(wish.output, replace, source.found.places, hint=hint)
     else:
-        check_folder(wish.output, replace, source.found)
+        check_folder(wish.output, replace, source.found, hint)
         if wish.rows_per_file is None:
             score_names(wish.output, source.found)
 
