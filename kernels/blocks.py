@@ -20,13 +20,25 @@ class Targets(NamedTuple):
     """What the kernels know of the target columns.
 
     fields: (word, shift, mask) of each one's bits. values: of all. alone: scores of each value by itself, see
-    `score_values`. logs: table of `log2_count`.
+    `score_values` and `Out`. logs: table of `log2_count`.
     """
 
     fields: npt.NDArray[np.uint64]
     values: Values
     alone: npt.NDArray[np.float64]
     logs: npt.NDArray[np.float64]
+
+
+class Out(NamedTuple):
+    """Scores, and where those of each row are: of many rows they are the same, and stand there once.
+
+    scores[t, k // 2, place, k % 2]: of measure k of target t, before weighting, two measures side by side: they are
+    fetched at once, and more would leave the cache. Places up to `rows` are for scores of rows, block by block; at
+    rows + v are those of a row of value v whose cohort holds no other value. places[t, row]: of the row's scores.
+    """
+
+    scores: npt.NDArray[np.float64]
+    places: npt.NDArray[Any]
 
 
 class Scratch(NamedTuple):
@@ -70,7 +82,7 @@ def find_statistics(cohorts, target, values, wanted, scratch, ordered):
 
 @kernel
 def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
-    """Put the measures of the cells into `out`, see `score_blocks`; sizes: of cohorts, at their first row."""
+    """Put the measures of cell i into out[k // 2, i, k % 2], see `Out`; sizes: of cohorts, at their first row."""
     base, accuracy, priors, log2_priors = (
         values.first[target],
         values.accuracies[target],
@@ -88,18 +100,18 @@ def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
             statistic = found[cohort, place] if place >= 0 else 0.0
             if measure == OF_COHORT:
                 for i in range(start, stop):
-                    scores[rows[i], side] = statistic
+                    scores[i, side] = statistic
             else:
                 for i in range(start, stop):
                     prior, log2_prior = priors[base + codes[i]], log2_priors[base + codes[i]]
-                    scores[rows[i], side] = cell_measure(
+                    scores[i, side] = cell_measure(
                         measure, statistic, posteriors[i], log2_shares[i], prior, log2_prior, accuracy, size
                     )
 
 
 @kernel
 def score_values(target, start, stop, targets, wanted, scratch, ordered):
-    """Score the values start to stop of one target, each for rows whose cohort holds no other: see `copy_alone`."""
+    """Score the values start to stop of one target, each for rows whose cohort holds no other: see `Out`."""
     values, cells = targets.values, scratch.cells
     alone = targets.alone[:, values.first[target] :]
     for value in range(start, stop):
@@ -114,22 +126,40 @@ def score_values(target, start, stop, targets, wanted, scratch, ordered):
 
 
 @kernel
-def copy_alone(rows, target, targets, measures, out):
-    """Score the rows of a block as if each were all the values of its cohort; see `score_blocks`.
-
-    The cohort's size is another in each row.
-    """
-    keys, counts, _ = rows
+def point_at_values(keys, target, targets, rows, places):
+    """Have the rows of a block scored as if each were all the values of its cohort."""
     word, shift, mask = targets.fields[target, 0], targets.fields[target, 1], targets.fields[target, 2]
-    base, alone = uint64(targets.values.first[target]), targets.alone
-    for pair in range(len(out)):
-        for row in range(len(keys)):
-            value = base + ((keys[row, word] >> shift) & mask)
-            out[pair, row, 0], out[pair, row, 1] = alone[pair, value, 0], alone[pair, value, 1]
+    first = uint64(rows)
+    for row in range(len(keys)):
+        places[row] = first + ((keys[row, word] >> shift) & mask)
+
+
+@kernel
+def score_sizes(counts, heads, start, sizes, measures, scores, places):
+    """Scores of their own for the rows of a block that are all the values of their cohort, but several: how many.
+
+    The cohort's size is another in each, where it is wanted.
+    """
+    number = 0
     for k in range(measures.size):
         if measures[k] == COHORT_SIZE:
-            for row in range(len(keys)):
-                out[k // 2, row, k % 2] = counts[row]
+            for row in range(counts.size):
+                if counts[row] != 1 and sizes[heads[row]] == counts[row]:
+                    place = start + number
+                    for pair in range(len(scores)):
+                        scores[pair, place, 0] = scores[pair, places[row], 0]
+                        scores[pair, place, 1] = scores[pair, places[row], 1]
+                    scores[k // 2, place, k % 2] = counts[row]
+                    places[row] = place
+                    number += 1
+    return number
+
+
+@kernel
+def point_at_cells(order, cells, place, places):
+    """Have the rows that are these cells scored by what stands at `place` and behind it."""
+    for i in range(cells):
+        places[order[i]] = place + i
 
 
 @kernel
@@ -189,10 +219,10 @@ def score_blocks(rows, offsets, blocks, which, targets, wanted, room, scratch, o
 
     rows: (keys, counts, hashes) of distinct rows in partition order. which: of the targets. room, scratch, ordered: for
     the largest of these blocks. tally: (small, large, listed), one row per target, gets the cohorts' sizes, see
-    `count_sizes`. out[t, k // 2, row, k % 2] gets measure k of target which[t], before weighting: two measures side by
-    side are fetched at once, and more would leave the cache.
+    `count_sizes`. out: an `Out`, for these targets, its scores of values by themselves filled in.
     """
     small, large, listed = tally
+    all_rows = out.places.shape[1]
     for block in range(blocks[0], blocks[1]):
         start, stop = offsets[block], offsets[block + 1]
         part = block_of(rows, start, stop)
@@ -203,9 +233,14 @@ def score_blocks(rows, offsets, blocks, which, targets, wanted, room, scratch, o
             group_rows(part, targets.fields[target, 0], keep, room)
             sum_groups(counts, size, room.heads, scratch.sizes)
             listed[t] = count_heads(scratch.sizes, scratch.several, size, small[t], large[t], listed[t])
-            scores = out[t, :, start:stop]
-            copy_alone(part, target, targets, wanted.measures, scores)
+            scores, places = out.scores[t], out.places[t, start:stop]
+            point_at_values(part[0], target, targets, all_rows, places)
+            place = start + score_sizes(counts, room.heads, start, scratch.sizes, wanted.measures, scores, places)
             cohorts = find_cohorts(counts, room.heads, size, scratch)
             describe_cells(part, cohorts, room.heads, target, targets, scratch)
             find_statistics(cohorts, target, targets.values, wanted, scratch, ordered)
-            score_cells(cohorts, target, targets.values, wanted, scratch, scratch.order, scratch.sizes, scores)
+            order, cells = scratch.order, scratch.starts[cohorts]
+            score_cells(
+                cohorts, target, targets.values, wanted, scratch, order, scratch.sizes, scores[:, place : place + cells]
+            )
+            point_at_cells(order, cells, place, places)

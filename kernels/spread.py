@@ -17,6 +17,14 @@ def look_up(table, index, out):
 
 
 @kernel
+def take_pairs(scores, places, out):
+    """out[pair, i] = scores[pair, places[i]], two scores side by side."""
+    for pair in range(len(out)):
+        for i in range(places.size):
+            out[pair, i, 0], out[pair, i, 1] = scores[pair, places[i], 0], scores[pair, places[i], 1]
+
+
+@kernel
 def invert(order, start, place):
     """place[order[i]] = start + i."""
     for i in range(order.size):
@@ -52,12 +60,13 @@ def spread(scores, picks, factors, index, outs):
 
 
 @kernel
-def find_extremes(scores, out):
-    """Lower out[k, 0] to the lowest and raise out[k, 1] to the highest of scores[k // 2, :, k % 2]."""
+def find_extremes(scores, places, out):
+    """Lower out[k, 0] to the lowest and raise out[k, 1] to the highest of scores[k // 2, places[row], k % 2]."""
     for k in range(len(out)):
         pair, side = scores[k // 2], k % 2
         low, high = out[k, 0], out[k, 1]
-        for row in range(len(pair)):
-            low = min(low, pair[row, side])
-            high = max(high, pair[row, side])
+        for row in range(places.size):
+            score = pair[places[row], side]
+            low = min(low, score)
+            high = max(high, score)
         out[k, 0], out[k, 1] = low, high

@@ -91,7 +91,9 @@ def absent(kind, order, mass, accuracy):
         return 0.0
     if kind == JENSEN_SHANNON:
         # Each is d q against q, with (1 + d) q / 2 between them.
-        own = doubt * math.log2(2.0 * doubt / (1.0 + doubt)) if doubt > 0.0 else 0.0
+        if doubt <= 0.0:
+            return 0.5 * mass
+        own = doubt * math.log2(2.0 * doubt / (1.0 + doubt))
         return 0.5 * mass * (own + math.log2(2.0 / (1.0 + doubt)))
     if kind == HELLINGER:
         difference = 1.0 - math.sqrt(doubt)

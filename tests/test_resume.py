@@ -250,7 +250,9 @@ def test_overwrite(tmp_path):
     scores = gpupif.score(source, output=tmp_path / "out")
     with pytest.raises(OutputError, match=r"out: exists already.*overwrite"):
         gpupif.score(source, output=tmp_path / "out")
-    with pytest.raises(OutputError, match=r"out: exists already, and no killed run is left to be resumed: it may be fin"):
+    with pytest.raises(
+        OutputError, match=r"out: exists already, and no killed run is left to be resumed: it may be fin"
+    ):
         gpupif.score(source, output=tmp_path / "out", resume=True)
     again = gpupif.score(source, "csf", output=tmp_path / "out", overwrite=True, rows_per_file=50)
     assert [file.name for file in sorted((tmp_path / "out").iterdir())] == ["part-00000.parquet", "part-00001.parquet"]

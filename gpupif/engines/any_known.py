@@ -22,12 +22,12 @@ from gpupif.kernels import blocks, pack
 from gpupif.kernels.codes import first_rows
 from gpupif.kernels.groups import Room, full_hashes
 from gpupif.kernels.sizes import count_sizes
-from gpupif.kernels.spread import look_up
+from gpupif.kernels.spread import look_up, take_pairs
 
 from ..information import column_weight
 from ..keys import KeyLayout
 from .base import Job, Progress
-from .cpu import CpuScorer
+from .cpu import CpuScorer, CpuTargets
 from .distinct import distinct_rows
 from .host_run import pack_keys, unpack_keys
 from .partition import Rows, index_type
@@ -225,15 +225,24 @@ class AnyKnownRun:
         fields = np.zeros_like(self._kernel.fields)
         for target, column in zip(which, one.targets, strict=True):
             fields[target] = layout.fields[one.columns.index(column)]
-        # The second of the last pair may be none.
-        empty = np.zeros if len(job.measures) % 2 else np.empty
-        scores = empty((len(which), len(self._signs), combinations, 2))
+        values, pairs = int(np.diff(self._kernel.values.first).max()), len(self._signs)
+        out = blocks.Out(
+            np.empty((len(which), pairs, combinations + values, 2)),
+            np.empty((len(which), combinations), index_type(combinations + values + 1)),
+        )
+        CpuTargets(one.targets, which, self._kernel, values).put_values(out)
         cohorts = Tally.of(len(which), job.total, combinations)
         room, scratch, ordered = desk.room_for(combinations, counts.dtype, run.wanted.kinds)
         whole = (np.array([0, combinations]), (0, 1), which)
         kernel = self._kernel._replace(fields=fields)
         memory = (room, scratch, ordered)
-        blocks.score_blocks((keys, counts, hashes), *whole, kernel, run.wanted, *memory, tuple(cohorts), scores)
+        blocks.score_blocks((keys, counts, hashes), *whole, kernel, run.wanted, *memory, tuple(cohorts), out)
+        scores = np.empty((len(which), pairs, combinations, 2))
+        for target, places in enumerate(out.places):
+            take_pairs(out.scores[target], places, scores[target])
+        if len(job.measures) % 2:
+            # The second of the last pair is none.
+            scores[:, -1, :, 1] = 0.0
         own = Tally.of(1, job.total, combinations)
         own.listed[0] = count_sizes(counts, combinations, own.small[0], own.large[0], 0)
         distinct = own.sum_log(0)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpupif.kernels import spread
+from gpupif.kernels.blocks import Out
 
 from ..information import Sizes
 from ..keys import KeyLayout
-from .partition import CohortBlocks
+from .partition import CohortBlocks, index_type
 from .run import Run, Targets
 from .tally import Tally
 
@@ -35,52 +36,72 @@ def score_group(
     at_once = run.scorer.targets_at_once(rows, measures)
     for first in range(0, len(group), at_once):
         columns = group[first : first + at_once]
-        scores = run.workers.empty((len(columns), -(-measures // 2), rows, 2), np.float64)
-        sizes = score_targets(run, blocks, run.scorer.describe(run, columns, layout), scores)
+        targets = run.scorer.describe(run, columns, layout)
+        out = empty_out(run, targets, rows)
+        sizes = score_targets(run, blocks, targets, out)
         for target, column in enumerate(columns):
             run.results.weigh(column, sizes.sizes(target), distinct)
             if run.job.extremes_only:
-                find_extremes(run, scores[target], column)
+                find_extremes(run, out.scores[target], out.places[target], column)
             else:
-                spread_scores(run, scores[target], index, column)
+                places = out.places[target]
+                own = run.workers.empty(run.job.rows, places.dtype)
+                run.workers.run(
+                    lambda a, b, own=own, places=places: spread.look_up(places, index[a:b], own[a:b]),
+                    run.workers.ranges(run.job.rows),
+                )
+                spread_scores(run, out.scores[target], own, column)
+                del own
         # Before the next ones are made, so that they take the same memory.
-        del scores
+        del out
         run.progress.advance(run.job.rows * len(columns))
 
 
-def score_targets(run: Run, blocks: CohortBlocks, targets: Targets, scores: npt.NDArray[np.float64]) -> Tally:
-    """Fill `scores` (targets, pairs of measures, rows in partition order, 2); returns the cohorts by size."""
+def empty_out(run: Run, targets: Targets, rows: int) -> Out:
+    """Memory for the scores of so many rows."""
+    number, most = len(targets.columns), rows + targets.values
+    return Out(
+        run.workers.empty((number, -(-len(run.order) // 2), most, 2), np.float64),
+        run.workers.empty((number, rows), index_type(most + 1)),
+    )
+
+
+def score_targets(run: Run, blocks: CohortBlocks, targets: Targets, out: Out) -> Tally:
+    """Fill `out` for the rows in partition order; returns the cohorts by size."""
     columns = targets.columns
     shape = (len(columns), run.results.total, len(blocks.blocks.order))
-    sizes = Tally.sum(run.scorer.score(run, blocks, targets, scores), *shape)
+    sizes = Tally.sum(run.scorer.score(run, blocks, targets, out), *shape)
     for start, stop, halves in blocks.children:
         for child in halves:
             # Of the child's targets, those that are scored now.
             here = [target for target, column in enumerate(columns) if column in child.targets]
             if here:
-                part = run.workers.empty((len(here), scores.shape[1], stop - start, 2), np.float64)
-                child_sizes = score_targets(run, child, targets.only(here), part)
+                some = targets.only(here)
+                part = empty_out(run, some, stop - start)
+                child_sizes = score_targets(run, child, some, part)
                 for place, target in enumerate(here):
                     sizes.add(target, child_sizes, place)
-                    scores[target, :, start:stop][:, child.blocks.order] = part[place]
+                    scores = part.scores[place][:, part.places[place]]
+                    out.scores[target, :, start:stop][:, child.blocks.order] = scores
+                    out.places[target, start:stop] = np.arange(start, stop)
     return sizes
 
 
-def find_extremes(run: Run, scores: npt.NDArray[np.float64], column: int) -> None:
-    """Lowest and highest scores of one target, from distinct rows (pairs of measures, rows, 2)."""
+def find_extremes(run: Run, scores: npt.NDArray[np.float64], places: npt.NDArray[Any], column: int) -> None:
+    """Lowest and highest scores of one target, from those of an `Out`."""
 
     def find(start: int, stop: int) -> npt.NDArray[np.float64]:
         found = np.tile([np.inf, -np.inf], (len(run.order), 1))
-        spread.find_extremes(scores[:, start:stop], found)
+        spread.find_extremes(scores, places[start:stop], found)
         return found
 
-    found = np.array(run.workers.run(find, run.workers.ranges(scores.shape[1])))
+    found = np.array(run.workers.run(find, run.workers.ranges(len(places))))
     place = np.argsort(run.order)
     run.results.add_extremes(column, found[:, place, 0].min(axis=0), found[:, place, 1].max(axis=0))
 
 
 def spread_scores(run: Run, scores: npt.NDArray[np.float64], index: npt.NDArray[Any], column: int) -> None:
-    """Scores of one target from distinct rows (pairs of measures, rows, 2) to all rows, pair by pair."""
+    """Scores of one target (pairs of measures, places, 2) to all rows, pair by pair; index: the place of each row's."""
     job, target = run.job, run.job.targets.index(column)
     factors = np.array(run.results.factors(column))
     for number, pair in enumerate(scores):

@@ -46,15 +46,23 @@ class CpuEngine:
 
 @dataclass(frozen=True)
 class CpuTargets:
-    """Target columns, which they are of those that the kernels know, and what these are."""
+    """Target columns, which they are of those that the kernels know, and what these are; values: most that one has."""
 
     columns: Sequence[int]
     which: npt.NDArray[np.int64]
     kernel: kernels.Targets
+    values: int
 
     def only(self, places: list[int]) -> CpuTargets:
         """See `Targets`."""
-        return CpuTargets([self.columns[place] for place in places], self.which[places], self.kernel)
+        return CpuTargets([self.columns[place] for place in places], self.which[places], self.kernel, self.values)
+
+    def put_values(self, out: kernels.Out) -> None:
+        """Fill in the scores of values by themselves."""
+        rows, first = out.places.shape[1], self.kernel.values.first
+        for scores, target in zip(out.scores, self.which.tolist(), strict=True):
+            values = slice(first[target], first[target + 1])
+            scores[:, rows : rows + values.stop - values.start] = self.kernel.alone[:, values]
 
 
 class CpuScorer:
@@ -82,13 +90,12 @@ class CpuScorer:
             for edges in run.workers.ranges(len(job.priors[column]))
         ]
         run.workers.run(score_values, tasks)
-        return CpuTargets(columns, np.arange(len(columns)), kernel)
+        return CpuTargets(columns, np.arange(len(columns)), kernel, int(np.diff(values.first).max()))
 
-    def score(
-        self, run: Run, blocks: CohortBlocks, targets: CpuTargets, scores: npt.NDArray[np.float64]
-    ) -> list[Tally]:
+    def score(self, run: Run, blocks: CohortBlocks, targets: CpuTargets, out: kernels.Out) -> list[Tally]:
         """See `Scorer`."""
         part = blocks.blocks
+        targets.put_values(out)
         rows = (part.rows.keys, part.rows.counts, blocks.hashes)
 
         def score(first: int, last: int) -> Tally:
@@ -99,7 +106,7 @@ class CpuScorer:
             tally = Tally.of(len(targets.columns), run.results.total, rows_here)
             place = (part.offsets, (first, last), targets.which)
             ordered = kernels.ordered_cells(largest, run.wanted.kinds)
-            kernels.score_blocks(rows, *place, targets.kernel, run.wanted, room, scratch, ordered, tuple(tally), scores)
+            kernels.score_blocks(rows, *place, targets.kernel, run.wanted, room, scratch, ordered, tuple(tally), out)
             return tally
 
         return run.workers.run(score, blocks.tasks)

@@ -19,7 +19,7 @@ from .tally import Tally
 from .workers import Workers
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from gpupif.kernels.blocks import Out
 
 
 class BlockTooLargeError(Exception):
@@ -37,6 +37,7 @@ class CudaTargets:
     columns: Sequence[int]
     layout: KeyLayout
     grouping: str
+    values: int = 0
 
     def only(self, places: list[int]) -> CudaTargets:
         """See `Targets`."""
@@ -61,9 +62,7 @@ class CudaScorer:
         """See `Scorer`."""
         return CudaTargets(columns, layout, self.grouping)
 
-    def score(
-        self, run: Run, blocks: CohortBlocks, targets: CudaTargets, scores: npt.NDArray[np.float64]
-    ) -> Sequence[Tally]:
+    def score(self, run: Run, blocks: CohortBlocks, targets: CudaTargets, out: Out) -> Sequence[Tally]:
         """See `Scorer`. Raises BlockTooLargeError; runs of several blocks that do not fit are halved."""
         offsets = blocks.blocks.offsets
 
@@ -71,7 +70,7 @@ class CudaScorer:
             library = self._idle.get()
             try:
                 with library.active():
-                    return [_score_rows(library, run, blocks.blocks, targets, scores, first, last)]
+                    return [_score_rows(library, run, blocks.blocks, targets, out, first, last)]
             except DeviceMemoryError as error:
                 library.release()
                 if last - first == 1:
@@ -92,7 +91,7 @@ def _score_rows(
     run: Run,
     blocks: Blocks,
     targets: CudaTargets,
-    scores: npt.NDArray[np.float64],
+    out: Out,
     first: int,
     last: int,
 ) -> Tally:
@@ -107,7 +106,8 @@ def _score_rows(
     for target, sizes, values in score_targets(library, run.job, ordered, layout, known, columns, targets.grouping):
         place = columns.index(target)
         for slot, k in enumerate(run.order):
-            library.to_host(values[k][number], scores[place, slot // 2, start:stop, slot % 2])
+            library.to_host(values[k][number], out.scores[place, slot // 2, start:stop, slot % 2])
+        out.places[place, start:stop] = np.arange(start, stop)
         tally.add_sizes(place, library.to_host(sizes))
         # Before the next ones are made.
         del values

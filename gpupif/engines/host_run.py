@@ -34,7 +34,7 @@ def working_memory(job: Job, at_once: int) -> int:
     words = KeyLayout.of([len(counts) for counts in job.counts]).words
     index = np.dtype(index_type(job.total + 1)).itemsize
     scores = 8 * job.rows * len(job.measures) * min(at_once, len(job.targets))
-    return job.rows * (5 * 8 * words + 12 * index) + scores
+    return job.rows * (5 * 8 * words + 14 * index) + scores
 
 
 def pack_keys(codes: Sequence[npt.NDArray[Any]], layout: KeyLayout, workers: Workers) -> npt.NDArray[np.uint64]:

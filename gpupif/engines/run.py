@@ -18,14 +18,20 @@ from .workers import Workers
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from gpupif.kernels.blocks import Out
+
 LOG_TABLE = 1024
 PAGE_BYTES = 4096
 
 
 class Targets(Protocol):
-    """Target columns as a scorer knows them."""
+    """Target columns as a scorer knows them.
+
+    values: how many scores of values by themselves `Out` may have for a target.
+    """
 
     columns: Sequence[int]
+    values: int
 
     def only(self, places: list[int]) -> Targets:
         """Some of them, by their places here."""
@@ -40,10 +46,8 @@ class Scorer(Protocol):
     def describe(self, run: Run, columns: Sequence[int], layout: KeyLayout) -> Any:
         """The `Targets` that these columns are, in keys of this layout."""
 
-    def score(self, run: Run, blocks: CohortBlocks, targets: Any, scores: npt.NDArray[np.float64]) -> Sequence[Tally]:
-        """Fill `scores` (targets, pairs of measures, rows in partition order, 2) for all but the children.
-
-        Weighted ones before weighting; measures in the order `run.order`.
+    def score(self, run: Run, blocks: CohortBlocks, targets: Any, out: Out) -> Sequence[Tally]:
+        """Fill `out` for the rows in partition order, but those of children; measures in the order `run.order`.
 
         Returns how many cohorts of each size there are, in parts.
         """
