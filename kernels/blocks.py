@@ -14,6 +14,7 @@ from .groups import block_of, group_rows, sum_groups
 from .jit import kernel
 from .sizes import count_heads, log2_count
 from .statistics import is_walk
+from .walks import NOMINAL
 
 
 class Targets(NamedTuple):
@@ -76,7 +77,8 @@ def find_statistics(cohorts, target, values, wanted, scratch, ordered):
     starts, cells, found = scratch.starts, scratch.cells, scratch.found
     sum_runs(starts, (0, cohorts, 1, cells.values.size), target, values, wanted, cells, found)
     if ordered is not None:
-        sort_runs(starts, cohorts, cells, ordered)
+        if values.axes.kinds[target] != NOMINAL:
+            sort_runs(starts, cohorts, cells, ordered)
         walk_runs(starts, (0, cohorts, 1), target, values, wanted, cells, ordered, found)
 
 
