@@ -120,10 +120,10 @@ def test_all_measures(engine, job):
 def test_keys_of_many_words(engine, columns):
     """40 columns of 8 bits are 5 words, 150 are 19."""
     random = np.random.default_rng(columns)
-    base = random.integers(0, 200, (12, columns))
-    rows = base[random.integers(0, 12, 60)]
+    base = random.integers(0, 200, (6, columns))
+    rows = base[random.integers(0, 6, 30)]
     # Near duplicates: rows that differ in one column only are cohorts with more than one value.
-    for row in range(0, 60, 2):
+    for row in range(0, 30, 2):
         rows[row, random.integers(columns)] = random.integers(0, 200)
     table = {f"c{j}": rows[:, j].tolist() for j in range(columns)}
     targets = ["c0", f"c{columns // 2}", f"c{columns - 1}"]
@@ -150,7 +150,7 @@ def test_oversized_blocks_are_cut_again(engine):
 
 
 def test_float32_is_the_rounded_float64(engine):
-    frame = gpupif.datasets.census(500)
+    frame = gpupif.datasets.census(80)
     wide, narrow = (gpupif.score(frame, ALL, dtype=dtype) for dtype in ("float64", "float32"))
     for measure in ALL:
         expected = np.int64 if measure in INTEGERS else np.float32

@@ -29,7 +29,7 @@ def test_partitions_on_the_device():
     parts = [frame.iloc[:30], frame.iloc[30:30], frame.iloc[30:]]
     there = dd.from_map(part, parts, meta=to_device(frame.iloc[:0]), enforce_metadata=False)
     here = dd.from_map(lambda one: one, parts, meta=frame.iloc[:0], enforce_metadata=False)
-    scores, expected = (gpupif.score(lazy, list(MEASURES), device="cuda") for lazy in (there, here))
+    scores, expected = (gpupif.score(lazy, list(MEASURES), device="cuda").persist() for lazy in (there, here))
     alone = gpupif.score(frame, list(MEASURES), device="cpu")
     for measure in MEASURES:
         found = [scores[measure].partitions[number].compute() for number in range(3)]
