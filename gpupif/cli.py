@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import __version__
-from .cli_options import Json, Quiet, as_distances, as_names
+from .cli_options import Json, PopulationLacks, Quiet, as_distances, as_names
 from .errors import GpupifError, InputError
 from .measures_cli import measures as list_measures
 from .risk_cli import risk
@@ -95,9 +95,7 @@ def score(
     population: Annotated[
         Path | None, typer.Option(metavar="TABLE", help="The population that TABLE is a sample of: priors, sizes.")
     ] = None,
-    population_lacks: Annotated[
-        str, typer.Option(metavar="error|count", help="Rows that the population lacks: refuse, or count them in it.")
-    ] = "error",
+    population_lacks: PopulationLacks = "error",
     missing: Annotated[
         str,
         typer.Option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any."),

@@ -13,6 +13,9 @@ import typer
 from .errors import InputError
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
+PopulationLacks = Annotated[
+    str, typer.Option(metavar="error|count", help="Rows that the population lacks: refuse, or count them in it.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 

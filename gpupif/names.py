@@ -9,19 +9,21 @@ from typing import Any
 from .errors import ColumnNotFoundError, InputError
 
 
-def check_unique(names: Sequence[Hashable]) -> None:
-    """Raise InputError where column names repeat."""
+def check_unique(names: Sequence[Hashable], argument: str = "table") -> None:
+    """Raise InputError where column names repeat. argument: whose names they are."""
     repeated = [str(name) for name, times in Counter(names).items() if times > 1]
     if repeated:
-        raise InputError(f"table: expected different column names, repeated are {', '.join(repeated)}. Rename them.")
+        raise InputError(
+            f"{argument}: expected different column names, repeated are {', '.join(repeated)}. Rename them."
+        )
 
 
-def check_exist(argument: str, given: Iterable[Hashable], names: Sequence[Hashable]) -> None:
-    """Raise ColumnNotFoundError for names in `given` that are not among `names`."""
+def check_exist(argument: str, given: Iterable[Hashable], names: Sequence[Hashable], where: str = "the table") -> None:
+    """Raise ColumnNotFoundError for names in `given` that are not among `names`, those of `where`."""
     existing = set(names)
     unknown = [name for name in given if name not in existing]
     if unknown:
-        raise ColumnNotFoundError(argument, unknown, names)
+        raise ColumnNotFoundError(argument, unknown, names, where)
 
 
 def as_list(argument: str, columns: Sequence[Hashable]) -> list[Hashable]:

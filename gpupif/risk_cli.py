@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from . import __version__
-from .cli_options import Json, Quiet, as_distances, as_names
+from .cli_options import Json, PopulationLacks, Quiet, as_distances, as_names
 from .errors import InputError
 
 
@@ -48,6 +48,7 @@ def risk(
     population: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The population that TABLE is a part of: journalist risk.")
     ] = None,
+    population_lacks: PopulationLacks = "error",
     sampling_fraction: Annotated[
         float | None, typer.Option(metavar="0.01", help="Share of the population that TABLE is a random sample of.")
     ] = None,
@@ -79,6 +80,7 @@ def risk(
         threshold=threshold,
         groups=groups,
         population=population,
+        population_lacks=population_lacks,
         sampling_fraction=sampling_fraction,
         population_size=population_size,
         missing=missing,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +21,7 @@ from .errors import InputError, Teller
 from .frames import Frame, open_file, open_frame
 from .job import Question
 from .measures import POPULATION_SIZE
-from .names import check_exist, check_unique
-from .population import Population
+from .population import match_population
 from .progress import Reporter
 from .reading import Pick
 from .result import Scores
@@ -56,7 +54,7 @@ def score_frame(
     opened = time.perf_counter()
     with frame.active():
         encoded, weighted = encode_frame(frame, question, report)
-    people = None if population is None else _encode_population(population, encoded, lacks)
+    people = None if population is None else match_population(population, encoded.columns, question.missing, lacks)
     coded = time.perf_counter()
     asked = [question] if question.attackers is None else [question.of(name) for name in question.attackers]
     report.stage("score", frame.rows * len(question.targets) * len(asked), "cells")
@@ -128,34 +126,3 @@ def encode_frame(frame: Frame, question: Question, report: Reporter) -> tuple[En
         codes = on_host(column.codes)
         units = read_weights(column, lambda code: int(np.argmax(codes == code)))
         return EncodedTable(used, frame.rows), weigh(used, codes, units, workers)
-
-
-def open_population(population: Any, question: Question) -> Frame:
-    """The population; raises ColumnNotFoundError where it lacks a column that is used."""
-
-    def pick(names: Sequence[str]) -> list[str]:
-        check_exist("population", question.used, names)
-        return [name for name in names if name in question.used]
-
-    if isinstance(population, str | os.PathLike):
-        frame = open_file(Path(population), pick)
-    else:
-        try:
-            frame = open_frame(population)
-        except InputError as error:
-            raise InputError(f"population: {error}") from None
-    check_unique(frame.names)
-    check_exist("population", question.used, frame.names)
-    if frame.rows == 0:
-        raise InputError("population: expected at least one row, got none.")
-    return frame
-
-
-def _encode_population(frame: Frame, table: EncodedTable, lacks: str) -> Population:
-    """The population, as far as it is of use for a table."""
-    names = [column.name for column in table.columns]
-    with Workers() as workers:
-        with frame.active():
-            arrays = [frame.column(frame.names.index(name)) for name in names]
-            encoded = encode_table(names, arrays, frame.rows, "category", workers)
-        return Population(table.columns, encoded.columns, lacks, workers)

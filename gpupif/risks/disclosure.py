@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpupif.errors import InputError
+from gpupif.population import check_lacks
 from gpupif.summary import json_value
 
 from .asked import Asked
@@ -114,6 +115,7 @@ def risk(
     threshold: float | None = None,
     groups: int = 10,
     population: Any = None,
+    population_lacks: str = "error",
     sampling_fraction: float | None = None,
     population_size: int | None = None,
     missing: str = "category",
@@ -147,6 +149,8 @@ def risk(
     population:
         The population that the table is a part of, a table of any kind with the quasi-identifiers, and values of the
         same types: gives journalist risk, see `gpupif.population_risks`.
+    population_lacks:
+        Where the population lacks rows of the table, as of `gpupif.score`: "error", or "count" them in it.
     sampling_fraction, population_size:
         Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
         the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
@@ -198,6 +202,7 @@ def risk(
         threshold=threshold,
         groups=groups,
         population=population,
+        population_lacks=population_lacks,
         sampling_fraction=sampling_fraction,
         population_size=population_size,
         missing=missing,
@@ -216,6 +221,7 @@ def find_risk(
     threshold: float | None = None,
     groups: int = 10,
     population: Any = None,
+    population_lacks: str = "error",
     sampling_fraction: float | None = None,
     population_size: int | None = None,
     **options: Any,
@@ -226,6 +232,7 @@ def find_risk(
     # What is wrong with these is to be said before a large table is read.
     most = whole_number("groups", groups, "classes", 0)
     class_risks([1], k=k, threshold=threshold)
+    check_lacks(population_lacks)
     sampled = sampling_fraction is not None or population_size is not None
     if sampling_fraction is not None and population_size is not None:
         raise InputError("sampling_fraction, population_size: expected one of them, got both.")
@@ -253,7 +260,9 @@ def find_risk(
     in_population = None
     if population is not None:
         started = time.perf_counter()
-        in_population = risks_in(population, found.asked, found.columns[:known], classes.threshold)
+        in_population = risks_in(
+            population, found.columns[:known], found.asked.missing, population_lacks, classes.threshold
+        )
         seconds["population"] = time.perf_counter() - started
     return DisclosureRisk(
         rows=found.rows,
