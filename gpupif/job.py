@@ -130,15 +130,16 @@ class Question:
         return make_prior(column, given, int(there.sum()), there)
 
     def _axes(self, columns: Sequence[Column], prior_of: Mapping[Hashable, Prior]) -> list[Axis | None] | None:
-        """Where the values of the targets lie, if a measure asks for it."""
-        if not any(measure.walks for measure in self.measures):
-            return None
-        return [
-            make_axis(column, prior_of[column.name], self.distances.get(column.name))
-            if column.name in self.targets and column.cardinality
-            else None
-            for column in columns
-        ]
+        """Where the values of the targets lie, if a measure asks for it; what was given is checked in any case."""
+        walks = any(measure.walks for measure in self.measures)
+        axes: list[Axis | None] = []
+        for column in columns:
+            distance = self.distances.get(column.name)
+            asked = walks and column.name in self.targets
+            needed = column.cardinality and (asked or not isinstance(distance, CategoryOrder | None))
+            axis = make_axis(column, prior_of[column.name], distance) if needed else None
+            axes.append(axis if asked else None)
+        return axes if walks else None
 
 
 def ask(
@@ -183,7 +184,7 @@ def ask(
         as_mapping("accuracies", accuracies, names, used),
         {
             **{name: CategoryOrder(order) for name, order in (orders or {}).items()},
-            **as_mapping("distances", distances, names, used),
+            **as_mapping("distances", distances, names, used, table=False),
         },
         missing,
         measures,
@@ -230,7 +231,7 @@ def needed_columns(
             attacker += theirs
         as_mapping("priors", priors, names, [*targets, *attacker])
         as_mapping("accuracies", accuracies, names, [*targets, *attacker])
-        as_mapping("distances", distances, names, [*targets, *attacker])
+        as_mapping("distances", distances, names, [*targets, *attacker], table=False)
         check_exist("columns", targets, names)
         check_exist("known", attacker, names)
         check_weights(weights, names)

@@ -37,13 +37,18 @@ def as_list(argument: str, columns: Sequence[Hashable]) -> list[Hashable]:
     return list(dict.fromkeys(columns))
 
 
-def as_mapping(argument: str, given: Any, names: Sequence[Hashable], used: Sequence[Hashable]) -> Mapping[Any, Any]:
-    """A dictionary by column name (None: an empty one), all of columns that are scored or known."""
+def as_mapping(
+    argument: str, given: Any, names: Sequence[Hashable], used: Sequence[Hashable], table: bool = True
+) -> Mapping[Any, Any]:
+    """A dictionary by column name (None: an empty one), all of columns that are scored or known.
+
+    table: whether it might also have come as a table.
+    """
     if given is None:
         return {}
     if not isinstance(given, Mapping):
         raise InputError(
-            f"{argument}: expected a dictionary by column name, or a table or the path of one, got "
+            f"{argument}: expected a dictionary by column name{', or a table or the path of one' * table}, got "
             f"{type(given).__name__}."
         )
     check_exist(argument, given, names)

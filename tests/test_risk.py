@@ -339,6 +339,7 @@ BAD = [
     ((["age", "ill"], ["ill"]), {}, "sensitive: column 'ill' is a quasi-identifier too"),
     (("age", "same"), {}, "sensitive: column 'same': expected at least two different values, got 'x' in all rows"),
     (("age", "ill"), {"distance": "ordered"}, "distance: column 'ill': expected numbers, dates, times or booleans"),
+    (("age", "ill"), {"distance": "far", "models": ["alpha"]}, "distance: column 'ill': expected 'nominal'"),
     (("age", "ill"), {"distance": "far"}, "distance: column 'ill': expected 'nominal', 'ordered', a list"),
     (("age", "ill"), {"distance": ["a"]}, "distance: column 'ill': expected all its values in order.*'b' is not in"),
     (("age", "ill"), {"distance": {"a": ["x"]}}, "distance: column 'ill': the hierarchy lacks 'b'"),
