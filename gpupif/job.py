@@ -15,6 +15,7 @@ from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorE
 from .measures import Measure
 from .names import as_attackers, as_list, as_mapping, check_exist, check_unique, check_weights
 from .priors import Prior, make_prior
+from .quantities import brief, within
 from .reading import Pick
 from .weighting import Weighted
 
@@ -278,8 +279,8 @@ def _resolve_columns(
 
 
 def _accuracy(name: Hashable, value: Any) -> float:
-    if not isinstance(value, int | float | np.number) or not 0.0 <= value <= 1.0:
-        raise InputError(f"accuracies: column {name!r}: expected a number from 0 to 1, got {value!r}.")
+    if not within(value, 0, 1):
+        raise InputError(f"accuracies: column {name!r}: expected a number from 0 to 1, got {brief(value)}.")
     return float(value)
 
 

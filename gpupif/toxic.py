@@ -19,6 +19,7 @@ from .errors import InputError
 from .job import warn_of_unique
 from .memory import default_limit, resident_bytes
 from .progress import Reporter, announce_compilation
+from .quantities import brief, is_whole, whole_number
 from .summary import json_value
 from .toxic_values import Measured
 
@@ -179,7 +180,7 @@ def find_toxic(
     sep: str | None = None,
 ) -> ToxicPairs:
     """`toxic_pairs`; sep: the separator of a CSV file (None: found by itself)."""
-    _check_arguments(size, top)
+    size, top = _check_size(size), whole_number("top", top, "pairs of values")
     if memory_limit is not None or temp is not None or _too_large(table, columns, sep):
         from .toxic_files import toxic_in_streams
 
@@ -214,12 +215,10 @@ def _too_large(table: Any, columns: Sequence[Hashable] | None, sep: str | None) 
     return source.about_rows() * len(names) * CELL_BYTES > default_limit() - resident_bytes()
 
 
-def _check_arguments(size: Any, top: Any) -> None:
-    """Raise InputError for arguments out of range."""
-    if isinstance(size, bool) or not isinstance(size, int) or size not in SIZES:
-        raise InputError(f"size: expected 2 (pairs of columns) or 3 (triples), got {size!r}.")
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise InputError(f"top: expected a number of pairs of values of at least 1, got {top!r}.")
+def _check_size(size: Any) -> int:
+    if not is_whole(size) or size not in SIZES:
+        raise InputError(f"size: expected 2 (pairs of columns) or 3 (triples), got {brief(size)}.")
+    return int(size)
 
 
 def check_enough(names: Sequence[Hashable], size: int) -> None:

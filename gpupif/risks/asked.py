@@ -9,8 +9,8 @@ from typing import Any
 from gpupif.errors import InputError
 from gpupif.job import check_word
 from gpupif.names import as_list, check_exist, check_unique
+from gpupif.quantities import whole_number
 
-from .checks import whole_number
 from .models import Model
 
 # Distances that are told by a word.

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from gpupif.errors import InputError
 from gpupif.population import check_lacks
+from gpupif.quantities import whole_number
 from gpupif.summary import json_value
 
 from .asked import Asked
 from .assess import Assessed, assess
-from .checks import whole_number
 from .classes import ClassRisks, PopulationRisks, class_risks
 from .estimators import PopulationUniques, population_uniques
 from .homogeneity import Group, Homogeneity, find_homogeneous

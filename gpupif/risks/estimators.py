@@ -9,8 +9,9 @@ from typing import Any
 
 from gpupif.errors import InputError
 from gpupif.job import check_word
+from gpupif.quantities import MOST, brief, share, whole_number
 
-from .checks import histogram_of, share, whole_number
+from .checks import histogram_of
 from .numeric import NoEstimateError, log_rising
 from .pitman import fit_pitman, pitman_uniques
 from .slide import slide_uniques
@@ -153,6 +154,11 @@ def _population(rows: int, population: Any, fraction: Any) -> tuple[int, float]:
         raise InputError(f"population, sampling_fraction: expected one of them, got {came}.")
     if fraction is not None:
         given = share("sampling_fraction", fraction)
+        if rows > given * MOST:
+            raise InputError(
+                f"sampling_fraction: expected a share of at most 2^62 people, of which the sample has {rows:,} rows; "
+                f"got {brief(fraction)}."
+            )
         return round(rows / given), given
     people = whole_number("population", population, "people")
     if people < rows:
