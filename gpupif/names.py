@@ -37,6 +37,23 @@ def as_list(argument: str, columns: Sequence[Hashable]) -> list[Hashable]:
     return list(dict.fromkeys(columns))
 
 
+def as_columns(argument: str, columns: Any, table: Any, empty: bool = False) -> list[Hashable]:
+    """As `as_list`, but a single name may stand alone; a tuple is a list of names, unless a column of that name exists.
+
+    table: as of `gpupif.score`. empty: whether the list may be. Raises InputError.
+    """
+    alone = isinstance(columns, str | bytes) or not isinstance(columns, Iterable) or _names_a_column(columns, table)
+    names = as_list(argument, [columns] if alone else columns)
+    if not names and not empty:
+        raise InputError(f"{argument}: expected at least one column, got an empty list.")
+    return names
+
+
+def _names_a_column(columns: Any, table: Any) -> bool:
+    """Whether it is a tuple that a column is named by, which only DataFrames of pandas and cuDF have."""
+    return isinstance(columns, tuple) and hasattr(table, "iloc") and columns in list(table.columns)
+
+
 def as_mapping(
     argument: str, given: Any, names: Sequence[Hashable], used: Sequence[Hashable], table: bool = True
 ) -> Mapping[Any, Any]:

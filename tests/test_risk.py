@@ -302,6 +302,18 @@ def test_what_a_population_lacks_may_be_counted():
     assert found.population == gpupif.population_risks([2, 1, 1], [2, 2, 1])
 
 
+def test_tuples_are_names_or_a_name():
+    frame = pd.DataFrame({"a": [1, 1, 2, 2], "b": [1, 2, 1, 2], "ill": list("xyxy")})
+    assert gpupif.k_anonymity(frame, ("a", "b")) == gpupif.k_anonymity(frame, ["a", "b"]) == 1
+    named = frame.set_axis([("a", "b"), "b", "ill"], axis=1)
+    assert gpupif.k_anonymity(named, ("a", "b")) == gpupif.k_anonymity(named, [("a", "b")]) == 2
+    assert list(gpupif.risk(named, "b", (("a", "b"), "ill")).worst) == list(MODELS)
+    several = frame.set_axis(pd.MultiIndex.from_tuples([("a", "b"), ("a", "c"), ("d", "")]), axis=1)
+    assert gpupif.k_anonymity(several, ("a", "b")) == 2
+    with pytest.raises(ColumnNotFoundError, match="no column 'a' in the table"):
+        gpupif.k_anonymity(several, ("a",))
+
+
 def test_missing_values_are_one_value_or_refused():
     frame = pd.DataFrame({"age": [1.0, None, None], "ill": ["a", None, "b"]})
     assert gpupif.k_anonymity(frame, "age") == 1
@@ -325,7 +337,7 @@ def test_a_new_measure_is_an_entry(monkeypatch):
     )
     monkeypatch.setitem(MODELS, "gain", gain)
     frame = pd.DataFrame(PEOPLE)
-    found = assess(frame, Asked.of("age", "disease", resolve_models(["gain"])))
+    found = assess(frame, Asked.of(frame, "age", "disease", resolve_models(["gain"])))
     assert found.worst("gain") == gpupif.score(frame, "cig", columns=["disease"], known=["age"]).cig.to_numpy().max()
 
 

@@ -241,7 +241,7 @@ def find_risk(
         if models is not None and [model.name for model in wanted] != ["k"]:
             raise InputError("models: expected only 'k' without a sensitive attribute. Name one with sensitive=.")
         wanted = [MODELS["k"]]
-    found = assess(table, Asked.of(quasi_identifiers, sensitive, wanted, **options))
+    found = assess(table, Asked.of(table, quasi_identifiers, sensitive, wanted, **options))
     uniques = None
     if sampled:
         try:
