@@ -14,6 +14,7 @@ from .errors import InputError
 from .job import ask, check_missing, check_word, needed_columns
 from .known_subsets import ask_any_known
 from .measures import resolve_measures
+from .opening import open_table
 from .population import check_lacks, open_population
 from .prior_tables import as_accuracies, as_priors
 from .progress import Reporter, announce_compilation
@@ -21,7 +22,7 @@ from .result import Scores
 from .spill.run import score_path
 from .spill.wish import make_wish
 from .stored import StoredAttackerScores, StoredScores
-from .table_run import open_table, score_frame
+from .table_run import score_frame
 
 if TYPE_CHECKING:
     from .any_known_scores import AnyKnownScores

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,34 +15,17 @@ from .engines.base import on_host
 from .engines.collapsed import Collapsed
 from .engines.nobody import score_job
 from .engines.workers import Workers
-from .errors import InputError, Teller
-from .frames import Frame, open_file, open_frame
+from .errors import Teller
+from .frames import Frame
 from .job import Question
 from .measures import POPULATION_SIZE
 from .population import match_population
 from .progress import Reporter
-from .reading import Pick
 from .result import Scores
 from .weighting import Weighted, in_people, read_weights, weigh
 
 if TYPE_CHECKING:
     from .engines.base import Engine, EngineResult
-    from .engines.cuda_frames import FrameLibrary
-
-
-def open_table(table: Any, pick: Pick, library: FrameLibrary | None) -> Frame:
-    """The table as a frame; of a file only the columns that are needed are read, by the device's library if any.
-
-    Raises InputError where it has no rows.
-    """
-    if isinstance(table, str | os.PathLike):
-        frame = open_file(Path(table), pick, library=library)
-    else:
-        frame = table if isinstance(table, Frame) else open_frame(table)
-    if frame.names and frame.rows == 0:
-        listed = ", ".join(map(str, frame.names))
-        raise InputError(f"table: expected at least one row, got none (columns: {listed}).")
-    return frame
 
 
 def score_frame(

@@ -80,6 +80,11 @@ class Asked:
         check_exist("quasi_identifiers", self.quasi_identifiers, names)
         check_exist("sensitive", self.sensitive, names)
 
+    def pick(self, names: Sequence[str]) -> list[str]:
+        """Of a file's columns those that are needed; raises InputError as `check`."""
+        self.check(names)
+        return [name for name in names if name in self.columns]
+
     def distances(self) -> Mapping[Any, Any]:
         """The distance of each sensitive attribute that one is given of."""
         given, names = self.distance, self.sensitive
