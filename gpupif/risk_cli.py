@@ -63,7 +63,6 @@ def risk(
 ) -> None:
     """Say how far TABLE discloses identities and sensitive attributes: k, l, t and more, at once."""
     from .risks.disclosure import find_risk
-    from .risks.report import print_risk
 
     if quiet:
         warnings.simplefilter("ignore")
@@ -87,7 +86,7 @@ def risk(
         progress=False if quiet else None,
         sep=sep,
     )
-    show(lambda: {"input": str(table), **found.to_dict()}, lambda to: print_risk(found, to), as_json, quiet)
+    show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
 
 
 def _distances(texts: Iterable[str], attributes: Collection[str]) -> dict[str, Any] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Hashable, Mapping, Sequence
@@ -18,6 +17,7 @@ from .engines.workers import Workers
 from .errors import InputError
 from .job import warn_of_unique
 from .memory import default_limit, resident_bytes
+from .printed import Printed
 from .progress import Reporter, announce_compilation
 from .quantities import brief, is_whole, whole_number
 from .summary import json_value
@@ -25,6 +25,7 @@ from .toxic_values import Measured
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Console
 
 SIZES = {2: "pairs", 3: "triples"}
 # Of a cell in memory: as it is read, and as a code.
@@ -32,7 +33,7 @@ CELL_BYTES = 8
 
 
 @dataclass(frozen=True)
-class ToxicPairs:
+class ToxicPairs(Printed):
     """Pairs (or triples) of columns and of values; made by `gpupif.toxic_pairs`. Prints as a table.
 
     rows: of the table. columns: that were looked at. size: 2 or 3.
@@ -67,23 +68,14 @@ class ToxicPairs:
             "values": _records(self.values),
         }
 
-    def to_json(self) -> str:
-        """`to_dict` as one JSON document."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-
     def __repr__(self) -> str:
         return f"<ToxicPairs of {self.rows:,} rows: {len(self.pairs):,} {SIZES[self.size]} of columns>"
 
-    def __str__(self) -> str:
-        from io import StringIO
-
-        from rich.console import Console
-
+    def print(self, console: Console) -> None:
+        """Draw it on a console of rich."""
         from .toxic_report import print_toxic
 
-        out = StringIO()
-        print_toxic(self, Console(file=out, width=120))
-        return out.getvalue()
+        print_toxic(self, console)
 
 
 def toxic_pairs(

@@ -24,10 +24,9 @@ def toxic(
 ) -> None:
     """Rank pairs of columns of TABLE by what they tell together, and list the values far rarer than their parts."""
     from .toxic import find_toxic
-    from .toxic_report import print_toxic
 
     if quiet:
         warnings.simplefilter("ignore")
     visible = False if quiet else None
     found = find_toxic(table, size, as_names(columns), top, missing, visible, memory_limit, temp, sep)
-    show(lambda: {"input": str(table), **found.to_dict()}, lambda to: print_toxic(found, to), as_json, quiet)
+    show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)

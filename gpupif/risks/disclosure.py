@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpupif.errors import InputError
 from gpupif.population import check_lacks
+from gpupif.printed import Printed
 from gpupif.quantities import whole_number
 from gpupif.summary import json_value
 
@@ -22,12 +22,13 @@ from .models import MODELS, resolve_models
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Console
 
     from .anonymity import Columns
 
 
 @dataclass(frozen=True)
-class DisclosureRisk:
+class DisclosureRisk(Printed):
     """Disclosure risk of a table; made by `gpupif.risk`. Prints as tables.
 
     rows: of the table. quasi_identifiers, sensitive: columns. device: which ran.
@@ -84,23 +85,14 @@ class DisclosureRisk:
             "uniques": None if self.uniques is None else self.uniques.to_dict(),
         }
 
-    def to_json(self) -> str:
-        """`to_dict` as one JSON document."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-
     def __repr__(self) -> str:
         return f"<DisclosureRisk of {self.rows:,} rows: k = {self.k}, {len(self.sensitive)} sensitive attributes>"
 
-    def __str__(self) -> str:
-        from io import StringIO
-
-        from rich.console import Console
-
+    def print(self, console: Console) -> None:
+        """Draw it on a console of rich."""
         from .report import print_risk
 
-        out = StringIO()
-        print_risk(self, Console(file=out, width=120))
-        return out.getvalue()
+        print_risk(self, console)
 
 
 def risk(
