@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from .quantities import is_number
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -39,7 +41,7 @@ def _numbers(labels: Any) -> npt.NDArray[np.float64]:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | str | Decimal | np.number):
+    if not (is_number(value) or isinstance(value, str | Decimal)):
         return np.nan
     # Python reads 1_000 as a number, which no file means.
     if isinstance(value, str) and "_" in value:

@@ -15,8 +15,9 @@ from .errors import DeviceError, InputError, NothingKnownWarning
 from .job import ask, needed_columns
 from .known_subsets import AnyKnown, check_known, choose_subsets
 from .names import check_exist
+from .opening import open_table
 from .progress import Reporter, announce_compilation
-from .table_run import by_stage, encode_frame, open_table
+from .table_run import by_stage, encode_frame
 
 if TYPE_CHECKING:
     from .engines.base import Engine
@@ -62,7 +63,7 @@ def score_any(
     """Score a table in memory; see `gpupif.score` with a number for ``known=``."""
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         needed = needed_columns(columns, asked.pool, priors, accuracies, distances=distances)
-        frame = open_table(table, asked.picking(needed), None)
+        frame = open_table(table, asked.picking(needed))
         check_exist("among", asked.among or (), frame.names)
         with warnings.catch_warnings():
             # Of columns that the attacker knows by name.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from .printed import Printed
 from .summary import Summary
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AttackerSummary:
+class AttackerSummary(Printed):
     """Risk by attacker; made by `AttackerScores.summary`.
 
     summaries: by attacker its `Summary`. known: by attacker the columns it knows. attackers: one row an attacker; known
@@ -46,19 +46,6 @@ class AttackerSummary:
             },
             "worst": worst,
         }
-
-    def to_json(self) -> str:
-        """`to_dict` as one JSON document."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-
-    def __str__(self) -> str:
-        from io import StringIO
-
-        from rich.console import Console
-
-        out = StringIO()
-        self.print(Console(file=out, width=120))
-        return out.getvalue()
 
     def print(self, console: Console) -> None:
         """Draw it on a console of rich."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import __version__
-from .cli_options import Json, Quiet, as_distances, as_names
+from .cli_options import Device, Distances, Json, PopulationLacks, Quiet, Sep, Table, as_distances, as_names, show
 from .errors import GpupifError, InputError
 from .measures_cli import measures as list_measures
 from .risk_cli import risk
@@ -35,15 +35,10 @@ app = typer.Typer(
 # Enough for every kernel that a larger table needs.
 WARM_UP_ROWS = 20_000
 
-Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where to compute.")]
-
 
 @app.command()
 def score(
-    table: Annotated[
-        Path,
-        typer.Argument(help="Parquet, CSV or Feather file, folder of Parquet, or 'data/**/*.csv'.", show_default=False),
-    ],
+    table: Table,
     output: Annotated[
         Path,
         typer.Option("-o", "--output", help="Scores: .parquet, .csv, .feather, or a folder.", show_default=False),
@@ -77,14 +72,7 @@ def score(
     accuracy: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=0.9", help="How sure the attacker is; may be repeated.")
     ] = None,
-    distance: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="C=ordered|nominal|FILE.json",
-            help="Of the measure emd; in the file a list of values in order, or a hierarchy, "
-            '{"value": ["part of", ...]}; may be repeated. Default: numbers and dates are ordered.',
-        ),
-    ] = None,
+    distance: Distances = None,
     attacker: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=A,B", help="One of several attackers, and the columns it knows; may be repeated."),
@@ -95,18 +83,14 @@ def score(
     population: Annotated[
         Path | None, typer.Option(metavar="TABLE", help="The population that TABLE is a sample of: priors, sizes.")
     ] = None,
-    population_lacks: Annotated[
-        str, typer.Option(metavar="error|count", help="Rows that the population lacks: refuse, or count them in it.")
-    ] = "error",
+    population_lacks: PopulationLacks = "error",
     missing: Annotated[
         str,
         typer.Option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any."),
     ] = "category",
     device: Device = "auto",
     dtype: Annotated[str, typer.Option(metavar="float64|float32", help="Type of the scores.")] = "float64",
-    sep: Annotated[
-        str | None, typer.Option(metavar="CHARACTER", help="Separator of a CSV file. Default: found by itself.")
-    ] = None,
+    sep: Sep = None,
     keep_input: Annotated[bool, typer.Option("--keep-input", help="Put the table's columns first.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
     memory_limit: Annotated[
@@ -135,7 +119,7 @@ def score(
         warnings.simplefilter("ignore")
     question: dict[str, Any] = {
         "columns": as_names(columns),
-        "known": as_names(known),
+        **_known(known, known_any, among, subsets, seed),
         "priors": _read_priors(priors) if priors else None,
         "accuracies": _accuracies(accuracy or (), accuracies),
         "distances": as_distances(distance or ()) or None,
@@ -146,18 +130,6 @@ def score(
         "population": population,
         "population_lacks": population_lacks,
     }
-    alone = [
-        option
-        for option, value in (("among", among), ("subsets", subsets), ("seed", seed or None))
-        if value is not None
-    ]
-    if known_any is None:
-        if alone:
-            raise InputError(f"--{alone[0]}: goes with --known-any. Add that, or leave it out.")
-    elif known is not None:
-        raise InputError("--known-any: goes in place of --known. Leave one of them out.")
-    else:
-        question |= {"known": known_any, "among": as_names(among), "subsets": subsets, "seed": seed}
     options = {
         "memory_limit": memory_limit,
         "temp": temp,
@@ -168,17 +140,8 @@ def score(
     }
     wanted = list(dict.fromkeys(as_names(measures) or []))
     if scheduler is not None or workers is not None:
-        from .cluster.cli import score_on_cluster
-
-        if known_any is not None:
-            raise InputError("--known-any: is not there yet for a cluster. Leave out --scheduler and --workers.")
-        del options["overwrite"]
-        if question.pop("population") is not None:
-            raise InputError("--population: is not there yet for a cluster. Leave out --scheduler and --workers.")
-        del question["population_lacks"]
         place = (scheduler, workers)
-        facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, {"sep": sep, **options})
-        _show_facts(facts, as_json, quiet)
+        _score_on_cluster(table, output, place, wanted, device, question, {"sep": sep, **options}, as_json, quiet)
         return
     visible = False if quiet else None
     scores = score_file(table, output, wanted, question, device, sep, options, visible)
@@ -188,6 +151,45 @@ def score(
     _show(scores, as_json, quiet, more)
     if not quiet and not as_json:
         typer.echo(f"Scores written to {output}")
+
+
+def _known(
+    known: str | None, known_any: int | None, among: str | None, subsets: int | None, seed: int
+) -> dict[str, Any]:
+    """What the attacker knows, as arguments of `score`."""
+    if known_any is None:
+        given = {"among": among, "subsets": subsets, "seed": seed or None}
+        alone = next((option for option, value in given.items() if value is not None), None)
+        if alone is not None:
+            raise InputError(f"--{alone}: goes with --known-any. Add that, or leave it out.")
+        return {"known": as_names(known)}
+    if known is not None:
+        raise InputError("--known-any: goes in place of --known. Leave one of them out.")
+    return {"known": known_any, "among": as_names(among), "subsets": subsets, "seed": seed}
+
+
+def _score_on_cluster(
+    table: Path,
+    output: Path,
+    place: tuple[str | None, int | None],
+    wanted: list[str],
+    device: str,
+    question: dict[str, Any],
+    options: dict[str, Any],
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Score on the Dask cluster at `place`: its scheduler, or so many workers here."""
+    from .cluster.cli import score_on_cluster
+
+    if isinstance(question["known"], int):
+        raise InputError("--known-any: is not there yet for a cluster. Leave out --scheduler and --workers.")
+    if question.pop("population") is not None:
+        raise InputError("--population: is not there yet for a cluster. Leave out --scheduler and --workers.")
+    del question["population_lacks"]
+    overwrite = options.pop("overwrite")
+    facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, options)
+    _show_facts(facts, as_json, quiet)
 
 
 app.command()(risk)
@@ -303,15 +305,7 @@ def _show(
     quiet: bool,
     more: dict[str, Any],
 ) -> None:
-    import json
-
-    if as_json:
-        document = {"gpupif": __version__, **more, **scores.summary().to_dict()}
-        typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
-    elif not quiet:
-        from rich.console import Console
-
-        scores.summary().print(Console(width=None if sys.stdout.isatty() else 140))
+    show(lambda: {**more, **scores.summary().to_dict()}, lambda to: scores.summary().print(to), as_json, quiet)
 
 
 def _show_facts(facts: dict[str, Any], as_json: bool, quiet: bool) -> None:

@@ -4,16 +4,66 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from . import __version__
 from .errors import InputError
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
+Table = Annotated[
+    Path,
+    typer.Argument(help="Parquet, CSV or Feather file, folder of Parquet, or 'data/**/*.csv'.", show_default=False),
+]
+Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where to compute.")]
+Distances = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--distance",
+        metavar="C=ordered|nominal|FILE.json",
+        help="How far values are apart (emd, t-closeness); in the file a list of values in order, or a hierarchy, "
+        '{"value": ["part of", ...]}; may be repeated. Default: numbers and dates are ordered.',
+    ),
+]
+Missing = Annotated[str, typer.Option(metavar="category|error", help="Missing values: one more value, or refuse.")]
+Sep = Annotated[
+    str | None, typer.Option(metavar="CHARACTER", help="Separator of a CSV file. Default: found by itself.")
+]
+StreamMemory = Annotated[
+    str | None,
+    typer.Option("--memory-limit", metavar="2GiB", help="Memory to take; the table is then read in streams."),
+]
+StreamTemp = Annotated[
+    Path | None, typer.Option("--temp", metavar="FOLDER", help="For temporary files. Default: the system's.")
+]
+PopulationLacks = Annotated[
+    str, typer.Option(metavar="error|count", help="Rows that the population lacks: refuse, or count them in it.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+def show(facts: Callable[[], dict[str, Any]], draw: Callable[[Console], None], as_json: bool, quiet: bool) -> None:
+    """What was found: as one JSON document, drawn on a console, or not at all."""
+    if as_json:
+        import json
+
+        typer.echo(json.dumps({"gpupif": __version__, **facts()}, indent=2, ensure_ascii=False, allow_nan=False))
+    elif not quiet:
+        draw(console())
+
+
+def console() -> Console:
+    """Where tables are drawn: as wide as the terminal is, or else wide enough for most."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 140)
 
 
 def as_names(text: str | None, argument: str = "columns") -> list[str] | None:

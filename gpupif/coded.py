@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .columns import Column
 from .encode import encode_table
 from .errors import InputError
-from .frames import Frame, open_file, open_frame
 from .job import check_word
 from .names import as_list, check_exist, check_unique
+from .opening import open_table
 from .progress import Reporter
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .engines.workers import Workers
+    from .frames import Frame
 
 
 @dataclass(frozen=True)
@@ -66,10 +65,12 @@ def code_columns(
     """
     check_word("missing", missing, ("category", "error"))
     report = report or Reporter(False)
-    frame = _open(table, columns, argument, sep)
+
+    def pick(names: Sequence[str]) -> list[str] | None:
+        return None if columns is None else [str(name) for name in chosen(names, (), columns, argument)]
+
+    frame = open_table(table, pick, sep=sep)
     names = chosen(frame.names, frame.index_names, columns, argument)
-    if frame.rows == 0:
-        raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, frame.names))}).")
     report.stage("encode", len(names), "columns")
     with frame.active():
         arrays = [frame.column(frame.names.index(name)) for name in names]
@@ -95,13 +96,3 @@ def chosen(
         raise InputError(f"{argument}: expected at least one column, got an empty list.")
     check_exist(argument, wanted, names)
     return wanted
-
-
-def _open(table: Any, columns: Sequence[Hashable] | None, argument: str, sep: str | None) -> Frame:
-    if not isinstance(table, str | os.PathLike):
-        return table if isinstance(table, Frame) else open_frame(table)
-
-    def pick(names: Sequence[str]) -> list[str] | None:
-        return None if columns is None else [str(name) for name in chosen(names, (), columns, argument)]
-
-    return open_file(Path(table), pick, sep)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,8 @@ import numpy as np
 from .coded import code_columns
 from .engines.subsets import SubsetCounter, number_rows, sizes_of_sets
 from .engines.workers import Workers
-from .errors import InputError
 from .information import Sizes
-from .names import as_list
+from .names import as_columns
 from .progress import announce_compilation
 
 # Information below so many bits may be none at all: whether it is, whole numbers decide.
@@ -30,11 +29,11 @@ class ColumnSets:
     """
 
     def __init__(self, table: Any, given: Mapping[str, Any], missing: str) -> None:
-        wanted = [None if columns is None else _as_columns(argument, columns) for argument, columns in given.items()]
+        wanted = [
+            None if columns is None else as_columns(argument, columns, table, empty=argument == "given")
+            for argument, columns in given.items()
+        ]
         every = None if None in wanted else list(dict.fromkeys(name for columns in wanted for name in columns or ()))
-        for argument, columns in zip(given, wanted, strict=True):
-            if columns == [] and argument != "given":
-                raise InputError(f"{argument}: expected at least one column, got an empty list.")
         self._workers = Workers()
         try:
             with announce_compilation():
@@ -114,13 +113,6 @@ class ColumnSets:
         joint = counter.combinations(0)
         expected = counts[0][joint.codes[0]] * counts[1][joint.codes[1]]
         return len(joint.counts) == possible and bool((joint.counts * self._rows == expected).all())
-
-
-def _as_columns(argument: str, columns: Any) -> list[Hashable]:
-    """Names of columns; a single one may stand alone."""
-    if isinstance(columns, str | bytes | tuple) or not isinstance(columns, Iterable):
-        return [columns]
-    return as_list(argument, list(columns))
 
 
 def _union(a: Sequence[int], b: Sequence[int]) -> list[int]:

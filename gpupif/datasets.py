@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import InputError
+from .quantities import brief
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,14 +67,13 @@ def csf_example() -> pd.DataFrame:
 def _whole(argument: str, value: object, least: int, most: int, remedy: str) -> int:
     """The value as an int, or InputError; numpy's whole numbers count, True and 1.0 do not."""
     from operator import index
-    from reprlib import repr as short
 
     try:
         number = None if isinstance(value, bool) else index(value)  # type: ignore[arg-type]
     except TypeError:
         number = None
     if number is None or not least <= number <= most:
-        came = f"{short(value)} ({type(value).__name__})"
+        came = f"{brief(value)} ({type(value).__name__})"
         raise InputError(f"{argument}: expected a whole number from {least} to {most}, got {came}; {remedy}")
     return number
 

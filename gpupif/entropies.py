@@ -21,7 +21,7 @@ def entropy(table: Any, columns: Columns | None = None, *, missing: str = "categ
     table:
         As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file.
     columns:
-        A column, or a list of columns; default all.
+        A column, or a list or tuple of columns; default all. A tuple that is a column's name is that column.
     missing:
         "category": missing values are one value of their own; "error": refuse them.
 

@@ -16,6 +16,10 @@ class GpupifError(Exception):
         # Made anew from its message, whatever its class makes that of.
         return _with_message, (type(self), *self.args)
 
+    def about(self, argument: str) -> GpupifError:
+        """The same error, said of what came as an argument."""
+        return _with_message(type(self), f"{argument}: {self}")
+
 
 def _with_message(kind: type[GpupifError], *message: object) -> GpupifError:
     error = kind.__new__(kind)
@@ -28,15 +32,15 @@ class InputError(GpupifError, ValueError):
 
 
 class ColumnNotFoundError(InputError):
-    """A column was named that the table does not have."""
+    """A column was named that the table, or another one (`where`), does not have."""
 
-    def __init__(self, argument: str, missing: Iterable[object], existing: Iterable[object]) -> None:
+    def __init__(
+        self, argument: str, missing: Iterable[object], existing: Iterable[object], where: str = "the table"
+    ) -> None:
         unknown, have = list(missing), list(existing)
         near = get_close_matches(str(unknown[0]), [str(name) for name in have], n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        super().__init__(
-            f"{argument}: no column {_some(unknown)} in the table.{hint} Columns that exist: {_some(have)}."
-        )
+        super().__init__(f"{argument}: no column {_some(unknown)} in {where}.{hint} Columns that exist: {_some(have)}.")
 
 
 def _some(names: list[object], most: int = 40) -> str:

@@ -15,6 +15,7 @@ from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorE
 from .measures import Measure
 from .names import as_attackers, as_list, as_mapping, check_exist, check_unique, check_weights
 from .priors import Prior, make_prior
+from .quantities import brief, within
 from .reading import Pick
 from .weighting import Weighted
 
@@ -130,15 +131,16 @@ class Question:
         return make_prior(column, given, int(there.sum()), there)
 
     def _axes(self, columns: Sequence[Column], prior_of: Mapping[Hashable, Prior]) -> list[Axis | None] | None:
-        """Where the values of the targets lie, if a measure asks for it."""
-        if not any(measure.walks for measure in self.measures):
-            return None
-        return [
-            make_axis(column, prior_of[column.name], self.distances.get(column.name))
-            if column.name in self.targets and column.cardinality
-            else None
-            for column in columns
-        ]
+        """Where the values of the targets lie, if a measure asks for it; what was given is checked in any case."""
+        walks = any(measure.walks for measure in self.measures)
+        axes: list[Axis | None] = []
+        for column in columns:
+            distance = self.distances.get(column.name)
+            asked = walks and column.name in self.targets
+            needed = column.cardinality and (asked or not isinstance(distance, CategoryOrder | None))
+            axis = make_axis(column, prior_of[column.name], distance) if needed else None
+            axes.append(axis if asked else None)
+        return axes if walks else None
 
 
 def ask(
@@ -183,7 +185,7 @@ def ask(
         as_mapping("accuracies", accuracies, names, used),
         {
             **{name: CategoryOrder(order) for name, order in (orders or {}).items()},
-            **as_mapping("distances", distances, names, used),
+            **as_mapping("distances", distances, names, used, table=False),
         },
         missing,
         measures,
@@ -230,7 +232,7 @@ def needed_columns(
             attacker += theirs
         as_mapping("priors", priors, names, [*targets, *attacker])
         as_mapping("accuracies", accuracies, names, [*targets, *attacker])
-        as_mapping("distances", distances, names, [*targets, *attacker])
+        as_mapping("distances", distances, names, [*targets, *attacker], table=False)
         check_exist("columns", targets, names)
         check_exist("known", attacker, names)
         check_weights(weights, names)
@@ -277,8 +279,8 @@ def _resolve_columns(
 
 
 def _accuracy(name: Hashable, value: Any) -> float:
-    if not isinstance(value, int | float | np.number) or not 0.0 <= value <= 1.0:
-        raise InputError(f"accuracies: column {name!r}: expected a number from 0 to 1, got {value!r}.")
+    if not within(value, 0, 1):
+        raise InputError(f"accuracies: column {name!r}: expected a number from 0 to 1, got {brief(value)}.")
     return float(value)
 
 

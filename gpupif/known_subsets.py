@@ -14,6 +14,7 @@ import numpy as np
 from .engines.any_known import SetOfColumns
 from .errors import InputError
 from .names import as_list, check_exist
+from .quantities import MOST, brief, whole_number
 from .reading import Pick
 
 # Subsets that are scored at most, of all targets together, and how many distinct rows they may have together.
@@ -56,17 +57,12 @@ def ask_any_known(known: Any, among: Any, subsets: Any, seed: Any) -> AnyKnown |
                     f"known={known!r}. Leave {argument}= out, or give such a number."
                 )
         return None
-    if known < 0:
-        raise InputError(f"known: expected columns, or how many of them, 0 or more; got {known}.")
+    if not 0 <= known <= MOST:
+        raise InputError(f"known: expected columns, or how many of them, 0 or more; got {brief(known)}.")
     if subsets is not None:
-        subsets = _whole("subsets", subsets, 1)
-    return AnyKnown(int(known), None if among is None else as_list("among", among), subsets, _whole("seed", seed, 0))
-
-
-def _whole(argument: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{argument}: expected a whole number of at least {least}, got {value!r}.")
-    return int(value)
+        subsets = whole_number("subsets", subsets, "subsets")
+    seed = whole_number("seed", seed, "", 0, most=2**64)
+    return AnyKnown(int(known), None if among is None else as_list("among", among), subsets, seed)
 
 
 def check_known(asked: AnyKnown, targets: Sequence[Hashable], pool: Sequence[Hashable]) -> None:

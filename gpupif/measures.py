@@ -29,9 +29,10 @@ class Measure:
     """What a measure is called, means and needs.
 
     name: as in `measures=` and in output columns. cell: what of the cell it is, by name of a constant in
-    `kernels/formulas.py`. unit, range: of its values; source: where it is defined. statistic: that of the cohort, where
-    the measure is one. weighted: multiplied by the column's weight when that is known. low_is_risky: the riskiest
-    cells are those with the lowest values. integer: counts rows, so it is kept as int64 whatever `dtype` says.
+    `kernels/formulas.py`. unit, range: of its values ("and up": to infinity, which is one of them); source: where it is
+    defined. statistic: that of the cohort, where the measure is one. weighted: multiplied by the column's weight when
+    that is known. low_is_risky: the riskiest cells are those with the lowest values. integer: counts rows, so it is
+    kept as int64 whatever `dtype` says.
     example: its value for the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker who
     knows g: in the cohort the values are a, a, a, b, and the prior of a, b and c is 1/2, 1/4 and 1/4.
     """
@@ -132,8 +133,8 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "cohort_size",
             "rows",
-            "rows that agree on everything the attacker knows",
-            "1 and up",
+            "rows, with weights people, that agree on everything the attacker knows",
+            "1 and up; with weights 0 and up",
             "Sweeney, k-Anonymity (2002)",
             cell="COHORT_SIZE",
             low_is_risky=True,
@@ -144,7 +145,7 @@ MEASURES: dict[str, Measure] = {
             "pointwise_information",
             "bits",
             "pointwise information: log2(posterior / prior) of the cell's value",
-            "any number",
+            "any number; with weights also -inf",
             "Fano, Transmission of Information (1961), chapter 2",
             cell="POINTWISE",
             example=0.584963,
@@ -210,7 +211,7 @@ MEASURES: dict[str, Measure] = {
             "distinct_values",
             "values",
             "different values in the cohort",
-            "1 and up",
+            "1 and up; 0 where the cohort has no value (weights, wildcards)",
             "Machanavajjhala et al., l-Diversity (2007), section 4",
             statistic=Statistic("VALUES"),
             low_is_risky=True,
@@ -332,7 +333,7 @@ POPULATION_SIZE = Measure(
     "population_size",
     "rows",
     "rows of the population that agree on everything the attacker knows",
-    "0 and up",
+    "1 and up",
     "El Emam, Guide to the De-Identification of Personal Health Information (2013), chapter 16",
     low_is_risky=True,
     integer=True,

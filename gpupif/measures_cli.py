@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import typer
 
-from .cli_options import Json
+from .cli_options import Json, console
 
 KEYS = ("name", "unit", "range", "meaning", "source")
 
@@ -19,10 +18,9 @@ def measures(as_json: Json = False) -> None:
 
         typer.echo(json.dumps({"cells": of_cells(), "tables": of_tables()}, indent=2, ensure_ascii=False))
         return
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else 140)
+    to = console()
     titles = {
         "Of cells: gpupif score --measures": of_cells(),
         "Of tables: gpupif risk --models": of_tables(),
@@ -33,7 +31,7 @@ def measures(as_json: Json = False) -> None:
             table.add_column(key, overflow="fold", no_wrap=key == "name")
         for entry in entries:
             table.add_row(*(entry[key] for key in KEYS))
-        console.print(table)
+        to.print(table)
 
 
 def of_cells() -> list[dict[str, str]]:

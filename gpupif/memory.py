@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from .errors import InputError
+from .quantities import MOST, brief, is_whole
 
 # Of the memory that is free, what a run takes that was given no limit.
 SHARE = 0.6
@@ -16,14 +18,16 @@ UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "m
 
 def parse_size(argument: str, size: Any) -> int:
     """Bytes of a size such as 2147483648, "2GiB", "500 MB"; raises InputError."""
-    if isinstance(size, int) and not isinstance(size, bool) and size > 0:
-        return size
+    if is_whole(size) and size > 0:
+        return min(int(size), MOST)
     match = (
         re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", size, re.IGNORECASE) if isinstance(size, str) else None
     )
-    parsed = int(float(match[1]) * UNITS[(match[2] or "").lower()]) if match else 0
+    parsed = min(int(Decimal(match[1]) * UNITS[(match[2] or "").lower()]), MOST) if match else 0
     if parsed <= 0:
-        raise InputError(f"{argument}: expected a size such as '2GiB' or '500MB', or a number of bytes, got {size!r}.")
+        raise InputError(
+            f"{argument}: expected a size such as '2GiB' or '500MB', or a number of bytes, got {brief(size)}."
+        )
     return parsed
 
 

@@ -9,19 +9,21 @@ from typing import Any
 from .errors import ColumnNotFoundError, InputError
 
 
-def check_unique(names: Sequence[Hashable]) -> None:
-    """Raise InputError where column names repeat."""
+def check_unique(names: Sequence[Hashable], argument: str = "table") -> None:
+    """Raise InputError where column names repeat. argument: whose names they are."""
     repeated = [str(name) for name, times in Counter(names).items() if times > 1]
     if repeated:
-        raise InputError(f"table: expected different column names, repeated are {', '.join(repeated)}. Rename them.")
+        raise InputError(
+            f"{argument}: expected different column names, repeated are {', '.join(repeated)}. Rename them."
+        )
 
 
-def check_exist(argument: str, given: Iterable[Hashable], names: Sequence[Hashable]) -> None:
-    """Raise ColumnNotFoundError for names in `given` that are not among `names`."""
+def check_exist(argument: str, given: Iterable[Hashable], names: Sequence[Hashable], where: str = "the table") -> None:
+    """Raise ColumnNotFoundError for names in `given` that are not among `names`, those of `where`."""
     existing = set(names)
     unknown = [name for name in given if name not in existing]
     if unknown:
-        raise ColumnNotFoundError(argument, unknown, names)
+        raise ColumnNotFoundError(argument, unknown, names, where)
 
 
 def as_list(argument: str, columns: Sequence[Hashable]) -> list[Hashable]:
@@ -35,13 +37,35 @@ def as_list(argument: str, columns: Sequence[Hashable]) -> list[Hashable]:
     return list(dict.fromkeys(columns))
 
 
-def as_mapping(argument: str, given: Any, names: Sequence[Hashable], used: Sequence[Hashable]) -> Mapping[Any, Any]:
-    """A dictionary by column name (None: an empty one), all of columns that are scored or known."""
+def as_columns(argument: str, columns: Any, table: Any, empty: bool = False) -> list[Hashable]:
+    """As `as_list`, but a single name may stand alone; a tuple is a list of names, unless a column of that name exists.
+
+    table: as of `gpupif.score`. empty: whether the list may be. Raises InputError.
+    """
+    alone = isinstance(columns, str | bytes) or not isinstance(columns, Iterable) or _names_a_column(columns, table)
+    names = as_list(argument, [columns] if alone else columns)
+    if not names and not empty:
+        raise InputError(f"{argument}: expected at least one column, got an empty list.")
+    return names
+
+
+def _names_a_column(columns: Any, table: Any) -> bool:
+    """Whether it is a tuple that a column is named by, which only DataFrames of pandas and cuDF have."""
+    return isinstance(columns, tuple) and hasattr(table, "iloc") and columns in list(table.columns)
+
+
+def as_mapping(
+    argument: str, given: Any, names: Sequence[Hashable], used: Sequence[Hashable], table: bool = True
+) -> Mapping[Any, Any]:
+    """A dictionary by column name (None: an empty one), all of columns that are scored or known.
+
+    table: whether it might also have come as a table.
+    """
     if given is None:
         return {}
     if not isinstance(given, Mapping):
         raise InputError(
-            f"{argument}: expected a dictionary by column name, or a table or the path of one, got "
+            f"{argument}: expected a dictionary by column name{', or a table or the path of one' * table}, got "
             f"{type(given).__name__}."
         )
     check_exist(argument, given, names)

@@ -7,7 +7,9 @@ this the journalist model; in sdcMicro the size in the sample is fk, that in the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,15 +17,20 @@ import numpy as np
 from gpupif.kernels.codes import add_times
 
 from .columns import Column
+from .encode import encode_table
 from .engines.base import Job, on_host
 from .engines.distinct import distinct_rows
 from .engines.host_run import pack_keys, unpack_keys
 from .engines.partition import Rows
+from .engines.workers import Workers
 from .errors import ColumnTypeError, InputError
+from .frames import Frame, open_file, open_frame
 from .information import entropy_of_counts, log2_counts
+from .job import check_word
 from .keys import KeyLayout
 from .measures import MEASURES
 from .merge import ColumnMerger, Values, label_array
+from .names import check_exist, check_unique
 from .priors import Prior
 from .progress import Reporter
 
@@ -31,7 +38,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .engines.base import Engine
-    from .engines.workers import Workers
     from .job import Question
 
 
@@ -40,7 +46,8 @@ class Population:
 
     columns: of the sample, encoded. others: the same columns of the population. lacks: what to do with rows of the
     sample that the population lacks, those beyond as many equal ones as it has; "error" raises InputError, "count"
-    counts them as rows of the population too.
+    counts them as rows of the population too. number: of each row of the sample, which distinct row it is; sampled,
+    times: of each distinct row, how often it is in the sample and in the population.
     """
 
     def __init__(self, columns: Sequence[Column], others: Sequence[Column], lacks: str, workers: Workers) -> None:
@@ -53,19 +60,20 @@ class Population:
         found = distinct_rows(Rows(pack_keys(codes, layout, workers)), len(codes[0]), workers)
         several = len(found.rows.keys)
         self.number = np.asarray(found.number[:rows])
-        sampled = np.bincount(self.number, minlength=several)
+        self.sampled = np.bincount(self.number, minlength=several)
         there = np.bincount(found.number[rows:], minlength=several)
-        if lacks == "error":
-            self._check(sampled, there)
-        self.times = np.maximum(sampled, there)
-        self.total = int(self.times.sum())
         self._codes = unpack_keys(found.rows.keys, layout)
+        if lacks == "error":
+            self._check(there)
+        self.times = np.maximum(self.sampled, there)
+        self.total = int(self.times.sum())
         self._counts = [np.zeros(len(values), np.int64) for values in self._values]
         for own, counts in zip(self._codes, self._counts, strict=True):
             add_times(own, self.times, counts)
 
-    def _check(self, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> None:
-        """Raise InputError where the sample has rows that the population lacks."""
+    def _check(self, there: npt.NDArray[np.int64]) -> None:
+        """Raise InputError where the sample has rows that the population lacks. there: times in the population."""
+        sampled = self.sampled
         short = sampled > there
         if not short.any():
             return
@@ -79,9 +87,16 @@ class Population:
                 break
         raise InputError(
             f"population: it lacks {lacking:,} of the table's {len(self.number):,} rows, the first row {row} (from 0): "
-            f"of equal ones it has {there[which]:,}, the table {sampled[which]:,}. Give the population that the table "
-            "was drawn from, or count them as part of it with population_lacks='count'."
+            f"of equal ones it has {there[which]:,}, the table {sampled[which]:,}.{self._stranger(which, there)} Give "
+            "the population that the table was drawn from, or count them as part of it with population_lacks='count'."
         )
+
+    def _stranger(self, which: int, there: npt.NDArray[np.int64]) -> str:
+        """What value of a distinct row, if any, is in no row of the population, as a sentence."""
+        for name, codes, values in zip(self.names, self._codes, self._values, strict=True):
+            if not there[codes == codes[which]].any():
+                return f" Column {name!r} has {values[codes[which]]!r} nowhere in it."
+        return ""
 
     def priors(self, columns: Sequence[Column]) -> dict[Hashable, Prior]:
         """The distribution in the population of each column, for some of the sample's columns."""
@@ -119,6 +134,51 @@ class Population:
         return np.ascontiguousarray(sizes[:, self.number])
 
 
+def check_lacks(word: Any) -> None:
+    """Raise InputError where `population_lacks` is no word that it may be."""
+    check_word("population_lacks", word, ("error", "count"))
+
+
+def open_population(population: Any, names: Sequence[Hashable]) -> Frame:
+    """A population of any kind, of a file only the columns `names`; raises InputError where it lacks one, or rows."""
+
+    def check(found: Sequence[Hashable]) -> None:
+        check_unique(found, "population")
+        check_exist("population", names, found, "the population")
+
+    def pick(found: Sequence[str]) -> list[str]:
+        check(found)
+        return [name for name in found if name in names]
+
+    if isinstance(population, str | os.PathLike):
+        frame = open_file(Path(population), pick)
+    else:
+        try:
+            frame = open_frame(population)
+        except InputError as error:
+            raise error.about("population") from None
+    check(frame.names)
+    if frame.rows == 0:
+        raise InputError("population: expected at least one row, got none.")
+    return frame
+
+
+def match_population(frame: Frame, columns: Sequence[Column], missing: str, lacks: str) -> Population:
+    """The rows of a population beside those of the encoded columns of a sample; raises InputError as `Population`.
+
+    missing: "error" refuses missing values of the population too.
+    """
+    names = [column.name for column in columns]
+    with Workers() as workers:
+        try:
+            with frame.active():
+                arrays = [frame.column(frame.names.index(name)) for name in names]
+                others = encode_table(names, arrays, frame.rows, missing, workers).columns
+        except InputError as error:
+            raise error.about("population") from None
+        return Population(columns, others, lacks, workers)
+
+
 def _join(mine: Column, theirs: Column) -> tuple[npt.NDArray[Any], npt.NDArray[Any], list[Any]]:
     """Codes of both columns that count in one list of values: those of the first, others, missing ones at last.
 
@@ -133,7 +193,7 @@ def _join(mine: Column, theirs: Column) -> tuple[npt.NDArray[Any], npt.NDArray[A
         numbers += merger.flush()
     except ColumnTypeError as error:
         came = f"{labels[0].type} in the table and {labels[1].type} in the population"
-        raise ColumnTypeError(mine.name, came) from error
+        raise ColumnTypeError(mine.name, came).about("population") from error
     merged = merger.values.labels
     codes = [
         np.append(place, len(merged))[on_host(column.codes)]

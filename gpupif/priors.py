@@ -14,6 +14,7 @@ import pandas as pd
 from .columns import Column
 from .errors import PriorError
 from .information import entropy_of_counts, entropy_of_probabilities, log2_counts
+from .quantities import brief, within
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -102,10 +103,10 @@ def make_prior(
         raise PriorError(f"priors: column {name!r}: expected a probability for every value that occurs, got none.")
     shares: dict[Any, float] = {}
     for value, share in given.items():
-        if not isinstance(share, int | float | np.number) or not 0 <= share <= 1 + SUM_TOLERANCE:
+        if not within(share, 0, 1 + SUM_TOLERANCE):
             raise PriorError(
-                f"priors: column {name!r}: expected a probability between 0 and 1 for {value!r}, got {share!r}."
-                + (" Divide percentages by 100." if isinstance(share, int | float) and 1 < share <= 100 else "")
+                f"priors: column {name!r}: expected a probability between 0 and 1 for {value!r}, got {brief(share)}."
+                + (" Divide percentages by 100." if within(share, 1, 100) else "")
             )
         shares[plain_value(value)] = shares.get(plain_value(value), 0.0) + float(share)
     values = [plain_value(value) for value in column.values()]

@@ -15,6 +15,7 @@ from .errors import InputError, OutputError
 from .inputs import PARQUET
 from .measures import is_measure
 from .priors import Prior, Priors
+from .quantities import percents
 from .writing import check_output, output_names, row_groups, write_device_columns, write_tables
 
 if TYPE_CHECKING:
@@ -136,9 +137,7 @@ class Scores:
 
         n: from 0 to 100, one or several. Raises InputError outside that.
         """
-        wanted = np.asarray(n, dtype=np.float64)
-        if not ((wanted >= 0) & (wanted <= 100)).all():
-            raise InputError(f"pif: expected percentiles from 0 to 100, got {n!r}.")
+        wanted = percents("pif", n)
         with self._frame.active():
             gains = on_host(np.percentile(self._row_gains(), wanted.tolist()))
         return float(gains) if wanted.ndim == 0 else [float(gain) for gain in gains]

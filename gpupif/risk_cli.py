@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -10,16 +9,24 @@ from typing import Annotated, Any
 
 import typer
 
-from . import __version__
-from .cli_options import Json, Quiet, as_distances, as_names
+from .cli_options import (
+    Device,
+    Distances,
+    Json,
+    Missing,
+    PopulationLacks,
+    Quiet,
+    Sep,
+    Table,
+    as_distances,
+    as_names,
+    show,
+)
 from .errors import InputError
 
 
 def risk(
-    table: Annotated[
-        Path,
-        typer.Argument(help="Parquet, CSV or Feather file, folder of Parquet, or 'data/**/*.csv'.", show_default=False),
-    ],
+    table: Table,
     quasi_identifiers: Annotated[
         str, typer.Option(metavar="A,B", help="Columns that an attacker may know of a person.", show_default=False)
     ],
@@ -32,14 +39,7 @@ def risk(
     l: Annotated[  # noqa: E741 (the name that the measure has)
         int | None, typer.Option("--l", metavar="L", help="Of recursive (c,l)-diversity. Default: the distinct l.")
     ] = None,
-    distance: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="C=ordered|nominal|FILE.json",
-            help="Of t-closeness; in the file a list of values in order, or a hierarchy, "
-            '{"value": ["part of", ...]}; may be repeated. Default: numbers and dates are ordered.',
-        ),
-    ] = None,
+    distance: Distances = None,
     k: Annotated[int, typer.Option("--k", metavar="K", help="Classes of fewer rows are counted apart.")] = 5,
     threshold: Annotated[
         float | None, typer.Option(metavar="0.2", help="A higher risk counts as at risk. Default: 1/k.")
@@ -48,17 +48,16 @@ def risk(
     population: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The population that TABLE is a part of: journalist risk.")
     ] = None,
+    population_lacks: PopulationLacks = "error",
     sampling_fraction: Annotated[
         float | None, typer.Option(metavar="0.01", help="Share of the population that TABLE is a random sample of.")
     ] = None,
     population_size: Annotated[
         int | None, typer.Option(metavar="N", help="People in that population, instead of --sampling-fraction.")
     ] = None,
-    missing: Annotated[str, typer.Option(metavar="category|error", help="Missing values.")] = "category",
-    device: Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where to compute.")] = "auto",
-    sep: Annotated[
-        str | None, typer.Option(metavar="CHARACTER", help="Separator of a CSV file. Default: found by itself.")
-    ] = None,
+    missing: Missing = "category",
+    device: Device = "auto",
+    sep: Sep = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -79,6 +78,7 @@ def risk(
         threshold=threshold,
         groups=groups,
         population=population,
+        population_lacks=population_lacks,
         sampling_fraction=sampling_fraction,
         population_size=population_size,
         missing=missing,
@@ -86,17 +86,7 @@ def risk(
         progress=False if quiet else None,
         sep=sep,
     )
-    if as_json:
-        import json
-
-        document = {"gpupif": __version__, "input": str(table), **found.to_dict()}
-        typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
-    elif not quiet:
-        from rich.console import Console
-
-        from .risks.report import print_risk
-
-        print_risk(found, Console(width=None if sys.stdout.isatty() else 140))
+    show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
 
 
 def _distances(texts: Iterable[str], attributes: Collection[str]) -> dict[str, Any] | None:

@@ -11,8 +11,8 @@ import pandas as pd
 from gpupif.kernels import formulas
 
 from .engines.base import on_host
-from .errors import InputError
 from .measures import find_measure
+from .quantities import whole_number
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 def riskiest_cells(scores: Scores, n: int, by: str) -> pd.DataFrame:
     """The n riskiest cells by one measure (see `Scores.top`)."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise InputError(f"top: expected a number of cells of at least 1, got {n!r}.")
+    n = whole_number("top", n, "cells")
     table = scores._values_of(by)
     sign = -1 if find_measure(by).low_is_risky else 1
     find = _highest_known if scores._job.wildcards else highest

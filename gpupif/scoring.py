@@ -14,13 +14,15 @@ from .errors import InputError
 from .job import ask, check_missing, check_word, needed_columns
 from .known_subsets import ask_any_known
 from .measures import resolve_measures
+from .opening import open_table
+from .population import check_lacks, open_population
 from .prior_tables import as_accuracies, as_priors
 from .progress import Reporter, announce_compilation
 from .result import Scores
 from .spill.run import score_path
 from .spill.wish import make_wish
 from .stored import StoredAttackerScores, StoredScores
-from .table_run import open_population, open_table, score_frame
+from .table_run import score_frame
 
 if TYPE_CHECKING:
     from .any_known_scores import AnyKnownScores
@@ -334,7 +336,7 @@ def score(
     wanted = resolve_measures(measures)
     wildcard = check_missing(missing, population)
     check_word("dtype", dtype, ("float64", "float32"))
-    check_word("population_lacks", population_lacks, ("error", "count"))
+    check_lacks(population_lacks)
     priors, accuracies = as_priors(priors), as_accuracies(accuracies)
     files = (output, memory_limit, temp, rows_per_file, resume, overwrite, keep_input)
     any_known = ask_any_known(known, among, subsets, seed)
@@ -391,5 +393,5 @@ def score(
         question = ask(
             frame.names, frame.index_names, wanted, missing=missing, dtype=dtype, orders=frame.orders(), **given
         )
-        other = None if population is None else open_population(population, question)
+        other = None if population is None else open_population(population, question.used)
         return score_frame(frame, question, engine, report, other, population_lacks)

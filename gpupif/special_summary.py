@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from .printed import Printed
 from .summary import json_value
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ TOP_ROWS = 10
 
 
 @dataclass(frozen=True)
-class SudaSummary:
+class SudaSummary(Printed):
     """Special uniques of a table; made by `SpecialUniques.summary`. Prints as tables.
 
     rows, unique_rows, dis: see `SpecialUniques`. scored_rows: with a score above 0.
@@ -53,18 +53,9 @@ class SudaSummary:
             "top": _records(self.top),
         }
 
-    def to_json(self) -> str:
-        """`to_dict` as one JSON document."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-
-    def __str__(self) -> str:
-        from io import StringIO
-
-        from rich.console import Console
-
-        out = StringIO()
-        _print(self, Console(file=out, width=120))
-        return out.getvalue()
+    def print(self, console: Console) -> None:
+        """Draw it on a console of rich."""
+        _print(self, console)
 
 
 def summarize_suda(result: SpecialUniques, found: Uniques, scores: npt.NDArray[np.float64]) -> SudaSummary:

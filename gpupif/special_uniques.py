@@ -18,6 +18,7 @@ from .engines.workers import Workers
 from .errors import InputError
 from .job import warn_of_unique
 from .progress import Reporter, announce_compilation
+from .quantities import within
 from .riskiest import highest
 from .special_summary import SudaSummary, summarize_suda
 
@@ -277,7 +278,7 @@ def _sets(columns: int, size: int) -> int:
 
 
 def _check_fraction(fraction: Any) -> None:
-    if isinstance(fraction, bool) or not isinstance(fraction, int | float | np.number) or not 0 < fraction <= 1:
+    if not within(fraction, 0, 1) or fraction == 0:
         raise InputError(f"sampling_fraction: expected a share above 0 and up to 1, got {fraction!r}.")
 
 

@@ -13,6 +13,7 @@ from .errors import InputError
 from .measures import is_measure
 from .percentiles import ONCE, percentiles
 from .priors import Prior, Priors
+from .quantities import percents
 from .summary import Summary
 
 if TYPE_CHECKING:
@@ -93,9 +94,7 @@ class StoredScores:
         InputError outside that.
         """
         self._check_gains()
-        wanted = np.asarray(n, dtype=np.float64)
-        if not ((wanted >= 0) & (wanted <= 100)).all():
-            raise InputError(f"pif: expected percentiles from 0 to 100, got {n!r}.")
+        wanted = percents("pif", n)
         known = {float(percent): value for percent, value in self._summary.pif.items()}
         asked = wanted.reshape(-1).tolist()
         if not set(asked) <= set(known):

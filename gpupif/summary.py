@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from .engines.workers import Workers
+from .printed import Printed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,7 +22,7 @@ TOP_CELLS = 10
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Printed):
     """Risk of a table; made by `Scores.summary`.
 
     columns: one row a scored column; prior_entropy (bits), cig_mean, cig_median, cig_p95, cig_max (bits per cell), fig
@@ -81,19 +81,6 @@ class Summary:
             pif={int(percentile): value for percentile, value in document["pif"].items()},
             top=pd.DataFrame.from_records(document["top"]),
         )
-
-    def to_json(self) -> str:
-        """`to_dict` as one JSON document."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-
-    def __str__(self) -> str:
-        from io import StringIO
-
-        from rich.console import Console
-
-        out = StringIO()
-        self.print(Console(file=out, width=120))
-        return out.getvalue()
 
     def print(self, console: Console) -> None:
         """Draw it on a console of rich."""

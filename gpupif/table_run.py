@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,35 +15,17 @@ from .engines.base import on_host
 from .engines.collapsed import Collapsed
 from .engines.nobody import score_job
 from .engines.workers import Workers
-from .errors import InputError, Teller
-from .frames import Frame, open_file, open_frame
+from .errors import Teller
+from .frames import Frame
 from .job import Question
 from .measures import POPULATION_SIZE
-from .names import check_exist, check_unique
-from .population import Population
+from .population import match_population
 from .progress import Reporter
-from .reading import Pick
 from .result import Scores
 from .weighting import Weighted, in_people, read_weights, weigh
 
 if TYPE_CHECKING:
     from .engines.base import Engine, EngineResult
-    from .engines.cuda_frames import FrameLibrary
-
-
-def open_table(table: Any, pick: Pick, library: FrameLibrary | None) -> Frame:
-    """The table as a frame; of a file only the columns that are needed are read, by the device's library if any.
-
-    Raises InputError where it has no rows.
-    """
-    if isinstance(table, str | os.PathLike):
-        frame = open_file(Path(table), pick, library=library)
-    else:
-        frame = table if isinstance(table, Frame) else open_frame(table)
-    if frame.names and frame.rows == 0:
-        listed = ", ".join(map(str, frame.names))
-        raise InputError(f"table: expected at least one row, got none (columns: {listed}).")
-    return frame
 
 
 def score_frame(
@@ -56,7 +35,7 @@ def score_frame(
     opened = time.perf_counter()
     with frame.active():
         encoded, weighted = encode_frame(frame, question, report)
-    people = None if population is None else _encode_population(population, encoded, lacks)
+    people = None if population is None else match_population(population, encoded.columns, question.missing, lacks)
     coded = time.perf_counter()
     asked = [question] if question.attackers is None else [question.of(name) for name in question.attackers]
     report.stage("score", frame.rows * len(question.targets) * len(asked), "cells")
@@ -128,34 +107,3 @@ def encode_frame(frame: Frame, question: Question, report: Reporter) -> tuple[En
         codes = on_host(column.codes)
         units = read_weights(column, lambda code: int(np.argmax(codes == code)))
         return EncodedTable(used, frame.rows), weigh(used, codes, units, workers)
-
-
-def open_population(population: Any, question: Question) -> Frame:
-    """The population; raises ColumnNotFoundError where it lacks a column that is used."""
-
-    def pick(names: Sequence[str]) -> list[str]:
-        check_exist("population", question.used, names)
-        return [name for name in names if name in question.used]
-
-    if isinstance(population, str | os.PathLike):
-        frame = open_file(Path(population), pick)
-    else:
-        try:
-            frame = open_frame(population)
-        except InputError as error:
-            raise InputError(f"population: {error}") from None
-    check_unique(frame.names)
-    check_exist("population", question.used, frame.names)
-    if frame.rows == 0:
-        raise InputError("population: expected at least one row, got none.")
-    return frame
-
-
-def _encode_population(frame: Frame, table: EncodedTable, lacks: str) -> Population:
-    """The population, as far as it is of use for a table."""
-    names = [column.name for column in table.columns]
-    with Workers() as workers:
-        with frame.active():
-            arrays = [frame.column(frame.names.index(name)) for name in names]
-            encoded = encode_table(names, arrays, frame.rows, "category", workers)
-        return Population(table.columns, encoded.columns, lacks, workers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Hashable, Mapping, Sequence
@@ -18,12 +17,15 @@ from .engines.workers import Workers
 from .errors import InputError
 from .job import warn_of_unique
 from .memory import default_limit, resident_bytes
+from .printed import Printed
 from .progress import Reporter, announce_compilation
+from .quantities import brief, is_whole, whole_number
 from .summary import json_value
 from .toxic_values import Measured
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Console
 
 SIZES = {2: "pairs", 3: "triples"}
 # Of a cell in memory: as it is read, and as a code.
@@ -31,7 +33,7 @@ CELL_BYTES = 8
 
 
 @dataclass(frozen=True)
-class ToxicPairs:
+class ToxicPairs(Printed):
     """Pairs (or triples) of columns and of values; made by `gpupif.toxic_pairs`. Prints as a table.
 
     rows: of the table. columns: that were looked at. size: 2 or 3.
@@ -66,23 +68,14 @@ class ToxicPairs:
             "values": _records(self.values),
         }
 
-    def to_json(self) -> str:
-        """`to_dict` as one JSON document."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-
     def __repr__(self) -> str:
         return f"<ToxicPairs of {self.rows:,} rows: {len(self.pairs):,} {SIZES[self.size]} of columns>"
 
-    def __str__(self) -> str:
-        from io import StringIO
-
-        from rich.console import Console
-
+    def print(self, console: Console) -> None:
+        """Draw it on a console of rich."""
         from .toxic_report import print_toxic
 
-        out = StringIO()
-        print_toxic(self, Console(file=out, width=120))
-        return out.getvalue()
+        print_toxic(self, console)
 
 
 def toxic_pairs(
@@ -179,7 +172,7 @@ def find_toxic(
     sep: str | None = None,
 ) -> ToxicPairs:
     """`toxic_pairs`; sep: the separator of a CSV file (None: found by itself)."""
-    _check_arguments(size, top)
+    size, top = _check_size(size), whole_number("top", top, "pairs of values")
     if memory_limit is not None or temp is not None or _too_large(table, columns, sep):
         from .toxic_files import toxic_in_streams
 
@@ -214,12 +207,10 @@ def _too_large(table: Any, columns: Sequence[Hashable] | None, sep: str | None) 
     return source.about_rows() * len(names) * CELL_BYTES > default_limit() - resident_bytes()
 
 
-def _check_arguments(size: Any, top: Any) -> None:
-    """Raise InputError for arguments out of range."""
-    if isinstance(size, bool) or not isinstance(size, int) or size not in SIZES:
-        raise InputError(f"size: expected 2 (pairs of columns) or 3 (triples), got {size!r}.")
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
-        raise InputError(f"top: expected a number of pairs of values of at least 1, got {top!r}.")
+def _check_size(size: Any) -> int:
+    if not is_whole(size) or size not in SIZES:
+        raise InputError(f"size: expected 2 (pairs of columns) or 3 (triples), got {brief(size)}.")
+    return int(size)
 
 
 def check_enough(names: Sequence[Hashable], size: int) -> None:

@@ -174,6 +174,8 @@ def test_values_that_are_no_categories(table):
         ({39: 0.5, 40: 0.5}, ["every value that occurs", "for 41", "Add"]),
         ({39: 0.5, 40: 0.5, 41: 0}, ["above 0", "for 41"]),
         ({39: 0.5, 40: 0.7, 41: -0.2}, ["between 0 and 1", "for 41", "got -0.2"]),
+        ({39: 0.5, 40: 0.5, 41: np.complex128(0)}, ["between 0 and 1", "for 41", "0j"]),
+        ({39: 0.5, 40: 0.5, 41: False}, ["between 0 and 1", "for 41", "got False"]),
         ({39: 0.5, 40: 0.5, 41: float("nan")}, ["between 0 and 1", "for 41", "got nan"]),
         ({39: 0.5, 40: 0.25, 41: "0.25"}, ["between 0 and 1", "for 41", "got '0.25'"]),
         ({39: 0.5, 40: 0.25, 41: 0.2}, ["sum to 1", "0.95", "Divide"]),
@@ -200,7 +202,9 @@ def test_priors_may_be_off_by_rounding_and_name_further_values(off):
     assert math.fsum(scores.priors["age"].values()) == pytest.approx(1.0, abs=1e-15)
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.0000001, float("nan"), float("inf"), "high", "0.9", None, [0.9], pd.NA])
+@pytest.mark.parametrize(
+    "value", [-0.1, 1.0000001, float("nan"), float("inf"), "high", "0.9", None, [0.9], pd.NA, True, 0.5j]
+)
 def test_accuracies_outside_0_to_1(value):
     expected = ["accuracies", "column 'age'", "from 0 to 1", f"got {value!r}"]
     assert_refused(InputError, expected, accuracies={"age": value})

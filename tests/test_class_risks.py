@@ -127,7 +127,15 @@ def test_to_dict_is_json():
         ([2, 0, 3], {}, ["whole numbers of rows", "got 0 at position 1"]),
         ([2, 2.5], {}, ["got 2.5 at position 1"]),
         ([2, None], {}, ["class_sizes", "list of whole numbers"]),
-        ([2, 10**30], {}, ["1e+30 at position 1"]),
+        ([2, 10**30], {}, ["got 1000000000000000000000000000000 at position 1"]),
+        ([2, 10**400], {}, ["from 1 to 2^62", "at position 1"]),
+        ([2, 10**5000], {}, ["thousands of digits at position 1"]),
+        ([2, True], {}, ["got True at position 1"]),
+        ([2, 3j], {}, ["class_sizes"]),
+        ([2**61] * 3, {}, ["class_sizes", "at most 2^62 rows together"]),
+        ({2**61: 3}, {}, ["class_sizes", "at most 2^62 rows together"]),
+        ({10**400: 1}, {}, ["class_sizes", "at most 4.61e+18", "got 1000"]),
+        ({10**5000: 10**5000}, {}, ["class_sizes", "thousands of digits"]),
         ([2, np.nan], {}, ["got nan at position 1"]),
         (["a", "b"], {}, ["class_sizes", "'a'"]),
         ([[1, 2]], {}, ["2 dimensions"]),
@@ -140,6 +148,9 @@ def test_to_dict_is_json():
         (Sizes.of(np.array([2, 3])), {}, ["rows", "got None"]),
         (Sizes.of(np.array([2, 3])), {"rows": 4}, ["rows", "at least the 5", "got 4"]),
         ([1, 2], {"k": 0}, ["k: ", "got 0"]),
+        ([1, 2], {"k": 10**400}, ["k: expected a whole number of rows, 1 or more, at most 4.61e+18; got 1000"]),
+        ([1, 2], {"threshold": np.complex128(1)}, ["threshold: expected a number above 0", "1+0j"]),
+        ([1, 2], {"threshold": True}, ["threshold", "got True"]),
         ([1, 2], {"threshold": 0}, ["threshold", "above 0", "got 0"]),
         ([1, 2], {"threshold": 5}, ["threshold", "got 5", "Divide percentages"]),
     ],
@@ -157,6 +168,8 @@ def test_bad_input(sizes, arguments, fragments):
         ([1, 2], [3], ["population_sizes", "2 classes", "got 1"]),
         ([1, 2], [3, 1], ["1 people for 2 rows at position 1", "part of the population"]),
         ([1, 0], [3, 1], ["sample_sizes", "got 0 at position 1"]),
+        ([1] * 4, [2**61] * 4, ["population_sizes", "at most 2^62 rows together"]),
+        ([2**61] * 4, [2**61] * 4, ["sample_sizes", "at most 2^62 rows together"]),
     ],
 )
 def test_bad_populations(sample, population, fragments):
@@ -164,6 +177,12 @@ def test_bad_populations(sample, population, fragments):
         gpupif.population_risks(sample, population)
     for fragment in fragments:
         assert fragment in str(caught.value)
+
+
+def test_as_many_people_as_there_may_be():
+    risks = gpupif.population_risks([2**60, 1], [2**61, 2**61])
+    assert (risks.rows, risks.k_map, risks.journalist.highest) == (2**60 + 1, 2**61, 2.0**-61)
+    assert gpupif.class_risks([2**61, 2**61 - 1]).rows == 2**62 - 1
 
 
 def test_docstrings():

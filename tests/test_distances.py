@@ -181,9 +181,28 @@ BAD = {
 @pytest.mark.parametrize(("distance", "says"), BAD.values(), ids=BAD)
 def test_bad_distances(distance, says):
     table = pd.DataFrame({"city": ["Berlin", "Bonn", "Paris"], "x": [1, 2, 3]})
-    with pytest.raises(InputError, match=says) as caught:
-        gpupif.score(table, "emd", distances={"city": distance})
-    assert "'city'" in str(caught.value)
+    # Also where no measure asks how far values are apart, or the column is only known.
+    for measure, columns in (("emd", ["city", "x"]), ("cig", ["city", "x"]), ("emd", ["x"])):
+        with pytest.raises(InputError, match=says) as caught:
+            gpupif.score(table, measure, columns=columns, known=["city", "x"], distances={"city": distance})
+        assert "'city'" in str(caught.value)
+
+
+@pytest.mark.parametrize("measure", ["emd", "cig"])
+def test_distances_that_are_no_dictionary_or_of_no_column(tmp_path, measure):
+    frame = pd.DataFrame({"city": ["Berlin", "Bonn", "Paris"], "x": [1, 2, 3]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    for table in (frame, tmp_path / "t.parquet"):
+        for distances, says in (
+            ({"town": "nominal"}, "distances: no column 'town'"),
+            ("nominal", "distances: expected a dictionary by column name, got str"),
+        ):
+            with pytest.raises(InputError, match=says):
+                gpupif.score(table, measure, distances=distances)
+        with pytest.raises(InputError, match="distances: column 'x' is neither scored nor known"):
+            gpupif.score(table, measure, columns=["city"], known=[], distances={"x": "nominal"})
+    with pytest.raises(InputError, match="distances: column 'city': expected 'nominal'"):
+        gpupif.score(tmp_path / "t.parquet", measure, distances={"city": 3}, output=tmp_path / "out.parquet")
 
 
 def test_priors_without_a_place_in_the_order():

@@ -138,7 +138,12 @@ def test_kinds_of_tables(tmp_path):
         assert conditional_entropy(table, "a", ["b"]) == 0.5
         assert conditional_entropy(table, "a", []) == 1.5
     assert entropy(frame.rename(columns={"a": 0, "b": ("t", 1)}), [0, ("t", 1)]) == expected
-    assert entropy(frame.rename(columns={"b": ("t", 1)}), ("t", 1)) == 1.0
+    named = frame.rename(columns={"b": ("t", 1)})
+    assert entropy(named, ("t", 1)) == entropy(named, [("t", 1)]) == 1.0
+    # A tuple that is no column's name is a sequence of names.
+    for table in (frame, pl.from_pandas(frame), pl.from_pandas(frame).lazy(), pa.Table.from_pandas(frame), path):
+        assert entropy(table, ("a", "b")) == expected
+        assert mutual_information(table, ("a",), ("b",)) == mutual_information(table, "a", "b")
 
 
 def test_the_same_bits_whatever_the_order():
@@ -155,6 +160,9 @@ def test_the_same_bits_whatever_the_order():
         (lambda table: entropy(table, []), "columns: expected at least one"),
         (lambda table: mutual_information(table, "a", ["b", "x"]), "a, b: no column 'x'"),
         (lambda table: mutual_information(table, "a", []), "b: expected at least one"),
+        (lambda table: entropy(table, ()), "columns: expected at least one"),
+        (lambda table: entropy(table, ("a", "x")), "columns: no column 'x'"),
+        (lambda table: entropy(table, (["a"],)), "columns: expected a list of column names"),
         (lambda table: entropy(table, missing="drop"), "missing: expected 'category' or 'error'"),
         (lambda table: entropy(table, "a", missing="error"), "column 'a': 1 missing value"),
         (lambda table: entropy(table.head(0)), "at least one row"),

@@ -295,6 +295,12 @@ def test_forms_of_the_sample():
         ({"sampling_fraction": -0.1}, ["sampling_fraction", "-0.1"]),
         ({"sampling_fraction": 10}, ["sampling_fraction", "Divide percentages"]),
         ({"sampling_fraction": math.nan}, ["sampling_fraction", "nan"]),
+        ({"sampling_fraction": 1e-310}, ["sampling_fraction", "at most 2^62 people", "3 rows", "got 1e-310"]),
+        ({"sampling_fraction": 0.5 + 0j}, ["sampling_fraction", "(0.5+0j)"]),
+        ({"sampling_fraction": True}, ["sampling_fraction", "got True"]),
+        ({"population": 10**400}, ["population", "at most 4.61e+18", "got 1000"]),
+        ({"population": math.inf}, ["population", "got inf"]),
+        ({"population": 9j}, ["population", "9j"]),
         ({"sampling_fraction": "all"}, ["sampling_fraction", "'all'"]),
         ({"population": 9, "model": "argus"}, ["model", "'dankar'", "'pitman'", "'zayatz'", "'snb'", "'argus'"]),
     ],
@@ -304,6 +310,13 @@ def test_bad_input(arguments, fragments):
         gpupif.population_uniques([1, 2], **arguments)
     for fragment in fragments:
         assert fragment in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [{"population": 2**62}, {"sampling_fraction": 3 / 2**62}])
+def test_as_many_people_as_there_may_be(given):
+    found = gpupif.population_uniques([1, 2], **given)
+    assert found.population == 2**62
+    assert 0 <= found.unique_share <= 1 or math.isnan(found.unique_share)
 
 
 def test_docstring():

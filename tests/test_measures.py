@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 
 import naive
 import numpy as np
@@ -168,6 +170,40 @@ def test_worked_example_of_each_measure(engine):
     scores = gpupif.score(table, names, columns=["x"], known=["g"])
     for measure in resolve_measures(names):
         assert scores[measure.name]["x"][0] == pytest.approx(measure.example, abs=5e-7), measure.name
+
+
+def bounds(text):
+    """The lowest and highest value of a stated range, whose last part is of weights or wildcards."""
+    low = min((float(number) for number in re.findall(r"-?\d+|-inf", text)), default=-math.inf)
+    high = re.search(r"to (\d+)", text)
+    return low, math.inf if high is None else float(high[1])
+
+
+def test_stated_ranges():
+    random = np.random.default_rng(0)
+    names = [*MEASURES, "renyi_0", "renyi_0.5", "renyi_2", "renyi_inf", "recursive_1", "recursive_2"]
+    stated = {measure.name: measure.range for measure in resolve_measures(names)}
+    lowest = {}
+    for _ in range(30):
+        rows = int(random.integers(2, 9))
+        table = pd.DataFrame({name: random.integers(0, 3, rows) for name in "abc"})
+        weights = [1, *random.choice([0, 0.25, 3], rows - 1)]
+        missing = table.astype(object).mask(random.random(table.shape) < 0.3)
+        for kind, scores in (
+            ("plain", gpupif.score(table, names, device="cpu")),
+            ("weights", gpupif.score(table.assign(w=weights), names, device="cpu", weights="w")),
+            ("wildcards", gpupif.score(missing, names, device="cpu", missing="wildcard")),
+        ):
+            for name, text in stated.items():
+                low, high = bounds(text.partition(";")[0] if kind == "plain" else text)
+                values = scores.array(name).astype(float)
+                known = values[~np.isnan(values)]
+                assert ((known >= low) & (known <= high)).all(), (kind, name)
+                lowest[kind, name] = min(lowest.get((kind, name), math.inf), known.min(initial=math.inf))
+    # They are no wider than they have to be.
+    assert (lowest["plain", "cohort_size"], lowest["plain", "distinct_values"]) == (1, 1)
+    assert (lowest["weights", "cohort_size"], lowest["weights", "distinct_values"]) == (0, 0)
+    assert (lowest["weights", "pointwise_information"], lowest["wildcards", "distinct_values"]) == (-math.inf, 0)
 
 
 def test_renyi_of_any_order(engine):

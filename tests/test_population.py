@@ -171,7 +171,18 @@ def test_attackers_weights_and_what_is_written(tmp_path, engine):
 
 
 BAD = {
-    "a column is missing": ({"population": FRAME[["age"]]}, ColumnNotFoundError, ["population", "no column 'sex'"]),
+    "a column is missing": (
+        {"population": FRAME[["age"]]},
+        ColumnNotFoundError,
+        ["population: no column 'sex', 'a=b' in the population"],
+    ),
+    "repeated names": ({"population": pd.concat([FRAME, FRAME], axis=1)}, InputError, ["population: expected differ"]),
+    "lists": ({"population": FRAME.assign(sex=[["f"]] * 5)}, ColumnTypeError, ["population: column 'sex'"]),
+    "missing values": (
+        {"population": FRAME.assign(age=[39, None, 40, 41, 39]), "missing": "error", "columns": ["age"]},
+        InputError,
+        ["population: column 'age': 1 missing value,"],
+    ),
     "no rows": ({"population": FRAME.iloc[:0]}, InputError, ["population", "at least one row"]),
     "no table": ({"population": [1]}, InputError, ["population", "pandas", "list"]),
     "no file": ({"population": "nobody.parquet"}, TableReadError, ["nobody.parquet", "no such file"]),

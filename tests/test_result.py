@@ -47,7 +47,7 @@ def test_fig_rig_and_pif(scores):
     assert scores.pif([50, 95]) == pytest.approx(np.percentile(rig(), [50, 95]).tolist())
 
 
-@pytest.mark.parametrize("n", [-1, 100.5, float("nan"), [50, 101]])
+@pytest.mark.parametrize("n", [-1, 100.5, float("nan"), [50, 101], 1j, "a", True, None])
 def test_pif_outside_0_to_100(scores, n):
     with pytest.raises(InputError, match="from 0 to 100"):
         scores.pif(n)
@@ -99,9 +99,9 @@ def test_top_of_an_attacker_with_accuracies():
     assert top["cohort_size"].item() == expected["cohort_size"]["sex"][row]
 
 
-@pytest.mark.parametrize("n", [0, -1, 2.5, True, "3"])
+@pytest.mark.parametrize("n", [0, -1, 2.5, True, "3", 1j, float("nan")])
 def test_top_needs_a_number_of_cells(scores, n):
-    with pytest.raises(InputError, match="at least 1"):
+    with pytest.raises(InputError, match="top: expected a whole number of cells, 1 or more"):
         scores.top(n)
 
 

@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from threading import Event
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -484,13 +485,17 @@ def test_a_table_that_does_not_fit_is_scored_on_disk(tmp_path, monkeypatch, capf
         (5, 5),
         ("3k", 3000),
         ("1TiB", 1 << 40),
+        (np.int64(5), 5),
+        (2e9, 2 * 10**9),
+        ("9" * 400 + "GB", 2**62),
+        (10**400, 2**62),
     ],
 )
 def test_sizes(text, size):
     assert memory.parse_size("memory_limit", text) == size
 
 
-@pytest.mark.parametrize("size", ["", "GiB", "-1GB", "1XB", 0, -5, True, 1.5, None, "1e9"])
+@pytest.mark.parametrize("size", ["", "GiB", "-1GB", "1XB", 0, -5, True, 1.5, None, "1e9", 5j, float("inf")])
 def test_sizes_that_are_none(size):
     with pytest.raises(InputError, match="memory_limit: expected a size"):
         memory.parse_size("memory_limit", size)

@@ -277,15 +277,41 @@ def test_population_of_other_kinds_and_values(tmp_path):
     for population in (people, pl.from_pandas(people), tmp_path / "people.csv"):
         assert gpupif.risk(frame, ["age", "sex"], "ill", population=population).population == expected
     for population, message in (
-        (people.head(2), "population: column 'age': 2.0 is in the table, but not in the population"),
-        (people.drop(index=1), "population: column 'age': None is in the table"),
-        (people.assign(sex=list("fffmm")), r"population: .* got 0 for 1 rows with {'age': None, 'sex': 'm'}"),
-        (people[["sex"]], "population: quasi_identifiers: no column 'age'"),
-        (people.head(0), "population: table: expected at least one row"),
+        (people.head(2), r"population: it lacks 1 of the table's 3 rows, .* Column 'age' has 2.0 nowhere in it"),
+        (people.drop(index=1), "population: .* Column 'age' has None nowhere in it"),
+        (people.assign(sex=list("fffmm")), r"lacks 1 .* row 1 \(from 0\): of equal ones it has 0, the table 1. Give"),
+        (people.assign(age=list("12345")), "population: column 'age': .* double in the table and .*string in the pop"),
+        (people[["sex"]], "population: no column 'age' in the population. Columns that exist: 'sex'"),
+        (people.set_axis(["age", "age"], axis=1), "population: expected different column names, repeated are age"),
+        (people.head(0), "population: expected at least one row"),
         (3, "population: table: expected a pandas"),
     ):
         with pytest.raises(InputError, match=message):
             gpupif.risk(frame, ["age", "sex"], "ill", population=population)
+    with pytest.raises(InputError, match="population: column 'age': 1 missing value, the first in row 1"):
+        gpupif.risk(frame.dropna(), ["age", "sex"], population=people, missing="error")
+    with pytest.raises(InputError, match="population_lacks: expected 'error' or 'count', got 'drop'"):
+        gpupif.risk(frame, ["age", "sex"], population=people, population_lacks="drop")
+
+
+def test_what_a_population_lacks_may_be_counted():
+    frame = pd.DataFrame({"age": [1, 1, 2, 3], "sex": list("ffmm")})
+    people = pd.DataFrame({"age": [1, 2, 2, 9], "sex": list("fmmm")})
+    found = gpupif.risk(frame, ["age", "sex"], population=people, population_lacks="count")
+    # One more of 1 f, and 3 m, are people of the population, too.
+    assert found.population == gpupif.population_risks([2, 1, 1], [2, 2, 1])
+
+
+def test_tuples_are_names_or_a_name():
+    frame = pd.DataFrame({"a": [1, 1, 2, 2], "b": [1, 2, 1, 2], "ill": list("xyxy")})
+    assert gpupif.k_anonymity(frame, ("a", "b")) == gpupif.k_anonymity(frame, ["a", "b"]) == 1
+    named = frame.set_axis([("a", "b"), "b", "ill"], axis=1)
+    assert gpupif.k_anonymity(named, ("a", "b")) == gpupif.k_anonymity(named, [("a", "b")]) == 2
+    assert list(gpupif.risk(named, "b", (("a", "b"), "ill")).worst) == list(MODELS)
+    several = frame.set_axis(pd.MultiIndex.from_tuples([("a", "b"), ("a", "c"), ("d", "")]), axis=1)
+    assert gpupif.k_anonymity(several, ("a", "b")) == 2
+    with pytest.raises(ColumnNotFoundError, match="no column 'a' in the table"):
+        gpupif.k_anonymity(several, ("a",))
 
 
 def test_missing_values_are_one_value_or_refused():
@@ -311,7 +337,7 @@ def test_a_new_measure_is_an_entry(monkeypatch):
     )
     monkeypatch.setitem(MODELS, "gain", gain)
     frame = pd.DataFrame(PEOPLE)
-    found = assess(frame, Asked.of("age", "disease", resolve_models(["gain"])))
+    found = assess(frame, Asked.of(frame, "age", "disease", resolve_models(["gain"])))
     assert found.worst("gain") == gpupif.score(frame, "cig", columns=["disease"], known=["age"]).cig.to_numpy().max()
 
 
@@ -325,6 +351,7 @@ BAD = [
     ((["age", "ill"], ["ill"]), {}, "sensitive: column 'ill' is a quasi-identifier too"),
     (("age", "same"), {}, "sensitive: column 'same': expected at least two different values, got 'x' in all rows"),
     (("age", "ill"), {"distance": "ordered"}, "distance: column 'ill': expected numbers, dates, times or booleans"),
+    (("age", "ill"), {"distance": "far", "models": ["alpha"]}, "distance: column 'ill': expected 'nominal'"),
     (("age", "ill"), {"distance": "far"}, "distance: column 'ill': expected 'nominal', 'ordered', a list"),
     (("age", "ill"), {"distance": ["a"]}, "distance: column 'ill': expected all its values in order.*'b' is not in"),
     (("age", "ill"), {"distance": {"a": ["x"]}}, "distance: column 'ill': the hierarchy lacks 'b'"),
@@ -401,6 +428,10 @@ CLI = [
     (["--sampling-fraction", "0.1"], {"sampling_fraction": 0.1}),
     (["--population-size", "50", "--device", "cpu"], {"population_size": 50}),
     (["--population", "patients.csv"], {"population": "patients.csv"}),
+    (
+        ["--population", "people.csv", "--population-lacks", "count"],
+        {"population": "people.csv", "population_lacks": "count"},
+    ),
 ]
 
 
@@ -439,7 +470,8 @@ CLI_BAD = [
     ),
     (["--quasi-identifiers", "age", "--population-size", "2"], "--population-size: expected at least the 5 rows"),
     (["--quasi-identifiers", "age", "--models", "t"], "--models: expected only 'k'"),
-    (["--quasi-identifiers", "age", "--population", "people.csv"], "--population: column 'age': 30 is in the table"),
+    (["--quasi-identifiers", "age", "--population", "people.csv"], "--population: it lacks 4 of the table's 5 rows"),
+    (["--quasi-identifiers", "age", "--population-lacks", "x"], "--population-lacks: expected 'error' or 'count'"),
 ]
 
 

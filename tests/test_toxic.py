@@ -192,12 +192,22 @@ def test_streams_say_what_they_lack(tmp_path, monkeypatch):
         toxic_pairs(path, memory_limit="1GiB", columns=["a", "b"])
 
 
+def test_numbers_of_numpy():
+    table = pd.DataFrame({"a": ["x", "y", "y"], "b": [1, 2, 1]})
+    found = toxic_pairs(table, size=np.int64(2), top=np.int64(1))
+    assert (len(found.values), found.size) == (1, 2)
+    assert json.loads(found.to_json())["size"] == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ({"size": 4}, "size: expected 2"),
         ({"size": True}, "size: expected 2"),
-        ({"top": 0}, "top: expected"),
+        ({"size": 2j}, "size: expected 2"),
+        ({"top": 0}, "top: expected a whole number of pairs of values, 1 or more; got 0"),
+        ({"top": True}, "top: expected"),
+        ({"top": 1j}, "top: expected"),
         ({"columns": ["a"]}, "at least 2 columns for pairs, got 1 \\('a'\\)"),
         ({"columns": ["a", "z"]}, "columns: no column 'z'"),
         ({"missing": "drop"}, "missing: expected"),

@@ -34,9 +34,10 @@ class Progress(Protocol):
 class Job:
     """What is to be scored.
 
-    codes: per column one code per row, 0 to its cardinality - 1, all of them in use; of the host or of a device.
-    counts: per column the number of rows with each code. priors: per column the prior by code, positive; log2_priors:
-    its logarithm, of the table's own distribution log2 count - log2 rows. accuracies: per column, in [0, 1].
+    codes: per column one code per row, 0 to its cardinality - 1, all of them in use unless rows stand for nobody; of
+    the host or of a device. counts: per column the number of rows with each code. priors: per column the prior by code,
+    positive, but 0 for values of the table's own distribution that nobody has; log2_priors: its logarithm, of that
+    distribution log2 count - log2 rows. accuracies: per column, in [0, 1].
     targets: the columns to score; known: the columns the attacker knows (a target among them is not known when it
     is itself scored).
     axes: per column where its values lie, None for one that is not asked for, or altogether. whole: per column how many

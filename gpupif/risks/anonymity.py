@@ -46,7 +46,8 @@ def k_anonymity(
         As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file, of which only
         the columns that are needed are read.
     quasi_identifiers:
-        Columns that an attacker may know of a person; a single one may stand alone.
+        Columns that an attacker may know of a person, a list or tuple of names; a single one may stand alone, also one
+        whose name is a tuple.
     missing:
         "category": missing values are one value of their own; "error": refuse them.
     device:
@@ -454,4 +455,4 @@ def _assess(table: Any, quasi_identifiers: Any, sensitive: Any, *models: str, **
     if sensitive is None and models != ("k",):
         raise InputError("sensitive: expected a column, or a list of columns; got None.")
     wanted = [MODELS[name] for name in models]
-    return assess(table, Asked.of(quasi_identifiers, sensitive, wanted, **options))
+    return assess(table, Asked.of(table, quasi_identifiers, sensitive, wanted, **options))

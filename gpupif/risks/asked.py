@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gpupif.errors import InputError
 from gpupif.job import check_word
-from gpupif.names import as_list, check_exist, check_unique
+from gpupif.names import as_columns, check_exist, check_unique
+from gpupif.quantities import whole_number
 
-from .checks import whole_number
 from .models import Model
 
 # Distances that are told by a word.
@@ -37,6 +37,7 @@ class Asked:
     @classmethod
     def of(
         cls,
+        table: Any,
         quasi_identifiers: Any,
         sensitive: Any,
         models: Sequence[Model],
@@ -48,9 +49,9 @@ class Asked:
         progress: bool | None = None,
         sep: str | None = None,
     ) -> Asked:
-        """From arguments as they come; sensitive None: no attribute. Raises InputError."""
-        known = _as_columns("quasi_identifiers", quasi_identifiers)
-        targets = [] if sensitive is None else _as_columns("sensitive", sensitive)
+        """From arguments as they come, about a table; sensitive None: no attribute. Raises InputError."""
+        known = as_columns("quasi_identifiers", quasi_identifiers, table)
+        targets = [] if sensitive is None else as_columns("sensitive", sensitive, table)
         if not targets and (distance is not None or l_values is not None):
             idle = "l" if distance is None else "distance"
             raise InputError(f"{idle}: expected only with a sensitive attribute. Name one with sensitive=.")
@@ -79,6 +80,11 @@ class Asked:
         check_exist("quasi_identifiers", self.quasi_identifiers, names)
         check_exist("sensitive", self.sensitive, names)
 
+    def pick(self, names: Sequence[str]) -> list[str]:
+        """Of a file's columns those that are needed; raises InputError as `check`."""
+        self.check(names)
+        return [name for name in names if name in self.columns]
+
     def distances(self) -> Mapping[Any, Any]:
         """The distance of each sensitive attribute that one is given of."""
         given, names = self.distance, self.sensitive
@@ -98,15 +104,6 @@ class Asked:
                 f"{{attribute: distance}} of {', '.join(map(repr, names))}; got {given!r:.60}."
             )
         return dict.fromkeys(names, given)
-
-
-def _as_columns(argument: str, columns: Any) -> list[Hashable]:
-    """Names of columns, one at least; a single one may stand alone."""
-    alone = isinstance(columns, str | bytes) or not isinstance(columns, Iterable)
-    names = as_list(argument, [columns] if alone else columns)
-    if not names:
-        raise InputError(f"{argument}: expected at least one column, got an empty list.")
-    return names
 
 
 def _by_attribute(given: Mapping[Any, Any]) -> bool:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,9 +14,10 @@ from gpupif.device import choose_engine
 from gpupif.encode import encode_table
 from gpupif.engines.workers import Workers
 from gpupif.errors import InputError, NearlyUniqueWarning, warn
-from gpupif.frames import Frame, open_file, open_frame
+from gpupif.frames import Frame
 from gpupif.job import UNIQUE_ROWS, UNIQUE_SHARE, Question
 from gpupif.measures import resolve_measures
+from gpupif.opening import open_table
 from gpupif.progress import Reporter, announce_compilation
 
 from .asked import Asked
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from gpupif.engines.base import Engine, EngineResult, Job
-    from gpupif.engines.cuda_frames import FrameLibrary
     from gpupif.information import Sizes
 
 # Takes the place of a sensitive attribute where there is none: a column with the same value in all rows.
@@ -64,7 +62,8 @@ def assess(table: Any, asked: Asked) -> Assessed:
     engine = choose_engine(asked.device)
     with Reporter(asked.progress) as report, announce_compilation(quiet=asked.progress is False):
         started = time.perf_counter()
-        frame = open_table(table, asked, engine.frames)
+        frame = open_table(table, asked.pick, engine.frames, asked.sep)
+        asked.check(frame.names)
         with frame.active():
             columns = encode(frame, asked, report)
             _check_columns(columns, frame.rows, asked)
@@ -89,23 +88,6 @@ def assess(table: Any, asked: Asked) -> Assessed:
         for model in asked.models
     }
     return Assessed(asked, frame.rows, columns, sizes, values, l_values, engine.device, seconds)
-
-
-def open_table(table: Any, asked: Asked, library: FrameLibrary | None) -> Frame:
-    """The table as a frame; of a file only the columns that are needed."""
-
-    def pick(names: Sequence[str]) -> list[str]:
-        asked.check(names)
-        return [name for name in names if name in asked.columns]
-
-    if isinstance(table, str | os.PathLike):
-        frame = open_file(Path(table), pick, asked.sep, library)
-    else:
-        frame = table if isinstance(table, Frame) else open_frame(table)
-    asked.check(frame.names)
-    if frame.rows == 0:
-        raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, frame.names))}).")
-    return frame
 
 
 def encode(frame: Frame, asked: Asked, report: Reporter) -> list[Column]:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from gpupif.errors import InputError
+from gpupif.quantities import share, whole_number
 
-from .checks import histogram_of, share, size_array, whole_number
+from .checks import histogram_of, size_array
 
 
 @dataclass(frozen=True)

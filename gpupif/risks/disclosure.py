@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpupif.errors import InputError
+from gpupif.population import check_lacks
+from gpupif.printed import Printed
+from gpupif.quantities import whole_number
 from gpupif.summary import json_value
 
 from .asked import Asked
 from .assess import Assessed, assess
-from .checks import whole_number
 from .classes import ClassRisks, PopulationRisks, class_risks
 from .estimators import PopulationUniques, population_uniques
 from .homogeneity import Group, Homogeneity, find_homogeneous
@@ -21,12 +22,13 @@ from .models import MODELS, resolve_models
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Console
 
     from .anonymity import Columns
 
 
 @dataclass(frozen=True)
-class DisclosureRisk:
+class DisclosureRisk(Printed):
     """Disclosure risk of a table; made by `gpupif.risk`. Prints as tables.
 
     rows: of the table. quasi_identifiers, sensitive: columns. device: which ran.
@@ -83,23 +85,14 @@ class DisclosureRisk:
             "uniques": None if self.uniques is None else self.uniques.to_dict(),
         }
 
-    def to_json(self) -> str:
-        """`to_dict` as one JSON document."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-
     def __repr__(self) -> str:
         return f"<DisclosureRisk of {self.rows:,} rows: k = {self.k}, {len(self.sensitive)} sensitive attributes>"
 
-    def __str__(self) -> str:
-        from io import StringIO
-
-        from rich.console import Console
-
+    def print(self, console: Console) -> None:
+        """Draw it on a console of rich."""
         from .report import print_risk
 
-        out = StringIO()
-        print_risk(self, Console(file=out, width=120))
-        return out.getvalue()
+        print_risk(self, console)
 
 
 def risk(
@@ -114,6 +107,7 @@ def risk(
     threshold: float | None = None,
     groups: int = 10,
     population: Any = None,
+    population_lacks: str = "error",
     sampling_fraction: float | None = None,
     population_size: int | None = None,
     missing: str = "category",
@@ -147,6 +141,8 @@ def risk(
     population:
         The population that the table is a part of, a table of any kind with the quasi-identifiers, and values of the
         same types: gives journalist risk, see `gpupif.population_risks`.
+    population_lacks:
+        Where the population lacks rows of the table, as of `gpupif.score`: "error", or "count" them in it.
     sampling_fraction, population_size:
         Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
         the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
@@ -198,6 +194,7 @@ def risk(
         threshold=threshold,
         groups=groups,
         population=population,
+        population_lacks=population_lacks,
         sampling_fraction=sampling_fraction,
         population_size=population_size,
         missing=missing,
@@ -216,6 +213,7 @@ def find_risk(
     threshold: float | None = None,
     groups: int = 10,
     population: Any = None,
+    population_lacks: str = "error",
     sampling_fraction: float | None = None,
     population_size: int | None = None,
     **options: Any,
@@ -226,6 +224,7 @@ def find_risk(
     # What is wrong with these is to be said before a large table is read.
     most = whole_number("groups", groups, "classes", 0)
     class_risks([1], k=k, threshold=threshold)
+    check_lacks(population_lacks)
     sampled = sampling_fraction is not None or population_size is not None
     if sampling_fraction is not None and population_size is not None:
         raise InputError("sampling_fraction, population_size: expected one of them, got both.")
@@ -234,7 +233,7 @@ def find_risk(
         if models is not None and [model.name for model in wanted] != ["k"]:
             raise InputError("models: expected only 'k' without a sensitive attribute. Name one with sensitive=.")
         wanted = [MODELS["k"]]
-    found = assess(table, Asked.of(quasi_identifiers, sensitive, wanted, **options))
+    found = assess(table, Asked.of(table, quasi_identifiers, sensitive, wanted, **options))
     uniques = None
     if sampled:
         try:
@@ -253,7 +252,9 @@ def find_risk(
     in_population = None
     if population is not None:
         started = time.perf_counter()
-        in_population = risks_in(population, found.asked, found.columns[:known], classes.threshold)
+        in_population = risks_in(
+            population, found.columns[:known], found.asked.missing, population_lacks, classes.threshold
+        )
         seconds["population"] = time.perf_counter() - started
     return DisclosureRisk(
         rows=found.rows,

@@ -9,8 +9,9 @@ from typing import Any
 
 from gpupif.errors import InputError
 from gpupif.job import check_word
+from gpupif.quantities import MOST, brief, share, whole_number
 
-from .checks import histogram_of, share, whole_number
+from .checks import histogram_of
 from .numeric import NoEstimateError, log_rising
 from .pitman import fit_pitman, pitman_uniques
 from .slide import slide_uniques
@@ -116,16 +117,7 @@ def population_uniques(
     total = sum(size * times for size, times in histogram.items())
     people, fraction = _population(total, population, sampling_fraction)
     uniques = histogram.get(1, 0)
-    estimates: dict[str, float] = {}
-    reasons: dict[str, str] = {}
-    for name, estimate in MODELS.items():
-        if uniques == 0 or people == total:
-            estimates[name] = float(uniques)
-            continue
-        try:
-            estimates[name] = estimate(histogram, fraction, people)
-        except NoEstimateError as none:
-            estimates[name], reasons[name] = math.nan, str(none)
+    estimates, reasons = _estimates(histogram, total, people, fraction)
     chosen = model if model != "dankar" else decide(estimates, fraction)
     return PopulationUniques(
         model="sample" if people == total else chosen,
@@ -138,6 +130,23 @@ def population_uniques(
         estimates=estimates,
         reasons=reasons,
     )
+
+
+def _estimates(
+    histogram: Mapping[int, int], rows: int, people: int, fraction: float
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Uniques by model, NaN where it has no answer, and why it has none."""
+    uniques = histogram.get(1, 0)
+    if uniques == 0 or people == rows:
+        return dict.fromkeys(MODELS, float(uniques)), {}
+    estimates: dict[str, float] = {}
+    reasons: dict[str, str] = {}
+    for name, estimate in MODELS.items():
+        try:
+            estimates[name] = estimate(histogram, fraction, people)
+        except NoEstimateError as none:
+            estimates[name], reasons[name] = math.nan, str(none)
+    return estimates, reasons
 
 
 def decide(estimates: Mapping[str, float], fraction: float) -> str:
@@ -153,6 +162,11 @@ def _population(rows: int, population: Any, fraction: Any) -> tuple[int, float]:
         raise InputError(f"population, sampling_fraction: expected one of them, got {came}.")
     if fraction is not None:
         given = share("sampling_fraction", fraction)
+        if rows > given * MOST:
+            raise InputError(
+                f"sampling_fraction: expected a share of at most 2^62 people, of which the sample has {rows:,} rows; "
+                f"got {brief(fraction)}."
+            )
         return round(rows / given), given
     people = whole_number("population", population, "people")
     if people < rows:

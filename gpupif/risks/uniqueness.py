@@ -12,12 +12,15 @@ import numpy as np
 from gpupif.errors import InputError
 from gpupif.job import check_word
 from gpupif.priors import SUM_TOLERANCE
+from gpupif.quantities import brief, is_number, is_whole, whole_number, within
 
-from .checks import is_whole, whole_number
 from .slots import exactly, on_lattice
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+# Their probabilities are numbers above 0.
+MOST_SLOTS = 10**300
 
 
 @dataclass(frozen=True)
@@ -131,39 +134,37 @@ def uniqueness(
 def _columns(categories: Any) -> tuple[int, list[npt.NDArray[np.float64]]]:
     """The number of equally likely combinations, and the probabilities above 0 of each column that has others."""
     if is_whole(categories):
-        return whole_number("categories", categories, "categories"), []
+        return whole_number("categories", categories, "categories", most=MOST_SLOTS), []
     if isinstance(categories, str | bytes | Mapping) or not isinstance(categories, Iterable):
         mend = " Write [categories] for a single column." if isinstance(categories, Mapping) else ""
         raise InputError(
             "categories: expected a number of categories, or a list with the number of categories or the probabilities "
-            f"of each column; got {categories!r:.60}.{mend}"
+            f"of each column; got {brief(categories)}.{mend}"
         )
     given = list(categories)
     if not given:
         raise InputError("categories: expected at least one column, got an empty list.")
-    if all(isinstance(one, float) and 0 <= one < 1 for one in given):
+    if all(isinstance(one, float | np.floating) and 0 <= one < 1 for one in given):
         raise InputError("categories: expected a list with an entry for each column, got probabilities. Write [[...]].")
     equal, columns = 1, []
     for place, column in enumerate(given):
         name = f"categories[{place}]"
         if isinstance(column, str | bytes) or not isinstance(column, Iterable):
-            equal *= whole_number(name, column, "categories")
+            equal *= whole_number(name, column, "categories", most=MOST_SLOTS)
         else:
             columns.append(_probabilities(name, column))
+    if equal * math.prod(map(len, columns)) > MOST_SLOTS:
+        raise InputError(f"categories: expected at most {MOST_SLOTS:.0e} slots of all columns together; got more.")
     return equal, columns
 
 
 def _probabilities(name: str, column: Any) -> npt.NDArray[np.float64]:
     values = list(column.values()) if isinstance(column, Mapping) else list(column)
     for value in values:
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float | np.number)
-            or not 0 <= value <= 1 + SUM_TOLERANCE
-        ):
+        if not within(value, 0, 1 + SUM_TOLERANCE):
             raise InputError(
-                f"{name}: expected probabilities between 0 and 1, got {value!r}."
-                + (" Divide counts by their sum." if isinstance(value, int | float | np.number) and value > 1 else "")
+                f"{name}: expected probabilities between 0 and 1, got {brief(value)}."
+                + (" Divide counts by their sum." if is_number(value) and value > 1 else "")
             )
     total = math.fsum(values)
     if abs(total - 1) > SUM_TOLERANCE:
