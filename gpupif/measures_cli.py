@@ -9,10 +9,16 @@ import typer
 from .cli_options import Json, console
 
 KEYS = ("name", "unit", "range", "meaning", "source")
+EXAMPLE = (
+    "Examples are of the table with the rows (g, a), (g, a), (g, a), (g, b), (h, a), (h, b), (h, c), (h, c): of the "
+    "second cell of its first row, for an attacker who knows the first column; and of the table, for the first column "
+    "as quasi-identifier and the second as sensitive. Among the rows of g, three of four are a; in the table a half is "
+    "a, a quarter b and a quarter c."
+)
 
 
 def measures(as_json: Json = False) -> None:
-    """List all measures, of cells and of tables: unit, range, meaning and source."""
+    """List all measures, of cells and of tables: unit, range, meaning, source, and an example."""
     if as_json:
         import json
 
@@ -29,28 +35,33 @@ def measures(as_json: Json = False) -> None:
         table = Table(title=title, title_justify="left", header_style="bold")
         for key in KEYS:
             table.add_column(key, overflow="fold", no_wrap=key == "name")
+        table.add_column("example", justify="right", no_wrap=True)
         for entry in entries:
-            table.add_row(*(entry[key] for key in KEYS))
+            example = "" if entry["example"] is None else f"{entry['example']:.7g}"
+            table.add_row(*(entry[key] for key in KEYS), example)
         to.print(table)
+    to.print(EXAMPLE)
 
 
-def of_cells() -> list[dict[str, str]]:
+def of_cells() -> list[dict[str, Any]]:
     """All measures of cells; of each family one entry, whose name says what stands for its number."""
     from .measures import FAMILIES, MEASURES
 
     found = [_entry(measure) for measure in MEASURES.values()]
     for family in FAMILIES:
         entry = _entry(family.make(f"{family.prefix}n", float("nan")))
-        found.append({**entry, "meaning": entry["meaning"].replace("nan", "n") + f"; n: {family.expects}"})
+        meaning = entry["meaning"].replace("nan", "n") + f"; n: {family.expects}, in the example 2"
+        example = family.make(f"{family.prefix}2", 2.0).example
+        found.append({**entry, "meaning": meaning, "example": example})
     return found
 
 
-def of_tables() -> list[dict[str, str]]:
+def of_tables() -> list[dict[str, Any]]:
     """All measures of tables."""
     from .risks.models import MODELS
 
     return [_entry(model) for model in MODELS.values()]
 
 
-def _entry(measure: Any) -> dict[str, str]:
-    return {key: getattr(measure, key) for key in KEYS}
+def _entry(measure: Any) -> dict[str, Any]:
+    return {key: getattr(measure, key) for key in (*KEYS, "example")}

@@ -172,6 +172,12 @@ def test_the_example_of_t_closeness():
     assert gpupif.t_closeness(pd.DataFrame(CLOSER), "zip", "salary") == pytest.approx(0.167, abs=5e-4)
 
 
+def test_worked_example_of_each_model(engine):
+    table = pd.DataFrame({"g": [*"gggghhhh"], "x": [*"aaababcc"]})
+    worst = gpupif.risk(table, "g", "x").worst
+    assert worst == {name: pytest.approx(model.example, abs=5e-7) for name, model in MODELS.items()}
+
+
 def test_functions_are_what_risk_says(engine):
     frame = pd.DataFrame(PEOPLE)
     known, sensitive = ["zip", "age"], ["salary", "disease"]
@@ -491,6 +497,7 @@ def test_measures_are_listed(run):  # noqa: F811
     for entry in (*document["cells"], *document["tables"]):
         assert all(entry[key] for key in ("name", "unit", "range", "meaning", "source"))
         assert "nan" not in entry["meaning"].split()
+        assert isinstance(entry["example"], int | float) and entry["example"] == entry["example"]
     assert cells["cig"]["unit"] == "bits"
     shown = run("measures").out
     assert all(name in shown for name in (*cells, *MODELS))

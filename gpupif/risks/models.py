@@ -46,7 +46,7 @@ class Model:
     name: as in `models=`, in what `gpupif.risk` gives and in its JSON. cell: the measure of a cell that it is an
     extreme of; where that ends in _, of the family, with l behind it. highest: the highest, else the lowest. unit,
     range: of its values; meaning; source: where it is defined. finish: makes it of that extreme and of where the values
-    of the attribute lie.
+    of the attribute lie. example: its value for the table of `Measure`, g being the quasi-identifier (l: 2).
     """
 
     name: str
@@ -57,6 +57,7 @@ class Model:
     meaning: str
     source: str
     finish: Callable[[float, Axis | None], float] = _plain
+    example: float = math.nan
 
     @property
     def of_l(self) -> bool:
@@ -86,6 +87,7 @@ MODELS: dict[str, Model] = {
             "k-anonymity: rows of the smallest equivalence class",
             "Sweeney, k-Anonymity (2002)",
             _count,
+            example=4,
         ),
         Model(
             "alpha",
@@ -95,6 +97,7 @@ MODELS: dict[str, Model] = {
             "above 0 to 1",
             "alpha of (alpha,k)-anonymity: the highest share that a sensitive value has of a class",
             "Wong, Li, Fu & Wang, (alpha, k)-Anonymity (2006), section 2",
+            example=0.75,
         ),
         Model(
             "distinct_l",
@@ -105,6 +108,7 @@ MODELS: dict[str, Model] = {
             "distinct l-diversity: the fewest different sensitive values of a class",
             L_DIVERSITY.format("4"),
             _count,
+            example=2,
         ),
         Model(
             "entropy_l",
@@ -115,6 +119,7 @@ MODELS: dict[str, Model] = {
             "entropy l-diversity: l such that the lowest entropy of the sensitive values of a class is log l",
             L_DIVERSITY.format("4.1"),
             _effective,
+            example=1.754765,
         ),
         Model(
             "recursive_c",
@@ -125,6 +130,7 @@ MODELS: dict[str, Model] = {
             "recursive (c,l)-diversity: the highest r_1 / (r_l + ... + r_m) of a class, its counts by value, the "
             "highest first; it holds for any greater c",
             L_DIVERSITY.format("4.2"),
+            example=3.0,
         ),
         Model(
             "t",
@@ -136,6 +142,7 @@ MODELS: dict[str, Model] = {
             "mover's distance",
             "Li, Li & Venkatasubramanian, t-Closeness (2007), sections 4 and 5",
             _scaled,
+            example=0.25,
         ),
         Model(
             "basic_beta",
@@ -145,6 +152,7 @@ MODELS: dict[str, Model] = {
             "0 and up",
             "basic beta-likeness: by what share of itself the frequency of a sensitive value rises at most in a class",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 2",
+            example=1.0,
         ),
         Model(
             "enhanced_beta",
@@ -155,6 +163,7 @@ MODELS: dict[str, Model] = {
             "enhanced beta-likeness: basic_beta where no rise is above -ln of the value's frequency in the table, else "
             "infinite: no beta holds",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 3",
+            example=1.0,
         ),
         Model(
             "delta",
@@ -165,6 +174,7 @@ MODELS: dict[str, Model] = {
             "delta-disclosure: the highest |ln(p / q)| of a sensitive value's frequency in a class and in the table, "
             "of values that the class has; it holds for any greater delta",
             "Brickell & Shmatikov, The Cost of Privacy (2008), section 4",
+            example=0.693147,
         ),
     )
 }
