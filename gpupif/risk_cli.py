@@ -59,6 +59,12 @@ def risk(
     sep: Annotated[
         str | None, typer.Option(metavar="CHARACTER", help="Separator of a CSV file. Default: found by itself.")
     ] = None,
+    memory_limit: Annotated[
+        str | None, typer.Option(metavar="2GiB", help="Memory to take; the table is then read in streams.")
+    ] = None,
+    temp: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="For temporary files. Default: the system's.")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -85,6 +91,8 @@ def risk(
         device=device,
         progress=False if quiet else None,
         sep=sep,
+        memory_limit=memory_limit,
+        temp=temp,
     )
     if as_json:
         import json
