@@ -182,7 +182,7 @@ def test_bad_input(tmp_path, small, columns, options, kind, message):
 def test_tables_in_memory_and_full_disks_are_refused(census, monkeypatch):
     with pytest.raises(InputError, match="table: with memory_limit= or temp= expected the path of a file"):
         gpupif.k_anonymity(FRAME, "age", memory_limit="2GiB")
-    monkeypatch.setattr(budget, "free_disk", lambda folder: 10)
+    monkeypatch.setattr(budget, "free_disk", lambda place: 10)
     with pytest.raises(OutputError, match=r"temporary files of 400 rows will need about .*, 0.0 KiB are free"):
         gpupif.k_anonymity(census, "age", memory_limit=PLENTY)
 

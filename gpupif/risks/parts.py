@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from gpupif.progress import Reporter
     from gpupif.spill.budget import Budget
 
-    from .findings import Stopwatch
     from .search import Search
 
 
@@ -55,45 +54,39 @@ class CollapsedChunks(Chunks):
 class Parts:
     """The parts of an encoded table, as jobs; to be gone through more than once.
 
-    folder: for what is cut. report, watch: hear of the cut.
+    folder: for what is cut. report: hears of it.
     """
 
-    def __init__(
-        self, search: Search, chunks: Chunks, budget: Budget, folder: Path, report: Reporter, watch: Stopwatch
-    ) -> None:
+    def __init__(self, search: Search, chunks: Chunks, budget: Budget, folder: Path, report: Reporter) -> None:
         self._search = search
         self._table = chunks
         self._folder = folder
         self._report = report
-        self._watch = watch
         self._cardinalities = [column.cardinality for column in search.columns]
         self._limit = budget.part_rows(search.job)
         self._planned = budget.planned_rows(self._limit, chunks.rows, len(search.columns))
         self._type = index_type(chunks.rows + 1)
-        self._whole: Job | None = None
-        self._cut: Cut | None = None
+        with Workers() as workers:
+            self._whole, self._cut = self._prepare(workers)
 
     def __iter__(self) -> Iterator[Job]:
-        targets = self._search.job.targets
-        with Workers() as workers:
-            if self._whole is None and self._cut is None:
-                with self._watch("cut"):
-                    self._begin(targets, workers)
-            if self._whole is not None:
-                yield self._whole
-            if self._cut is not None:
-                yield from self._pieces(self._cut, targets, Span(), workers)
+        if self._whole is not None:
+            yield self._whole
+        if self._cut is not None:
+            with Workers() as workers:
+                yield from self._pieces(self._cut, self._search.job.targets, Span(), workers)
 
-    def _begin(self, targets: Sequence[int], workers: Workers) -> None:
-        """Collapse the table, or where that does not suffice, cut it."""
+    def _prepare(self, workers: Workers) -> tuple[Job | None, Cut | None]:
+        """The whole table as one part, or where its distinct rows are too many, cut."""
         layout = KeyLayout.of(self._cardinalities)
         collapsed = CollapsedChunks(self._table, layout, self._table.rows, workers)
         self._report.stage("collapse", self._table.rows, "rows")
-        self._whole = self._collapse(collapsed, targets, workers, self._report)
-        if self._whole is None:
-            self._report.stage("cut", self._table.rows, "rows")
-            parts = max(2, -(-self._table.rows // self._planned))
-            self._cut = self._cut_up(collapsed, parts, self._folder / "parts", None, workers, self._report)
+        whole = self._collapse(collapsed, self._search.job.targets, workers, self._report)
+        if whole is not None:
+            return whole, None
+        self._report.stage("cut", self._table.rows, "rows")
+        parts = max(2, -(-self._table.rows // self._planned))
+        return None, self._cut_up(collapsed, parts, self._folder / "parts", None, workers, self._report)
 
     def _pieces(self, pieces: Cut, targets: Sequence[int], span: Span, workers: Workers) -> Iterator[Job]:
         """What the parts of a cut are looked at in; span: of what was cut."""

@@ -61,7 +61,8 @@ def _assess(
         chunks = open_encoded(folder, names, facts, source)
     try:
         search = Search.of(asked, chunks.columns, chunks.rows, most, {})
-        parts = Parts(search, chunks, budget, folder, report, watch)
+        with watch("collapse and cut"):
+            parts = Parts(search, chunks, budget, folder, report)
         return assess_parts(search, parts, engine, report, watch)
     finally:
         chunks.close()

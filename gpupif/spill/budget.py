@@ -116,7 +116,7 @@ def plan_reading(limit: int, columns: int) -> Budget:
         )
     if files_to_open() < 3 * columns + SPARE_FILES:
         raise InputError(
-            f"columns: {columns:,} columns need as many files open at a time, three times over, which the system does "
+            f"table: {columns:,} columns need as many files open at a time, three times over, which the system does "
             "not allow. Look at fewer, or allow more (ulimit -n)."
         )
     return Budget(min(MOST_CHUNK, fits), working)
