@@ -17,6 +17,8 @@ from .cli_options import (
     PopulationLacks,
     Quiet,
     Sep,
+    StreamMemory,
+    StreamTemp,
     Table,
     as_distances,
     as_names,
@@ -58,6 +60,8 @@ def risk(
     missing: Missing = "category",
     device: Device = "auto",
     sep: Sep = None,
+    memory_limit: StreamMemory = None,
+    temp: StreamTemp = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -85,6 +89,8 @@ def risk(
         device=device,
         progress=False if quiet else None,
         sep=sep,
+        memory_limit=memory_limit,
+        temp=temp,
     )
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -83,20 +84,37 @@ def test_a_table_in_the_memory_of_the_workers(client):
     assert dict(scores.priors.compute()) == dict(expected.priors)
 
 
-def test_nothing_comes_to_the_client(client, folder, tmp_path, monkeypatch):
-    gathered = []
+@pytest.fixture
+def gathered(monkeypatch):
+    """Bytes of each thing that comes to the client."""
+    sizes = []
     original = Client._gather_remote
 
     async def gather(self, *arguments):
         answer = await original(self, *arguments)
-        gathered.append(sum(map(dask.sizeof.sizeof, answer["data"].values())))
+        sizes.append(sum(len(pickle.dumps(value)) for value in answer["data"].values()))
         return answer
 
     monkeypatch.setattr(Client, "_gather_remote", gather)
+    return sizes
+
+
+def test_nothing_comes_to_the_client(client, folder, tmp_path, gathered):
     gpupif.score(dd.read_parquet(folder)).to_parquet(tmp_path / "scores", write_index=False)
     assert gathered
     assert sum(gathered) < 10_000
     assert pq.read_table(tmp_path / "scores").num_rows == ROWS * PARTITIONS
+
+
+@pytest.mark.parametrize("sensitive", [["education", "occupation"], None])
+def test_disclosure_risk(client, folder, gathered, sensitive):
+    """The numbers of the table in memory; only they come to the client."""
+    asked = (["region", "age"], sensitive)
+    found = gpupif.risk(dd.read_parquet(folder), *asked, device="cpu").to_dict()
+    expected = gpupif.risk(gpupif.datasets.census(ROWS * PARTITIONS), *asked, device="cpu").to_dict()
+    assert {**found, "seconds": 0} == {**expected, "seconds": 0}
+    assert gathered
+    assert sum(gathered) < 20_000
 
 
 def test_errors_and_warnings_reach_the_client(client):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..engines.base import value_mass
 from ..engines.host_run import unpack_keys
 from ..engines.nobody import score_job
-from ..engines.passes import part_job
+from ..engines.passes import dense, part_job
 from ..progress import Reporter
 from .parcels import Parcel, pack, unpack
 from .plan import Plan, TargetSizes, add_sizes
@@ -20,7 +18,6 @@ from .workers import task_engine
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..engines.base import Job
     from .routes import Routes
 
 
@@ -36,7 +33,7 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
         rows = np.concatenate(items)
         targets = routes.cuts[cut].targets
         job = part_job(plan.job, targets, unpack_keys(rows, plan.layout), rows[:, -1].astype(np.int64))
-        result = score_job(engine, _dense(job), Reporter(visible=False))
+        result = score_job(engine, dense(job), Reporter(visible=False))
         ends = np.cumsum([0, *map(len, items)]).tolist()
         home += [
             Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in result.values.values()])
@@ -45,23 +42,3 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
         found = zip(targets, result.cohorts, result.distinct, strict=True)
         sizes.append({target: (cohorts.log_sum(), distinct.log_sum()) for target, cohorts, distinct in found})
     return pack(home), add_sizes(*sizes)
-
-
-def _dense(job: Job) -> Job:
-    """The job with those columns numbered anew that have more values in the table than the part has rows.
-
-    What an engine prepares for each value of a column costs no more then than the rows do.
-    """
-    codes, counts, priors, logs = (list(many) for many in (job.codes, job.counts, job.priors, job.log2_priors))
-    axes = None if job.axes is None else list(job.axes)
-    whole = [value_mass(shares) for shares in priors]
-    for column, values in enumerate(job.counts):
-        if len(values) > job.rows:
-            used, codes[column] = np.unique(codes[column], return_inverse=True)
-            counts[column], priors[column], logs[column] = (
-                several[used] for several in (values, priors[column], logs[column])
-            )
-            if axes is not None:
-                axis = axes[column]
-                axes[column] = None if axis is None else axis.only(used)
-    return replace(job, codes=codes, counts=counts, priors=priors, log2_priors=logs, axes=axes, whole=whole)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -106,11 +106,13 @@ def make_plan(
     totals: Totals,
     weights: Weights | None = None,
     counts: WeightedCounts | None = None,
+    tell: Callable[[str, type[Warning]], None] = tell,
 ) -> Plan:
     """What is to be done, from the totals of all partitions.
 
-    weights, counts: of rows that have weights. Raises InputError for a table without rows, or with missing values where
-    they are errors; PriorError; DeviceError where "auto" means different devices on different workers.
+    weights, counts: of rows that have weights. tell: warns of columns that are nearly unique. Raises InputError for a
+    table without rows, or with missing values where they are errors; PriorError; DeviceError where "auto" means
+    different devices on different workers.
     """
     _check(question, names, totals)
     if len(totals.devices) > 1:

@@ -8,12 +8,29 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 from ..errors import DeviceError
+from ..progress import Reporter
 
 # Longer than Dask takes to give up a worker that says nothing, 5 minutes: what mends itself has mended itself by then.
 STILL_SECONDS = 600.0
 LOOK_SECONDS = 5.0
 # A worker that takes more of a core than this, in percent, works on something.
 IDLE_CPU = 10
+
+
+def compute(value: Any, report: Reporter) -> Any:
+    """Compute what is lazy; progress counts tasks, where Dask runs them in this process."""
+    from dask.callbacks import Callback
+
+    class Tasks(Callback):  # type: ignore[misc]
+        def _start_state(self, _: Any, state: Any) -> None:
+            report.stage("compute", len(state["ready"]) + len(state["waiting"]), "tasks")
+
+        def _posttask(self, *_: Any) -> None:
+            report.advance()
+
+    report.stage("compute", None, "tasks")
+    with Tasks():
+        return value.compute()
 
 
 def await_result(client: Any, future: Any) -> Any:

@@ -17,7 +17,7 @@ from gpupif.kernels import partition as kernels
 from ..information import LogSum, Sizes, column_weight, entropy_of_counts
 from ..keys import KeyLayout
 from ..measures import Measure, resolve_measures
-from .base import Job
+from .base import Job, value_mass
 from .host_run import pack_keys
 from .partition import plan_passes, split
 from .workers import Workers
@@ -88,6 +88,26 @@ def part_job(job: Job, targets: Sequence[int], codes: Sequence[npt.NDArray[Any]]
         dtype="float64",
         scores_on="host",
     )
+
+
+def dense(job: Job) -> Job:
+    """The job with those columns numbered anew that have more values in the table than the part has rows.
+
+    What an engine prepares for each value of a column costs no more then than the rows do.
+    """
+    codes, counts, priors, logs = (list(many) for many in (job.codes, job.counts, job.priors, job.log2_priors))
+    axes = None if job.axes is None else list(job.axes)
+    whole = [value_mass(shares) for shares in priors]
+    for column, values in enumerate(job.counts):
+        if len(values) > job.rows:
+            used, codes[column] = np.unique(codes[column], return_inverse=True)
+            counts[column], priors[column], logs[column] = (
+                several[used] for several in (values, priors[column], logs[column])
+            )
+            if axes is not None:
+                axis = axes[column]
+                axes[column] = None if axis is None else axis.only(used)
+    return replace(job, codes=codes, counts=counts, priors=priors, log2_priors=logs, axes=axes, whole=whole)
 
 
 def narrowed(job: Job, columns: Sequence[int]) -> Job:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Sequence
 from typing import Any, Literal, NamedTuple, overload
 
@@ -9,8 +10,9 @@ from gpupif.errors import InputError
 from gpupif.job import check_word
 
 from .asked import Asked
-from .assess import Assessed, assess
+from .assess import assess
 from .models import MODELS
+from .search import Assessed
 
 Columns = Hashable | Sequence[Hashable]
 KINDS = ("distinct", "entropy", "recursive")
@@ -37,14 +39,17 @@ def k_anonymity(
     missing: str = "category",
     device: str = "auto",
     progress: bool | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
 ) -> int:
     """K of k-anonymity: rows of the smallest equivalence class, rows that agree on all quasi-identifiers.
 
     Parameters
     ----------
     table:
-        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file, of which only
-        the columns that are needed are read.
+        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file, a folder or a
+        pattern, of which only the columns that are needed are read. Or a Dask DataFrame, of pandas or cuDF partitions:
+        it is computed at once, by the workers; only what is found comes to the client.
     quasi_identifiers:
         Columns that an attacker may know of a person, a list or tuple of names; a single one may stand alone, also one
         whose name is a tuple.
@@ -54,6 +59,10 @@ def k_anonymity(
         As of `gpupif.score`.
     progress:
         Show progress on standard error: True, False, or None for only where that is a terminal.
+    memory_limit, temp:
+        Of a path: the memory that the process may take, such as "2GiB", and a folder for temporary files (default: the
+        system's). With one of them the table, of any size, is read in streams and looked at in parts; what is found is
+        the same. Default: read it into memory.
 
     Returns
     -------
@@ -65,7 +74,7 @@ def k_anonymity(
     InputError
         No rows, no such column (ColumnNotFoundError), an empty list, missing values under "error", values that are no
         categories (ColumnTypeError).
-    TableReadError, DeviceError
+    TableReadError, OutputError, DeviceError
         As `gpupif.score`.
 
     Warns
@@ -85,7 +94,8 @@ def k_anonymity(
     (2, 1)
 
     """
-    found = _assess(table, quasi_identifiers, None, "k", missing=missing, device=device, progress=progress)
+    options = {"missing": missing, "device": device, "progress": progress, "memory_limit": memory_limit, "temp": temp}
+    found = _assess(table, quasi_identifiers, None, "k", **options)
     return int(found.worst("k"))
 
 
@@ -97,12 +107,14 @@ def alpha_k_anonymity(
     missing: str = "category",
     device: str = "auto",
     progress: bool | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
 ) -> AlphaK:
     """(alpha,k)-anonymity: k-anonymity, and no sensitive value has a share above alpha of an equivalence class.
 
     Parameters
     ----------
-    table, quasi_identifiers, missing, device, progress:
+    table, quasi_identifiers, missing, device, progress, memory_limit, temp:
         As of `gpupif.k_anonymity`.
     sensitive:
         A sensitive attribute, a column, or a list of several.
@@ -133,9 +145,8 @@ def alpha_k_anonymity(
     AlphaK(alpha=0.6666666666666666, k=3)
 
     """
-    found = _assess(
-        table, quasi_identifiers, sensitive, "alpha", "k", missing=missing, device=device, progress=progress
-    )
+    options = {"missing": missing, "device": device, "progress": progress, "memory_limit": memory_limit, "temp": temp}
+    found = _assess(table, quasi_identifiers, sensitive, "alpha", "k", **options)
     return AlphaK(found.worst("alpha"), int(found.worst("k")))
 
 
@@ -150,6 +161,8 @@ def l_diversity(
     missing: str = ...,
     device: str = ...,
     progress: bool | None = ...,
+    memory_limit: int | str | None = ...,
+    temp: str | os.PathLike[str] | None = ...,
 ) -> int: ...
 
 
@@ -164,6 +177,8 @@ def l_diversity(
     missing: str = ...,
     device: str = ...,
     progress: bool | None = ...,
+    memory_limit: int | str | None = ...,
+    temp: str | os.PathLike[str] | None = ...,
 ) -> float: ...
 
 
@@ -178,6 +193,8 @@ def l_diversity(
     missing: str = ...,
     device: str = ...,
     progress: bool | None = ...,
+    memory_limit: int | str | None = ...,
+    temp: str | os.PathLike[str] | None = ...,
 ) -> Recursive: ...
 
 
@@ -191,12 +208,14 @@ def l_diversity(
     missing: str = "category",
     device: str = "auto",
     progress: bool | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
 ) -> int | float | Recursive:
     """l-diversity: how many values a sensitive attribute has, well represented, in every equivalence class.
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, progress:
+    table, quasi_identifiers, sensitive, missing, device, progress, memory_limit, temp:
         As of `gpupif.alpha_k_anonymity`.
     kind:
         "distinct": the fewest different values of a class. "entropy": l such that the lowest entropy of the values of
@@ -244,7 +263,7 @@ def l_diversity(
     if l is not None and kind != "recursive":
         raise InputError(f"l: expected with kind='recursive' only, got it with kind={kind!r}. Leave it out.")
     name = {"distinct": "distinct_l", "entropy": "entropy_l", "recursive": "recursive_c"}[kind]
-    options = {"missing": missing, "device": device, "progress": progress}
+    options = {"missing": missing, "device": device, "progress": progress, "memory_limit": memory_limit, "temp": temp}
     found = _assess(table, quasi_identifiers, sensitive, name, l_values=l, **options)
     return Recursive(found.worst(name), found.l_values) if kind == "recursive" else found.worst(name)
 
@@ -258,6 +277,8 @@ def t_closeness(
     missing: str = "category",
     device: str = "auto",
     progress: bool | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
 ) -> float:
     """T of t-closeness: how far the distribution of a sensitive attribute in a class is from that in the table.
 
@@ -265,7 +286,7 @@ def t_closeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, progress:
+    table, quasi_identifiers, sensitive, missing, device, progress, memory_limit, temp:
         As of `gpupif.alpha_k_anonymity`.
     distance:
         How far two values are apart. "ordered": by how many places, of those that occur, over the most there are (the
@@ -305,7 +326,7 @@ def t_closeness(
     0.3333
 
     """
-    options = {"missing": missing, "device": device, "progress": progress}
+    options = {"missing": missing, "device": device, "progress": progress, "memory_limit": memory_limit, "temp": temp}
     return _assess(table, quasi_identifiers, sensitive, "t", distance=distance, **options).worst("t")
 
 
@@ -317,6 +338,8 @@ def basic_beta_likeness(
     missing: str = "category",
     device: str = "auto",
     progress: bool | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
 ) -> float:
     """Beta of basic beta-likeness: by what share of itself a sensitive value's frequency rises in a class.
 
@@ -324,7 +347,7 @@ def basic_beta_likeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, progress:
+    table, quasi_identifiers, sensitive, missing, device, progress, memory_limit, temp:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -350,7 +373,7 @@ def basic_beta_likeness(
     1.0
 
     """
-    options = {"missing": missing, "device": device, "progress": progress}
+    options = {"missing": missing, "device": device, "progress": progress, "memory_limit": memory_limit, "temp": temp}
     return _assess(table, quasi_identifiers, sensitive, "basic_beta", **options).worst("basic_beta")
 
 
@@ -362,6 +385,8 @@ def enhanced_beta_likeness(
     missing: str = "category",
     device: str = "auto",
     progress: bool | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
 ) -> float:
     """Beta of enhanced beta-likeness: as basic beta-likeness, but no value may rise by more than -ln p either.
 
@@ -370,7 +395,7 @@ def enhanced_beta_likeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, progress:
+    table, quasi_identifiers, sensitive, missing, device, progress, memory_limit, temp:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -399,7 +424,7 @@ def enhanced_beta_likeness(
     0.0
 
     """
-    options = {"missing": missing, "device": device, "progress": progress}
+    options = {"missing": missing, "device": device, "progress": progress, "memory_limit": memory_limit, "temp": temp}
     return _assess(table, quasi_identifiers, sensitive, "enhanced_beta", **options).worst("enhanced_beta")
 
 
@@ -411,6 +436,8 @@ def delta_disclosure(
     missing: str = "category",
     device: str = "auto",
     progress: bool | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
 ) -> float:
     """Delta of delta-disclosure privacy: the highest |ln(q / p)| of a sensitive value in a class.
 
@@ -419,7 +446,7 @@ def delta_disclosure(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, progress:
+    table, quasi_identifiers, sensitive, missing, device, progress, memory_limit, temp:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -446,7 +473,7 @@ def delta_disclosure(
     0.6931
 
     """
-    options = {"missing": missing, "device": device, "progress": progress}
+    options = {"missing": missing, "device": device, "progress": progress, "memory_limit": memory_limit, "temp": temp}
     return _assess(table, quasi_identifiers, sensitive, "delta", **options).worst("delta")
 
 

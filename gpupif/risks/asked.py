@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpupif.axes import CategoryOrder
 from gpupif.errors import InputError
 from gpupif.job import check_word
 from gpupif.names import as_columns, check_exist, check_unique
@@ -22,6 +24,7 @@ class Asked:
     """What is asked of a table: columns, disclosure measures and how to find them; checked as far as that is possible.
 
     l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. sep: of a CSV file, None: found.
+    memory_limit, temp: of files read in streams.
     """
 
     quasi_identifiers: list[Hashable]
@@ -33,6 +36,8 @@ class Asked:
     device: str
     progress: bool | None
     sep: str | None = None
+    memory_limit: int | str | None = None
+    temp: str | os.PathLike[str] | None = None
 
     @classmethod
     def of(
@@ -48,6 +53,8 @@ class Asked:
         device: str = "auto",
         progress: bool | None = None,
         sep: str | None = None,
+        memory_limit: int | str | None = None,
+        temp: str | os.PathLike[str] | None = None,
     ) -> Asked:
         """From arguments as they come, about a table; sensitive None: no attribute. Raises InputError."""
         known = as_columns("quasi_identifiers", quasi_identifiers, table)
@@ -65,12 +72,22 @@ class Asked:
         if l_values is not None and not any(model.of_l for model in models):
             raise InputError("l: expected with the measure 'recursive_c' only. Add it to models=, or leave l= out.")
         least = None if l_values is None else whole_number("l", l_values, "values")
-        return cls(known, targets, models, least, distance, missing, device, progress, sep)
+        return cls(known, targets, models, least, distance, missing, device, progress, sep, memory_limit, temp)
 
     @property
     def columns(self) -> list[Hashable]:
         """All columns that are needed."""
         return [*self.quasi_identifiers, *self.sensitive]
+
+    @property
+    def in_streams(self) -> bool:
+        """Whether the table is one of files that is read in streams."""
+        return self.memory_limit is not None or self.temp is not None
+
+    @property
+    def may_look_again(self) -> bool:
+        """Whether what is found at first tells the l of recursive (c,l)-diversity, to be looked for then."""
+        return self.l_values is None and any(model.of_l for model in self.models)
 
     def check(self, names: Sequence[Hashable]) -> None:
         """Raise InputError where a table with columns `names` is none to ask this of."""
@@ -85,8 +102,12 @@ class Asked:
         self.check(names)
         return [name for name in names if name in self.columns]
 
-    def distances(self) -> Mapping[Any, Any]:
-        """The distance of each sensitive attribute that one is given of."""
+    def distances(self, orders: Mapping[Hashable, Sequence[Any]]) -> Mapping[Any, Any]:
+        """The distance of each sensitive attribute that one is given of, or that has ordered categories, `orders`."""
+        ordered = {name: CategoryOrder(order) for name, order in orders.items() if name in self.sensitive}
+        return {**ordered, **self._given()}
+
+    def _given(self) -> Mapping[Any, Any]:
         given, names = self.distance, self.sensitive
         if given is None:
             return {}

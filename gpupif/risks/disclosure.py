@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,13 @@ from gpupif.quantities import whole_number
 from gpupif.summary import json_value
 
 from .asked import Asked
-from .assess import Assessed, assess
+from .assess import assess, of_dask
 from .classes import ClassRisks, PopulationRisks, class_risks
 from .estimators import PopulationUniques, population_uniques
-from .homogeneity import Group, Homogeneity, find_homogeneous
+from .homogeneity import Group
 from .journalist import risks_in
 from .models import MODELS, resolve_models
+from .search import Assessed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,6 +115,8 @@ def risk(
     missing: str = "category",
     device: str = "auto",
     progress: bool | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
 ) -> DisclosureRisk:
     """Disclosure risk of a table: what its equivalence classes reveal of identities and of sensitive attributes.
 
@@ -140,13 +144,14 @@ def risk(
         sensitive value first, of equal ones the most rows. 0: do not look for them, which takes a pass of its own.
     population:
         The population that the table is a part of, a table of any kind with the quasi-identifiers, and values of the
-        same types: gives journalist risk, see `gpupif.population_risks`.
+        same types: gives journalist risk, see `gpupif.population_risks`. Of a table in memory only: for a
+        Dask DataFrame, and with memory_limit or temp, it is not there yet.
     population_lacks:
         Where the population lacks rows of the table, as of `gpupif.score`: "error", or "count" them in it.
     sampling_fraction, population_size:
         Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
         the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
-    missing, device, progress:
+    missing, device, progress, memory_limit, temp:
         As of `gpupif.k_anonymity`.
 
     Returns
@@ -159,7 +164,7 @@ def risk(
     ------
     InputError
         As the functions named; an unknown model, an argument out of range, a population that lacks rows of the table.
-    TableReadError, DeviceError
+    TableReadError, OutputError, DeviceError
         As `gpupif.score`.
 
     Warns
@@ -200,6 +205,8 @@ def risk(
         missing=missing,
         device=device,
         progress=progress,
+        memory_limit=memory_limit,
+        temp=temp,
     )
 
 
@@ -233,7 +240,11 @@ def find_risk(
         if models is not None and [model.name for model in wanted] != ["k"]:
             raise InputError("models: expected only 'k' without a sensitive attribute. Name one with sensitive=.")
         wanted = [MODELS["k"]]
-    found = assess(table, Asked.of(table, quasi_identifiers, sensitive, wanted, **options))
+    asked = Asked.of(table, quasi_identifiers, sensitive, wanted, **options)
+    if population is not None and (asked.in_streams or of_dask(table)):
+        where = "with memory_limit= or temp=" if asked.in_streams else "for a Dask DataFrame"
+        raise InputError(f"population: is not there yet {where}. Leave it out, or look at a table in memory.")
+    found = assess(table, asked, most)
     uniques = None
     if sampled:
         try:
@@ -243,11 +254,7 @@ def find_risk(
         except InputError as error:
             raise InputError(str(error).replace("population:", "population_size:", 1)) from None
     seconds = dict(found.seconds)
-    homogeneity, known = None, len(found.asked.quasi_identifiers)
-    if most and found.asked.sensitive:
-        started = time.perf_counter()
-        homogeneity = find_homogeneous(found.columns[:known], found.columns[known:], most)
-        seconds["groups"] = time.perf_counter() - started
+    known = len(found.asked.quasi_identifiers)
     classes = class_risks(found.sizes, found.rows, k=k, threshold=threshold)
     in_population = None
     if population is not None:
@@ -262,27 +269,27 @@ def find_risk(
         sensitive=found.asked.sensitive,
         device=found.device,
         classes=classes,
-        attributes=_attributes(found, homogeneity),
+        attributes=_attributes(found),
         worst={name: found.worst(name) for name in found.values},
         l_values=found.l_values or None,
-        groups=[] if homogeneity is None else homogeneity.groups,
+        groups=[group for _, group in found.groups.first],
         population=in_population,
         uniques=uniques,
         seconds=seconds,
     )
 
 
-def _attributes(found: Assessed, homogeneity: Homogeneity | None) -> pd.DataFrame:
+def _attributes(found: Assessed) -> pd.DataFrame:
     """One row a sensitive attribute."""
     import pandas as pd
 
     records = []
-    for column in found.columns[len(found.asked.quasi_identifiers) :]:
-        record: dict[str, float] = {"values": column.cardinality}
-        record |= {model: values[column.name] for model, values in found.values.items() if model != "k"}
-        if homogeneity is not None:
-            record["homogeneous_classes"] = homogeneity.classes[column.name]
-            record["homogeneous_rows"] = homogeneity.rows[column.name]
+    for name in found.asked.sensitive:
+        record: dict[str, float] = {"values": found.cardinalities[name]}
+        record |= {model: values[name] for model, values in found.values.items() if model != "k"}
+        if name in found.homogeneous:
+            record["homogeneous_classes"] = found.homogeneous[name].classes
+            record["homogeneous_rows"] = found.homogeneous[name].rows
         records.append(record)
     index = pd.Index(found.asked.sensitive, name="attribute", tupleize_cols=False)
     return pd.DataFrame(records, index=index)

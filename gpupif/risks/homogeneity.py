@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpupif.engines.subsets import Numbered, SubsetCounter, number_rows
-from gpupif.engines.workers import Workers
 from gpupif.summary import json_value
-from gpupif.toxic_values import value_order
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from gpupif.columns import Column
+    from gpupif.engines.workers import Workers
 
 # Entropies that agree to so many places are equal: they differ by rounding.
 PLACES = 12
@@ -50,46 +49,68 @@ class Group:
         }
 
 
+# The order of groups: the highest share, the lowest entropy, the most rows, the first attribute, the lowest values.
+Rank = tuple[float, float, int, int, tuple[int, ...]]
+
+
 @dataclass(frozen=True)
-class Homogeneity:
-    """groups: the most homogeneous. classes, rows: by attribute, how many classes of several rows have one value."""
+class Homogeneous:
+    """Of a sensitive attribute in some of a table's classes, or of several attributes, in all of it.
 
-    groups: Sequence[Group]
-    classes: Mapping[Hashable, int]
-    rows: Mapping[Hashable, int]
-
-
-def find_homogeneous(known: Sequence[Column], sensitive: Sequence[Column], most: int) -> Homogeneity:
-    """The most homogeneous classes of several rows, over all sensitive attributes, `most` of them.
-
-    The highest share first, of equal ones the lowest entropy, then the most rows, then the first attribute, then the
-    lowest values of the quasi-identifiers.
+    first: the most homogeneous classes of several rows, in their order. classes: how many classes of several rows have
+    one value; rows: theirs.
     """
-    found: list[tuple[tuple[float, float, int, int], Group]] = []
-    classes: dict[Hashable, int] = {}
-    rows: dict[Hashable, int] = {}
-    with Workers() as workers:
-        orders = [value_order(column) for column in (*known, *sensitive)]
-        codes = [_in_order(column, order) for column, order in zip((*known, *sensitive), orders, strict=True)]
-        numbered = number_rows(codes[: len(known)], [column.cardinality for column in known], workers)
-        for place, column in enumerate(sensitive):
-            share = _Shares(numbered, codes[len(known) + place], column.cardinality, workers)
-            whole = share.tops == share.sizes
-            classes[column.name], rows[column.name] = int(whole.sum()), int(share.sizes[whole].sum())
-            back = [np.argsort(order) for order in orders]
-            for number in share.first(most):
-                of_class = [int(part[share.classes[number]]) for part in numbered.combinations.codes]
-                values = {
-                    one.name: one.values([int(order[code])])[0]
-                    for one, order, code in zip(known, back, of_class, strict=False)
-                }
-                value = column.values([int(back[len(known) + place][share.values[number]])])[0]
-                size, top, bits = int(share.sizes[number]), int(share.tops[number]), float(share.entropies[number])
-                group = Group(values, size, column.name, value, top / size, bits)
-                found.append(((-group.share, round(bits, PLACES), -size, place), group))
-    # Stable: of equals of one attribute the lower values stay first.
-    found.sort(key=lambda one: one[0])
-    return Homogeneity([group for _, group in found[:most]], classes, rows)
+
+    first: Sequence[tuple[Rank, Group]]
+    classes: int
+    rows: int
+
+    @classmethod
+    def total(cls, parts: Sequence[Homogeneous], most: int) -> Homogeneous:
+        """Of several together; most: how many groups are wanted."""
+        first = sorted((one for part in parts for one in part.first), key=lambda one: one[0])
+        return cls(first[:most], sum(part.classes for part in parts), sum(part.rows for part in parts))
+
+
+def find_homogeneous(
+    columns: Sequence[Column],
+    known: int,
+    targets: Sequence[int],
+    orders: Sequence[npt.NDArray[np.int64]],
+    most: int,
+    workers: Workers,
+    times: npt.NDArray[np.int64] | None = None,
+) -> dict[int, Homogeneous]:
+    """The most homogeneous classes of several rows, `most` of them, for each of some sensitive attributes.
+
+    columns: the quasi-identifiers, the first `known` of them, then sensitive attributes; targets: places of these.
+    orders: of each column the `value_order`. times: how often each row occurs, None: once.
+
+    The highest share comes first, of equal ones the lowest entropy, then the most rows, then the lowest values of the
+    quasi-identifiers.
+    """
+    codes = [_in_order(columns[place], orders[place]) for place in range(known)]
+    numbered = number_rows(codes, [column.cardinality for column in columns[:known]], workers, times)
+    back = {place: np.argsort(orders[place]) for place in (*range(known), *targets)}
+    found = {}
+    for target in targets:
+        column = columns[target]
+        share = _Shares(numbered, _in_order(column, orders[target]), column.cardinality, workers, times)
+        groups: list[tuple[Rank, Group]] = []
+        for number in share.first(most):
+            of_class = tuple(int(part[share.classes[number]]) for part in numbered.combinations.codes)
+            values = {
+                columns[place].name: columns[place].values([int(back[place][code])])[0]
+                for place, code in enumerate(of_class)
+            }
+            value = column.values([int(back[target][share.values[number]])])[0]
+            size, bits = int(share.sizes[number]), float(share.entropies[number])
+            part = int(share.tops[number]) / size
+            rank = (-part, float(share.rounded[number]), -size, target, of_class)
+            groups.append((rank, Group(values, size, column.name, value, part, bits)))
+        whole = share.tops == share.sizes
+        found[target] = Homogeneous(groups, int(whole.sum()), int(share.sizes[whole].sum()))
+    return found
 
 
 def _in_order(column: Column, order: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
@@ -101,10 +122,17 @@ def _in_order(column: Column, order: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
 class _Shares:
     """Of each class of several rows: which it is, its rows, the rows of its most frequent value, that, the entropy."""
 
-    def __init__(self, numbered: Numbered, codes: npt.NDArray[Any], cardinality: int, workers: Workers) -> None:
+    def __init__(
+        self,
+        numbered: Numbered,
+        codes: npt.NDArray[Any],
+        cardinality: int,
+        workers: Workers,
+        times: npt.NDArray[np.int64] | None,
+    ) -> None:
         sizes = numbered.combinations.counts
         counter = SubsetCounter([[0, 1]], [len(sizes), cardinality], len(codes), workers)
-        counter.add([numbered.number, codes])
+        counter.add([numbered.number, codes], times)
         cells = counter.combinations(0)
         starts = np.searchsorted(cells.codes[0], np.arange(len(sizes), dtype=cells.codes[0].dtype))
         tops = np.maximum.reduceat(cells.counts, starts)
@@ -117,6 +145,7 @@ class _Shares:
         self.values = cells.codes[1][firsts[place]][several]
         bits = np.maximum(0.0, np.log2(self.sizes) - sums[several] / self.sizes)
         self.entropies = np.where(self.tops == self.sizes, 0.0, bits)
+        self.rounded = np.round(self.entropies, PLACES)
 
     def first(self, most: int) -> list[int]:
         """The places of the most homogeneous."""
@@ -124,5 +153,5 @@ class _Shares:
         kept = np.arange(len(shares))
         if most < len(shares):
             kept = np.flatnonzero(shares >= np.partition(shares, -most)[-most])
-        order = np.lexsort((-self.sizes[kept], np.round(self.entropies[kept], PLACES), -shares[kept]))
+        order = np.lexsort((-self.sizes[kept], self.rounded[kept], -shares[kept]))
         return kept[order][:most].tolist()  # type: ignore[no-any-return]

@@ -30,6 +30,9 @@ CHUNK_SHARE, PART_SHARE, VALUES_SHARE = 0.35, 0.7, 0.3
 SLACK = 0.7
 # Bytes on disk: of a code in a chunk and in a part, and of a score, compressed; measured with `benchmarks.scale`.
 CODE_BYTES, SCORE_BYTES = 0.6, 4.5
+# Of a cell of a chunk that is only read and encoded: as it is read, and as codes.
+CELL_BYTES = 32
+ELSEWHERE = "choose another place with temp (--temp)"
 # Of a score in CSV.
 TEXT_BYTES = 18
 
@@ -59,7 +62,7 @@ class Budget(NamedTuple):
             more = values + LEAST_PART * row / PART_SHARE - self.working
             raise InputError(
                 f"memory_limit: the columns have {different:,} different values, so that {shown(more)} more are needed "
-                "to score. Exclude identifiers with columns=, bin measurements, or raise it."
+                "to score. Leave identifiers out, bin measurements, or raise it."
             )
         return rows
 
@@ -97,6 +100,28 @@ def plan_budget(limit: int, question: Question) -> Budget:
     return Budget(min(MOST_CHUNK, 1 << (fits.bit_length() - 1)), working)
 
 
+def plan_reading(limit: int, columns: int) -> Budget:
+    """What a run with this memory limit that reads so many columns, and keeps no scores, may have in memory at once.
+
+    Raises InputError where that, or the files that may be open, are too little.
+    """
+    resident = resident_bytes()
+    working = limit - resident - RESERVE
+    fits = int(CHUNK_SHARE * working) // (CELL_BYTES * columns)
+    if fits < LEAST_CHUNK:
+        least = (resident + RESERVE + int(LEAST_CHUNK * CELL_BYTES * columns / CHUNK_SHARE)) / 2**20
+        raise InputError(
+            f"memory_limit: expected at least {least:,.0f} MiB for this table ({resident / 2**20:,.0f} MiB are taken "
+            f"before anything is read), got {limit / 2**20:,.0f} MiB. Raise it, or look at fewer columns."
+        )
+    if files_to_open() < 3 * columns + SPARE_FILES:
+        raise InputError(
+            f"table: {columns:,} columns need as many files open at a time, three times over, which the system does "
+            "not allow. Look at fewer, or allow more (ulimit -n)."
+        )
+    return Budget(min(MOST_CHUNK, fits), working)
+
+
 def check_disk(source: Source, question: Question, spill: Path, output: Path, wish: Wish) -> int:
     """Raise OutputError where spill files and scores will not fit on their disks; returns the bytes of spill files.
 
@@ -113,13 +138,17 @@ def check_disk(source: Source, question: Question, spill: Path, output: Path, wi
         written += source.bytes
     same = spill.stat().st_dev == output.stat().st_dev
     for folder, needed, what, mend in (
-        (spill, spilled + written * same, "spill files", "choose another place with temp (--temp)"),
+        (spill, spilled + written * same, "spill files", ELSEWHERE),
         (output, written + spilled * same, "scores", "choose another place for them"),
     ):
-        free = free_disk(folder)
-        if free < needed:
-            raise OutputError(
-                f"{folder}: {what} of {rows:,} rows will need about {shown(needed)}, {shown(free)} are free. Free "
-                f"some, or {mend}."
-            )
+        check_room(folder, needed, f"{what} of {rows:,} rows", mend)
     return spilled
+
+
+def check_room(folder: Path, needed: int, what: str, mend: str) -> None:
+    """Raise OutputError where a disk has no room for so many bytes; what: they are; mend: what else can be done."""
+    free = free_disk(folder)
+    if free < needed:
+        raise OutputError(
+            f"{folder}: {what} will need about {shown(needed)}, {shown(free)} are free. Free some, or {mend}."
+        )

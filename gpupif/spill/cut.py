@@ -73,10 +73,12 @@ def cut(
     workers: Workers,
     span: Span | None = None,
     done: Callable[[int], None] = lambda rows: None,
+    keep_ids: bool = True,
 ) -> Cut:
     """Cut a table into parts by the hash of the columns `by`.
 
-    span: of the table itself, where it is a part of a cut by the same columns.
+    span: of the table itself, where it is a part of a cut by the same columns. keep_ids: so that what is found of the
+    parts can be put together in the order of the table.
     """
     parts = parts if by else 1
     span = span or Span()
@@ -93,7 +95,8 @@ def cut(
             if parts > 1:
                 ids = part_ids(codes, cardinalities, by, parts * span.of, workers)
                 ids = (ids - span.place * parts).astype(np.uint8 if parts <= 2**8 else ids.dtype)
-                write_batch(folder / f"ids-{number:06}.arrow", {"id": ids})
+                if keep_ids:
+                    write_batch(folder / f"ids-{number:06}.arrow", {"id": ids})
                 sizes[:, number] = np.bincount(ids, minlength=parts)
                 order = np.argsort(ids, kind="stable")
                 codes = workers.run(lambda column, order=order: column[order], [(column,) for column in codes])

@@ -14,6 +14,7 @@ from ..columns import Column
 from ..engines.workers import Workers
 from ..errors import InputError, TableReadError
 from ..merge import ColumnMerger, Part, Values, encode_part, final_order, merged_column
+from ..progress import Reporter
 from ..sources import Source, in_chunks
 from ..weighting import Units, Weighted, add_chunk, read_weights
 from .chunks import EncodedChunks
@@ -71,6 +72,21 @@ def encode(
     return {"sizes": sizes, "file_rows": file_rows, "missing": absent}
 
 
+def rows_read(source: Source, report: Reporter) -> Callable[[int], None]:
+    """Begin the stage in which a table is read; returns what is to hear of its rows."""
+    report.stage("read and encode", source.rows, "rows")
+    rows = 0
+
+    def done(more: int) -> None:
+        nonlocal rows
+        rows += more
+        report.advance(more)
+        if source.rows is None and source.bytes_read:
+            report.expect(rows * source.bytes // source.bytes_read)
+
+    return done
+
+
 def _refuse_missing(names: Sequence[Hashable], parts: Sequence[Part], start: int) -> None:
     for name, part in zip(names, parts, strict=True):
         if part.values.missing:
@@ -110,8 +126,8 @@ def _check_values(name: Hashable, values: Values, memory: int) -> None:
     if needed > memory:
         raise InputError(
             f"column {name!r}: at least {len(values.labels):,} different values; to number them takes more than "
-            f"{needed / 2**30:.2f} GiB, of the memory limit {memory / 2**30:.2f} GiB are there for it. Exclude the "
-            "column with columns= (an identifier), bin it (a measurement), round it (a weight), or raise memory_limit "
+            f"{needed / 2**30:.2f} GiB, of the memory limit {memory / 2**30:.2f} GiB are there for it. Leave the "
+            "column out (an identifier), bin it (a measurement), round it (a weight), or raise memory_limit "
             "(--memory-limit)."
         )
 

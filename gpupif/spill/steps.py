@@ -18,7 +18,7 @@ from ..summary import Summary
 from .attack import Attack
 from .budget import Budget
 from .chunks import EncodedChunks, SomeColumns
-from .encode import encode, open_encoded, weigh_chunks
+from .encode import encode, open_encoded, rows_read, weigh_chunks
 from .outputs import Piece, is_file, plan_outputs
 from .several import Gatherers
 from .store import BEGUN, FINISHED, Store, identity
@@ -112,20 +112,11 @@ class Steps:
         self.spilled = max(self.spilled, self.store.size())
 
     def _encode(self) -> dict[str, Any]:
-        self.report.stage("read and encode", self.source.rows, "rows")
         folder = self.store.fresh("encoded")
         memory = self.budget.values_bytes()
         used, missing = self.question.read, self.question.missing
-        source, rows = self.source, 0
-
-        def done(more: int) -> None:
-            nonlocal rows
-            rows += more
-            self.report.advance(more)
-            if source.rows is None and source.bytes_read:
-                self.report.expect(rows * source.bytes // source.bytes_read)
-
-        return encode(source, used, missing, self.budget.chunk_rows, folder, memory, done)
+        done = rows_read(self.source, self.report)
+        return encode(self.source, used, missing, self.budget.chunk_rows, folder, memory, done)
 
 
 def stored_scores(

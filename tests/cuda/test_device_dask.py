@@ -42,6 +42,17 @@ def test_partitions_on_the_device():
         np.testing.assert_allclose(values, alone[measure], rtol=1e-12, atol=1e-14)
 
 
+def test_disclosure_risk_of_partitions_on_the_device():
+    frame = gpupif.datasets.census(40)
+    parts = [frame.iloc[:15], frame.iloc[15:15], frame.iloc[15:]]
+    there = dd.from_map(part, parts, meta=to_device(frame.iloc[:0]), enforce_metadata=False)
+    asked = (["sex", "tenure"], "education")
+    found, alone = gpupif.risk(there, *asked, device="cuda"), gpupif.risk(frame, *asked, device="cpu")
+    assert found.device != "cpu"
+    assert (found.classes, found.groups) == (alone.classes, alone.groups)
+    assert found.worst == pytest.approx(alone.worst, rel=1e-12)
+
+
 def test_auto_is_the_device_where_there_is_one():
     frame = gpupif.datasets.census(40)
     lazy = dd.from_map(lambda one: one, [frame], meta=frame.iloc[:0], enforce_metadata=False)

@@ -1,0 +1,163 @@
+"""Disclosure risk of a Dask frame: the graph that finds it.
+
+One shuffle: each partition sends its distinct rows, with their counts, to the parts in which their equivalence classes
+lie whole. Before it, values are counted by a tree reduction; after it, what parts have found is put together by
+another, and, for recursive (c,l)-diversity, the parts are looked at a second time. Only what follows from all of that
+comes to the client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..device import check_device
+from ..engines.host_run import unpack_keys
+from ..errors import InputError
+from ..frames import category_orders
+from ..merge import Values
+from ..progress import Reporter
+from ..risks.findings import ByAttribute, Stopwatch, combine
+from ..risks.question import about_distance, ask_risk, check_columns
+from ..risks.search import Assessed, Search, Second
+from . import home, routes
+from .graph import Graph, ref
+from .parcels import unpack
+from .plan import Plan, Totals, add_totals, make_plan
+from .watch import compute
+from .workers import task_engine, task_workers, tell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+
+    from ..engines.base import Job
+    from ..job import Question
+    from ..risks.asked import Asked
+    from .home import Local
+    from .routes import Routes
+
+
+def assess_dask(table: Any, asked: Asked, most: int) -> Assessed:
+    """`gpupif.risks.assess.assess` of a Dask frame; computes at once."""
+    from dask.dataframe import DataFrame
+
+    if not isinstance(table, DataFrame):
+        raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
+    if asked.in_streams:
+        raise InputError(
+            "memory_limit, temp: are for files read in streams. Leave them out: each worker of Dask has its own."
+        )
+    check_device(asked.device)
+    asked.check(list(table.columns))
+    # Dask may not know the categories before it computes.
+    orders = {name: order for name, order in category_orders(table._meta).items() if table[name].cat.known}
+    question = ask_risk(asked, orders)
+    graph = Graph()
+    last = _build(graph, list(map(ref, graph.take(table[asked.columns]))), list(table.columns), asked, question, most)
+    watch = Stopwatch()
+    with Reporter(asked.progress) as report, watch("compute"):
+        found: Assessed = compute(graph.value(last), report)
+    return replace(found, seconds=watch.seconds)
+
+
+def _build(
+    graph: Graph, partitions: Sequence[Any], names: list[Hashable], asked: Asked, question: Question, most: int
+) -> Any:
+    """Build the tasks; returns the key of that which returns what is found."""
+    count = range(len(partitions))
+    local = list(map(ref, graph.each("encode", partial(encode, asked, question), partitions)))
+    found = graph.each("values", home.totals, local)
+    totals = ref(graph.tree("totals", partial(add_totals, question.read), found))
+    planned = ref(graph.one("plan", partial(plan_risk, asked, question, names), totals))
+    search = ref(graph.one("search", partial(plan_search, asked, question, most), planned))
+    plans = [planned] * len(partitions)
+
+    rows = list(map(ref, graph.each("rows", home.global_rows, plans, local)))
+    sample = graph.tree("samples", routes.add_samples, graph.each("sample", routes.sample_rows, rows))
+    route = ref(graph.one("routes", routes.plan_routes, planned, len(partitions), ref(sample)))
+    ways = [route] * len(partitions)
+
+    there = list(map(ref, graph.shuffle("out", graph.each("send", home.send, plans, ways, count, rows))))
+    parts = (plans, [search] * len(partitions), ways, count, there)
+    first = ref(graph.tree("findings", partial(combine, most), graph.each("find", find_part, *parts)))
+    second = ref(graph.one("second", Search.second, search, first))
+    again: Any = ByAttribute()
+    if asked.may_look_again:
+        several = graph.each("find-again", find_part_again, [second] * len(partitions), *parts)
+        again = ref(graph.tree("findings-again", partial(combine, most), several))
+    return graph.one("conclude", conclude, planned, search, first, second, again)
+
+
+def encode(asked: Asked, question: Question, partition: Any) -> Local:
+    """The distinct rows of a partition; where there is no sensitive attribute, with a constant one."""
+    local, _ = home.encode(replace(question, used=asked.columns), asked.device, partition)
+    if asked.sensitive:
+        return local
+    rows = int(local.times.sum())
+    constant = Values(pa.array([0][:rows], pa.int64()), np.array([rows][:rows]), 0)
+    return local._replace(
+        codes=[*local.codes, np.zeros(len(local.times), np.uint8)],
+        values=[*local.values, constant],
+        first_missing=[*local.first_missing, -1],
+    )
+
+
+def plan_risk(asked: Asked, question: Question, names: list[Hashable], totals: Totals) -> Plan:
+    """What all partitions have to know; raises InputError, DeviceError; warns."""
+    with about_distance():
+        plan = make_plan(question, names, totals, tell=lambda *_: None)
+    check_columns([plan.prior_of[name].column for name in asked.columns], plan.rows, asked, tell)
+    return plan
+
+
+def plan_search(asked: Asked, question: Question, most: int, plan: Plan) -> Search:
+    """What is looked for in parts."""
+    columns = [plan.prior_of[name].column for name in question.used]
+    return Search(asked, columns, replace(plan.job, extremes_only=True), plan.rows, most)
+
+
+def find_part(plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame) -> ByAttribute:
+    """What is found in a part."""
+    engine = task_engine(plan.device)
+    with task_workers() as workers:
+        found = [
+            search.find(engine, job, Reporter(visible=False), workers, Stopwatch())
+            for job in _jobs(plan, search, ways, part, frame)
+        ]
+    return combine(search.most, *found)
+
+
+def find_part_again(
+    second: Second, plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame
+) -> ByAttribute:
+    """What is found in a part at a second look, if one is needed."""
+    if not second.measures:
+        return {}
+    engine = task_engine(plan.device)
+    found = [
+        search.find_again(engine, job, Reporter(visible=False), second.measures, Stopwatch())
+        for job in _jobs(plan, search, ways, part, frame)
+    ]
+    return combine(search.most, *found)
+
+
+def _jobs(plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame) -> Iterator[Job]:
+    """What the rows that reached a part are looked at in: those of each cut for its attributes."""
+    for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
+        # By partition and in its order: so rows come in order of first appearance in the table.
+        rows = np.concatenate([parcel.items.reshape(-1, plan.layout.words + 1) for parcel in group])
+        codes = unpack_keys(rows, plan.layout)
+        yield search.part(ways.cuts[cut].targets, codes, rows[:, -1].astype(np.int64))
+
+
+def conclude(plan: Plan, search: Search, first: ByAttribute, second: Second, again: ByAttribute) -> Assessed:
+    """What goes to the client."""
+    return search.conclude(first, second, again, plan.device, {})
