@@ -38,14 +38,11 @@ if TYPE_CHECKING:
         AlphaK,
         Recursive,
         alpha_k_anonymity,
-        basic_beta_likeness,
-        delta_disclosure,
-        enhanced_beta_likeness,
         k_anonymity,
         l_diversity,
-        t_closeness,
     )
     from .risks.classes import ClassRisks, PopulationRisks, class_risks, population_risks
+    from .risks.closeness import basic_beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
     from .risks.disclosure import DisclosureRisk, risk
     from .risks.estimators import PopulationUniques, population_uniques
     from .risks.uniqueness import Uniqueness, uniqueness
@@ -139,12 +136,12 @@ _LATER = {
     "population_uniques": "risks.estimators",
     "uniqueness": "risks.uniqueness",
     "alpha_k_anonymity": "risks.anonymity",
-    "basic_beta_likeness": "risks.anonymity",
-    "delta_disclosure": "risks.anonymity",
-    "enhanced_beta_likeness": "risks.anonymity",
+    "basic_beta_likeness": "risks.closeness",
+    "delta_disclosure": "risks.closeness",
+    "enhanced_beta_likeness": "risks.closeness",
     "k_anonymity": "risks.anonymity",
     "l_diversity": "risks.anonymity",
-    "t_closeness": "risks.anonymity",
+    "t_closeness": "risks.closeness",
     "risk": "risks.disclosure",
     "DisclosureRisk": "risks.disclosure",
     "datasets": "datasets",

@@ -23,6 +23,7 @@ from test_measures import SHARED_FIXTURES, frame_of, tables
 
 import gpupif
 import gpupif.risks.anonymity
+import gpupif.risks.closeness
 import gpupif.risks.disclosure
 from gpupif.errors import ColumnNotFoundError, InputError
 from gpupif.measures import FAMILIES, MEASURES
@@ -503,7 +504,7 @@ def test_measures_are_listed(run):  # noqa: F811
     assert all(name in shown for name in (*cells, *MODELS))
 
 
-@pytest.mark.parametrize("module", [gpupif.risks.anonymity, gpupif.risks.disclosure])
+@pytest.mark.parametrize("module", [gpupif.risks.anonymity, gpupif.risks.closeness, gpupif.risks.disclosure])
 def test_examples(module):
     found = doctest.testmod(module)
     assert (found.failed, found.attempted > 0) == (0, True)
