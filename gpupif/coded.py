@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from .columns import Column
 from .encode import encode_table
 from .errors import InputError
-from .frames import Frame, open_file, open_frame
+from .frames import ArrowFrame, Frame, open_file, open_frame
 from .job import check_word
 from .names import as_list, check_exist, check_unique
 from .progress import Reporter
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .engines.workers import Workers
+    from .streams import Stream
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,15 @@ def code_columns(
         arrays = [frame.column(frame.names.index(name)) for name in names]
         encoded = encode_table(names, arrays, frame.rows, missing, workers, report.advance)
         return Coded(frame, [column.on_host() for column in encoded.columns])
+
+
+def code_stream(stream: Stream) -> Coded:
+    """A table that is encoded on disk as codes in memory; frames of its rows are of the kind that files give."""
+    chunks = stream.chunks
+    frame = ArrowFrame(pa.table({}), kind="file")
+    frame.names, frame.rows = list(stream.names), chunks.rows
+    columns = [replace(column, codes=codes) for column, codes in zip(chunks.columns, chunks.all_codes(), strict=True)]
+    return Coded(frame, columns)
 
 
 def chosen(

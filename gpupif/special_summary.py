@@ -63,11 +63,13 @@ class SudaSummary:
         from rich.console import Console
 
         out = StringIO()
-        _print(self, Console(file=out, width=120))
+        print_suda(self, Console(file=out, width=120))
         return out.getvalue()
 
 
-def summarize_suda(result: SpecialUniques, found: Uniques, scores: npt.NDArray[np.float64]) -> SudaSummary:
+def summarize_suda(
+    result: SpecialUniques, found: Uniques, scores: npt.NDArray[np.float64], top: int = TOP_ROWS
+) -> SudaSummary:
     """Summary of special uniques (see `SpecialUniques.summary`)."""
     sizes, without = [], found.times == 1
     for size, counts in enumerate(found.counts, 1):
@@ -95,7 +97,7 @@ def summarize_suda(result: SpecialUniques, found: Uniques, scores: npt.NDArray[n
         dis=result.dis,
         sizes=pd.DataFrame.from_records(sizes).set_index("size"),
         columns=pd.DataFrame.from_records(records, index=pd.Index(result.columns, name="column", tupleize_cols=False)),
-        top=result.top(TOP_ROWS),
+        top=result.top(top),
     )
 
 
@@ -103,7 +105,8 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(key): json_value(value) for key, value in record.items()} for record in frame.to_dict("records")]
 
 
-def _print(summary: SudaSummary, console: Console) -> None:
+def print_suda(summary: SudaSummary, console: Console) -> None:
+    """Print a summary of special uniques."""
     from rich.table import Table
     from rich.text import Text
 

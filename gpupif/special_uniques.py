@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from gpupif.kernels.spread import look_up
 
-from .coded import code_columns
+from .coded import Coded, code_columns, code_stream
 from .engines.msu import Search
 from .engines.workers import Workers
 from .errors import InputError
+from .frames import is_dask
 from .job import warn_of_unique
+from .labels import code_type
+from .memory import default_limit, parse_size, resident_bytes, shown
 from .progress import Reporter, announce_compilation
 from .riskiest import highest
-from .special_summary import SudaSummary, summarize_suda
+from .set_counts import too_large
+from .special_memory import share_out
+from .special_summary import TOP_ROWS, SudaSummary, summarize_suda
+from .streams import check_temp, open_stream
+from .writing import check_output, row_groups, write_tables
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .coded import Coded
     from .engines.msu import Uniques
+    from .streams import Stream
 
 # Sets of columns that are searched at most, and how many rows they may have together.
 MOST_SETS, MOST_VISITS = 10**7, 10**13
@@ -36,7 +45,8 @@ class SpecialUniques:
 
     columns: that were searched. max_size: of the sets of columns. rows: of the table. unique_rows: that differ from all
     others on all columns together. dis: the share of matches with unique rows that are right (DIS), None without a
-    sampling fraction. seconds: wall time by stage. All frames are of the kind that came in, with its rows and index.
+    sampling fraction. spilled_bytes: that memory had no room for, so that they went to a temporary file. seconds: wall
+    time by stage. All frames are of the kind that came in, with its rows and index.
     """
 
     def __init__(
@@ -53,6 +63,7 @@ class SpecialUniques:
         self.seconds = dict(seconds)
         self.unique_rows = int((found.times == 1).sum())
         self.weights = tuple(weights)
+        self.spilled_bytes = found.spilled
         self._frame = coded.frame
         self._found = found
         self._scores = np.zeros(len(found.times))
@@ -118,8 +129,7 @@ class SpecialUniques:
         Columns: row (position, from 0), index (the table's label of it, pandas and cuDF only), suda, dis_suda (with a
         sampling fraction), msu_1, msu_2, ...
         """
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise InputError(f"top: expected a number of rows of at least 1, got {n!r}.")
+        check_top(n)
         with self._frame.active():
             index = self._frame.host_index()
         records = []
@@ -135,9 +145,33 @@ class SpecialUniques:
                 )
         return pd.DataFrame.from_records(records)
 
-    def summary(self) -> SudaSummary:
-        """How many rows are at risk, by the size of their MSUs and by column; prints as a table."""
-        return summarize_suda(self, self._found, self._scores)
+    def summary(self, top: int = TOP_ROWS) -> SudaSummary:
+        """How many rows are at risk, by the size of their MSUs and by column, and the `top` rows; prints as a table."""
+        return summarize_suda(self, self._found, self._scores, top)
+
+    def write(self, path: str | os.PathLike[str], overwrite: bool = True) -> None:
+        """Write the scores of all rows, in their order, to one .parquet, .csv or .feather file.
+
+        Columns: suda, dis_suda (with a sampling fraction), msu_1, msu_2, ..., and where they were asked for
+        contribution_<column>. The file appears whole or not at all. overwrite: replace one that exists. Raises
+        OutputError where it cannot be written or its name ends otherwise.
+        """
+        check_output(path, overwrite)
+        write_tables((self._part(start, stop) for start, stop in row_groups(self.rows)), path, overwrite=overwrite)
+
+    def _part(self, start: int, stop: int) -> pa.Table:
+        """What is written of some rows."""
+        number = self._found.number[start:stop]
+        columns: dict[str, npt.NDArray[Any]] = {"suda": self._scores[number]}
+        if self._dis_scores is not None:
+            columns["dis_suda"] = self._dis_scores[number]
+        for size, counts in enumerate(self._found.counts, 1):
+            columns[f"msu_{size}"] = counts[number].astype(np.int32)
+        if self._found.shares.size:
+            scores = np.where(columns["suda"] > 0, columns["suda"], 1.0)
+            for place, name in enumerate(self.columns):
+                columns[f"contribution_{name}"] = self._found.shares[number, place] / scores
+        return pa.table(columns)
 
 
 def suda(
@@ -149,6 +183,8 @@ def suda(
     sampling_fraction: float | None = None,
     contributions: bool = False,
     progress: bool | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
 ) -> SpecialUniques:
     """Find special uniques: rows that few of their values single out, and how many sets of values do so.
 
@@ -181,20 +217,30 @@ def suda(
         Find also which columns the scores of each row come from; takes 12 bytes a distinct row and column.
     progress:
         Show progress on standard error: True, False, or None for only where that is a terminal.
+    memory_limit:
+        The memory that the process may take, such as "2GiB"; default: what is free. Files are then read in streams, as
+        are those of more than 60 % of the free memory; the codes of their cells, one to four bytes each, and the
+        results have to fit. Which rows are unique on which columns is kept on disk where they do not. What comes out is
+        the same.
+    temp:
+        A folder for temporary files; default: the system's.
 
     Returns
     -------
     SpecialUniques
         ``.score``, ``.dis_score``, ``.msus`` (numbers of MSUs by size), ``.contributions``: one item a row, of the kind
-        of table that came in; ``.summary()``, ``.top(20)``.
+        of table that came in; ``.summary()``, ``.top(20)``; ``.write(file)``.
 
     Raises
     ------
     InputError
         No rows, unknown columns (ColumnNotFoundError), values that are no categories (ColumnTypeError), missing values
-        under "error", a max_size or sampling_fraction out of range, more sets of columns than can be searched.
+        under "error", a max_size or sampling_fraction out of range, more sets of columns than can be searched or than
+        memory is there for; a Dask DataFrame.
     TableReadError
-        A file that cannot be read.
+        A file that cannot be read, or changes meanwhile.
+    OutputError
+        Temporary files that cannot be written.
 
     Warns
     -----
@@ -224,27 +270,103 @@ def suda(
     3      1      0      0    2.0
 
     """
+    return find_suda(
+        table,
+        max_size,
+        columns,
+        missing,
+        sampling_fraction,
+        contributions,
+        progress,
+        memory_limit,
+        temp,
+    )
+
+
+def find_suda(
+    table: Any,
+    max_size: int,
+    columns: Sequence[Hashable] | None,
+    missing: str,
+    sampling_fraction: float | None,
+    contributions: bool,
+    progress: bool | None,
+    memory_limit: int | str | None,
+    temp: str | os.PathLike[str] | None,
+    sep: str | None = None,
+) -> SpecialUniques:
+    """`suda`; sep: the separator of a CSV file (None: found by itself)."""
     if isinstance(max_size, bool) or not isinstance(max_size, int | np.integer) or max_size < 1:
         raise InputError(f"max_size: expected a number of columns of at least 1, got {max_size!r}.")
     if sampling_fraction is not None:
         _check_fraction(sampling_fraction)
     started = time.perf_counter()
-    with Workers() as workers, Reporter(progress) as report, announce_compilation(quiet=progress is False):
-        coded = code_columns(table, columns, missing, workers, report)
+    with Reporter(progress) as report, announce_compilation(quiet=progress is False):
+        coded = _read(table, int(max_size), columns, missing, report, memory_limit, temp, sep)
         number = len(coded.columns)
-        if max_size > number:
-            raise InputError(
-                f"max_size: expected at most {number}, the number of columns, got {max_size}. Give max_size={number}."
-            )
+        _check_size(number, max_size)
         warn_of_unique(coded.columns, coded.rows)
         opened = time.perf_counter()
-        search = Search(coded.codes, coded.cardinalities, workers)
-        _check_work(number, max_size, search.distinct)
-        weights = msu_weights(number, int(max_size))
-        report.stage("search", _sets(number, max_size), "sets")
-        found = search.run(weights, contributions, report.advance)
+        sets = _sets(number, max_size)
+        if sets > MOST_SETS:
+            _check_work(number, max_size, 1)
+        shares = share_out(memory_limit, coded.rows, coded.cardinalities, int(max_size), sets, contributions)
+        with Workers(shares.threads) as workers:
+            search = Search(coded.codes, coded.cardinalities, workers, shares.dense, shares.room, temp)
+            _check_work(number, max_size, search.distinct)
+            weights = msu_weights(number, int(max_size))
+            report.stage("search", sets, "sets")
+            found = search.run(weights, contributions, report.advance)
     seconds = {"encode": opened - started, "search": time.perf_counter() - opened}
     return SpecialUniques(coded, found, weights, sampling_fraction, seconds)
+
+
+def _read(
+    table: Any,
+    max_size: int,
+    columns: Sequence[Hashable] | None,
+    missing: str,
+    report: Reporter,
+    memory_limit: int | str | None,
+    temp: str | os.PathLike[str] | None,
+    sep: str | None,
+) -> Coded:
+    """The table's codes; of a path that is too large read in streams."""
+    if is_dask(table):
+        raise InputError(
+            "table: special uniques of a Dask frame are not there yet. Write it with to_parquet and give the path, "
+            "which is read in streams, or search its compute()."
+        )
+    check_temp(temp)
+    limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
+    if isinstance(table, str | os.PathLike) and (
+        memory_limit is not None or temp is not None or too_large(table, columns, "columns", sep)
+    ):
+        with open_stream(table, columns, missing, report, "columns", limit, temp, sep) as stream:
+            _check_size(len(stream.names), max_size)
+            _check_codes(stream, limit)
+            return code_stream(stream)
+    with Workers() as workers:
+        return code_columns(table, columns, missing, workers, report, sep=sep)
+
+
+def _check_codes(stream: Stream, limit: int) -> None:
+    """Raise InputError where the codes of a table do not fit into memory."""
+    chunks = stream.chunks
+    needed = chunks.rows * sum(code_type(column.cardinality)().itemsize for column in chunks.columns)
+    free = limit - resident_bytes()
+    if needed > free:
+        raise InputError(
+            f"memory_limit: the codes of {chunks.rows:,} rows x {len(chunks.columns)} columns take {shown(needed)}, "
+            f"{shown(max(0, free))} are left. Name fewer columns with columns=, or raise it."
+        )
+
+
+def _check_size(columns: int, max_size: int) -> None:
+    if max_size > columns:
+        raise InputError(
+            f"max_size: expected at most {columns}, the number of columns, got {max_size}. Give max_size={columns}."
+        )
 
 
 def msu_weights(columns: int, max_size: int) -> list[float]:
@@ -274,6 +396,12 @@ def dis_suda(scores: npt.NDArray[np.float64], unique: int, dis: float, columns: 
 
 def _sets(columns: int, size: int) -> int:
     return sum(math.comb(columns, k) for k in range(1, size + 1))
+
+
+def check_top(n: Any) -> None:
+    """Raise InputError for what is no number of rows to list."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise InputError(f"top: expected a number of rows of at least 1, got {n!r}.")
 
 
 def _check_fraction(fraction: Any) -> None:
