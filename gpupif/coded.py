@@ -80,13 +80,17 @@ def code_columns(
         return Coded(frame, [column.on_host() for column in encoded.columns])
 
 
-def code_stream(stream: Stream) -> Coded:
-    """A table that is encoded on disk as codes in memory; frames of its rows are of the kind that files give."""
-    chunks = stream.chunks
+def without_codes(stream: Stream) -> Coded:
+    """A table that is encoded on disk, its codes left there; frames of its rows are of the kind that files give."""
     frame = ArrowFrame(pa.table({}), kind="file")
-    frame.names, frame.rows = list(stream.names), chunks.rows
-    columns = [replace(column, codes=codes) for column, codes in zip(chunks.columns, chunks.all_codes(), strict=True)]
-    return Coded(frame, columns)
+    frame.names, frame.rows = list(stream.names), stream.chunks.rows
+    return Coded(frame, stream.chunks.columns)
+
+
+def code_stream(stream: Stream) -> Coded:
+    """A table that is encoded on disk as codes in memory."""
+    table, codes = without_codes(stream), stream.chunks.all_codes()
+    return Coded(table.frame, [replace(column, codes=own) for column, own in zip(table.columns, codes, strict=True)])
 
 
 def chosen(

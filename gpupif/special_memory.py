@@ -52,6 +52,12 @@ def thread_bytes(rows: int, cardinalities: Sequence[int], size: int) -> int:
     return rows // 8 + rows * (4 + 2 * 8 * words + 6 * np.dtype(index_type(rows)).itemsize)
 
 
+def needed_bytes(rows: int, cardinalities: Sequence[int], size: int, sets: int, contributions: bool) -> int:
+    """What a search takes beside the codes of the table, at least."""
+    kept = kept_bytes(rows, cardinalities, size, sets, contributions)
+    return kept + max(thread_bytes(rows, cardinalities, size) + LEAST_DENSE, packing_bytes(rows, cardinalities))
+
+
 def share_out(
     memory_limit: int | str | None, rows: int, cardinalities: Sequence[int], size: int, sets: int, contributions: bool
 ) -> Shares:
@@ -62,7 +68,7 @@ def share_out(
     free = free_bytes() if memory_limit is None else parse_size("memory_limit", memory_limit) - resident_bytes()
     kept = kept_bytes(rows, cardinalities, size, sets, contributions)
     each = thread_bytes(rows, cardinalities, size) + LEAST_DENSE
-    needed = max(kept + each, packing_bytes(rows, cardinalities) + kept)
+    needed = needed_bytes(rows, cardinalities, size, sets, contributions)
     if needed > free:
         left = "are free" if memory_limit is None else f"are left of memory_limit {memory_limit!r}"
         contributing = ", leave contributions out" if contributions else ""

@@ -6,12 +6,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from .summary import json_value
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
     from rich.console import Console
 
@@ -71,7 +71,8 @@ def summarize_suda(
     result: SpecialUniques, found: Uniques, scores: npt.NDArray[np.float64], top: int = TOP_ROWS
 ) -> SudaSummary:
     """Summary of special uniques (see `SpecialUniques.summary`)."""
-    sizes, without = [], found.times == 1
+    # Rows that are equal to others have no MSU.
+    sizes, without = [], np.ones(found.counts.shape[1], np.bool_)
     for size, counts in enumerate(found.counts, 1):
         has = counts > 0
         sizes.append(

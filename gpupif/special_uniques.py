@@ -14,18 +14,17 @@ import pyarrow as pa
 
 from gpupif.kernels.spread import look_up
 
-from .coded import Coded, code_columns, code_stream
-from .engines.msu import Search
+from .coded import Coded, code_columns
 from .engines.workers import Workers
 from .errors import InputError
 from .frames import is_dask
 from .job import warn_of_unique
-from .labels import code_type
-from .memory import default_limit, parse_size, resident_bytes, shown
+from .memory import default_limit, parse_size
 from .progress import Reporter, announce_compilation
 from .riskiest import highest
 from .set_counts import too_large
-from .special_memory import share_out
+from .special_search import search_codes, search_stream
+from .special_sets import FewRows
 from .special_summary import TOP_ROWS, SudaSummary, summarize_suda
 from .streams import check_temp, open_stream
 from .writing import check_output, row_groups, write_tables
@@ -33,11 +32,8 @@ from .writing import check_output, row_groups, write_tables
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from .columns import Column
     from .engines.msu import Uniques
-    from .streams import Stream
-
-# Sets of columns that are searched at most, and how many rows they may have together.
-MOST_SETS, MOST_VISITS = 10**7, 10**13
 
 
 class SpecialUniques:
@@ -61,19 +57,18 @@ class SpecialUniques:
         self.max_size = len(weights)
         self.rows = coded.rows
         self.seconds = dict(seconds)
-        self.unique_rows = int((found.times == 1).sum())
+        self.unique_rows = found.unique
         self.weights = tuple(weights)
         self.spilled_bytes = found.spilled
         self._frame = coded.frame
         self._found = found
-        self._scores = np.zeros(len(found.times))
+        self._scores = np.zeros(found.counts.shape[1])
         for counts, weight in zip(found.counts, weights, strict=True):
             self._scores += weight * counts
         self.dis: float | None = None
         self._dis_scores: npt.NDArray[np.float64] | None = None
         if sampling_fraction is not None:
-            pairs = 2 * int((found.times == 2).sum())
-            self.dis = intrusion(self.unique_rows, pairs, sampling_fraction)
+            self.dis = intrusion(self.unique_rows, found.pairs, sampling_fraction)
             self._dis_scores = dis_suda(self._scores, self.unique_rows, self.dis, len(self.columns))
 
     def __repr__(self) -> str:
@@ -132,10 +127,16 @@ class SpecialUniques:
         check_top(n)
         with self._frame.active():
             index = self._frame.host_index()
+        number = self._found.number
+        if isinstance(number, FewRows):
+            places = highest(self._scores[1:], n) if len(number.rows) else []
+            riskiest = [(score, int(number.rows[place])) for score, place in places]
+        else:
+            riskiest = highest(self._of_rows(self._scores), n)
         records = []
-        for score, row in sorted(highest(self._of_rows(self._scores), n), key=lambda pair: (-pair[0], pair[1])):
+        for score, row in sorted(riskiest, key=lambda pair: (-pair[0], pair[1])):
             if score > 0:
-                distinct = int(self._found.number[row])
+                distinct = int(number[row])
                 record: dict[str, Any] = {"row": row} if index is None else {"row": row, "index": index[row]}
                 record["suda"] = score
                 if self._dis_scores is not None:
@@ -218,10 +219,10 @@ def suda(
     progress:
         Show progress on standard error: True, False, or None for only where that is a terminal.
     memory_limit:
-        The memory that the process may take, such as "2GiB"; default: what is free. Files are then read in streams, as
-        are those of more than 60 % of the free memory; the codes of their cells, one to four bytes each, and the
-        results have to fit. Which rows are unique on which columns is kept on disk where they do not. What comes out is
-        the same.
+        The memory that the process may take, such as "2GiB"; default: what is free. Which rows are unique on which
+        columns is kept on disk where it does not fit. Files are then read in streams, as are those of more than 60 % of
+        the free memory; where not even the codes of their cells fit, one to four bytes each, what is unique on each set
+        of columns is counted on disk; then only the MSUs have to fit. What comes out is the same.
     temp:
         A folder for temporary files; default: the system's.
 
@@ -300,73 +301,41 @@ def find_suda(
         raise InputError(f"max_size: expected a number of columns of at least 1, got {max_size!r}.")
     if sampling_fraction is not None:
         _check_fraction(sampling_fraction)
-    started = time.perf_counter()
-    with Reporter(progress) as report, announce_compilation(quiet=progress is False):
-        coded = _read(table, int(max_size), columns, missing, report, memory_limit, temp, sep)
-        number = len(coded.columns)
-        _check_size(number, max_size)
-        warn_of_unique(coded.columns, coded.rows)
-        opened = time.perf_counter()
-        sets = _sets(number, max_size)
-        if sets > MOST_SETS:
-            _check_work(number, max_size, 1)
-        shares = share_out(memory_limit, coded.rows, coded.cardinalities, int(max_size), sets, contributions)
-        with Workers(shares.threads) as workers:
-            search = Search(coded.codes, coded.cardinalities, workers, shares.dense, shares.room, temp)
-            _check_work(number, max_size, search.distinct)
-            weights = msu_weights(number, int(max_size))
-            report.stage("search", sets, "sets")
-            found = search.run(weights, contributions, report.advance)
-    seconds = {"encode": opened - started, "search": time.perf_counter() - opened}
-    return SpecialUniques(coded, found, weights, sampling_fraction, seconds)
-
-
-def _read(
-    table: Any,
-    max_size: int,
-    columns: Sequence[Hashable] | None,
-    missing: str,
-    report: Reporter,
-    memory_limit: int | str | None,
-    temp: str | os.PathLike[str] | None,
-    sep: str | None,
-) -> Coded:
-    """The table's codes; of a path that is too large read in streams."""
+    check_temp(temp)
+    limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
     if is_dask(table):
         raise InputError(
             "table: special uniques of a Dask frame are not there yet. Write it with to_parquet and give the path, "
             "which is read in streams, or search its compute()."
         )
-    check_temp(temp)
-    limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
-    if isinstance(table, str | os.PathLike) and (
-        memory_limit is not None or temp is not None or too_large(table, columns, "columns", sep)
-    ):
-        with open_stream(table, columns, missing, report, "columns", limit, temp, sep) as stream:
-            _check_size(len(stream.names), max_size)
-            _check_codes(stream, limit)
-            return code_stream(stream)
-    with Workers() as workers:
-        return code_columns(table, columns, missing, workers, report, sep=sep)
+    started = time.perf_counter()
+    with Reporter(progress) as report, announce_compilation(quiet=progress is False):
+        if isinstance(table, str | os.PathLike) and (
+            memory_limit is not None or temp is not None or too_large(table, columns, "columns", sep)
+        ):
+            with open_stream(table, columns, missing, report, "columns", limit, temp, sep) as stream:
+                opened = time.perf_counter()
+                weights = _weigh(stream.chunks.columns, stream.chunks.rows, max_size)
+                coded, found = search_stream(stream, weights, contributions, report, limit)
+        else:
+            with Workers() as workers:
+                coded = code_columns(table, columns, missing, workers, report, sep=sep)
+            opened = time.perf_counter()
+            weights = _weigh(coded.columns, coded.rows, max_size)
+            found = search_codes(coded, weights, contributions, report, memory_limit, temp)
+    seconds = {"encode": opened - started, "search": time.perf_counter() - opened}
+    return SpecialUniques(coded, found, weights, sampling_fraction, seconds)
 
 
-def _check_codes(stream: Stream, limit: int) -> None:
-    """Raise InputError where the codes of a table do not fit into memory."""
-    chunks = stream.chunks
-    needed = chunks.rows * sum(code_type(column.cardinality)().itemsize for column in chunks.columns)
-    free = limit - resident_bytes()
-    if needed > free:
+def _weigh(columns: Sequence[Column], rows: int, max_size: int) -> list[float]:
+    """The weights of sets by their size; raises InputError for a size beyond the columns, and warns of identifiers."""
+    if max_size > len(columns):
         raise InputError(
-            f"memory_limit: the codes of {chunks.rows:,} rows x {len(chunks.columns)} columns take {shown(needed)}, "
-            f"{shown(max(0, free))} are left. Name fewer columns with columns=, or raise it."
+            f"max_size: expected at most {len(columns)}, the number of columns, got {max_size}. Give "
+            f"max_size={len(columns)}."
         )
-
-
-def _check_size(columns: int, max_size: int) -> None:
-    if max_size > columns:
-        raise InputError(
-            f"max_size: expected at most {columns}, the number of columns, got {max_size}. Give max_size={columns}."
-        )
+    warn_of_unique(columns, rows)
+    return msu_weights(len(columns), int(max_size))
 
 
 def msu_weights(columns: int, max_size: int) -> list[float]:
@@ -394,10 +363,6 @@ def dis_suda(scores: npt.NDArray[np.float64], unique: int, dis: float, columns: 
     return out
 
 
-def _sets(columns: int, size: int) -> int:
-    return sum(math.comb(columns, k) for k in range(1, size + 1))
-
-
 def check_top(n: Any) -> None:
     """Raise InputError for what is no number of rows to list."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
@@ -407,17 +372,3 @@ def check_top(n: Any) -> None:
 def _check_fraction(fraction: Any) -> None:
     if isinstance(fraction, bool) or not isinstance(fraction, int | float | np.number) or not 0 < fraction <= 1:
         raise InputError(f"sampling_fraction: expected a share above 0 and up to 1, got {fraction!r}.")
-
-
-def _check_work(columns: int, size: int, rows: int) -> None:
-    """Raise InputError for more sets of columns than can be searched in a table of so many distinct rows."""
-
-    def fits(size: int) -> bool:
-        return _sets(columns, size) <= min(MOST_SETS, MOST_VISITS // rows)
-
-    if not fits(size):
-        most = max((k for k in range(1, size) if fits(k)), default=1)
-        raise InputError(
-            f"max_size: {columns} columns have {_sets(columns, size):,} sets of up to {size}, too many to search in "
-            f"{rows:,} distinct rows. Give max_size={most} ({_sets(columns, most):,} sets), or fewer columns."
-        )

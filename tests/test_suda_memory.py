@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pieces import write_parts
 from test_cli import folder, run  # noqa: F401 (fixtures)
 from test_measures import SHARED_FIXTURES, frame_of, tables
+from test_set_counts import in_parts
 from test_suda import EXAMPLE, check
 
 import gpupif
@@ -63,7 +64,7 @@ def test_without_room_against_the_definition(monkeypatch, table, data):
     max_size = data.draw(st.integers(1, len(table)))
     shares = Shares(data.draw(st.sampled_from([1, 3])), data.draw(st.sampled_from([None, 0])), 0)
     with monkeypatch.context() as patch:
-        patch.setattr("gpupif.special_uniques.share_out", lambda *_: shares)
+        patch.setattr("gpupif.special_search.share_out", lambda *_: shares)
         found = suda(frame_of(table), max_size, contributions=True)
         check(found, table, max_size)
     assert (found.spilled_bytes > 0) == any(found.msus[f"msu_{size}"].any() for size in range(1, max_size))
@@ -81,7 +82,7 @@ def test_a_limit_changes_nothing_but_where_rows_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("gpupif.special_memory.resident_bytes", lambda: 2**30 - needed - (1 << 18))
     seen = []
     monkeypatch.setattr(
-        "gpupif.special_uniques.share_out",
+        "gpupif.special_search.share_out",
         lambda *given: seen.append(share_out(*given)._replace(room=1000)) or seen[-1],
     )
     found = suda(frame, **arguments, memory_limit="1GiB", temp=tmp_path)
@@ -111,12 +112,51 @@ def test_files_in_streams(tmp_path, monkeypatch, ending):
     assert suda(path).score.equals(wanted.score)
 
 
+@given(table=tables(), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=10)
+def test_files_whose_codes_do_not_fit(monkeypatch, table, data, tmp_path_factory):
+    """What is unique is counted on disk, chunk by chunk and in parts; against the definition."""
+    folder = tmp_path_factory.mktemp("t")  # noqa: F811
+    (folder / "temp").mkdir()
+    max_size = data.draw(st.integers(1, len(table)))
+    write_parts(folder / "in", frame_of(table), data.draw(st.lists(st.integers(0, 24), max_size=2)))
+    with monkeypatch.context() as patch, in_parts(5, 10**6 if data.draw(st.booleans()) else 150):
+        patch.setattr("gpupif.special_search.resident_bytes", lambda: 2**32)
+        patch.setattr("gpupif.special_search.Search", None)
+        found = suda(folder / "in", max_size, contributions=True, memory_limit="4GiB", temp=folder / "temp")
+    check(found, table, max_size)
+    assert not list((folder / "temp").iterdir())
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_the_same_bits_where_codes_do_not_fit(tmp_path, monkeypatch, words):
+    frame = gpupif.datasets.census(1500)
+    if words == 2:
+        # Three columns of 22 bits and more make keys of two words.
+        numbers = np.random.default_rng(1).permutation(1500)
+        frame = pd.DataFrame({name: numbers // size for name, size in (("a", 3), ("b", 2), ("c", 1))})
+        monkeypatch.setattr("gpupif.keys.WORD_BITS", 12)
+        monkeypatch.setattr("gpupif.engines.subset_tables.WORD_BITS", 12)
+        frame["c"] %= 700
+    path = write_parts(tmp_path / "in", frame, [17])
+    arguments = {"contributions": True, "sampling_fraction": 0.1}
+    wanted = suda(path, **arguments)
+    monkeypatch.setattr("gpupif.special_search.resident_bytes", lambda: 2**32)
+    monkeypatch.setattr("gpupif.special_search.Search", None)
+    with in_parts(400, 10**6):
+        found = suda(path, **arguments, memory_limit="4GiB")
+    assert_same(found, wanted)
+    assert found.top(9).equals(wanted.top(9))
+    found.write(tmp_path / "scores.parquet")
+    assert pd.read_parquet(tmp_path / "scores.parquet")["suda"].equals(wanted.score.rename("suda"))
+
+
 @pytest.mark.parametrize("limit", [None, "2GiB"])
 def test_too_little_memory_is_said_before_the_work(monkeypatch, limit):
     """How many sets, how much memory, and what to do."""
     monkeypatch.setattr("gpupif.special_memory.free_bytes", lambda: 1000)
     monkeypatch.setattr("gpupif.special_memory.resident_bytes", lambda: 2**31 - 1000)
-    monkeypatch.setattr("gpupif.special_uniques.Search", None)
+    monkeypatch.setattr("gpupif.special_search.Search", None)
     left = "are free" if limit is None else "are left of memory_limit '2GiB'"
     words = rf"memory_limit: to search 14 sets of up to 3 of 4 columns in 10 rows takes [\d.]+ KiB, 1\.0 KiB {left}\. "
     with pytest.raises(gpupif.InputError, match=words + r"Name fewer columns with columns=, lower max_size, or raise"):
@@ -139,8 +179,10 @@ def test_bad_input(tmp_path, monkeypatch):
         suda(path, 5, memory_limit="4GiB")
     with pytest.raises(gpupif.ColumnNotFoundError):
         suda(path, columns=["age"], memory_limit="4GiB")
-    monkeypatch.setattr("gpupif.special_uniques.resident_bytes", lambda: 2**32)
-    with pytest.raises(gpupif.InputError, match="memory_limit: the codes of 10 rows x 4 columns take"):
+    monkeypatch.setattr("gpupif.special_search.resident_bytes", lambda: 2**32)
+    monkeypatch.setattr("gpupif.special_search.MINIMAL_SHARE", 0)
+    words = r"memory_limit: of up to 1 columns there are 4 minimal sample uniques, which take .* KiB; 0.0 KiB are there"
+    with pytest.raises(gpupif.InputError, match=words):
         suda(path, memory_limit="4GiB")
 
 
@@ -148,7 +190,7 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("gpupif.special_uniques.share_out", lambda *_: Shares(2, None, 0))
+    monkeypatch.setattr("gpupif.special_search.share_out", lambda *_: Shares(2, None, 0))
     monkeypatch.setattr("os.pwrite", fail)
     with pytest.raises(gpupif.OutputError, match=r"No space left on device\. Free some space.*temp"):
         suda(EXAMPLE, temp=tmp_path)

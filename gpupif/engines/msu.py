@@ -39,14 +39,15 @@ DENSE, DENSE_PER_ROW, DENSE_ALL = 1 << 27, 256, 1 << 28
 class Uniques:
     """The minimal sample uniques of the distinct rows of a table.
 
-    number[i]: which distinct row row i is. times: how often each occurs. counts (sizes, distinct rows): minimal sets
-    by their size less 1. shares (distinct rows, columns): sums over the minimal sets with a column of the weight of
-    their size; empty where it is not wanted. found: by set of columns, for how many rows it is minimal. spilled: bytes
-    that memory had no room for.
+    number[i]: which distinct row row i is; of slices too. unique: rows that differ from all others; pairs: rows that
+    are equal to one other. counts (sizes, distinct rows): minimal sets by their size less 1. shares (distinct rows,
+    columns): sums over the minimal sets with a column of the weight of their size; empty where it is not wanted. found:
+    by set of columns, for how many rows it is minimal. spilled: bytes that memory had no room for.
     """
 
-    number: npt.NDArray[Any]
-    times: npt.NDArray[Any]
+    number: Any
+    unique: int
+    pairs: int
     counts: npt.NDArray[np.uint32]
     shares: npt.NDArray[np.float64]
     found: dict[tuple[int, ...], int]
@@ -132,7 +133,8 @@ class Search:
                     raise
             below, spilled = above, spilled + above.spilled
             kernels.add_weighted(level.reshape(-1), float(weight), shares.reshape(-1))
-        return Uniques(self._number, self._times, counts, shares, found, spilled)
+        unique, pairs = (times * int((self._times == times).sum()) for times in (1, 2))
+        return Uniques(self._number, unique, pairs, counts, shares, found, spilled)
 
     def _minimal(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
         """Rows that are unique on these columns and, as `known` has them, on no fewer of them; ascending."""

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ..streams import Stream
 
 # Of the working memory: what the combinations may take that are kept from chunk to chunk; while they are merged they
-# are there three times, and where several sets are counted from them six times.
-COUNTS_SHARE, MERGING, SEVERAL = 0.5, 3, 6
+# are there three times, and where several sets are counted from them eight times.
+COUNTS_SHARE, MERGING, SEVERAL = 0.5, 3, 8
 # Combinations that are counted at once however little memory there is; and how many values the hash of rows has.
 LEAST_BYTES, HASHES = 1 << 16, 1 << 32
 
