@@ -73,8 +73,8 @@ class SpecialUniques:
 
     def __repr__(self) -> str:
         return (
-            f"<SpecialUniques of {self.rows:,} rows x {len(self.columns)} columns, sets of up to {self.max_size}: "
-            f"{int((self._scores > 0).sum()):,} rows with a score>"
+            f"<{type(self).__name__} of {self.rows:,} rows x {len(self.columns)} columns, sets of up to "
+            f"{self.max_size}: {int((self._scores > 0).sum()):,} rows with a score>"
         )
 
     def _of_rows(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -85,23 +85,37 @@ class SpecialUniques:
             workers.run(lambda a, b: look_up(values, number[a:b], out[a:b]), workers.ranges(self.rows))
         return out
 
+    # Values of distinct rows as frames of all rows.
+
+    def _series(self, values: npt.NDArray[Any], name: str) -> Any:
+        return self._frame.series(self._of_rows(values), name)
+
+    def _named(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
+        return self._frame.named({name: self._of_rows(values) for name, values in columns.items()})
+
+    def _wrap(self, values: Sequence[npt.NDArray[Any]]) -> Any:
+        parts = np.empty((len(values), self.rows))
+        for part, own in zip(parts, values, strict=True):
+            part[:] = self._of_rows(own)
+        return self._frame.wrap(parts, self.columns)
+
     @property
     def score(self) -> Any:
         """SUDA score of each row, 0 for one that no set of up to max_size columns singles out: a series."""
-        return self._frame.series(self._of_rows(self._scores), "suda")
+        return self._series(self._scores, "suda")
 
     @property
     def dis_score(self) -> Any:
         """DIS-SUDA score of each row, a probability: a series. Raises InputError without a sampling fraction."""
         if self._dis_scores is None:
             raise InputError("sampling_fraction: DIS-SUDA scores need it: gpupif.suda(table, sampling_fraction=0.01).")
-        return self._frame.series(self._of_rows(self._dis_scores), "dis_suda")
+        return self._series(self._dis_scores, "dis_suda")
 
     @property
     def msus(self) -> Any:
         """How many MSUs of each size each row has: a frame with columns msu_1, msu_2, ... (int32)."""
         counts = self._found.counts.astype(np.int32)
-        return self._frame.named({f"msu_{size}": self._of_rows(each) for size, each in enumerate(counts, 1)})
+        return self._named({f"msu_{size}": each for size, each in enumerate(counts, 1)})
 
     @property
     def contributions(self) -> Any:
@@ -113,10 +127,7 @@ class SpecialUniques:
         if not self._found.shares.size:
             raise InputError("contributions: they were not asked for. Add contributions=True to gpupif.suda.")
         scores = np.where(self._scores > 0, self._scores, 1.0)
-        parts = np.empty((len(self.columns), self.rows))
-        for place in range(len(self.columns)):
-            parts[place] = self._of_rows(self._found.shares[:, place] / scores)
-        return self._frame.wrap(parts, self.columns)
+        return self._wrap([self._found.shares[:, place] / scores for place in range(len(self.columns))])
 
     def top(self, n: int = 20) -> pd.DataFrame:
         """The n rows with the highest scores above 0, of equal ones the first.
@@ -202,7 +213,8 @@ def suda(
     Parameters
     ----------
     table:
-        n rows; as of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file.
+        n rows; as of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder
+        or a pattern, or a Dask DataFrame, which is searched at once; frames of its rows are then lazy.
     max_size:
         M, the most columns that an MSU may have, from 1 to the number of columns.
     columns:
@@ -237,7 +249,7 @@ def suda(
     InputError
         No rows, unknown columns (ColumnNotFoundError), values that are no categories (ColumnTypeError), missing values
         under "error", a max_size or sampling_fraction out of range, more sets of columns than can be searched or than
-        memory is there for; a Dask DataFrame.
+        memory is there for.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     OutputError
@@ -303,12 +315,22 @@ def find_suda(
         _check_fraction(sampling_fraction)
     check_temp(temp)
     limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
-    if is_dask(table):
-        raise InputError(
-            "table: special uniques of a Dask frame are not there yet. Write it with to_parquet and give the path, "
-            "which is read in streams, or search its compute()."
-        )
     started = time.perf_counter()
+    if is_dask(table):
+        from .cluster.special import DaskSpecialUniques, DaskTable
+
+        if memory_limit is not None or temp is not None:
+            raise InputError(
+                "table: memory_limit= and temp= are not of Dask frames; workers have limits of their own. Leave them "
+                "out."
+            )
+        lazy = DaskTable(table, columns, missing)
+        check_size(len(lazy.names), max_size)
+        weights = msu_weights(len(lazy.names), int(max_size))
+        coded, found = lazy.search(weights, contributions)
+        warn_of_unique(coded.columns, coded.rows)
+        seconds = {"search": time.perf_counter() - started}
+        return DaskSpecialUniques(coded, found, weights, sampling_fraction, seconds, lazy)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         if isinstance(table, str | os.PathLike) and (
             memory_limit is not None or temp is not None or too_large(table, columns, "columns", sep)
@@ -329,13 +351,17 @@ def find_suda(
 
 def _weigh(columns: Sequence[Column], rows: int, max_size: int) -> list[float]:
     """The weights of sets by their size; raises InputError for a size beyond the columns, and warns of identifiers."""
-    if max_size > len(columns):
-        raise InputError(
-            f"max_size: expected at most {len(columns)}, the number of columns, got {max_size}. Give "
-            f"max_size={len(columns)}."
-        )
+    check_size(len(columns), max_size)
     warn_of_unique(columns, rows)
     return msu_weights(len(columns), int(max_size))
+
+
+def check_size(columns: int, max_size: int) -> None:
+    """Raise InputError for sets of more columns than there are."""
+    if max_size > columns:
+        raise InputError(
+            f"max_size: expected at most {columns}, the number of columns, got {max_size}. Give max_size={columns}."
+        )
 
 
 def msu_weights(columns: int, max_size: int) -> list[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-import dask.dataframe as dd
+import dask
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pieces import write_parts
 from test_cli import folder, run  # noqa: F401 (fixtures)
+from test_dask import cut, of_parts
 from test_measures import SHARED_FIXTURES, frame_of, tables
 from test_set_counts import in_parts
 from test_suda import EXAMPLE, check
@@ -167,8 +168,17 @@ def test_too_little_memory_is_said_before_the_work(monkeypatch, limit):
 
 def test_bad_input(tmp_path, monkeypatch):
     path = write_parts(tmp_path / "in", EXAMPLE)
-    with pytest.raises(gpupif.InputError, match=r"a Dask frame are not there yet.*to_parquet"):
-        suda(dd.from_pandas(EXAMPLE, npartitions=2))
+    lazy = cut(EXAMPLE, [3])
+    with pytest.raises(gpupif.InputError, match=r"memory_limit= and temp= are not of Dask frames"):
+        suda(lazy, memory_limit="1GiB")
+    with pytest.raises(gpupif.InputError, match="max_size: expected at most 4"):
+        suda(lazy, 5)
+    with pytest.raises(gpupif.ColumnNotFoundError):
+        suda(lazy, columns=["age"])
+    with pytest.raises(gpupif.InputError, match="expected at least one row"):
+        suda(of_parts([EXAMPLE[:0]]))
+    with pytest.raises(gpupif.InputError, match=r"to_parquet"):
+        suda(lazy, 1).write(tmp_path / "scores.parquet")
     with pytest.raises(gpupif.InputError, match="expected a size such as"):
         suda(EXAMPLE, memory_limit="much")
     with pytest.raises(gpupif.InputError, match="memory_limit: expected at least"):
@@ -195,6 +205,30 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
     with pytest.raises(gpupif.OutputError, match=r"No space left on device\. Free some space.*temp"):
         suda(EXAMPLE, temp=tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@given(table=tables(most_columns=4), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=8)
+def test_dask_frames(table, data):
+    frame = frame_of(table).set_index(np.arange(len(next(iter(table.values())))) * 7)
+    max_size = data.draw(st.integers(1, len(table)))
+    edges = data.draw(st.lists(st.integers(0, len(frame)), max_size=4))
+    arguments = {"max_size": max_size, "contributions": True, "sampling_fraction": 0.1}
+    with dask.config.set(scheduler="sync"):
+        lazy = cut(frame, edges)
+        found, wanted = suda(lazy, **arguments), suda(frame, **arguments)
+        frames = (found.score, found.dis_score, found.msus, found.contributions)
+        assert {each.npartitions for each in frames} == {lazy.npartitions}
+        scores, dis_scores, msus, contributions = dask.compute(*frames)
+    pd.testing.assert_series_equal(scores, wanted.score, check_exact=True)
+    pd.testing.assert_series_equal(dis_scores, wanted.dis_score, check_exact=True)
+    pd.testing.assert_frame_equal(msus, wanted.msus, check_exact=True)
+    pd.testing.assert_frame_equal(contributions, wanted.contributions, check_exact=True)
+    summary, other = found.summary().to_dict(), wanted.summary().to_dict()
+    for record in other["top"]:
+        del record["index"]
+    assert summary == other
+    assert repr(found) == repr(wanted).replace("<SpecialUniques", "<DaskSpecialUniques")
 
 
 READ = {"parquet": pd.read_parquet, "csv": pd.read_csv, "feather": pd.read_feather}

@@ -72,26 +72,27 @@ class DaskCounts(SetCounts):
 
     def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
         """See `SetCounts`."""
-        table, names = self._table, self._all_names
         graph = Graph()
-        partitions = list(map(ref, graph.take(table[self._read.read] if list(self.names) != names else table)))
-        encode = partial(home.encode, self._read, "cpu")
-        local = list(map(ref, graph.each("local", itemgetter(0), map_refs(graph, "encode", encode, partitions))))
-        found = graph.each("values", home.totals, local)
-        totals = ref(graph.tree("totals", partial(plan.add_totals, self._read.read), found))
-        whole = ref(graph.one("whole", partial(see_whole, self._read, names), totals))
-        every, count = [whole] * len(partitions), range(len(partitions))
-        send = partial(send_combinations, list(sets), len(partitions))
+        encoded, whole = self.see(graph)
+        local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
+        every, count = [whole] * len(local), range(len(local))
+        send = partial(send_combinations, list(sets), len(local))
         there = list(map(ref, graph.shuffle("out", graph.each("send", send, every, count, local))))
-        parts = graph.each("count", partial(count_part, list(sets), make), every, count, there)
+        # A task of its own, for it may hold much that all parts share.
+        shared = [ref(graph.one("make", _same, make))] * len(local)
+        parts = graph.each("count", partial(count_part, list(sets)), shared, every, count, there)
         result = graph.one("result", _result, whole, ref(graph.tree("found", add_found, parts)))
         counted: Counted = graph.value(result).compute()
         return counted
 
-
-def map_refs(graph: Graph, stage: str, function: Any, arguments: Sequence[Any]) -> list[Any]:
-    """Tasks of a stage, as arguments of others."""
-    return list(map(ref, graph.each(stage, function, arguments)))
+    def see(self, graph: Graph) -> tuple[list[Any], Any]:
+        """Tasks that encode each partition, and one that returns the `Whole`; as arguments of others."""
+        table, names = self._table, self._all_names
+        partitions = list(map(ref, graph.take(table[self._read.read] if list(self.names) != names else table)))
+        encoded = list(map(ref, graph.each("encode", partial(home.encode, self._read, "cpu"), partitions)))
+        found = graph.each("values", home.totals, list(map(ref, graph.each("counted", itemgetter(0), encoded))))
+        totals = ref(graph.tree("totals", partial(plan.add_totals, self._read.read), found))
+        return encoded, ref(graph.one("whole", partial(see_whole, self._read, names), totals))
 
 
 def see_whole(read: Read, names: list[Hashable], totals: Totals) -> Whole:
@@ -148,6 +149,10 @@ def count_part(sets: Sequence[Wanted], make: MakeFind, whole: Whole, part: int, 
 def add_found(*parts: list[list[Any]]) -> list[list[Any]]:
     """What was found in several parts, by set."""
     return [[one for part in several for one in part] for several in zip(*parts, strict=True)]
+
+
+def _same(make: MakeFind) -> MakeFind:
+    return make
 
 
 def _result(whole: Whole, found: list[list[Any]]) -> Counted:
