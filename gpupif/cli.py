@@ -351,7 +351,7 @@ def _as_options(message: str) -> str:
     message = re.sub(rf"^({names}), ({names}):", r"--\1, --\2:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)
     message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)
-    message = re.sub(r"\b(subsets|seed)=(\d+)", r"--\1 \2", message)
+    message = re.sub(r"\b(subsets|seed|max_size)=(\d+)", r"--\1 \2", message)
     message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)
     message = re.sub(rf"\b({names})=(?!\w)", r"--\1", message)
     return re.sub(rf"--({names})\b", lambda found: found[0].replace("_", "-"), message)

@@ -278,7 +278,10 @@ def test_command(folder, run):  # noqa: F811
     ("arguments", "words"),
     [
         (["none.csv"], "none.csv: no such file"),
-        (["people.csv", "--max-size", "9"], "--max-size: expected at most"),
+        (
+            ["people.csv", "--max-size", "9"],
+            "--max-size: expected at most 3, the number of columns, got 9. Give --max-size 3.",
+        ),
         (["people.csv", "--top", "0"], "--top: expected a number of rows"),
         (["people.csv", "--columns", "age,job"], "no column 'job'"),
         (["people.csv", "--missing", "error"], "missing value"),

@@ -6,6 +6,7 @@ common: all that leave out one column of many are served by two cuts.
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -28,9 +29,11 @@ if TYPE_CHECKING:
     from ..progress import Reporter
     from ..streams import Stream
 
-# Of the working memory: what the combinations may take that are kept from chunk to chunk; while they are merged they
-# are there three times, and where several sets are counted from them eight times.
-COUNTS_SHARE, MERGING, SEVERAL = 0.5, 3, 8
+# Of the working memory: what the combinations may take that are counted at once. While they are merged, or looked at,
+# they take so many times what they take from chunk to chunk; more where several sets are counted from them.
+COUNTS_SHARE, MERGING, SEVERAL = 0.5, 8, 12
+# Of a combination that is looked at; of all memory for combinations, what counters may take that are kept meanwhile.
+LOOK_BYTES, TABLES_SHARE = 100, 0.5
 # Combinations that are counted at once however little memory there is; and how many values the hash of rows has.
 LEAST_BYTES, HASHES = 1 << 16, 1 << 32
 
@@ -99,13 +102,17 @@ class _Run:
         """Count the sets that fit into memory, in as few passes over the table as do."""
         rows = self._chunks.rows
 
-        def needed(place: int) -> int:
-            return needed_bytes([self._cardinalities[column] for column in self._sets[place].columns], rows)
+        tables = int(TABLES_SHARE * self._memory)
 
-        self.wide = [place for place in range(len(self._sets)) if needed(place) > self._memory]
+        def fits(place: int) -> bool:
+            cardinalities = [self._cardinalities[column] for column in self._sets[place].columns]
+            most = min(math.prod(cardinalities), rows)
+            return needed_bytes(cardinalities, rows) <= tables and LOOK_BYTES * most <= self._memory
+
+        self.wide = [place for place in range(len(self._sets)) if not fits(place)]
         small = [place for place in range(len(self._sets)) if place not in set(self.wide)]
         lists = [self._sets[place].columns for place in small]
-        batches = list(in_batches(lists, self._cardinalities, rows, self._memory))
+        batches = list(in_batches(lists, self._cardinalities, rows, tables))
         self._report.stage("count", 0, "rows")
         self._passes(len(batches) * rows)
         places = iter(small)
