@@ -1,4 +1,4 @@
-"""The command line: `gpupif score`, `risk`, `toxic`, `measures`, `demo`, `info`."""
+"""The command line: `gpupif score`, `risk`, `toxic`, `suda`, `measures`, `demo`, `info`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from .cli_options import Device, Distances, Json, PopulationLacks, Quiet, Sep, T
 from .errors import GpupifError, InputError
 from .measures_cli import measures as list_measures
 from .risk_cli import risk
+from .suda_cli import suda
 from .toxic_cli import toxic
 
 if TYPE_CHECKING:
@@ -194,6 +195,7 @@ def _score_on_cluster(
 
 app.command()(risk)
 app.command()(toxic)
+app.command()(suda)
 app.command("measures")(list_measures)
 
 
@@ -335,7 +337,7 @@ def _as_options(message: str) -> str:
     names = (
         "columns|known|priors|accuracies|weights|measures|missing|dtype|device|sep|output|memory_limit|temp|"
         "rows_per_file|population_lacks|population_size|population|size|top|quasi_identifiers|sensitive|models|l|distance|"
-        "k|threshold|groups|sampling_fraction|among|subsets|seed"
+        "k|threshold|groups|sampling_fraction|max_size|contributions|among|subsets|seed"
     )
     if any(argument.startswith("--known-any") for argument in sys.argv):
         message = re.sub(r"^known:", "--known-any:", message)
@@ -343,7 +345,7 @@ def _as_options(message: str) -> str:
     message = re.sub(rf"^({names}), ({names}):", r"--\1, --\2:", message)
     message = re.sub(rf"^({names}):", r"--\1:", message)
     message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)
-    message = re.sub(r"\b(subsets|seed)=(\d+)", r"--\1 \2", message)
+    message = re.sub(r"\b(subsets|seed|max_size)=(\d+)", r"--\1 \2", message)
     message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)
     message = re.sub(rf"\b({names})=(?!\w)", r"--\1", message)
     return re.sub(rf"--({names})\b", lambda found: found[0].replace("_", "-"), message)

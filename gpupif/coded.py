@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from .columns import Column
 from .encode import encode_table
 from .errors import InputError
+from .frames import ArrowFrame
 from .job import check_word
 from .names import as_list, check_exist, check_unique
 from .opening import open_table
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
     from .engines.workers import Workers
     from .frames import Frame
+    from .streams import Stream
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,19 @@ def code_columns(
         arrays = [frame.column(frame.names.index(name)) for name in names]
         encoded = encode_table(names, arrays, frame.rows, missing, workers, report.advance)
         return Coded(frame, [column.on_host() for column in encoded.columns])
+
+
+def without_codes(stream: Stream) -> Coded:
+    """A table that is encoded on disk, its codes left there; frames of its rows are of the kind that files give."""
+    frame = ArrowFrame(pa.table({}), kind="file")
+    frame.names, frame.rows = list(stream.names), stream.chunks.rows
+    return Coded(frame, stream.chunks.columns)
+
+
+def code_stream(stream: Stream) -> Coded:
+    """A table that is encoded on disk as codes in memory."""
+    table, codes = without_codes(stream), stream.chunks.all_codes()
+    return Coded(table.frame, [replace(column, codes=own) for column, own in zip(table.columns, codes, strict=True)])
 
 
 def chosen(

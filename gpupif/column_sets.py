@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .coded import code_columns
-from .engines.subsets import SubsetCounter, number_rows, sizes_of_sets
+from .columns import Column
+from .engines.subsets import SubsetCounter, number_rows
 from .engines.workers import Workers
-from .information import Sizes
+from .information import LogSum, Sizes
 from .names import as_columns
-from .progress import announce_compilation
+from .progress import Reporter, announce_compilation
+from .set_counts import SetCounts, Wanted, open_counts
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 # Information below so many bits may be none at all: whether it is, whole numbers decide.
 NEARLY_NONE = 1e-6
@@ -28,69 +34,75 @@ class ColumnSets:
     (N - S(X)) / n; the sums are the same wherever the counts are, so that what must be 0 is 0.
     """
 
-    def __init__(self, table: Any, given: Mapping[str, Any], missing: str) -> None:
+    def __init__(
+        self, table: Any, given: Mapping[str, Any], missing: str, progress: bool | None = None, **limits: Any
+    ) -> None:
         wanted = [
             None if columns is None else as_columns(argument, columns, table, empty=argument == "given")
             for argument, columns in given.items()
         ]
         every = None if None in wanted else list(dict.fromkeys(name for columns in wanted for name in columns or ()))
-        self._workers = Workers()
-        try:
-            with announce_compilation():
-                self._coded = code_columns(table, every, missing, self._workers, argument=", ".join(given))
-        except BaseException:
-            self._workers.__exit__()
-            raise
-        names = self._coded.names
+        with contextlib.ExitStack() as opened:
+            report = opened.enter_context(Reporter(progress))
+            opened.enter_context(announce_compilation(quiet=progress is False))
+            argument = ", ".join(given)
+            self._counts: SetCounts = open_counts(table, every, missing, report, argument, **limits)
+            opened.push(self._counts)
+            self._opened = opened.pop_all()
+        names = list(self._counts.names)
         self.sets = [[names.index(name) for name in (names if columns is None else columns)] for columns in wanted]
-        self._rows = self._coded.rows
-        self._whole = Sizes.of(np.array([self._rows])).sum_log()
+        self._rows = 0
 
     def __enter__(self) -> ColumnSets:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._workers.__exit__()
+    def __exit__(self, *error: Any) -> None:
+        self._opened.__exit__(*error)
 
     def _sums(self, sets: Sequence[Sequence[int]]) -> list[float]:
-        """S of each set of columns."""
-        with announce_compilation():
-            sizes = sizes_of_sets(self._coded.codes, self._coded.cardinalities, sets, self._workers)
-        return [each.sum_log() for each in sizes]
+        """N, which is only known when rows were counted, and S of each set of columns."""
+        some = [set_ for set_ in sets if set_]
+        counted = self._counts.count([Wanted(set_) for set_ in some], _make_sizes)
+        self._rows = counted.rows
+        sums = iter(counted.found)
+        whole = Sizes.of(np.array([self._rows])).sum_log()
+        # On no columns all rows agree.
+        return [whole, *(LogSum.total(next(sums)).sum_log() if set_ else whole for set_ in sets)]
 
     def _bits(self, terms: Iterable[float]) -> float:
         return max(0.0, math.fsum(terms) / self._rows)
 
     def entropy(self, x: Sequence[int]) -> float:
         """H(X)."""
-        return self._bits([self._whole, -self._sums([x])[0]])
+        whole, own = self._sums([x])
+        return self._bits([whole, -own])
 
     def conditional(self, x: Sequence[int], y: Sequence[int]) -> float:
         """H(X | Y)."""
-        joint, known = self._sums([_union(x, y), y])
+        _, joint, known = self._sums([_union(x, y), y])
         return self._bits([known, -joint])
 
     def mutual(self, a: Sequence[int], b: Sequence[int]) -> float:
         """I(A; B)."""
-        joint, first, second = self._sums([_union(a, b), a, b])
-        bits = self._bits([self._whole, joint, -first, -second])
+        whole, joint, first, second = self._sums([_union(a, b), a, b])
+        bits = self._bits([whole, joint, -first, -second])
         return 0.0 if bits < NEARLY_NONE and self._independent(a, b) else bits
 
     def total_correlation(self, x: Sequence[int]) -> float:
         """The sum of H(X_i), less H(X)."""
-        joint, *alone = self._sums([x, *([column] for column in x)])
-        bits = self._bits([*(self._whole - each for each in alone), joint, -self._whole])
+        whole, joint, *alone = self._sums([x, *([column] for column in x)])
+        bits = self._bits([*(whole - each for each in alone), joint, -whole])
         return 0.0 if bits < NEARLY_NONE and self._all_independent(x) else bits
 
     def dual(self, x: Sequence[int]) -> float:
         """H(X), less the residual entropy."""
-        joint, *rests = self._sums([x, *_all_but_one(x)])
-        bits = self._bits([self._whole, -joint, *(joint - rest for rest in rests)])
+        whole, joint, *rests = self._sums([x, *_all_but_one(x)])
+        bits = self._bits([whole, -joint, *(joint - rest for rest in rests)])
         return 0.0 if bits < NEARLY_NONE and self._all_independent(x) else bits
 
     def residual(self, x: Sequence[int]) -> float:
         """The sum of H(X_i | others)."""
-        joint, *rests = self._sums([x, *_all_but_one(x)])
+        _, joint, *rests = self._sums([x, *_all_but_one(x)])
         return self._bits(max(0.0, rest - joint) for rest in rests)
 
     def _all_independent(self, x: Sequence[int]) -> bool:
@@ -99,20 +111,61 @@ class ColumnSets:
 
     def _independent(self, a: Sequence[int], b: Sequence[int]) -> bool:
         """Whether n c(a, b) = c(a) c(b) for all values of A and B: in whole numbers, so beyond doubt."""
-        codes, cardinalities = self._coded.codes, self._coded.cardinalities
-        one, other = (
-            number_rows([codes[place] for place in set_], [cardinalities[place] for place in set_], self._workers)
-            for set_ in (a, b)
-        )
-        counts = [each.combinations.counts for each in (one, other)]
-        possible = math.prod(map(len, counts))
-        if possible > self._rows:
+        counted = self._counts.count([Wanted(a), Wanted(b)], _make_different)
+        first, second = map(sum, counted.found)
+        # Every value of A goes with every one of B then, so that one of them has few.
+        if first * second > self._rows:
             return False
-        counter = SubsetCounter([[0, 1]], [len(each) for each in counts], self._rows, self._workers)
-        counter.add([one.number, other.number])
-        joint = counter.combinations(0)
-        expected = counts[0][joint.codes[0]] * counts[1][joint.codes[1]]
-        return len(joint.counts) == possible and bool((joint.counts * self._rows == expected).all())
+        many, few = (a, b) if first > second else (b, a)
+        parts = self._counts.count([Wanted(few)], _make_combinations).found[0]
+        codes = [np.concatenate([part.codes[place] for part in parts]) for place in range(len(few))]
+        known = np.concatenate([part.counts for part in parts])[np.lexsort(codes[::-1])]
+        joint = Wanted([*many, *few], many)
+        return all(self._counts.count([joint], partial(_Independent, len(many), known)).found[0])
+
+
+def _make_sizes(columns: Sequence[Column], rows: int) -> Any:
+    """Finds the terms of S."""
+    return lambda set_, counter, place: counter.sizes(place).log_sum()
+
+
+def _make_different(columns: Sequence[Column], rows: int) -> Any:
+    """Finds how many combinations there are."""
+    return lambda set_, counter, place: len(counter.counts(place))
+
+
+def _make_combinations(columns: Sequence[Column], rows: int) -> Any:
+    """Finds the combinations."""
+    return lambda set_, counter, place: counter.combinations(place)
+
+
+class _Independent:
+    """Finds whether n c(a, b) = c(a) c(b) in a part that holds all rows with each of its combinations of A.
+
+    A: the first `many` columns of the set. known: c(b) of all B, in their order.
+    """
+
+    def __init__(self, many: int, known: npt.NDArray[np.int64], columns: Sequence[Column], rows: int) -> None:
+        self._many = many
+        self._known = known
+        self._cardinalities = [column.cardinality for column in columns]
+        self._rows = rows
+
+    def __call__(self, set_: Sequence[int], counter: SubsetCounter, place: int) -> bool:
+        found = counter.combinations(place)
+        with Workers(1) as workers:
+            one, other = (
+                number_rows(
+                    found.codes[part], [self._cardinalities[column] for column in set_[part]], workers, found.counts
+                )
+                for part in (slice(self._many), slice(self._many, None))
+            )
+            counts = one.combinations.counts
+            # Of A and B together all that are possible occur, so those of B here are all that there are.
+            if len(other.combinations.counts) < len(self._known) or len(found.counts) < len(counts) * len(self._known):
+                return False
+        expected = counts[one.number] * self._known[other.number]
+        return bool((found.counts * self._rows == expected).all())
 
 
 def _union(a: Sequence[int], b: Sequence[int]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -10,7 +11,15 @@ from .column_sets import ColumnSets
 Columns = Hashable | Sequence[Hashable]
 
 
-def entropy(table: Any, columns: Columns | None = None, *, missing: str = "category") -> float:
+def entropy(
+    table: Any,
+    columns: Columns | None = None,
+    *,
+    missing: str = "category",
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> float:
     """Entropy of a column, or joint entropy of several: H(X) = -sum of p(x) log2 p(x).
 
     The information, on average over the rows, that the values of these columns carry together: each bit halves the
@@ -19,11 +28,14 @@ def entropy(table: Any, columns: Columns | None = None, *, missing: str = "categ
     Parameters
     ----------
     table:
-        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file.
+        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder or a
+        pattern, or a Dask DataFrame, which is computed at once.
     columns:
         A column, or a list or tuple of columns; default all. A tuple that is a column's name is that column.
     missing:
         "category": missing values are one value of their own; "error": refuse them.
+    memory_limit, temp, progress:
+        As of `gpupif.toxic_pairs`: what does not fit into memory is counted in parts on disk, to the same last bit.
 
     Returns
     -------
@@ -33,9 +45,10 @@ def entropy(table: Any, columns: Columns | None = None, *, missing: str = "categ
     Raises
     ------
     InputError
-        No rows, no such column, missing values under "error", values that are no categories (ColumnTypeError).
+        No rows, no such column, missing values under "error", values that are no categories (ColumnTypeError),
+        too little memory.
     TableReadError
-        A file that cannot be read.
+        A file that cannot be read, or changes meanwhile.
 
     References
     ----------
@@ -51,16 +64,25 @@ def entropy(table: Any, columns: Columns | None = None, *, missing: str = "categ
     1.5
 
     """
-    with ColumnSets(table, {"columns": columns}, missing) as found:
+    with ColumnSets(table, {"columns": columns}, missing, progress, memory_limit=memory_limit, temp=temp) as found:
         return found.entropy(found.sets[0])
 
 
-def conditional_entropy(table: Any, columns: Columns, given: Columns, *, missing: str = "category") -> float:
+def conditional_entropy(
+    table: Any,
+    columns: Columns,
+    given: Columns,
+    *,
+    missing: str = "category",
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> float:
     """Conditional entropy: H(X | Y) = H(X, Y) - H(Y), what X still tells somebody who knows Y.
 
     Parameters
     ----------
-    table, missing:
+    table, missing, memory_limit, temp, progress:
         As of `gpupif.entropy`.
     columns, given:
         X and Y: a column or a list of columns each. An empty list as `given`: nothing is known.
@@ -87,16 +109,27 @@ def conditional_entropy(table: Any, columns: Columns, given: Columns, *, missing
     0.5
 
     """
-    with ColumnSets(table, {"columns": columns, "given": given}, missing) as found:
+    with ColumnSets(
+        table, {"columns": columns, "given": given}, missing, progress, memory_limit=memory_limit, temp=temp
+    ) as found:
         return found.conditional(*found.sets)
 
 
-def mutual_information(table: Any, a: Columns, b: Columns, *, missing: str = "category") -> float:
+def mutual_information(
+    table: Any,
+    a: Columns,
+    b: Columns,
+    *,
+    missing: str = "category",
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> float:
     """Mutual information: I(A; B) = H(A) + H(B) - H(A, B), what each tells of the other.
 
     Parameters
     ----------
-    table, missing:
+    table, missing, memory_limit, temp, progress:
         As of `gpupif.entropy`.
     a, b:
         A column or a list of columns each.
@@ -123,16 +156,24 @@ def mutual_information(table: Any, a: Columns, b: Columns, *, missing: str = "ca
     0.311
 
     """
-    with ColumnSets(table, {"a": a, "b": b}, missing) as found:
+    with ColumnSets(table, {"a": a, "b": b}, missing, progress, memory_limit=memory_limit, temp=temp) as found:
         return found.mutual(*found.sets)
 
 
-def total_correlation(table: Any, columns: Sequence[Hashable] | None = None, *, missing: str = "category") -> float:
+def total_correlation(
+    table: Any,
+    columns: Sequence[Hashable] | None = None,
+    *,
+    missing: str = "category",
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> float:
     """Total correlation: the sum of H(X_i) - H(X_1, ..., X_m), what the columns share, told as often as it is held.
 
     Parameters
     ----------
-    table, columns, missing:
+    table, columns, missing, memory_limit, temp, progress:
         As of `gpupif.entropy`.
 
     Returns
@@ -158,18 +199,24 @@ def total_correlation(table: Any, columns: Sequence[Hashable] | None = None, *, 
     1.0
 
     """
-    with ColumnSets(table, {"columns": columns}, missing) as found:
+    with ColumnSets(table, {"columns": columns}, missing, progress, memory_limit=memory_limit, temp=temp) as found:
         return found.total_correlation(found.sets[0])
 
 
 def dual_total_correlation(
-    table: Any, columns: Sequence[Hashable] | None = None, *, missing: str = "category"
+    table: Any,
+    columns: Sequence[Hashable] | None = None,
+    *,
+    missing: str = "category",
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
 ) -> float:
     """Dual total correlation: H(X_1, ..., X_m) - the sum of H(X_i | all others), the information that columns share.
 
     Parameters
     ----------
-    table, columns, missing:
+    table, columns, missing, memory_limit, temp, progress:
         As of `gpupif.entropy`.
 
     Returns
@@ -195,11 +242,19 @@ def dual_total_correlation(
     2.0
 
     """
-    with ColumnSets(table, {"columns": columns}, missing) as found:
+    with ColumnSets(table, {"columns": columns}, missing, progress, memory_limit=memory_limit, temp=temp) as found:
         return found.dual(found.sets[0])
 
 
-def residual_entropy(table: Any, columns: Sequence[Hashable] | None = None, *, missing: str = "category") -> float:
+def residual_entropy(
+    table: Any,
+    columns: Sequence[Hashable] | None = None,
+    *,
+    missing: str = "category",
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> float:
     """Residual entropy: the sum of H(X_i | all others), what only single columns tell.
 
     With the dual total correlation it makes up the joint entropy (Abdallah and Plumbley call it the residual entropy,
@@ -207,7 +262,7 @@ def residual_entropy(table: Any, columns: Sequence[Hashable] | None = None, *, m
 
     Parameters
     ----------
-    table, columns, missing:
+    table, columns, missing, memory_limit, temp, progress:
         As of `gpupif.entropy`.
 
     Returns
@@ -233,5 +288,5 @@ def residual_entropy(table: Any, columns: Sequence[Hashable] | None = None, *, m
     1.0
 
     """
-    with ColumnSets(table, {"columns": columns}, missing) as found:
+    with ColumnSets(table, {"columns": columns}, missing, progress, memory_limit=memory_limit, temp=temp) as found:
         return found.residual(found.sets[0])

@@ -235,6 +235,11 @@ def category_orders(table: Any) -> dict[Hashable, list[Any]]:
     return found
 
 
+def is_dask(table: Any) -> bool:
+    """Whether a table is a Dask collection; Dask itself is not imported."""
+    return any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__)
+
+
 def open_frame(table: Any) -> Frame:
     """View a pandas, Polars or cuDF DataFrame, a pyarrow Table or anything with __arrow_c_stream__ by its columns.
 

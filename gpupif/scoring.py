@@ -11,6 +11,7 @@ from .any_known import host_engine, refuse_with_any_known, score_any
 from .attackers import AttackerScores
 from .device import choose_engine, choose_wildcard_engine
 from .errors import InputError
+from .frames import is_dask
 from .job import ask, check_missing, check_word, needed_columns
 from .known_subsets import ask_any_known
 from .measures import resolve_measures
@@ -341,7 +342,7 @@ def score(
     files = (output, memory_limit, temp, rows_per_file, resume, overwrite, keep_input)
     any_known = ask_any_known(known, among, subsets, seed)
     by_name = None if any_known is not None else cast("Sequence[Hashable] | None", known)
-    if any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__):
+    if is_dask(table):
         from .cluster.scoring import score_dask
 
         if any(files):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from .printed import Printed
 from .summary import json_value
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
     from rich.console import Console
 
@@ -55,12 +55,15 @@ class SudaSummary(Printed):
 
     def print(self, console: Console) -> None:
         """Draw it on a console of rich."""
-        _print(self, console)
+        print_suda(self, console)
 
 
-def summarize_suda(result: SpecialUniques, found: Uniques, scores: npt.NDArray[np.float64]) -> SudaSummary:
+def summarize_suda(
+    result: SpecialUniques, found: Uniques, scores: npt.NDArray[np.float64], top: int = TOP_ROWS
+) -> SudaSummary:
     """Summary of special uniques (see `SpecialUniques.summary`)."""
-    sizes, without = [], found.times == 1
+    # Rows that are equal to others have no MSU.
+    sizes, without = [], np.ones(found.counts.shape[1], np.bool_)
     for size, counts in enumerate(found.counts, 1):
         has = counts > 0
         sizes.append(
@@ -86,7 +89,7 @@ def summarize_suda(result: SpecialUniques, found: Uniques, scores: npt.NDArray[n
         dis=result.dis,
         sizes=pd.DataFrame.from_records(sizes).set_index("size"),
         columns=pd.DataFrame.from_records(records, index=pd.Index(result.columns, name="column", tupleize_cols=False)),
-        top=result.top(TOP_ROWS),
+        top=result.top(top),
     )
 
 
@@ -94,7 +97,8 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(key): json_value(value) for key, value in record.items()} for record in frame.to_dict("records")]
 
 
-def _print(summary: SudaSummary, console: Console) -> None:
+def print_suda(summary: SudaSummary, console: Console) -> None:
+    """Print a summary of special uniques."""
     from rich.table import Table
     from rich.text import Text
 

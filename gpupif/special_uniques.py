@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from gpupif.kernels.spread import look_up
 
-from .coded import code_columns
-from .engines.msu import Search
+from .coded import Coded, code_columns
 from .engines.workers import Workers
 from .errors import InputError
+from .frames import is_dask
 from .job import warn_of_unique
+from .memory import default_limit, parse_size
 from .progress import Reporter, announce_compilation
 from .quantities import within
 from .riskiest import highest
-from .special_summary import SudaSummary, summarize_suda
+from .set_counts import too_large
+from .special_search import search_codes, search_stream
+from .special_sets import FewRows
+from .special_summary import TOP_ROWS, SudaSummary, summarize_suda
+from .streams import check_temp, open_stream
+from .writing import check_output, row_groups, write_tables
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .coded import Coded
+    from .columns import Column
     from .engines.msu import Uniques
-
-# Sets of columns that are searched at most, and how many rows they may have together.
-MOST_SETS, MOST_VISITS = 10**7, 10**13
 
 
 class SpecialUniques:
@@ -37,7 +42,8 @@ class SpecialUniques:
 
     columns: that were searched. max_size: of the sets of columns. rows: of the table. unique_rows: that differ from all
     others on all columns together. dis: the share of matches with unique rows that are right (DIS), None without a
-    sampling fraction. seconds: wall time by stage. All frames are of the kind that came in, with its rows and index.
+    sampling fraction. spilled_bytes: that memory had no room for, so that they went to a temporary file. seconds: wall
+    time by stage. All frames are of the kind that came in, with its rows and index.
     """
 
     def __init__(
@@ -52,24 +58,24 @@ class SpecialUniques:
         self.max_size = len(weights)
         self.rows = coded.rows
         self.seconds = dict(seconds)
-        self.unique_rows = int((found.times == 1).sum())
+        self.unique_rows = found.unique
         self.weights = tuple(weights)
+        self.spilled_bytes = found.spilled
         self._frame = coded.frame
         self._found = found
-        self._scores = np.zeros(len(found.times))
+        self._scores = np.zeros(found.counts.shape[1])
         for counts, weight in zip(found.counts, weights, strict=True):
             self._scores += weight * counts
         self.dis: float | None = None
         self._dis_scores: npt.NDArray[np.float64] | None = None
         if sampling_fraction is not None:
-            pairs = 2 * int((found.times == 2).sum())
-            self.dis = intrusion(self.unique_rows, pairs, sampling_fraction)
+            self.dis = intrusion(self.unique_rows, found.pairs, sampling_fraction)
             self._dis_scores = dis_suda(self._scores, self.unique_rows, self.dis, len(self.columns))
 
     def __repr__(self) -> str:
         return (
-            f"<SpecialUniques of {self.rows:,} rows x {len(self.columns)} columns, sets of up to {self.max_size}: "
-            f"{int((self._scores > 0).sum()):,} rows with a score>"
+            f"<{type(self).__name__} of {self.rows:,} rows x {len(self.columns)} columns, sets of up to "
+            f"{self.max_size}: {int((self._scores > 0).sum()):,} rows with a score>"
         )
 
     def _of_rows(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -80,23 +86,37 @@ class SpecialUniques:
             workers.run(lambda a, b: look_up(values, number[a:b], out[a:b]), workers.ranges(self.rows))
         return out
 
+    # Values of distinct rows as frames of all rows.
+
+    def _series(self, values: npt.NDArray[Any], name: str) -> Any:
+        return self._frame.series(self._of_rows(values), name)
+
+    def _named(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
+        return self._frame.named({name: self._of_rows(values) for name, values in columns.items()})
+
+    def _wrap(self, values: Sequence[npt.NDArray[Any]]) -> Any:
+        parts = np.empty((len(values), self.rows))
+        for part, own in zip(parts, values, strict=True):
+            part[:] = self._of_rows(own)
+        return self._frame.wrap(parts, self.columns)
+
     @property
     def score(self) -> Any:
         """SUDA score of each row, 0 for one that no set of up to max_size columns singles out: a series."""
-        return self._frame.series(self._of_rows(self._scores), "suda")
+        return self._series(self._scores, "suda")
 
     @property
     def dis_score(self) -> Any:
         """DIS-SUDA score of each row, a probability: a series. Raises InputError without a sampling fraction."""
         if self._dis_scores is None:
             raise InputError("sampling_fraction: DIS-SUDA scores need it: gpupif.suda(table, sampling_fraction=0.01).")
-        return self._frame.series(self._of_rows(self._dis_scores), "dis_suda")
+        return self._series(self._dis_scores, "dis_suda")
 
     @property
     def msus(self) -> Any:
         """How many MSUs of each size each row has: a frame with columns msu_1, msu_2, ... (int32)."""
         counts = self._found.counts.astype(np.int32)
-        return self._frame.named({f"msu_{size}": self._of_rows(each) for size, each in enumerate(counts, 1)})
+        return self._named({f"msu_{size}": each for size, each in enumerate(counts, 1)})
 
     @property
     def contributions(self) -> Any:
@@ -108,10 +128,7 @@ class SpecialUniques:
         if not self._found.shares.size:
             raise InputError("contributions: they were not asked for. Add contributions=True to gpupif.suda.")
         scores = np.where(self._scores > 0, self._scores, 1.0)
-        parts = np.empty((len(self.columns), self.rows))
-        for place in range(len(self.columns)):
-            parts[place] = self._of_rows(self._found.shares[:, place] / scores)
-        return self._frame.wrap(parts, self.columns)
+        return self._wrap([self._found.shares[:, place] / scores for place in range(len(self.columns))])
 
     def top(self, n: int = 20) -> pd.DataFrame:
         """The n rows with the highest scores above 0, of equal ones the first.
@@ -119,14 +136,19 @@ class SpecialUniques:
         Columns: row (position, from 0), index (the table's label of it, pandas and cuDF only), suda, dis_suda (with a
         sampling fraction), msu_1, msu_2, ...
         """
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise InputError(f"top: expected a number of rows of at least 1, got {n!r}.")
+        check_top(n)
         with self._frame.active():
             index = self._frame.host_index()
+        number = self._found.number
+        if isinstance(number, FewRows):
+            places = highest(self._scores[1:], n) if len(number.rows) else []
+            riskiest = [(score, int(number.rows[place])) for score, place in places]
+        else:
+            riskiest = highest(self._of_rows(self._scores), n)
         records = []
-        for score, row in sorted(highest(self._of_rows(self._scores), n), key=lambda pair: (-pair[0], pair[1])):
+        for score, row in sorted(riskiest, key=lambda pair: (-pair[0], pair[1])):
             if score > 0:
-                distinct = int(self._found.number[row])
+                distinct = int(number[row])
                 record: dict[str, Any] = {"row": row} if index is None else {"row": row, "index": index[row]}
                 record["suda"] = score
                 if self._dis_scores is not None:
@@ -136,9 +158,33 @@ class SpecialUniques:
                 )
         return pd.DataFrame.from_records(records)
 
-    def summary(self) -> SudaSummary:
-        """How many rows are at risk, by the size of their MSUs and by column; prints as a table."""
-        return summarize_suda(self, self._found, self._scores)
+    def summary(self, top: int = TOP_ROWS) -> SudaSummary:
+        """How many rows are at risk, by the size of their MSUs and by column, and the `top` rows; prints as a table."""
+        return summarize_suda(self, self._found, self._scores, top)
+
+    def write(self, path: str | os.PathLike[str], overwrite: bool = True) -> None:
+        """Write the scores of all rows, in their order, to one .parquet, .csv or .feather file.
+
+        Columns: suda, dis_suda (with a sampling fraction), msu_1, msu_2, ..., and where they were asked for
+        contribution_<column>. The file appears whole or not at all. overwrite: replace one that exists. Raises
+        OutputError where it cannot be written or its name ends otherwise.
+        """
+        check_output(path, overwrite)
+        write_tables((self._part(start, stop) for start, stop in row_groups(self.rows)), path, overwrite=overwrite)
+
+    def _part(self, start: int, stop: int) -> pa.Table:
+        """What is written of some rows."""
+        number = self._found.number[start:stop]
+        columns: dict[str, npt.NDArray[Any]] = {"suda": self._scores[number]}
+        if self._dis_scores is not None:
+            columns["dis_suda"] = self._dis_scores[number]
+        for size, counts in enumerate(self._found.counts, 1):
+            columns[f"msu_{size}"] = counts[number].astype(np.int32)
+        if self._found.shares.size:
+            scores = np.where(columns["suda"] > 0, columns["suda"], 1.0)
+            for place, name in enumerate(self.columns):
+                columns[f"contribution_{name}"] = self._found.shares[number, place] / scores
+        return pa.table(columns)
 
 
 def suda(
@@ -150,6 +196,8 @@ def suda(
     sampling_fraction: float | None = None,
     contributions: bool = False,
     progress: bool | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
 ) -> SpecialUniques:
     """Find special uniques: rows that few of their values single out, and how many sets of values do so.
 
@@ -166,7 +214,8 @@ def suda(
     Parameters
     ----------
     table:
-        n rows; as of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file.
+        n rows; as of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder
+        or a pattern, or a Dask DataFrame, which is searched at once; frames of its rows are then lazy.
     max_size:
         M, the most columns that an MSU may have, from 1 to the number of columns.
     columns:
@@ -182,20 +231,30 @@ def suda(
         Find also which columns the scores of each row come from; takes 12 bytes a distinct row and column.
     progress:
         Show progress on standard error: True, False, or None for only where that is a terminal.
+    memory_limit:
+        The memory that the process may take, such as "2GiB"; default: what is free. Which rows are unique on which
+        columns is kept on disk where it does not fit. Files are then read in streams, as are those of more than 60 % of
+        the free memory; where not even the codes of their cells fit, one to four bytes each, what is unique on each set
+        of columns is counted on disk; then only the MSUs have to fit. What comes out is the same.
+    temp:
+        A folder for temporary files; default: the system's.
 
     Returns
     -------
     SpecialUniques
         ``.score``, ``.dis_score``, ``.msus`` (numbers of MSUs by size), ``.contributions``: one item a row, of the kind
-        of table that came in; ``.summary()``, ``.top(20)``.
+        of table that came in; ``.summary()``, ``.top(20)``; ``.write(file)``.
 
     Raises
     ------
     InputError
         No rows, unknown columns (ColumnNotFoundError), values that are no categories (ColumnTypeError), missing values
-        under "error", a max_size or sampling_fraction out of range, more sets of columns than can be searched.
+        under "error", a max_size or sampling_fraction out of range, more sets of columns than can be searched or than
+        memory is there for.
     TableReadError
-        A file that cannot be read.
+        A file that cannot be read, or changes meanwhile.
+    OutputError
+        Temporary files that cannot be written.
 
     Warns
     -----
@@ -225,27 +284,85 @@ def suda(
     3      1      0      0    2.0
 
     """
+    return find_suda(
+        table,
+        max_size,
+        columns,
+        missing,
+        sampling_fraction,
+        contributions,
+        progress,
+        memory_limit,
+        temp,
+    )
+
+
+def find_suda(
+    table: Any,
+    max_size: int,
+    columns: Sequence[Hashable] | None,
+    missing: str,
+    sampling_fraction: float | None,
+    contributions: bool,
+    progress: bool | None,
+    memory_limit: int | str | None,
+    temp: str | os.PathLike[str] | None,
+    sep: str | None = None,
+) -> SpecialUniques:
+    """`suda`; sep: the separator of a CSV file (None: found by itself)."""
     if isinstance(max_size, bool) or not isinstance(max_size, int | np.integer) or max_size < 1:
         raise InputError(f"max_size: expected a number of columns of at least 1, got {max_size!r}.")
     if sampling_fraction is not None:
         _check_fraction(sampling_fraction)
+    check_temp(temp)
+    limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
     started = time.perf_counter()
-    with Workers() as workers, Reporter(progress) as report, announce_compilation(quiet=progress is False):
-        coded = code_columns(table, columns, missing, workers, report)
-        number = len(coded.columns)
-        if max_size > number:
+    if is_dask(table):
+        from .cluster.special import DaskSpecialUniques, DaskTable
+
+        if memory_limit is not None or temp is not None:
             raise InputError(
-                f"max_size: expected at most {number}, the number of columns, got {max_size}. Give max_size={number}."
+                "table: memory_limit= and temp= are not of Dask frames; workers have limits of their own. Leave them "
+                "out."
             )
+        lazy = DaskTable(table, columns, missing)
+        check_size(len(lazy.names), max_size)
+        weights = msu_weights(len(lazy.names), int(max_size))
+        coded, found = lazy.search(weights, contributions)
         warn_of_unique(coded.columns, coded.rows)
-        opened = time.perf_counter()
-        search = Search(coded.codes, coded.cardinalities, workers)
-        _check_work(number, max_size, search.distinct)
-        weights = msu_weights(number, int(max_size))
-        report.stage("search", _sets(number, max_size), "sets")
-        found = search.run(weights, contributions, report.advance)
+        seconds = {"search": time.perf_counter() - started}
+        return DaskSpecialUniques(coded, found, weights, sampling_fraction, seconds, lazy)
+    with Reporter(progress) as report, announce_compilation(quiet=progress is False):
+        if isinstance(table, str | os.PathLike) and (
+            memory_limit is not None or temp is not None or too_large(table, columns, "columns", sep)
+        ):
+            with open_stream(table, columns, missing, report, "columns", limit, temp, sep) as stream:
+                opened = time.perf_counter()
+                weights = _weigh(stream.chunks.columns, stream.chunks.rows, max_size)
+                coded, found = search_stream(stream, weights, contributions, report, limit)
+        else:
+            with Workers() as workers:
+                coded = code_columns(table, columns, missing, workers, report, sep=sep)
+            opened = time.perf_counter()
+            weights = _weigh(coded.columns, coded.rows, max_size)
+            found = search_codes(coded, weights, contributions, report, memory_limit, temp)
     seconds = {"encode": opened - started, "search": time.perf_counter() - opened}
     return SpecialUniques(coded, found, weights, sampling_fraction, seconds)
+
+
+def _weigh(columns: Sequence[Column], rows: int, max_size: int) -> list[float]:
+    """The weights of sets by their size; raises InputError for a size beyond the columns, and warns of identifiers."""
+    check_size(len(columns), max_size)
+    warn_of_unique(columns, rows)
+    return msu_weights(len(columns), int(max_size))
+
+
+def check_size(columns: int, max_size: int) -> None:
+    """Raise InputError for sets of more columns than there are."""
+    if max_size > columns:
+        raise InputError(
+            f"max_size: expected at most {columns}, the number of columns, got {max_size}. Give max_size={columns}."
+        )
 
 
 def msu_weights(columns: int, max_size: int) -> list[float]:
@@ -273,24 +390,12 @@ def dis_suda(scores: npt.NDArray[np.float64], unique: int, dis: float, columns: 
     return out
 
 
-def _sets(columns: int, size: int) -> int:
-    return sum(math.comb(columns, k) for k in range(1, size + 1))
+def check_top(n: Any) -> None:
+    """Raise InputError for what is no number of rows to list."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise InputError(f"top: expected a number of rows of at least 1, got {n!r}.")
 
 
 def _check_fraction(fraction: Any) -> None:
     if not within(fraction, 0, 1) or fraction == 0:
         raise InputError(f"sampling_fraction: expected a share above 0 and up to 1, got {fraction!r}.")
-
-
-def _check_work(columns: int, size: int, rows: int) -> None:
-    """Raise InputError for more sets of columns than can be searched in a table of so many distinct rows."""
-
-    def fits(size: int) -> bool:
-        return _sets(columns, size) <= min(MOST_SETS, MOST_VISITS // rows)
-
-    if not fits(size):
-        most = max((k for k in range(1, size) if fits(k)), default=1)
-        raise InputError(
-            f"max_size: {columns} columns have {_sets(columns, size):,} sets of up to {size}, too many to search in "
-            f"{rows:,} distinct rows. Give max_size={most} ({_sets(columns, most):,} sets), or fewer columns."
-        )

@@ -6,20 +6,16 @@ import os
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
-from math import comb
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .coded import chosen, code_columns
-from .engines.subsets import SubsetCounter, in_batches
-from .engines.workers import Workers
 from .errors import InputError
 from .job import warn_of_unique
-from .memory import default_limit, resident_bytes
 from .printed import Printed
 from .progress import Reporter, announce_compilation
 from .quantities import brief, is_whole, whole_number
+from .set_counts import Wanted, open_counts
 from .summary import json_value
 from .toxic_values import Measured
 
@@ -28,8 +24,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SIZES = {2: "pairs", 3: "triples"}
-# Of a cell in memory: as it is read, and as a code.
-CELL_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -100,8 +94,8 @@ def toxic_pairs(
     Parameters
     ----------
     table:
-        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file, of a folder
-        of Parquet files or of a pattern.
+        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, of a folder of
+        Parquet files or of a pattern, or a Dask DataFrame, which is computed at once.
     size:
         2 for pairs, 3 for triples (then of a, b and c, with p(a) p(b) p(c)).
     columns:
@@ -116,7 +110,8 @@ def toxic_pairs(
         Of a path: the memory that the process may take, such as "2GiB"; the table is then read in streams and counted
         chunk by chunk, as is one without a limit that 60 % of the free memory do not hold. What comes out is the same.
     temp:
-        Of a path: a folder for the temporary files of that, about a byte a cell; default: the system's.
+        Of a path: a folder for the temporary files of that, about a byte a cell, or two where there are more
+        combinations of values than fit into memory; default: the system's.
 
     Returns
     -------
@@ -173,38 +168,22 @@ def find_toxic(
 ) -> ToxicPairs:
     """`toxic_pairs`; sep: the separator of a CSV file (None: found by itself)."""
     size, top = _check_size(size), whole_number("top", top, "pairs of values")
-    if memory_limit is not None or temp is not None or _too_large(table, columns, sep):
-        from .toxic_files import toxic_in_streams
-
-        return toxic_in_streams(table, size, columns, top, missing, progress, memory_limit, temp, sep)
     started = time.perf_counter()
-    with Workers() as workers, Reporter(progress) as report, announce_compilation(quiet=progress is False):
-        coded = code_columns(table, columns, missing, workers, report, sep=sep)
-        check_enough(coded.names, size)
-        warn_of_unique(coded.columns, coded.rows)
+    with (
+        Reporter(progress) as report,
+        announce_compilation(quiet=progress is False),
+        open_counts(table, columns, missing, report, "columns", memory_limit, temp, sep) as counts,
+    ):
+        check_enough(counts.names, size)
         opened = time.perf_counter()
-        measured = Measured(coded.columns, coded.rows, top)
-        report.stage("count", comb(len(coded.columns), size), SIZES[size])
-        subsets = list(combinations(range(len(coded.columns)), size))
-        for batch in in_batches(subsets, coded.cardinalities, coded.rows):
-            counter = SubsetCounter(batch, coded.cardinalities, coded.rows, workers)
-            counter.add(coded.codes)
-            for place, subset in enumerate(batch):
-                measured.add(subset, counter.combinations(place))
-                report.advance()
+        subsets = list(combinations(range(len(counts.names)), size))
+        counted = counts.count(list(map(Wanted, subsets)), partial(Measured, top=top))
+        warn_of_unique(counted.columns, counted.rows)
+        measured = Measured(counted.columns, counted.rows, top)
+        for subset, parts in zip(subsets, counted.found, strict=True):
+            measured.add(subset, parts)
     seconds = {"encode": opened - started, "count": time.perf_counter() - opened}
-    return ToxicPairs(coded.rows, coded.names, size, measured.sets(), measured.values(), seconds)
-
-
-def _too_large(table: Any, columns: Sequence[Hashable] | None, sep: str | None) -> bool:
-    """Whether a table is a path to more than the memory that is free holds."""
-    if not isinstance(table, str | os.PathLike):
-        return False
-    from .sources import open_source
-
-    source = open_source(Path(table), sep)
-    names = chosen(source.names, source.index_names, columns)
-    return source.about_rows() * len(names) * CELL_BYTES > default_limit() - resident_bytes()
+    return ToxicPairs(counted.rows, counts.names, size, measured.sets(), measured.values(), seconds)
 
 
 def _check_size(size: Any) -> int:

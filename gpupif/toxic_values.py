@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .engines.subset_tables import Combinations
-from .information import Sizes
+from .engines.subsets import SubsetCounter
+from .information import LogSum, Sizes
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,9 +36,31 @@ class Rare:
     counts: npt.NDArray[np.int64]
     codes: list[npt.NDArray[Any]]
 
+    @classmethod
+    def together(cls, several: Sequence[Rare]) -> Rare:
+        """Those of several parts, in no order."""
+        codes = [np.concatenate(arrays) for arrays in zip(*(each.codes for each in several), strict=True)]
+        times, counts = (np.concatenate([getattr(each, name) for each in several]) for name in ("times", "counts"))
+        return cls(times, counts, codes)
+
+
+class SetPart(NamedTuple):
+    """What is said of some of the combinations of a set of columns.
+
+    repeated: sum of c log2 c over their counts c. unique: how many are of one row. smallest: count. different: how many
+    there are. independent: whether each occurs just as often as its parts make it.
+    """
+
+    repeated: LogSum
+    unique: int
+    smallest: int
+    different: int
+    independent: bool
+    rare: Rare
+
 
 class Measured:
-    """Sets of columns measured one after the other.
+    """Sets of columns measured one after the other; finds `SetPart`s (see `set_counts.Find`).
 
     columns: of the table. rows: of it. top: how many rare combinations are wanted.
     """
@@ -53,18 +76,37 @@ class Measured:
         self._subsets: list[Sequence[int]] = []
         self._orders: dict[int, npt.NDArray[np.int64]] = {}
 
-    def add(self, subset: Sequence[int], found: Combinations) -> None:
-        """Measure the next set."""
+    def __call__(self, subset: Sequence[int], counter: SubsetCounter, place: int) -> SetPart:
+        """What is said of the combinations of a set that a counter has."""
+        found = counter.combinations(place)
         counts = found.counts
-        repeated = Sizes.of(counts).sum_log()
+        first, *others = self._parts(subset, found)
+        expected = first.astype(np.float64)
+        for part in others:
+            expected = expected * part / self._rows
+        times = expected / counts
+        return SetPart(
+            Sizes.of(counts).log_sum(),
+            int((counts == 1).sum()),
+            int(counts.min()),
+            len(counts),
+            bool((np.abs(times - 1) < NEARLY_NONE).all()) and self._independent(subset, found),
+            self._rarest(subset, Rare(times, counts, found.codes)),
+        )
+
+    def add(self, subset: Sequence[int], parts: Sequence[SetPart]) -> None:
+        """Measure the next set, from all parts of its combinations."""
+        repeated = LogSum.total(part.repeated for part in parts).sum_log()
         joint = max(0.0, (self._whole - repeated) / self._rows)
         terms = [*(self._alone[column] for column in subset), repeated, -self._whole]
         shared = max(0.0, math.fsum(terms) / self._rows)
-        if shared < NEARLY_NONE and self._independent(subset, found):
+        different = sum(part.different for part in parts)
+        possible = math.prod(self._columns[column].cardinality for column in subset)
+        if shared < NEARLY_NONE and different == possible and all(part.independent for part in parts):
             shared = 0.0
-        unique = int((counts == 1).sum())
+        unique = sum(part.unique for part in parts)
         self._subsets.append(subset)
-        self._rare.append(self._rarest(subset, found))
+        self._rare.append(self._rarest(subset, Rare.together([part.rare for part in parts])))
         self._records.append(
             {
                 **{f"column_{place}": self._columns[column].name for place, column in enumerate(subset, 1)},
@@ -72,8 +114,8 @@ class Measured:
                 "mutual_information" if len(subset) == 2 else "total_correlation": shared,
                 "unique_share": unique / self._rows,
                 "unique_rows": unique,
-                "smallest_cohort": int(counts.min()),
-                "combinations": len(counts),
+                "smallest_cohort": min(part.smallest for part in parts),
+                "combinations": different,
             }
         )
 
@@ -83,26 +125,20 @@ class Measured:
 
     def _independent(self, subset: Sequence[int], found: Combinations) -> bool:
         """Whether every combination occurs just as often as its parts make it: in whole numbers, so beyond doubt."""
-        if len(found.counts) < math.prod(self._columns[column].cardinality for column in subset):
-            return False
         product: Any = 1
         for part in self._parts(subset, found):
             product = product * part.astype(object)
         return bool((product == found.counts.astype(object) * self._rows ** (len(subset) - 1)).all())
 
-    def _rarest(self, subset: Sequence[int], found: Combinations) -> Rare:
-        first, *others = self._parts(subset, found)
-        expected = first.astype(np.float64)
-        for part in others:
-            expected = expected * part / self._rows
-        times = expected / found.counts
-        kept = np.arange(len(times))
-        if self._top < len(times):
-            kept = np.flatnonzero(times >= np.partition(times, -self._top)[-self._top])
+    def _rarest(self, subset: Sequence[int], of: Rare) -> Rare:
+        """The rarest of some combinations, ordered."""
+        kept = np.arange(len(of.times))
+        if self._top < len(of.times):
+            kept = np.flatnonzero(of.times >= np.partition(of.times, -self._top)[-self._top])
         # Of equals the lower values, as they are: codes depend on the kind of table.
-        values = [self._value_order(column)[codes[kept]] for column, codes in zip(subset, found.codes, strict=True)]
-        order = kept[np.lexsort((*values[::-1], found.counts[kept], -times[kept]))][: self._top]
-        return Rare(times[order], found.counts[order], [codes[order] for codes in found.codes])
+        values = [self._value_order(column)[codes[kept]] for column, codes in zip(subset, of.codes, strict=True)]
+        order = kept[np.lexsort((*values[::-1], of.counts[kept], -of.times[kept]))][: self._top]
+        return Rare(of.times[order], of.counts[order], [codes[order] for codes in of.codes])
 
     def _value_order(self, place: int) -> npt.NDArray[np.int64]:
         if place not in self._orders:

@@ -84,6 +84,19 @@ def test_a_table_in_the_memory_of_the_workers(client):
     assert dict(scores.priors.compute()) == dict(expected.priors)
 
 
+def test_information_and_special_uniques(client):
+    """Computed at once, what is found on the way sent between workers; the same bits as in memory."""
+    frame = gpupif.datasets.census(900)
+    lazy = dd.from_pandas(frame, npartitions=3)
+    assert gpupif.dual_total_correlation(lazy) == gpupif.dual_total_correlation(frame)
+    found, expected = gpupif.toxic_pairs(lazy), gpupif.toxic_pairs(frame)
+    pd.testing.assert_frame_equal(found.pairs, expected.pairs, check_exact=True)
+    pd.testing.assert_frame_equal(found.values, expected.values, check_exact=True)
+    special, expected = gpupif.suda(lazy), gpupif.suda(frame)
+    pd.testing.assert_frame_equal(special.msus.compute(), expected.msus, check_exact=True)
+    assert special.summary().sizes.equals(expected.summary().sizes)
+
+
 @pytest.fixture
 def gathered(monkeypatch):
     """Bytes of each thing that comes to the client."""

@@ -79,14 +79,14 @@ def test_against_the_definition(monkeypatch, table, data, dense):
     """With a byte for each combination, and with rows grouped by keys."""
     max_size = data.draw(st.integers(1, len(table)))
     with monkeypatch.context() as patch:
-        patch.setattr("gpupif.special_uniques.Search", lambda *arguments: Search(*arguments, dense))
+        patch.setattr("gpupif.special_search.Search", lambda *arguments: Search(*arguments[:3], dense))
         check(suda(frame_of(table), max_size, contributions=True), table, max_size)
 
 
 @pytest.mark.parametrize("dense", [None, 0])
 def test_many_rows(monkeypatch, dense):
     """More rows than a block; columns of so many values that several words make a key; rows that repeat."""
-    monkeypatch.setattr("gpupif.special_uniques.Search", lambda *arguments: Search(*arguments, dense))
+    monkeypatch.setattr("gpupif.special_search.Search", lambda *arguments: Search(*arguments[:3], dense))
     random = np.random.default_rng(5)
     rows = 9000
     cells = {"a": 3, "b": 4000, "c": 60, "d": 20_000, "e": 9}

@@ -23,7 +23,7 @@ from ..keys import KeyLayout
 from ..merge import Values, encode_part, number_in, recode
 from ..weighting import add_chunk, counts_people, score_type
 from .parcels import Parcel, pack, unpack
-from .plan import Plan, Totals, WeightedCounts, Weights
+from .plan import Plan, Reads, Totals, WeightedCounts, Weights
 from .routes import Routes, Trip, find_trips
 from .workers import device_here, task_workers
 
@@ -53,7 +53,7 @@ class Back(NamedTuple):
     number: npt.NDArray[Any]
 
 
-def encode(question: Question, device: str, partition: Any) -> tuple[Local, Back]:
+def encode(question: Reads, device: str, partition: Any) -> tuple[Local, Back]:
     """Number the values of a partition's columns by themselves and collapse equal rows; raises ColumnTypeError."""
     frame = open_frame(partition)
     here = device_here(device)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pandas as pd
 
@@ -30,6 +30,18 @@ TargetSizes = dict[int, tuple[LogSum, LogSum]]
 WeightedCounts = dict[Hashable, Any]
 
 
+class Reads(Protocol):
+    """What is to be read of a table."""
+
+    @property
+    def read(self) -> Sequence[Hashable]:
+        """The columns."""
+
+    @property
+    def missing(self) -> str:
+        """How missing values are taken: "category", or "error" for them to be refused."""
+
+
 class Weights(NamedTuple):
     """Sampling weights of the whole table. columns: all that are read, without codes of rows."""
 
@@ -49,7 +61,7 @@ class Totals(NamedTuple):
     devices: frozenset[str]
 
 
-def add_totals(names: list[Hashable], *parts: Totals) -> Totals:
+def add_totals(names: Sequence[Hashable], *parts: Totals) -> Totals:
     """The totals of partitions that follow each other."""
     rows, first = 0, [-1] * len(names)
     for part in parts:
@@ -90,7 +102,7 @@ def _columns(question: Question, totals: Totals) -> list[Column]:
 
 def find_units(question: Question, names: list[Hashable], totals: Totals) -> Weights:
     """The sampling weights; raises what `make_plan` does for totals, and InputError for a bad weight."""
-    _check(question, names, totals)
+    check_totals(question, names, totals)
     columns = _columns(question, totals)
     return Weights(columns, read_weights(columns[question.read.index(question.weights)], None))
 
@@ -114,7 +126,7 @@ def make_plan(
     table without rows, or with missing values where they are errors; PriorError; DeviceError where "auto" means
     different devices on different workers.
     """
-    _check(question, names, totals)
+    check_totals(question, names, totals)
     if len(totals.devices) > 1:
         raise DeviceError(
             f"device 'auto': is {' on some workers and '.join(sorted(totals.devices))} on others. Scores are the same "
@@ -130,7 +142,7 @@ def make_plan(
     return Plan(question, job, prior_of, layout, totals.rows, totals.distinct, weights, total, *totals.devices)
 
 
-def _check(question: Question, names: list[Hashable], totals: Totals) -> None:
+def check_totals(question: Reads, names: list[Hashable], totals: Totals) -> None:
     """Raise InputError for a table without rows, or with missing values where they are errors."""
     if totals.rows == 0:
         raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, names))}).")

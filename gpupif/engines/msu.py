@@ -7,6 +7,7 @@ that is unique on it and on none of its subsets of k - 1 columns. Equal rows sta
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from gpupif.kernels import pack
 from ..keys import KeyLayout
 from .distinct import distinct_rows
 from .host_run import pack_keys
+from .marks import Marks
 from .partition import NO_ROWS, Rows, index_type
 from .subset_tables import common_type
 from .workers import Workers
@@ -37,37 +39,27 @@ DENSE, DENSE_PER_ROW, DENSE_ALL = 1 << 27, 256, 1 << 28
 class Uniques:
     """The minimal sample uniques of the distinct rows of a table.
 
-    number[i]: which distinct row row i is. times: how often each occurs. counts (sizes, distinct rows): minimal sets
-    by their size less 1. shares (distinct rows, columns): sums over the minimal sets with a column of the weight of
-    their size; empty where it is not wanted. found: by set of columns, for how many rows it is minimal.
+    number[i]: which distinct row row i is; of slices too. unique: rows that differ from all others; pairs: rows that
+    are equal to one other. counts (sizes, distinct rows): minimal sets by their size less 1. shares (distinct rows,
+    columns): sums over the minimal sets with a column of the weight of their size; empty where it is not wanted. found:
+    by set of columns, for how many rows it is minimal. spilled: bytes that memory had no room for.
     """
 
-    number: npt.NDArray[Any]
-    times: npt.NDArray[Any]
+    number: Any
+    unique: int
+    pairs: int
     counts: npt.NDArray[np.uint32]
     shares: npt.NDArray[np.float64]
     found: dict[tuple[int, ...], int]
-
-
-class _Marked:
-    """A set of rows: as bits, or as a list where they are few."""
-
-    def __init__(self, words: npt.NDArray[np.uint64]) -> None:
-        few = np.empty(2 * len(words), np.uint32)
-        size = kernels.list_bits(words, few)
-        self._few = size <= len(few)
-        self._marks: npt.NDArray[Any] = few[:size].copy() if self._few else words
-
-    def add_to(self, words: npt.NDArray[np.uint64]) -> None:
-        """Set the bits of these rows."""
-        if self._few:
-            kernels.set_bits(self._marks, words)
-        else:
-            words |= self._marks
+    spilled: int = 0
 
 
 class Search:
-    """The search on one table. cardinalities: of the columns. dense: bytes for combinations; changes no result."""
+    """The search on one table. cardinalities: of the columns.
+
+    dense: bytes for combinations, of each thread. room: bytes for the rows that are unique on sets of columns (None:
+    any), the rest of which goes to a file in the folder `temp`. Neither changes a result.
+    """
 
     def __init__(
         self,
@@ -75,7 +67,10 @@ class Search:
         cardinalities: Sequence[int],
         workers: Workers,
         dense: int | None = None,
+        room: int | None = None,
+        temp: str | os.PathLike[str] | None = None,
     ) -> None:
+        self._room, self._temp = room, temp
         layout = KeyLayout.of(cardinalities)
         found = distinct_rows(Rows(pack_keys(codes, layout, workers)), len(codes[0]), workers)
         self._number, self._times = found.number, found.rows.counts
@@ -91,7 +86,8 @@ class Search:
         self._radices = np.array(cardinalities, np.int64)
         self._workers = workers
         most = max(1 << 22, min(DENSE, DENSE_ALL // workers.threads))
-        self._dense = min(most, max(1 << 16, DENSE_PER_ROW * self.distinct)) if dense is None else dense
+        useful = min(most, max(1 << 16, DENSE_PER_ROW * self.distinct))
+        self._dense = useful if dense is None else min(useful, dense)
         self._tables: deque[npt.NDArray[np.uint8]] = deque()
         self._lock = threading.Lock()
 
@@ -101,36 +97,44 @@ class Search:
         counts = np.zeros((len(weights), self.distinct), np.uint32)
         shares = np.zeros((self.distinct, columns) if with_shares else (0, 0))
         found: dict[tuple[int, ...], int] = {}
-        marked: dict[tuple[int, ...], _Marked] = {}
+        below, spilled = Marks(), 0
         for size, weight in enumerate(weights, 1):
             sets = list(combinations(range(columns), size))
             level = np.zeros(shares.shape, np.uint32)
             last = size == len(weights)
+            above = Marks(None if self._room is None else max(0, self._room - below.held), self._temp)
 
             def look(
                 columns: tuple[int, ...],
                 level: npt.NDArray[np.uint32] = level,
-                below: dict[tuple[int, ...], _Marked] = marked,
+                below: Marks = below,
+                above: Marks = above,
                 sums: npt.NDArray[np.uint32] = counts[size - 1],
                 last: bool = last,
-            ) -> tuple[int, _Marked | None]:
+            ) -> int:
                 known = np.zeros(-(-self.distinct // 64), np.uint64)
                 for subset in combinations(columns, len(columns) - 1) if len(columns) > 1 else ():
-                    below[subset].add_to(known)
+                    below.add_to(subset, known)
                 rows = self._minimal(columns, known)
                 with self._lock:
                     kernels.count_found(rows, np.array(columns), sums, level)
                 if not last:
                     kernels.set_bits(rows, known)
+                    above.put(columns, known)
                 done()
-                return len(rows), None if last else _Marked(known)
+                return len(rows)
 
-            results = self._workers.run(look, [(columns,) for columns in sets])
-            found |= {columns: number for columns, (number, _) in zip(sets, results, strict=True)}
-            # Of the level below no more is needed.
-            marked = {columns: rows for columns, (_, rows) in zip(sets, results, strict=True) if rows is not None}
+            # Of the level below no more is needed then.
+            with below:
+                try:
+                    found |= zip(sets, self._workers.run(look, [(columns,) for columns in sets]), strict=True)
+                except BaseException:
+                    above.__exit__()
+                    raise
+            below, spilled = above, spilled + above.spilled
             kernels.add_weighted(level.reshape(-1), float(weight), shares.reshape(-1))
-        return Uniques(self._number, self._times, counts, shares, found)
+        unique, pairs = (times * int((self._times == times).sum()) for times in (1, 2))
+        return Uniques(self._number, unique, pairs, counts, shares, found, spilled)
 
     def _minimal(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
         """Rows that are unique on these columns and, as `known` has them, on no fewer of them; ascending."""

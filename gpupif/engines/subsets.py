@@ -119,16 +119,21 @@ class SubsetCounter:
         return sizes_of_counts(self.counts(place), self.total, self._workers)
 
 
-def sizes_of_sets(
+def counters(
     codes: Sequence[npt.NDArray[Any]],
     cardinalities: Sequence[int],
     sets: Sequence[Sequence[int]],
     workers: Workers,
-) -> list[Sizes]:
-    """How many combinations of each set of columns there are of each count, sets of any size."""
-    rows, times = len(codes[0]), None
-    wide = [set_ for set_ in sets if not is_dense([cardinalities[column] for column in set_], rows)]
-    if len(wide) > 1:
+    times: npt.NDArray[Any] | None = None,
+    dense: int = DENSE,
+) -> Iterator[tuple[SubsetCounter, int]]:
+    """For each of these sets of columns, of any size, in turn a counter of them and their place there.
+
+    times: how often each row occurs (None: once). dense: see `SubsetCounter`.
+    """
+    rows = len(codes[0])
+    wide = [set_ for set_ in sets if not is_dense([cardinalities[column] for column in set_], rows, dense)]
+    if times is None and len(wide) > 1 and 2 * len(wide) >= len(sets):
         # Rows that are equal on all that is asked for go on as one.
         used = sorted({column for set_ in sets for column in set_})
         layout = KeyLayout.of([cardinalities[column] for column in used])
@@ -136,12 +141,11 @@ def sizes_of_sets(
         at = dict(zip(used, unpack_keys(found.keys, layout), strict=True))
         # Columns that no set has stay without codes of their own.
         codes, times = [at.get(column, found.counts) for column in range(len(cardinalities))], found.counts
-    sizes: list[Sizes] = []
     for batch in in_batches(sets, cardinalities, rows):
-        counter = SubsetCounter(batch, cardinalities, rows, workers)
+        counter = SubsetCounter(batch, cardinalities, rows, workers, dense)
         counter.add(codes, times)
-        sizes += [counter.sizes(place) for place in range(len(batch))]
-    return sizes
+        for place in range(len(batch)):
+            yield counter, place
 
 
 @dataclass(frozen=True)

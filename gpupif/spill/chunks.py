@@ -70,7 +70,8 @@ class EncodedChunks(TableChunks):
 
     def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
         """The codes of some columns of a chunk, by their places."""
-        own = read_batch(self._folder / f"chunk-{number:06}.arrow")
+        read = sorted(set(places))
+        own = dict(zip(read, read_batch(self._folder / f"chunk-{number:06}.arrow", read), strict=True))
         numbers = [self._numbers[place].arrays(number)[0] for place in places]
         return [
             recode(own[place], np.append(self._ranks[place][values], len(self._ranks[place])))

@@ -195,13 +195,14 @@ class BatchWriter:
 
 
 class BatchReader:
-    """What a `BatchWriter` wrote."""
+    """What a `BatchWriter` wrote; places: of the columns to read (None: all), in ascending order."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, places: Sequence[int] | None = None) -> None:
         self._file = file
+        options = ipc.IpcReadOptions(included_fields=None if places is None else sorted(places))
         try:
             self._source = pa.OSFile(str(file))
-            self._reader = ipc.open_file(self._source)
+            self._reader = ipc.open_file(self._source, options=options)
         except (pa.ArrowException, OSError) as error:
             raise _damaged(file) from error
 
@@ -233,9 +234,9 @@ def write_batch(file: Path, arrays: Mapping[str, Any]) -> None:
         writer.write(list(columns.values()))
 
 
-def read_batch(file: Path) -> list[npt.NDArray[Any]]:
-    """The columns of a file of a single batch."""
-    with BatchReader(file) as reader:
+def read_batch(file: Path, places: Sequence[int] | None = None) -> list[npt.NDArray[Any]]:
+    """The columns of a file of a single batch, or those at these places, ascending."""
+    with BatchReader(file, places) as reader:
         return reader.arrays(0)
 
 

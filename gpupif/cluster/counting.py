@@ -1,0 +1,159 @@
+"""Combinations of values of sets of columns of a Dask frame, counted by its workers.
+
+One shuffle, whatever the number of sets: each partition sends the combinations that it has of each set, counted, to the
+part that the hash of their values says. What is found there, which is little, comes to who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import partial
+from itertools import groupby, pairwise
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpupif.kernels.partition import partition_ids
+
+from ..coded import chosen
+from ..engines.distinct import distinct_rows
+from ..engines.host_run import pack_keys, unpack_keys
+from ..engines.partition import Rows
+from ..engines.subset_tables import key_layout
+from ..engines.subsets import SubsetCounter
+from ..errors import InputError
+from ..job import check_word
+from ..merge import final_order, merged_column
+from ..set_counts import Counted, MakeFind, SetCounts, Wanted
+from . import home, plan
+from .graph import Graph, ref
+from .parcels import Parcel, pack, unpack
+from .workers import task_workers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..columns import Column
+    from .home import Local
+    from .plan import Totals
+
+
+class Read(NamedTuple):
+    """What is read of a table. read: its columns. missing: "category" or "error"."""
+
+    read: Sequence[Hashable]
+    missing: str
+
+
+class Whole(NamedTuple):
+    """What all parts know of the table: its columns, without codes of rows; its rows."""
+
+    columns: list[Column]
+    rows: int
+
+
+class DaskCounts(SetCounts):
+    """A Dask frame; it is computed anew by each `count`."""
+
+    def __init__(self, table: Any, columns: Sequence[Hashable] | None, missing: str, argument: str) -> None:
+        from dask.dataframe import DataFrame
+
+        check_word("missing", missing, ("category", "error"))
+        if not isinstance(table, DataFrame):
+            raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
+        self.names = chosen(list(table.columns), (), columns, argument)
+        self._all_names = list(table.columns)
+        self._read = Read(self.names, missing)
+        self._table = table
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is kept."""
+
+    def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
+        """See `SetCounts`."""
+        graph = Graph()
+        encoded, whole = self.see(graph)
+        local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
+        every, count = [whole] * len(local), range(len(local))
+        send = partial(send_combinations, list(sets), len(local))
+        there = list(map(ref, graph.shuffle("out", graph.each("send", send, every, count, local))))
+        # A task of its own, for it may hold much that all parts share.
+        shared = [ref(graph.one("make", _same, make))] * len(local)
+        parts = graph.each("count", partial(count_part, list(sets)), shared, every, count, there)
+        result = graph.one("result", _result, whole, ref(graph.tree("found", add_found, parts)))
+        counted: Counted = graph.value(result).compute()
+        return counted
+
+    def see(self, graph: Graph) -> tuple[list[Any], Any]:
+        """Tasks that encode each partition, and one that returns the `Whole`; as arguments of others."""
+        table, names = self._table, self._all_names
+        partitions = list(map(ref, graph.take(table[self._read.read] if list(self.names) != names else table)))
+        encoded = list(map(ref, graph.each("encode", partial(home.encode, self._read, "cpu"), partitions)))
+        found = graph.each("values", home.totals, list(map(ref, graph.each("counted", itemgetter(0), encoded))))
+        totals = ref(graph.tree("totals", partial(plan.add_totals, self._read.read), found))
+        return encoded, ref(graph.one("whole", partial(see_whole, self._read, names), totals))
+
+
+def see_whole(read: Read, names: list[Hashable], totals: Totals) -> Whole:
+    """The table by its totals; raises InputError for one without rows, or with missing values where they are errors."""
+    plan.check_totals(read, names, totals)
+    columns = [
+        merged_column(name, values, final_order(values.labels, ascending=True))
+        for name, values in zip(read.read, totals.values, strict=True)
+    ]
+    return Whole(columns, totals.rows)
+
+
+def send_combinations(sets: Sequence[Wanted], parts: int, whole: Whole, source: int, local: Local) -> pd.DataFrame:
+    """The parcels in which the combinations of partition `source` travel: keys, and how often each occurs."""
+    cardinalities = [column.cardinality for column in whole.columns]
+    codes = home.global_codes(whole.columns, local)
+    parcels = []
+    with task_workers() as workers:
+        for number, one in enumerate(sets if len(local.times) else ()):
+            layout = key_layout([cardinalities[column] for column in one.columns])
+            keys = pack_keys([codes[column] for column in one.columns], layout, workers)
+            rows = distinct_rows(Rows(keys, local.times), int(local.times.sum()), workers).rows
+            to = np.zeros(len(rows.keys), np.uint32)
+            masks = layout.masks(list(one.columns).index(column) for column in one.by)
+            partition_ids(rows.keys, masks, parts, to)
+            order = np.argsort(to, kind="stable")
+            items = np.column_stack([rows.keys[order], rows.counts[order].astype(np.uint64)])
+            edges = np.searchsorted(to[order], np.arange(parts + 1)).tolist()
+            parcels += [
+                Parcel(part, source, number, items[start:stop])
+                for part, (start, stop) in enumerate(pairwise(edges))
+                if start < stop
+            ]
+    return pack(parcels)
+
+
+def count_part(sets: Sequence[Wanted], make: MakeFind, whole: Whole, part: int, frame: pd.DataFrame) -> list[list[Any]]:
+    """What is found in the combinations that reached a part, by set."""
+    find = make(whole.columns, whole.rows)
+    found: list[list[Any]] = [[] for _ in sets]
+    with task_workers() as workers:
+        for number, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
+            columns = sets[number].columns
+            cardinalities = [whole.columns[column].cardinality for column in columns]
+            layout = key_layout(cardinalities)
+            items = np.concatenate([parcel.items.reshape(-1, layout.words + 1) for parcel in group])
+            counter = SubsetCounter([list(range(len(columns)))], cardinalities, len(items), workers)
+            codes = unpack_keys(np.ascontiguousarray(items[:, :-1]), layout)
+            counter.add(codes, items[:, -1].astype(np.int64))
+            found[number].append(find(columns, counter, 0))
+    return found
+
+
+def add_found(*parts: list[list[Any]]) -> list[list[Any]]:
+    """What was found in several parts, by set."""
+    return [[one for part in several for one in part] for several in zip(*parts, strict=True)]
+
+
+def _same(make: MakeFind) -> MakeFind:
+    return make
+
+
+def _result(whole: Whole, found: list[list[Any]]) -> Counted:
+    return Counted(whole.columns, whole.rows, found)

@@ -1,0 +1,142 @@
+"""Combinations of values of sets of columns, counted wherever the table is: in memory, on disk, or with Dask."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from .coded import chosen, code_columns
+from .columns import Column
+from .engines.subsets import SubsetCounter, counters
+from .engines.workers import Workers
+from .errors import InputError
+from .frames import is_dask
+from .memory import default_limit, resident_bytes
+from .progress import Reporter
+
+# Of a cell in memory: as it is read, and as a code.
+CELL_BYTES = 8
+
+# What is looked for: find(set of columns, counter, the set's place there) in each part of the table in which the set's
+# combinations lie whole. It must not depend on how many parts there are.
+Find = Callable[[Sequence[int], SubsetCounter, int], Any]
+# Makes one of the table's columns, without codes of rows, and of how many rows it has. Dask sends it to workers.
+MakeFind = Callable[[Sequence[Column], int], Find]
+
+
+class Wanted(NamedTuple):
+    """A set of columns, by their places. whole: rows that agree on these of them lie in one part (None: on all)."""
+
+    columns: Sequence[int]
+    whole: Sequence[int] | None = None
+
+    @property
+    def by(self) -> list[int]:
+        """Columns whose values say in which part a row lies."""
+        return list(self.columns if self.whole is None else self.whole)
+
+
+class Counted(NamedTuple):
+    """columns: of the table, without codes of rows. rows: of it. found: by set what was found in each part."""
+
+    columns: Sequence[Column]
+    rows: int
+    found: list[list[Any]]
+
+
+class SetCounts(ABC):
+    """A table whose sets of columns are counted; a context manager. names: of its columns."""
+
+    names: Sequence[Hashable]
+
+    def __enter__(self) -> Self:
+        return self
+
+    @abstractmethod
+    def __exit__(self, *error: object) -> None: ...
+
+    @abstractmethod
+    def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
+        """What is found in the combinations of each set."""
+
+
+class MemoryCounts(SetCounts):
+    """A table in memory: everything is one part."""
+
+    def __init__(
+        self,
+        table: Any,
+        columns: Sequence[Hashable] | None,
+        missing: str,
+        argument: str,
+        report: Reporter,
+        sep: str | None,
+    ) -> None:
+        self._workers = Workers()
+        self._report = report
+        try:
+            self._coded = code_columns(table, columns, missing, self._workers, report, argument, sep)
+        except BaseException:
+            self._workers.__exit__()
+            raise
+        self.names = self._coded.names
+
+    def __exit__(self, *error: object) -> None:
+        self._workers.__exit__()
+
+    def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
+        """See `SetCounts`."""
+        coded = self._coded
+        find = make(coded.columns, coded.rows)
+        self._report.stage("count", len(sets), "sets")
+        found = []
+        each = counters(coded.codes, coded.cardinalities, [one.columns for one in sets], self._workers)
+        for one, (counter, place) in zip(sets, each, strict=True):
+            found.append([find(one.columns, counter, place)])
+            self._report.advance()
+        return Counted(coded.columns, coded.rows, found)
+
+
+def open_counts(
+    table: Any,
+    columns: Sequence[Hashable] | None,
+    missing: str,
+    report: Reporter,
+    argument: str = "columns",
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
+    sep: str | None = None,
+) -> SetCounts:
+    """A table of any kind, or a path, in streams where it is too large; argument: what errors call `columns`.
+
+    memory_limit, temp: as of `gpupif.toxic_pairs`. sep: the separator of a CSV file (None: found by itself). Raises
+    InputError, TableReadError, OutputError.
+    """
+    if is_dask(table):
+        from .cluster.counting import DaskCounts
+
+        if memory_limit is not None or temp is not None:
+            raise InputError(
+                "table: memory_limit= and temp= are of paths; workers of Dask have limits of their own. Leave them out."
+            )
+        return DaskCounts(table, columns, missing, argument)
+    if memory_limit is not None or temp is not None or too_large(table, columns, argument, sep):
+        from .spill.counting import ChunkCounts
+        from .streams import open_stream
+
+        return ChunkCounts(open_stream(table, columns, missing, report, argument, memory_limit, temp, sep), report)
+    return MemoryCounts(table, columns, missing, argument, report, sep)
+
+
+def too_large(table: Any, columns: Sequence[Hashable] | None, argument: str, sep: str | None) -> bool:
+    """Whether a table is a path to more than the memory that is free holds."""
+    if not isinstance(table, str | os.PathLike):
+        return False
+    from .sources import open_source
+
+    source = open_source(Path(table), sep)
+    names = chosen(source.names, source.index_names, columns, argument)
+    return source.about_rows() * len(names) * CELL_BYTES > default_limit() - resident_bytes()
