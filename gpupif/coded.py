@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from .engines.workers import Workers
     from .frames import Frame
+    from .sources import Source
     from .streams import Stream
 
 
@@ -113,3 +114,8 @@ def chosen(
         raise InputError(f"{argument}: expected at least one column, got an empty list.")
     check_exist(argument, wanted, names)
     return wanted
+
+
+def chosen_of(source: Source, columns: Sequence[Hashable] | None, argument: str = "columns") -> list[Hashable]:
+    """`chosen` of a table of files."""
+    return chosen(source.names, source.index_names, columns, argument)

@@ -5,20 +5,17 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple, Self
 
-from .coded import chosen, code_columns
+from .coded import chosen_of, code_columns
 from .columns import Column
 from .engines.subsets import SubsetCounter, counters
 from .engines.workers import Workers
 from .errors import InputError
 from .frames import is_dask
-from .memory import default_limit, resident_bytes
 from .progress import Reporter
-
-# Of a cell in memory: as it is read, and as a code.
-CELL_BYTES = 8
+from .streams import open_stream, too_large
 
 # What is looked for: find(set of columns, counter, the set's place there) in each part of the table in which the set's
 # combinations lie whole. It must not depend on how many parts there are.
@@ -123,20 +120,9 @@ def open_counts(
                 "table: memory_limit= and temp= are of paths; workers of Dask have limits of their own. Leave them out."
             )
         return DaskCounts(table, columns, missing, argument)
-    if memory_limit is not None or temp is not None or too_large(table, columns, argument, sep):
+    choose = partial(chosen_of, columns=columns, argument=argument)
+    if memory_limit is not None or temp is not None or too_large(table, choose, sep):
         from .spill.counting import ChunkCounts
-        from .streams import open_stream
 
-        return ChunkCounts(open_stream(table, columns, missing, report, argument, memory_limit, temp, sep), report)
+        return ChunkCounts(open_stream(table, choose, missing, report, memory_limit, temp, sep, copies=2), report)
     return MemoryCounts(table, columns, missing, argument, report, sep)
-
-
-def too_large(table: Any, columns: Sequence[Hashable] | None, argument: str, sep: str | None) -> bool:
-    """Whether a table is a path to more than the memory that is free holds."""
-    if not isinstance(table, str | os.PathLike):
-        return False
-    from .sources import open_source
-
-    source = open_source(Path(table), sep)
-    names = chosen(source.names, source.index_names, columns, argument)
-    return source.about_rows() * len(names) * CELL_BYTES > default_limit() - resident_bytes()

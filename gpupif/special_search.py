@@ -60,7 +60,7 @@ def search_stream(
         coded = code_stream(stream)
         return coded, search_codes(coded, weights, contributions, report, limit, stream.folder)
     check_work(len(cardinalities), size, chunks.rows)
-    found = find_minimal(ChunkCounts(stream, report), size, int(MINIMAL_SHARE * stream.working))
+    found = find_minimal(ChunkCounts(stream, report), size, int(MINIMAL_SHARE * stream.budget.working))
     names = list(found.minimal)
     report.stage("rows", chunks.rows, "rows")
     hits: list[Any] = []

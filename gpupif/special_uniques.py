@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,20 +14,20 @@ import pyarrow as pa
 
 from gpupif.kernels.spread import look_up
 
-from .coded import Coded, code_columns
+from .coded import Coded, chosen_of, code_columns
 from .engines.workers import Workers
 from .errors import InputError
 from .frames import is_dask
 from .job import warn_of_unique
 from .memory import default_limit, parse_size
 from .progress import Reporter, announce_compilation
-from .quantities import within
+from .quantities import whole_number, within
 from .riskiest import highest
-from .set_counts import too_large
+from .special_scores import check_size, dis_suda, intrusion, msu_weights
 from .special_search import search_codes, search_stream
 from .special_sets import FewRows
 from .special_summary import TOP_ROWS, SudaSummary, summarize_suda
-from .streams import check_temp, open_stream
+from .streams import check_temp, open_stream, too_large
 from .writing import check_output, row_groups, write_tables
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class SpecialUniques:
         Columns: row (position, from 0), index (the table's label of it, pandas and cuDF only), suda, dis_suda (with a
         sampling fraction), msu_1, msu_2, ...
         """
-        check_top(n)
+        n = whole_number("top", n, "rows")
         with self._frame.active():
             index = self._frame.host_index()
         number = self._found.number
@@ -310,12 +310,12 @@ def find_suda(
     sep: str | None = None,
 ) -> SpecialUniques:
     """`suda`; sep: the separator of a CSV file (None: found by itself)."""
-    if isinstance(max_size, bool) or not isinstance(max_size, int | np.integer) or max_size < 1:
-        raise InputError(f"max_size: expected a number of columns of at least 1, got {max_size!r}.")
+    max_size = whole_number("max_size", max_size, "columns")
     if sampling_fraction is not None:
         _check_fraction(sampling_fraction)
     check_temp(temp)
     limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
+    choose = partial(chosen_of, columns=columns)
     started = time.perf_counter()
     if is_dask(table):
         from .cluster.special import DaskSpecialUniques, DaskTable
@@ -327,16 +327,16 @@ def find_suda(
             )
         lazy = DaskTable(table, columns, missing)
         check_size(len(lazy.names), max_size)
-        weights = msu_weights(len(lazy.names), int(max_size))
+        weights = msu_weights(len(lazy.names), max_size)
         coded, found = lazy.search(weights, contributions)
         warn_of_unique(coded.columns, coded.rows)
         seconds = {"search": time.perf_counter() - started}
         return DaskSpecialUniques(coded, found, weights, sampling_fraction, seconds, lazy)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         if isinstance(table, str | os.PathLike) and (
-            memory_limit is not None or temp is not None or too_large(table, columns, "columns", sep)
+            memory_limit is not None or temp is not None or too_large(table, choose, sep)
         ):
-            with open_stream(table, columns, missing, report, "columns", limit, temp, sep) as stream:
+            with open_stream(table, choose, missing, report, limit, temp, sep, copies=2) as stream:
                 opened = time.perf_counter()
                 weights = _weigh(stream.chunks.columns, stream.chunks.rows, max_size)
                 coded, found = search_stream(stream, weights, contributions, report, limit)
@@ -354,46 +354,7 @@ def _weigh(columns: Sequence[Column], rows: int, max_size: int) -> list[float]:
     """The weights of sets by their size; raises InputError for a size beyond the columns, and warns of identifiers."""
     check_size(len(columns), max_size)
     warn_of_unique(columns, rows)
-    return msu_weights(len(columns), int(max_size))
-
-
-def check_size(columns: int, max_size: int) -> None:
-    """Raise InputError for sets of more columns than there are."""
-    if max_size > columns:
-        raise InputError(
-            f"max_size: expected at most {columns}, the number of columns, got {max_size}. Give max_size={columns}."
-        )
-
-
-def msu_weights(columns: int, max_size: int) -> list[float]:
-    """What an MSU of 1, 2, ..., max_size of so many columns adds to a score."""
-    last = min(max_size, columns - 1)
-    return [float(math.prod(columns - i for i in range(size, last + 1))) for size in range(1, max_size + 1)]
-
-
-def intrusion(unique: int, paired: int, fraction: float) -> float:
-    """DIS: the probability that a match with a unique row of a sample is right (Skinner and Elliot 2002)."""
-    wrong = paired * (1 - fraction)
-    return unique * fraction / (unique * fraction + wrong) if unique else 0.0
-
-
-def dis_suda(scores: npt.NDArray[np.float64], unique: int, dis: float, columns: int) -> npt.NDArray[np.float64]:
-    """DIS-SUDA of scores of rows of a table with so many columns and unique rows; 0 where the score is 0."""
-    power = 1 + (8 - columns) / 20
-    out = np.zeros(len(scores))
-    scored = scores > 0
-    raised = scores[scored] ** power
-    # Sorted, so that the order of the rows does not matter.
-    adjusted = raised * np.sum(1 / np.sort(raised))
-    if dis > 0:
-        out[scored] = 1 / (1 + (unique / dis - unique) / adjusted)
-    return out
-
-
-def check_top(n: Any) -> None:
-    """Raise InputError for what is no number of rows to list."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise InputError(f"top: expected a number of rows of at least 1, got {n!r}.")
+    return msu_weights(len(columns), max_size)
 
 
 def _check_fraction(fraction: Any) -> None:

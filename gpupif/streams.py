@@ -5,40 +5,46 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .coded import chosen
 from .errors import InputError, OutputError
 from .job import check_word
 from .memory import default_limit, parse_size, resident_bytes
 from .progress import Reporter
-from .sources import open_source
-from .spill.budget import CHUNK_SHARE, LEAST_CHUNK, MOST_CHUNK, RESERVE, SPARE_FILES, VALUES_SHARE, files_to_open
-from .spill.encode import encode, open_encoded
+from .sources import Source, open_source
+from .spill.budget import CODE_BYTES, ELSEWHERE, Budget, check_room, plan_reading
+from .spill.encode import encode, open_encoded, rows_read
 from .spill.store import disk_errors
 
 if TYPE_CHECKING:
     from .spill.chunks import EncodedChunks
 
-# Of a cell of a chunk: as it is read, and as codes.
-CELL_BYTES = 32
+# Of a cell in memory: as it is read, and as a code.
+CELL_BYTES = 8
+# Which columns of a table of files are wanted, after checks.
+Choose = Callable[[Source], Sequence[Hashable]]
 
 
 class Stream:
     """The encoded table; a context manager, which deletes it. folder: for further temporary files.
 
-    names: of the columns, chunks: their codes. working: bytes of memory to work with.
+    names: of the columns, chunks: their codes. budget: what may be in memory.
     """
 
     def __init__(
-        self, names: Sequence[Hashable], chunks: EncodedChunks, folder: Path, working: int, files: contextlib.ExitStack
+        self,
+        names: Sequence[Hashable],
+        chunks: EncodedChunks,
+        folder: Path,
+        budget: Budget,
+        files: contextlib.ExitStack,
     ) -> None:
         self.names = names
         self.chunks = chunks
         self.folder = folder
-        self.working = working
+        self.budget = budget
         self._files = files
 
     def __enter__(self) -> Stream:
@@ -50,15 +56,19 @@ class Stream:
 
 def open_stream(
     table: Any,
-    columns: Sequence[Hashable] | None,
+    choose: Choose,
     missing: str,
     report: Reporter,
-    argument: str = "columns",
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
     sep: str | None = None,
+    copies: int = 1,
 ) -> Stream:
-    """Encode the columns (None: all) of the files that a path names; see `set_counts.open_counts`."""
+    """Encode columns of the files that a path names.
+
+    memory_limit, temp: as of `gpupif.toxic_pairs`. sep: the separator of a CSV file (None: found by itself). copies:
+    how often the codes may lie on the disk at a time. Raises InputError, TableReadError, OutputError.
+    """
     check_word("missing", missing, ("category", "error"))
     if not isinstance(table, str | os.PathLike):
         raise InputError(
@@ -68,39 +78,30 @@ def open_stream(
     limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
     check_temp(temp)
     source = open_source(Path(table), sep)
-    names = chosen(source.names, source.index_names, columns, argument)
-    working = _working(limit, len(names))
-    chunk_rows = min(MOST_CHUNK, int(CHUNK_SHARE * working) // (CELL_BYTES * len(names)))
+    names = choose(source)
+    budget = plan_reading(limit, len(names))
     with contextlib.ExitStack() as files:
         folder = Path(files.enter_context(tempfile.TemporaryDirectory(prefix="gpupif-", dir=temp)))
         files.enter_context(disk_errors(folder))
-        report.stage("encode", source.rows, "rows")
-        facts = encode(source, names, missing, chunk_rows, folder, int(VALUES_SHARE * working), report.advance)
-        chunks = open_encoded(folder, names, facts, source)
+        rows = source.about_rows()
+        needed = int(rows * (copies * CODE_BYTES * len(names) + 1))
+        check_room(folder, needed, f"temporary files of {rows:,} rows", ELSEWHERE)
+        done = rows_read(source, report)
+        facts = encode(source, list(names), missing, budget.chunk_rows, folder, budget.values_bytes(), done)
+        chunks = open_encoded(folder, list(names), facts, source)
         files.callback(chunks.close)
-        return Stream(names, chunks, folder, working, files.pop_all())
+        return Stream(names, chunks, folder, budget, files.pop_all())
+
+
+def too_large(table: Any, choose: Choose, sep: str | None) -> bool:
+    """Whether a table is a path to more than the memory that is free holds."""
+    if not isinstance(table, str | os.PathLike):
+        return False
+    source = open_source(Path(table), sep)
+    return source.about_rows() * len(choose(source)) * CELL_BYTES > default_limit() - resident_bytes()
 
 
 def check_temp(temp: str | os.PathLike[str] | None) -> None:
     """Raise OutputError for a place for temporary files that cannot be used."""
     if temp is not None and not (Path(temp).is_dir() and os.access(temp, os.W_OK)):
         raise OutputError(f"temp: {temp} is no folder that can be written to. Make it first, or choose another.")
-
-
-def _working(limit: int, columns: int) -> int:
-    """Bytes to work with; raises InputError where they, or the files that may be open, are too few."""
-    resident = resident_bytes()
-    working = limit - resident - RESERVE
-    least = int(LEAST_CHUNK * CELL_BYTES * columns / CHUNK_SHARE)
-    if working < least:
-        raise InputError(
-            f"memory_limit: expected at least {(resident + RESERVE + least) / 2**20:,.0f} MiB for this table "
-            f"({resident / 2**20:,.0f} MiB are taken before anything is read), got {limit / 2**20:,.0f} MiB. Raise it, "
-            "or look at fewer columns."
-        )
-    if files_to_open() < 2 * columns + SPARE_FILES:
-        raise InputError(
-            f"columns: {columns:,} columns need as many files open at a time, twice over, which the system does not "
-            "allow. Look at fewer, or allow more (ulimit -n)."
-        )
-    return working

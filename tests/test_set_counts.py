@@ -15,9 +15,9 @@ from test_dask import cut, of_parts
 from test_measures import SHARED_FIXTURES, frame_of, tables
 
 import gpupif
-from gpupif import streams, toxic_pairs
+from gpupif import toxic_pairs
 from gpupif.engines import subset_tables
-from gpupif.spill import counting
+from gpupif.spill import budget, counting
 
 FEW = settings(SHARED_FIXTURES, max_examples=6)
 
@@ -32,7 +32,7 @@ def _one_thread():
 def in_parts(chunk_rows=3, least=150):
     """Chunks of so few rows, and no memory for more combinations than a few bytes hold."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "MOST_CHUNK", chunk_rows)
+        patch.setattr(budget, "MOST_CHUNK", chunk_rows)
         patch.setattr(counting, "COUNTS_SHARE", 0)
         patch.setattr(counting, "LEAST_BYTES", least)
         yield
@@ -154,7 +154,7 @@ def test_csv_and_what_does_not_fit_without_a_limit(tmp_path, monkeypatch):
     frame.to_csv(tmp_path / "t.csv", index=False)
     wanted = gpupif.residual_entropy(frame)
     assert gpupif.residual_entropy(tmp_path / "t.csv") == wanted
-    monkeypatch.setattr("gpupif.set_counts.CELL_BYTES", 10**9)
+    monkeypatch.setattr("gpupif.streams.CELL_BYTES", 10**9)
     monkeypatch.setattr("gpupif.set_counts.MemoryCounts", None)
     assert gpupif.residual_entropy(tmp_path / "t.csv") == wanted
 

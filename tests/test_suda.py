@@ -205,8 +205,8 @@ def test_summary_prints_and_is_json():
     ("arguments", "words"),
     [
         ({"max_size": 5}, r"max_size: expected at most 4, the number of columns, got 5"),
-        ({"max_size": 0}, "max_size: expected a number"),
-        ({"max_size": True}, "max_size: expected a number"),
+        ({"max_size": 0}, "max_size: expected a whole number"),
+        ({"max_size": True}, "max_size: expected a whole number"),
         ({"sampling_fraction": 0}, "sampling_fraction: expected a share"),
         ({"sampling_fraction": 1.5}, "sampling_fraction: expected a share"),
         ({"columns": ["gender", "age"]}, "no column 'age'"),

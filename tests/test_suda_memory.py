@@ -19,9 +19,10 @@ from test_set_counts import in_parts
 from test_suda import EXAMPLE, check
 
 import gpupif
-from gpupif import streams, suda
+from gpupif import suda
 from gpupif.engines.marks import Marks
 from gpupif.special_memory import Shares, kept_bytes, packing_bytes, share_out, thread_bytes
+from gpupif.spill import budget
 
 
 def assert_same(found, wanted):
@@ -95,7 +96,7 @@ def test_a_limit_changes_nothing_but_where_rows_are_kept(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_files_in_streams(tmp_path, monkeypatch, ending):
-    monkeypatch.setattr(streams, "MOST_CHUNK", 300)
+    monkeypatch.setattr(budget, "MOST_CHUNK", 300)
     frame = gpupif.datasets.census(1000)
     (tmp_path / "temp").mkdir()
     if ending == "csv":
@@ -108,7 +109,7 @@ def test_files_in_streams(tmp_path, monkeypatch, ending):
     assert_same(found, wanted)
     assert found.top(5).equals(wanted.top(5))
     assert not list((tmp_path / "temp").iterdir())
-    monkeypatch.setattr("gpupif.set_counts.CELL_BYTES", 10**9)
+    monkeypatch.setattr("gpupif.streams.CELL_BYTES", 10**9)
     monkeypatch.setattr("gpupif.special_uniques.code_columns", None)
     assert suda(path).score.equals(wanted.score)
 
@@ -282,7 +283,7 @@ def test_command(folder, run):  # noqa: F811
             ["people.csv", "--max-size", "9"],
             "--max-size: expected at most 3, the number of columns, got 9. Give --max-size 3.",
         ),
-        (["people.csv", "--top", "0"], "--top: expected a number of rows"),
+        (["people.csv", "--top", "0"], "--top: expected a whole number of rows"),
         (["people.csv", "--columns", "age,job"], "no column 'job'"),
         (["people.csv", "--missing", "error"], "missing value"),
         (["people.csv", "--memory-limit", "1MB"], "--memory-limit: expected at least"),

@@ -24,9 +24,9 @@ from test_measures import SHARED_FIXTURES, frame_of, tables
 
 import gpupif
 import gpupif.toxic
-from gpupif import streams, toxic_pairs
+from gpupif import toxic_pairs
 from gpupif.engines.subset_tables import is_dense
-from gpupif.spill import counting
+from gpupif.spill import budget, counting
 
 
 def plain(value):
@@ -144,7 +144,7 @@ def test_kinds_of_tables_and_order_of_rows(tmp_path):
 @pytest.mark.parametrize("size", [2, 3])
 def test_in_streams_the_same(tmp_path, monkeypatch, ending, size):
     """Several files, chunks of some rows, batches of one pair: what comes out is the same to the last bit."""
-    monkeypatch.setattr(streams, "MOST_CHUNK", 700)
+    monkeypatch.setattr(budget, "MOST_CHUNK", 700)
     table = pd.DataFrame(many_values()).assign(d=lambda frame: (frame["a"] % 7).astype(str).mask(frame["b"] % 5 == 0))
     (tmp_path / "in").mkdir()
     (tmp_path / "temp").mkdir()
@@ -168,7 +168,7 @@ def test_what_does_not_fit_is_read_in_streams(tmp_path, monkeypatch):
     path = tmp_path / "t.parquet"
     pd.DataFrame(many_values()).to_parquet(path)
     wanted = toxic_pairs(path)
-    monkeypatch.setattr("gpupif.set_counts.CELL_BYTES", 10**9)
+    monkeypatch.setattr("gpupif.streams.CELL_BYTES", 10**9)
     monkeypatch.setattr("gpupif.set_counts.MemoryCounts", None)
     found = toxic_pairs(path)
     pd.testing.assert_frame_equal(found.pairs, wanted.pairs, check_exact=True)

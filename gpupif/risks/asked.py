@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpupif.axes import CategoryOrder
 from gpupif.errors import InputError
@@ -14,6 +14,9 @@ from gpupif.names import as_columns, check_exist, check_unique
 from gpupif.quantities import whole_number
 
 from .models import Model
+
+if TYPE_CHECKING:
+    from gpupif.sources import Source
 
 # Distances that are told by a word.
 WORDS = ("ordered", "nominal")
@@ -101,6 +104,11 @@ class Asked:
         """Of a file's columns those that are needed; raises InputError as `check`."""
         self.check(names)
         return [name for name in names if name in self.columns]
+
+    def choose(self, source: Source) -> list[str]:
+        """The columns that are needed of a table of files; raises InputError as `check`."""
+        self.check(source.names)
+        return [str(name) for name in self.columns]
 
     def distances(self, orders: Mapping[Hashable, Sequence[Any]]) -> Mapping[Any, Any]:
         """The distance of each sensitive attribute that one is given of, or that has ordered categories, `orders`."""

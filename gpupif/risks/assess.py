@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from gpupif.device import choose_engine
 from gpupif.encode import encode_table
 from gpupif.engines.workers import Workers
-from gpupif.frames import Frame
+from gpupif.frames import Frame, is_dask
 from gpupif.opening import open_table
 from gpupif.progress import Reporter, announce_compilation
+from gpupif.streams import too_large
 
 from .asked import Asked
 from .findings import ByAttribute, Stopwatch, combine
@@ -25,23 +26,18 @@ if TYPE_CHECKING:
     from gpupif.engines.base import Engine, Job, Progress
 
 
-def of_dask(table: Any) -> bool:
-    """Whether a table is one of Dask."""
-    return any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__)
-
-
 def assess(table: Any, asked: Asked, most: int = 0) -> Assessed:
     """Find what is asked of a table, and its most homogeneous classes, so many of them.
 
     Raises InputError, TableReadError, OutputError, DeviceError.
     """
-    if of_dask(table):
+    if is_dask(table):
         from gpupif.cluster.risks import assess_dask
 
         return assess_dask(table, asked, most)
     engine = choose_engine(asked.device)
     with Reporter(asked.progress) as report, announce_compilation(quiet=asked.progress is False):
-        if asked.in_streams:
+        if asked.in_streams or too_large(table, asked.choose, asked.sep):
             from .streams import assess_files
 
             return assess_files(table, asked, most, engine, report)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpupif.errors import InputError
+from gpupif.frames import is_dask
 from gpupif.population import check_lacks
 from gpupif.printed import Printed
 from gpupif.quantities import whole_number
 from gpupif.summary import json_value
 
 from .asked import Asked
-from .assess import assess, of_dask
+from .assess import assess
 from .classes import ClassRisks, PopulationRisks, class_risks
 from .estimators import PopulationUniques, population_uniques
 from .homogeneity import Group
@@ -241,7 +242,7 @@ def find_risk(
             raise InputError("models: expected only 'k' without a sensitive attribute. Name one with sensitive=.")
         wanted = [MODELS["k"]]
     asked = Asked.of(table, quasi_identifiers, sensitive, wanted, **options)
-    if population is not None and (asked.in_streams or of_dask(table)):
+    if population is not None and (asked.in_streams or is_dask(table)):
         where = "with memory_limit= or temp=" if asked.in_streams else "for a Dask DataFrame"
         raise InputError(f"population: is not there yet {where}. Leave it out, or look at a table in memory.")
     found = assess(table, asked, most)

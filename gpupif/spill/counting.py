@@ -53,7 +53,7 @@ class ChunkCounts(SetCounts):
         self.names = stream.names
         self._stream = stream
         self._report = report
-        self._memory = int(COUNTS_SHARE * stream.working)
+        self._memory = int(COUNTS_SHARE * stream.budget.working)
 
     def __exit__(self, *error: Any) -> None:
         self._stream.__exit__(*error)
