@@ -383,10 +383,8 @@ def score(
         return score_any(table, wanted, any_known, columns, priors, accuracies, distances, *how)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         if wish is not None:
-            if population is not None:
-                raise InputError("population: is not there yet for files. Leave out output= and what goes with it.")
             asked = partial(ask, measures=wanted, missing=missing, dtype=dtype, **given)
-            return score_path(table, asked, engine, wish, report)
+            return score_path(table, asked, engine, wish, report, population, population_lacks)
         frame = open_table(table, needed_columns(**given), engine.frames)
         question = ask(
             frame.names, frame.index_names, wanted, missing=missing, dtype=dtype, orders=frame.orders(), **given

@@ -86,10 +86,12 @@ def row_gain_percentiles(gatherer: Gatherer, chunks: TableChunks) -> dict[int, f
     return dict(zip(PERCENTILES, percentiles(pieces, chunks.rows, PERCENTILES), strict=True))
 
 
-def riskiest_cells(job: Job, chunks: TableChunks, cells: Sequence[Cell], units: Units | None = None) -> pd.DataFrame:
+def riskiest_cells(
+    job: Job, names: Sequence[str], chunks: TableChunks, cells: Sequence[Cell], units: Units | None = None
+) -> pd.DataFrame:
     """`Summary.top`: cells with what an attacker would see, their cohorts counted among all codes.
 
-    units: of the weights, whose codes are the last column of the chunks.
+    names: of the measures that they have scores of. units: of the weights, whose codes are the chunks' last column.
     """
     keys = [_codes_of_row(chunks, cell.row) for cell in cells]
     found = np.zeros((len(cells), 2), np.int64)
@@ -98,7 +100,6 @@ def riskiest_cells(job: Job, chunks: TableChunks, cells: Sequence[Cell], units: 
         times = None if units is None else units.times(codes[-1])
         for place, (cell, key) in enumerate(zip(cells, keys, strict=True)):
             found[place] += _count(job, codes, times, key, job.targets[cell.target])
-    names = [measure.name for measure in job.measures]
     records = []
     for cell, key, (size, count) in zip(cells, keys, found.tolist(), strict=True):
         target = job.targets[cell.target]
