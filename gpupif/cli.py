@@ -173,9 +173,6 @@ def score(
         if known_any is not None:
             raise InputError("--known-any: is not there yet for a cluster. Leave out --scheduler and --workers.")
         del options["overwrite"]
-        if question.pop("population") is not None:
-            raise InputError("--population: is not there yet for a cluster. Leave out --scheduler and --workers.")
-        del question["population_lacks"]
         place = (scheduler, workers)
         facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, {"sep": sep, **options})
         _show_facts(facts, as_json, quiet)

@@ -163,7 +163,7 @@ def lacks_error(lacking: int, rows: int, row: int | None, there: int, sampled: i
 
     row: the first of them, where that is known. there, sampled: how many equal ones the population has, and the table.
     """
-    first = "; of some" if row is None else f", the first row {row} (from 0): of equal ones"
+    first = "; of some equal ones" if row is None else f", the first row {row} (from 0): of equal ones"
     return InputError(
         f"population: it lacks {lacking:,} of the table's {rows:,} rows{first} it has {there:,}, the table "
         f"{sampled:,}. Give the population that the table was drawn from, or count them as part of it with "

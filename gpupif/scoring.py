@@ -93,6 +93,8 @@ def score(
     keep_input: bool = ...,
     weights: Hashable = ...,
     attackers: None = ...,
+    population: str | os.PathLike[str] | None = ...,
+    population_lacks: str = ...,
 ) -> StoredScores: ...
 
 
@@ -119,6 +121,8 @@ def score(
     keep_input: bool = ...,
     weights: Hashable = ...,
     attackers: Mapping[str, Sequence[Hashable]],
+    population: str | os.PathLike[str] | None = ...,
+    population_lacks: str = ...,
 ) -> StoredAttackerScores: ...
 
 
@@ -263,7 +267,8 @@ def score(
         A second table, of any kind or a path, that the table is a sample of, with all columns that are scored or known.
         Its distributions are the priors (given ones stay), and ``scores.population_size`` is, beside the cohort in the
         sample, for each cell the number of its rows that agree on everything the attacker knows (int64): what an
-        attacker is up against who does not know who is in the sample (the journalist model).
+        attacker is up against who does not know who is in the sample (the journalist model). With ``output`` it is a
+        path, read in streams; for a Dask DataFrame a Dask DataFrame, a path of Parquet, or a table in memory.
     population_lacks:
         Where the population lacks rows of the table, those beyond as many equal ones as it has: "error", or "count"
         them as rows of the population too.
@@ -344,8 +349,6 @@ def score(
 
         if any(files):
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
-        if population is not None:
-            raise InputError("population: is not there yet for a Dask frame. Score a table in memory instead.")
         if any_known is not None:
             raise InputError(
                 f"known: {known} columns, any of them: not there yet for a Dask frame; compute() it first."
@@ -353,7 +356,7 @@ def score(
         if wildcard:
             raise InputError("missing: 'wildcard' scores a table in memory, not a Dask frame. Score its compute().")
         people = (weights, attackers)
-        rest = (priors, accuracies, distances, missing, device, dtype, *people)
+        rest = (priors, accuracies, distances, missing, device, dtype, *people, population, population_lacks)
         lazy = score_dask(table, wanted, columns, by_name, *rest)
         return cast("Scores", lazy)
     if any_known is not None:

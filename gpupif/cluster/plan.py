@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..engines.base import Job
     from ..job import Question
     from ..priors import Prior
+    from .people import People
 
 # Of each target sums over its cohorts and over groups of equal rows, in some parts of the table.
 TargetSizes = dict[int, tuple[LogSum, LogSum]]
@@ -66,7 +67,8 @@ def add_totals(names: list[Hashable], *parts: Totals) -> Totals:
 class Plan:
     """job: for the whole table, without codes. prior_of: by column. layout: of row keys. rows: of the table; distinct:
     counted by partition. device: where all parts are to be scored. weights: of the rows, where they have them; total:
-    what all rows stand for, in units, else how many they are.
+    what all rows stand for, in units, else how many they are. people: of the population of the columns used, if any:
+    then keys are of its joined values.
     """
 
     question: Question
@@ -78,20 +80,21 @@ class Plan:
     weights: Weights | None
     total: int
     device: str
+    people: People | None = None
 
 
-def _columns(question: Question, totals: Totals) -> list[Column]:
-    """The columns that are read, as the whole table has them, without codes of rows."""
+def merged_columns(names: Sequence[Hashable], values: Sequence[Values]) -> list[Column]:
+    """Columns with these values, as the whole table has them, without codes of rows."""
     return [
-        merged_column(name, values, final_order(values.labels, ascending=True))
-        for name, values in zip(question.read, totals.values, strict=True)
+        merged_column(name, own, final_order(own.labels, ascending=True))
+        for name, own in zip(names, values, strict=True)
     ]
 
 
 def find_units(question: Question, names: list[Hashable], totals: Totals) -> Weights:
     """The sampling weights; raises what `make_plan` does for totals, and InputError for a bad weight."""
-    _check(question, names, totals)
-    columns = _columns(question, totals)
+    check_totals(question, names, totals)
+    columns = merged_columns(question.read, totals.values)
     return Weights(columns, read_weights(columns[question.read.index(question.weights)], None))
 
 
@@ -106,29 +109,36 @@ def make_plan(
     totals: Totals,
     weights: Weights | None = None,
     counts: WeightedCounts | None = None,
+    people: People | None = None,
 ) -> Plan:
     """What is to be done, from the totals of all partitions.
 
-    weights, counts: of rows that have weights. Raises InputError for a table without rows, or with missing values where
-    they are errors; PriorError; DeviceError where "auto" means different devices on different workers.
+    weights, counts: of rows that have weights. people: of the population, of more columns perhaps. Raises InputError
+    for a table without rows, or with missing values where they are errors; PriorError; DeviceError where "auto" means
+    different devices on different workers.
     """
-    _check(question, names, totals)
+    check_totals(question, names, totals)
     if len(totals.devices) > 1:
         raise DeviceError(
             f"device 'auto': is {' on some workers and '.join(sorted(totals.devices))} on others. Scores are the same "
             "to the last bit only from one kind: use device='cpu' or device='cuda', or workers of one kind."
         )
-    columns = _columns(question, totals) if weights is None else weights.columns
+    columns = merged_columns(question.read, totals.values) if weights is None else weights.columns
     weighted = None
     if weights is not None and counts is not None:
         weighted = Weighted(None, counts, weights.units.total, weights.units.unit)
-    job, prior_of = question.job(columns[: len(question.used)], totals.rows, tell=tell, weighted=weighted)
-    layout = KeyLayout.of([len(counts) for counts in job.counts])
+    people = None if people is None else people.of(question.used)
+    priors = None if people is None else people.priors()
+    job, prior_of = question.job(
+        columns[: len(question.used)], totals.rows, tell=tell, weighted=weighted, priors=priors
+    )
+    layout = KeyLayout.of([len(counts) for counts in job.counts]) if people is None else people.layout
     total = totals.rows if weights is None else weights.units.total
-    return Plan(question, job, prior_of, layout, totals.rows, totals.distinct, weights, total, *totals.devices)
+    (device,) = totals.devices
+    return Plan(question, job, prior_of, layout, totals.rows, totals.distinct, weights, total, device, people)
 
 
-def _check(question: Question, names: list[Hashable], totals: Totals) -> None:
+def check_totals(question: Question, names: list[Hashable], totals: Totals) -> None:
     """Raise InputError for a table without rows, or with missing values where they are errors."""
     if totals.rows == 0:
         raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, names))}).")

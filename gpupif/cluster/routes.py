@@ -59,11 +59,12 @@ class Cut:
 
 @dataclass(frozen=True)
 class Routes:
-    """All cuts, and those in which all rows begin. parts: in how many parts they end."""
+    """All cuts, and those in which all rows begin. parts: in how many parts they end. partitions: of the table."""
 
     cuts: list[Cut]
     roots: list[int]
     parts: int
+    partitions: int
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,8 @@ def add_samples(*samples: Sample) -> Sample:
     return Sample(*(np.concatenate(arrays) for arrays in zip(*samples, strict=True)))
 
 
-def plan_routes(plan: Plan, parts: int, sample: Sample) -> Routes:
-    """Cuts that spread the rows over so many parts; see the module."""
+def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Routes:
+    """Cuts that spread the rows of so many partitions of the table over so many parts; see the module."""
     job = plan.job
     entropies = [entropy_of_counts(counts) for counts in job.counts]
     passes = plan_shuffles(job, plan.distinct, -(-plan.distinct // parts))
@@ -124,7 +125,7 @@ def plan_routes(plan: Plan, parts: int, sample: Sample) -> Routes:
         load, part = heapq.heappop(loads)
         cuts[cut].places[number] = part
         heapq.heappush(loads, (load - size, part))
-    return Routes(cuts, list(range(len(passes))), parts)
+    return Routes(cuts, list(range(len(passes))), parts, partitions)
 
 
 def _halves(one: Pass, known: Sequence[int], entropies: Sequence[float]) -> list[Pass]:
@@ -148,6 +149,7 @@ def _bins(keys: npt.NDArray[np.uint64], plan: Plan, by: Sequence[int], bins: int
 def find_trips(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iterator[Trip]:
     """The trips of the distinct rows of a partition; the same whenever they are asked for."""
     every = np.arange(len(rows.keys))
+    total = plan.total if plan.people is None else max(plan.total, plan.people.total)
     if len(every) == 0:
         return
     waiting = deque((root, frozenset(plan.layout.fields), rows, every, every) for root in routes.roots)
@@ -158,7 +160,7 @@ def find_trips(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
         if needed < columns:
             # Rows that differ only in columns that do not matter here are one.
             keys = sent.keys & plan.layout.masks(needed)
-            narrow = distinct_somebody_first(Rows(keys, sent.counts), plan.total, workers)
+            narrow = distinct_somebody_first(Rows(keys, sent.counts), total, workers)
             sent, place = narrow.rows, narrow.number[place].astype(np.intp)
         dest = cut.places[_bins(sent.keys, plan, cut.by, len(cut.places))]
         stay = dest >= 0
