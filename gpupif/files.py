@@ -84,17 +84,12 @@ def score_file(
             need += memory_needed(people.source, len(used), 0, 0)
         if need <= default_limit() - resident_bytes():
             return _score_in_memory(path, measures, question, device, engine, sep, wish, visible)
-        if visible is not False and not wildcard:
+        if visible is not False:
             print(
                 f"gpupif: the table needs about {need / 2**30:.1f} GiB, more than 60 % of the memory that is free: it "
                 "is scored part by part, on disk.",
                 file=sys.stderr,
             )
-    if wildcard:
-        raise InputError(
-            "missing: 'wildcard' scores a table in memory, which must have room for it, to one file. Name a file as "
-            "output without memory_limit=, temp=, rows_per_file= and resume, or use missing='category'."
-        )
     asked = partial(ask, measures=wanted, **{name: question[name] for name in (*NEEDED, "missing", "dtype")})
     with Reporter(visible) as report, announce_compilation(quiet=visible is False):
         return score_source(open_source(path, sep), asked, engine, wish, report, people)

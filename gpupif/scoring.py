@@ -226,8 +226,9 @@ def score(
         protection where all of them agree, and where none has a value nothing is learnt (0; ``entropy`` and
         ``recursive_3`` are NaN). The weight of wCIG, H(X|known) / H(X), is the mean of -log2(c/C) over the rows with a
         value, divided by the entropy of these values, at most 1: the same number where cohorts do not overlap. Where
-        no used column has missing values, scores are those of "category". Runs on the CPU, in memory: its work grows
-        with the number of different patterns of missing values. Sampling weights have to be above 0.
+        no used column has missing values, scores are those of "category". Runs on the CPU: its work grows with the
+        number of different patterns of missing values, and with ``output`` the table's *different* rows have to fit
+        into memory, as rows that agree cannot be kept together in parts. Sampling weights have to be above 0.
     device:
         "cpu"; "cuda" (all GPUs) or "cuda:1" (one); or "auto": "cuda" where that can be used, else "cpu".
         ``Scores.device`` says which ran, ``gpupif info`` why not CUDA.
@@ -301,10 +302,10 @@ def score(
         No rows, no columns, duplicate column names, unknown columns (ColumnNotFoundError), lists or structs
         (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
         [0, 1], weights that are missing, negative or infinite, or sum to 0, rows that the population lacks, missing
-        values under "error", too many patterns of them under "wildcard", which is neither for ``device="cuda"`` nor
-        ``output`` nor Dask nor a population, nor for weights of 0; an unknown word for an argument; more known columns
-        than there are others, or more subsets of them than can be scored; what does not go with ``known=r``; on a GPU,
-        a column of a file of a type that cuDF lacks.
+        values under "error", too many patterns of them under "wildcard", or more different rows than fit, which is
+        neither for ``device="cuda"`` nor Dask nor a population, nor for weights of 0; an unknown word for an argument;
+        more known columns than there are others, or more subsets of them than can be scored; what does not go with
+        ``known=r``; on a GPU, a column of a file of a type that cuDF lacks.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     OutputError
@@ -354,7 +355,7 @@ def score(
                 f"known: {known} columns, any of them: not there yet for a Dask frame; compute() it first."
             )
         if wildcard:
-            raise InputError("missing: 'wildcard' scores a table in memory, not a Dask frame. Score its compute().")
+            raise InputError("missing: 'wildcard' is not for a Dask frame. Score its compute(), or files with output=.")
         people = (weights, attackers)
         rest = (priors, accuracies, distances, missing, device, dtype, *people, population, population_lacks)
         lazy = score_dask(table, wanted, columns, by_name, *rest)
@@ -365,11 +366,6 @@ def score(
         refuse_with_any_known(weights=weights, attackers=attackers, population=population)
         refuse_with_any_known(**{"missing='wildcard'": wildcard})
     wish = make_wish(*files) if any(files) else None
-    if wish is not None and wildcard:
-        raise InputError(
-            "missing: 'wildcard' scores a table in memory. Leave output= and what goes with it out, and write the "
-            "scores with to_parquet."
-        )
     engine = choose_wildcard_engine(device) if wildcard else choose_engine(device)
     given = {
         "columns": columns,

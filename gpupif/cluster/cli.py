@@ -52,7 +52,7 @@ def score_on_cluster(
     """
     if question["missing"] == "wildcard":
         raise InputError(
-            "--missing: 'wildcard' scores a table in memory, not on a cluster. Leave out --scheduler and --workers."
+            "--missing: 'wildcard' scores a table on one machine, on no cluster. Leave out --scheduler and --workers."
         )
     if find_spec("distributed") is None or find_spec("dask") is None:
         raise DeviceError("a cluster needs Dask, which is not installed here: pip install 'gpupif[dask]'.")

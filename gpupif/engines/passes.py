@@ -104,6 +104,7 @@ def narrowed(job: Job, columns: Sequence[int]) -> Job:
         whole=None if job.whole is None else [job.whole[column] for column in columns],
         targets=[place[column] for column in job.targets if column in place],
         known=[place[column] for column in job.known if column in place],
+        wildcards=[place[column] for column in job.wildcards if column in place],
     )
 
 

@@ -10,6 +10,7 @@ from ..engines.passes import weight_of
 from ..priors import Prior
 from ..summary import Summary
 from .chunks import TableChunks
+from .found import Found
 from .gather import Facts, Gatherer, riskiest
 from .scored import Scored
 from .summarise import riskiest_cells, row_gain_percentiles, summary_columns
@@ -39,12 +40,16 @@ class Attack:
         found = scored.score()
         if self.people is not None:
             self.people.score()
-        total = self.chunks.rows if scored.units is None else scored.units.total
-        weights = [
-            weight_of(job, total, target, [found.cohorts[target]], [found.distinct[target]]) for target in job.targets
-        ]
+        weights = [found.weights[target] for target in job.targets] if job.wildcards else self._weights(found)
         self._gatherer = Gatherer(scored, weights, scored.file("facts"), self.people)
         return self._gatherer
+
+    def _weights(self, found: Found) -> list[float]:
+        scored, job = self.scored, self.scored.job
+        total = self.chunks.rows if scored.units is None else scored.units.total
+        return [
+            weight_of(job, total, target, [found.cohorts[target]], [found.distinct[target]]) for target in job.targets
+        ]
 
     def summary(self, seconds: Mapping[str, float]) -> Summary:
         """The summary, when all scores are put together."""

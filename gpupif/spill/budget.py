@@ -48,7 +48,9 @@ class Budget(NamedTuple):
         """Rows of a part that are scored at once, with half of the targets; InputError where that is nothing."""
         words = KeyLayout.of([len(counts) for counts in job.counts]).words
         codes = sum(max(1, (len(counts) - 1).bit_length() // 8) for counts in job.counts)
-        scores = 8 * len(part_measures(job)) * -(-len(job.targets) // 2)
+        # With wildcards there is no part that could be scored for fewer.
+        at_once = len(job.targets) if job.wildcards else -(-len(job.targets) // 2)
+        scores = 8 * len(part_measures(job)) * at_once
         # Row numbers, and counts, which with weights are large.
         index = 4 if job.unit is None else 8
         row = codes + 8 * 5 * words + 12 * index + scores + 8

@@ -148,8 +148,15 @@ class Gatherer:
         most: dict[str, list[float]] = {}
         for name in arrays:
             if name in ("cig", "csf"):
-                sums[name] = workers.run(_sums, [(column,) for column in arrays[name]])
-                most[name] = [float(column.max()) for column in arrays[name]]
+                columns = list(arrays[name])
+                if name == "csf":
+                    # Cells whose value is missing, and no category, have none.
+                    columns = [
+                        column[column == column] if target in self.job.wildcards else column
+                        for target, column in zip(self.job.targets, columns, strict=True)
+                    ]
+                sums[name] = workers.run(_sums, [(column,) for column in columns])
+                most[name] = [float(column.max(initial=-np.inf)) for column in columns]
         if "cig" in arrays:
             write_batch(self.gains(number), {"rig": arrays["cig"].sum(axis=0, dtype=np.float64)})
         found = riskiest([cell for place in range(len(self.job.targets)) for cell in self._risky(place, row, arrays)])
@@ -160,13 +167,19 @@ class Gatherer:
     def _risky(self, target: int, row: int, arrays: dict[str, npt.NDArray[Any]]) -> list[Cell]:
         """Cells of a column that may be among the riskiest of the table: as risky as the last of those known so far."""
         column = arrays[self.by][target]
+        scored = np.flatnonzero(column == column) if self.job.wildcards else None
+        if scored is not None:
+            column = column[scored]
+            if not len(column):
+                return []
         sign = -1 if find_measure(self.by).low_is_risky else 1
         if (column.max() if sign == 1 else -column.min()) < self._least:
             return []
+        found = [(value, place) for value, place in highest(sign * column, TOP_CELLS) if value >= self._least]
+        places = [place if scored is None else int(scored[place]) for _, place in found]
         return [
             Cell(value, row + place, target, [values[target, place].item() for values in arrays.values()])
-            for value, place in highest(sign * column, TOP_CELLS)
-            if value >= self._least
+            for (value, _), place in zip(found, places, strict=True)
         ]
 
 

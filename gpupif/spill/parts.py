@@ -25,6 +25,7 @@ from ..engines.nobody import score_job
 from ..engines.partition import NO_ROWS, Rows, index_type
 from ..engines.passes import Pass, narrowed, part_job, part_measures
 from ..engines.workers import Workers
+from ..errors import InputError
 from ..information import entropy_of_counts
 from ..keys import KeyLayout
 from ..weighting import Units
@@ -107,6 +108,12 @@ class PartScorer:
             return self._score_whole(chunks, one, out)
         used = sorted({*self.job.known, *one.targets})
         collapsed = self.distinct(chunks, used) if forced else self._collapse(chunks, used, self.limit)
+        if collapsed is None and self.job.wildcards:
+            raise InputError(
+                f"missing: 'wildcard' compares all different rows with each other, and these have to fit into memory: "
+                f"they are more than {self.limit:,} of the {chunks.rows:,} rows, for which the memory limit has room. "
+                "Raise it (memory_limit), score or know fewer columns, or use missing='category'."
+            )
         if collapsed is None:
             return self._score_cut(chunks, one, out, folder, span)
         return self._score_collapsed(chunks, one, out, used, collapsed)
@@ -225,6 +232,7 @@ class PartScorer:
             {target: cohorts.log_sum() for target, cohorts in zip(one.targets, result.cohorts, strict=True)},
             {target: distinct.log_sum() for target, distinct in zip(one.targets, result.distinct, strict=True)},
             rows=result.distinct_rows if len(columns) == len(self.cardinalities) else None,
+            weights=dict(zip(one.targets, result.weights, strict=True)) if self.job.wildcards else {},
         )
         if any(measure.name == "cig" for measure in self.job.measures):
             gains = result.values["cig"]
