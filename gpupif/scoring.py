@@ -227,8 +227,9 @@ def score(
         ``recursive_3`` are NaN). The weight of wCIG, H(X|known) / H(X), is the mean of -log2(c/C) over the rows with a
         value, divided by the entropy of these values, at most 1: the same number where cohorts do not overlap. Where
         no used column has missing values, scores are those of "category". Runs on the CPU: its work grows with the
-        number of different patterns of missing values, and with ``output`` the table's *different* rows have to fit
-        into memory, as rows that agree cannot be kept together in parts. Sampling weights have to be above 0.
+        number of different patterns of missing values. No part of a table holds such cohorts whole, so its *different*
+        rows have to fit into memory together: with ``output`` into ``memory_limit``, of a Dask DataFrame into that of
+        one worker, 4 GiB at most. Sampling weights have to be above 0.
     device:
         "cpu"; "cuda" (all GPUs) or "cuda:1" (one); or "auto": "cuda" where that can be used, else "cpu".
         ``Scores.device`` says which ran, ``gpupif info`` why not CUDA.
@@ -303,7 +304,7 @@ def score(
         (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
         [0, 1], weights that are missing, negative or infinite, or sum to 0, rows that the population lacks, missing
         values under "error", too many patterns of them under "wildcard", or more different rows than fit, which is
-        neither for ``device="cuda"`` nor Dask nor a population, nor for weights of 0; an unknown word for an argument;
+        neither for ``device="cuda"`` nor a population, nor for weights of 0; an unknown word for an argument;
         more known columns than there are others, or more subsets of them than can be scored; what does not go with
         ``known=r``; on a GPU, a column of a file of a type that cuDF lacks.
     TableReadError
@@ -355,7 +356,7 @@ def score(
                 f"known: {known} columns, any of them: not there yet for a Dask frame; compute() it first."
             )
         if wildcard:
-            raise InputError("missing: 'wildcard' is not for a Dask frame. Score its compute(), or files with output=.")
+            device = choose_wildcard_engine(device).device
         people = (weights, attackers)
         rest = (priors, accuracies, distances, missing, device, dtype, *people, population, population_lacks)
         lazy = score_dask(table, wanted, columns, by_name, *rest)

@@ -52,7 +52,7 @@ class Weighted:
     """How many people rows stand for.
 
     times: units by row, None where rows are not at hand. counts: by column units by code. total: of all rows. unit: how
-    many people one is. nobody: the first row that stands for nobody, None where there is none or it is not known.
+    many people one is. nobody: the first row that stands for nobody, None for none, -1 where it is not known which.
     """
 
     times: npt.NDArray[np.int64] | None

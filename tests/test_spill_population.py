@@ -129,10 +129,10 @@ def test_killed_and_resumed(tmp_path):
     """Killed at moments that are spread over the run, it ends in the same bits."""
     source, people = census_files(tmp_path, strangers=True)
     options = ["--population", people, "--population-lacks", "count", "--columns", "age,sex,region", "-q", "--resume"]
-    moments = [9, 25, 40, 4, 30, 50, 20, 60]
+    moments = [9, 30, 45, 25, 60]
     codes, said = die(signal.SIGKILL, moments, source, "-o", tmp_path / "out", *options, rows=(90, 250))
     assert codes[-1] == 0, said
-    assert codes.count(-9) >= 5
+    assert codes.count(-9) >= 4
     assert nothing_left(tmp_path)
     found = pa.concat_tables(pq.read_table(file) for file in sorted((tmp_path / "out").rglob("*.parquet")))
     arguments = {"columns": ["age", "sex", "region"], "population": people, "population_lacks": "count"}

@@ -383,12 +383,6 @@ def test_too_many_patterns(monkeypatch):
         gpupif.score(FRAME, missing="wildcard")
 
 
-def test_dask_is_refused():
-    dd = pytest.importorskip("dask.dataframe")
-    with pytest.raises(gpupif.InputError, match="not for a Dask frame"):
-        gpupif.score(dd.from_pandas(FRAME, npartitions=1), missing="wildcard")
-
-
 def test_jobs_with_times():
     """A row that occurs several times is as good as several rows."""
     from gpupif.encode import encode_table
@@ -440,7 +434,3 @@ def test_command_line(tmp_path):
     found = pd.read_parquet(out)
     np.testing.assert_array_equal(found["cohort_size_b"], expected.cohort_size["b"])
     np.testing.assert_array_equal(found["csf_a"], expected.csf["a"])
-    refused = run("score", path, "-o", tmp_path / "other", "--missing", "wildcard", "--workers", "1")
-    assert refused.exit_code != 0
-    assert isinstance(refused.exception, gpupif.InputError)
-    assert "'wildcard' scores a table on one machine" in str(refused.exception)

@@ -50,10 +50,6 @@ def score_on_cluster(
     Raises what `gpupif.score` does; InputError for what a cluster cannot do; OutputError; DeviceError where the cluster
     cannot be reached or lost its workers.
     """
-    if question["missing"] == "wildcard":
-        raise InputError(
-            "--missing: 'wildcard' scores a table on one machine, on no cluster. Leave out --scheduler and --workers."
-        )
     if find_spec("distributed") is None or find_spec("dask") is None:
         raise DeviceError("a cluster needs Dask, which is not installed here: pip install 'gpupif[dask]'.")
     scheduler, workers = place

@@ -14,11 +14,12 @@ from ..engines.host_run import unpack_keys
 from ..engines.nobody import score_job
 from ..engines.partition import Rows
 from ..engines.passes import part_job
+from ..engines.wildcards import WildcardEngine
 from ..population import sizes_job
 from ..progress import Reporter
 from .parcels import Parcel, pack, unpack
-from .plan import Plan, TargetSizes, add_sizes
-from .workers import task_engine, task_workers
+from .plan import Plan, Sums, TargetSizes, add_sizes
+from .workers import task_engine, task_threads, task_workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, TargetSizes]:
     """Score the rows that reached a part; returns the parcels that go home, and the sizes of cohorts."""
-    engine = task_engine(plan.device)
+    engine = WildcardEngine(task_threads()) if plan.job.wildcards else task_engine(plan.device)
     home: list[Parcel] = []
     sizes: list[TargetSizes] = []
     for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
@@ -56,8 +57,8 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
             Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in values])
             for parcel, (start, stop) in zip(parcels, pairwise(ends), strict=True)
         ]
-        found = zip(targets, result.cohorts, result.distinct, strict=True)
-        sizes.append({target: (cohorts.log_sum(), distinct.log_sum()) for target, cohorts, distinct in found})
+        found = zip(targets, result.cohorts, result.distinct, result.weights, strict=True)
+        sizes.append({target: Sums(one.log_sum(), other.log_sum(), weight) for target, one, other, weight in found})
     return pack(home), add_sizes(*sizes)
 
 
@@ -86,6 +87,9 @@ def _dense(job: Job) -> Job:
 
     What an engine prepares for each value of a column costs no more then than the rows do.
     """
+    if job.wildcards:
+        # All rows are in one part.
+        return job
     codes, counts, priors, logs = (list(many) for many in (job.codes, job.counts, job.priors, job.log2_priors))
     axes = None if job.axes is None else list(job.axes)
     whole = [value_mass(shares) for shares in priors]

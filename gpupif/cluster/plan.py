@@ -23,8 +23,20 @@ if TYPE_CHECKING:
     from ..priors import Prior
     from .people import People
 
-# Of each target sums over its cohorts and over groups of equal rows, in some parts of the table.
-TargetSizes = dict[int, tuple[LogSum, LogSum]]
+
+class Sums(NamedTuple):
+    """Of a target sums over its cohorts and over groups of equal rows, in some parts of the table.
+
+    weight: with wildcards, where all rows are in one part, the weight itself.
+    """
+
+    cohorts: LogSum
+    distinct: LogSum
+    weight: float = 0.0
+
+
+# By target.
+TargetSizes = dict[int, Sums]
 
 
 # What rows stand for, in units of weight, by column and code.
@@ -126,7 +138,8 @@ def make_plan(
     columns = merged_columns(question.read, totals.values) if weights is None else weights.columns
     weighted = None
     if weights is not None and counts is not None:
-        weighted = Weighted(None, counts, weights.units.total, weights.units.unit)
+        nobody = None if weights.units.of_code.all() else -1
+        weighted = Weighted(None, counts, weights.units.total, weights.units.unit, nobody)
     people = None if people is None else people.of(question.used)
     priors = None if people is None else people.priors()
     job, prior_of = question.job(
@@ -155,7 +168,11 @@ def add_sizes(*parts: TargetSizes) -> TargetSizes:
     targets = sorted({target for part in parts for target in part})
     found = {target: [part[target] for part in parts if target in part] for target in targets}
     return {
-        target: (LogSum.total(one for one, _ in several), LogSum.total(other for _, other in several))
+        target: Sums(
+            LogSum.total(one.cohorts for one in several),
+            LogSum.total(one.distinct for one in several),
+            max(one.weight for one in several),
+        )
         for target, several in found.items()
     }
 
@@ -163,5 +180,10 @@ def add_sizes(*parts: TargetSizes) -> TargetSizes:
 def find_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
     """Weight of wCIG of each scored column."""
     job = plan.job
-    weights = [weight_of(job, plan.total, target, *([one] for one in sizes[target])) for target in job.targets]
+    weights = [
+        sizes[target].weight
+        if job.wildcards
+        else weight_of(job, plan.total, target, [sizes[target].cohorts], [sizes[target].distinct])
+        for target in job.targets
+    ]
     return pd.Series(weights, pd.Index(plan.question.targets, tupleize_cols=False), name="weight")

@@ -42,9 +42,10 @@ class Pass:
 def plan_shuffles(job: Job, rows: int, part_rows: int) -> list[Pass]:
     """The passes that score all targets of a table of so many rows in parts of about `part_rows` rows.
 
-    job: without codes of rows. Two passes at most.
+    job: without codes of rows. Two passes at most. With wildcards a row belongs to several cohorts, which no cut keeps
+    whole: there is one part then.
     """
-    if rows <= part_rows:
+    if job.wildcards or rows <= part_rows:
         return [Pass(list(job.targets), [])]
     entropies = [entropy_of_counts(counts) for counts in job.counts]
     inside = [column for column in job.targets if column in job.known]

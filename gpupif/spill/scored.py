@@ -73,8 +73,7 @@ class Scored:
         job, chunks, (_, store, budget, report, timed) = self.job, self.chunks, self.means
         limit = budget.part_rows(job)
         planned = store.once(self.step("planned"), lambda: budget.planned_rows(limit, chunks.rows, len(job.counts)))
-        # With wildcards a row belongs to several cohorts, which no cut keeps whole.
-        self.passes = plan_shuffles(job, chunks.rows, planned) if not job.wildcards else [Pass(list(job.targets), [])]
+        self.passes = plan_shuffles(job, chunks.rows, planned)
         total = Found()
         for number, one in enumerate(self.passes):
             of = f"{self.what} {number + 1} of {len(self.passes)}" if len(self.passes) > 1 else self.what
