@@ -58,6 +58,9 @@ def score_file(
     check_word("population_lacks", question["population_lacks"], ("error", "count"))
     wanted = resolve_measures(measures)
     wish = make_wish(output, **options)
+    if isinstance(question["known"], int):
+        refuse_with_any_known(**{name: question[name] for name in ("weights", "attackers", "population")})
+        refuse_with_any_known(**{"missing='wildcard'": wildcard})
     people = open_people(question["population"], question["population_lacks"])
     if is_file(output):
         places = [*find_input(path, sep).places, *([] if people is None else people.source.found.places)]
@@ -65,8 +68,6 @@ def score_file(
     engine = choose_wildcard_engine(device) if wildcard else choose_engine(device)
     given = any(options[name] for name in ("memory_limit", "temp", "rows_per_file", "resume"))
     if isinstance(question["known"], int):
-        refuse_with_any_known(**{name: question[name] for name in ("weights", "attackers", "population")})
-        refuse_with_any_known(**{"missing='wildcard'": wildcard})
         # All of its scores have no other place than memory.
         if given or not is_file(output):
             raise InputError(
