@@ -185,9 +185,6 @@ def _score_on_cluster(
 
     if isinstance(question["known"], int):
         raise InputError("--known-any: is not there yet for a cluster. Leave out --scheduler and --workers.")
-    if question.pop("population") is not None:
-        raise InputError("--population: is not there yet for a cluster. Leave out --scheduler and --workers.")
-    del question["population_lacks"]
     overwrite = options.pop("overwrite")
     facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, options)
     _show_facts(facts, as_json, quiet)

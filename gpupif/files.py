@@ -21,7 +21,7 @@ from .reading import Pick, every_column
 from .scoring import score
 from .sources import Source, open_source
 from .spill.outputs import is_file
-from .spill.run import score_source
+from .spill.run import open_people, score_source
 from .spill.wish import Wish, make_wish
 from .writing import attacker_names, check_output
 
@@ -55,15 +55,19 @@ def score_file(
     """
     wildcard = check_missing(question["missing"], question["population"])
     check_word("dtype", question["dtype"], ("float64", "float32"))
+    check_word("population_lacks", question["population_lacks"], ("error", "count"))
     wanted = resolve_measures(measures)
     wish = make_wish(output, **options)
-    if is_file(output):
-        check_output(output, wish.overwrite or wish.resume, find_input(path, sep).places)
-    engine = choose_wildcard_engine(device) if wildcard else choose_engine(device)
-    given = any(options[name] for name in ("memory_limit", "temp", "rows_per_file", "resume"))
     if isinstance(question["known"], int):
         refuse_with_any_known(**{name: question[name] for name in ("weights", "attackers", "population")})
         refuse_with_any_known(**{"missing='wildcard'": wildcard})
+    people = open_people(question["population"], question["population_lacks"])
+    if is_file(output):
+        places = [*find_input(path, sep).places, *([] if people is None else people.source.found.places)]
+        check_output(output, wish.overwrite or wish.resume, places)
+    engine = choose_wildcard_engine(device) if wildcard else choose_engine(device)
+    given = any(options[name] for name in ("memory_limit", "temp", "rows_per_file", "resume"))
+    if isinstance(question["known"], int):
         # All of its scores have no other place than memory.
         if given or not is_file(output):
             raise InputError(
@@ -75,30 +79,21 @@ def score_file(
         source = open_source(path, sep)
         needed = _needed(question)
         used = source.names if wish.keep_input else needed(source.names) or source.names
-        each = len(wanted) * len(question["attackers"] or [None])
+        each = (len(wanted) + (people is not None)) * len(question["attackers"] or [None])
         need = memory_needed(source, len(used), len(question["columns"] or source.names), each)
-        # A population has no other place than memory.
-        if need <= default_limit() - resident_bytes() or question["population"] is not None:
+        if people is not None:
+            need += memory_needed(people.source, len(used), 0, 0)
+        if need <= default_limit() - resident_bytes():
             return _score_in_memory(path, measures, question, device, engine, sep, wish, visible)
-        if visible is not False and not wildcard:
+        if visible is not False:
             print(
                 f"gpupif: the table needs about {need / 2**30:.1f} GiB, more than 60 % of the memory that is free: it "
                 "is scored part by part, on disk.",
                 file=sys.stderr,
             )
-    if wildcard:
-        raise InputError(
-            "missing: 'wildcard' scores a table in memory, which must have room for it, to one file. Name a file as "
-            "output without memory_limit=, temp=, rows_per_file= and resume, or use missing='category'."
-        )
-    if question["population"] is not None:
-        raise InputError(
-            "population: is for a table that fits into memory, and a single output file. Leave it out, and options for "
-            "larger tables."
-        )
     asked = partial(ask, measures=wanted, **{name: question[name] for name in (*NEEDED, "missing", "dtype")})
     with Reporter(visible) as report, announce_compilation(quiet=visible is False):
-        return score_source(open_source(path, sep), asked, engine, wish, report)
+        return score_source(open_source(path, sep), asked, engine, wish, report, people)
 
 
 def _needed(question: dict[str, Any]) -> Pick:

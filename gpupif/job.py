@@ -79,11 +79,11 @@ class Question:
         """
         warn_of_unique(columns, rows, tell)
         wildcards = [place for place, column in enumerate(columns) if column.missing and self.missing == "wildcard"]
-        if wildcards and weighted is not None and weighted.times is not None and not weighted.times.all():
-            row = int(np.argmin(weighted.times != 0))
+        if wildcards and weighted is not None and weighted.nobody is not None:
+            place = "" if weighted.nobody < 0 else f", row {weighted.nobody} (from 0)"
             raise InputError(
-                f"weights: column {self.weights!r}, row {row} (from 0): expected a weight above 0 where missing values "
-                "are wildcards, got one that is 0 (or next to nothing, beside their sum). Drop such rows, or use "
+                f"weights: column {self.weights!r}{place}: expected a weight above 0 where missing values are "
+                "wildcards, got one that is 0 (or next to nothing, beside their sum). Drop such rows, or use "
                 "missing='category'."
             )
         people = None if weighted is None else [weighted.counts[column.name] for column in columns]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,10 +86,8 @@ class Population:
             seen[which] = seen.get(which, 0) + 1
             if seen[which] > there[which]:
                 break
-        raise InputError(
-            f"population: it lacks {lacking:,} of the table's {len(self.number):,} rows, the first row {row} (from 0): "
-            f"of equal ones it has {there[which]:,}, the table {sampled[which]:,}.{self._stranger(which, there)} Give "
-            "the population that the table was drawn from, or count them as part of it with population_lacks='count'."
+        raise lacks_error(
+            lacking, len(self.number), row, int(there[which]), int(sampled[which]), self._stranger(which, there)
         )
 
     def _stranger(self, which: int, there: npt.NDArray[np.int64]) -> str:
@@ -100,36 +99,17 @@ class Population:
 
     def priors(self, columns: Sequence[Column]) -> dict[Hashable, Prior]:
         """The distribution in the population of each column, for some of the sample's columns."""
-        priors = {}
-        for column in columns:
-            place = self.names.index(column.name)
-            counts, values = self._counts[place], self._values[place]
-            logs = log2_counts(counts) - log2_counts(np.array([self.total]))
-            shares = dict(zip(values, (counts / self.total).tolist(), strict=True))
-            # The sample's values come first, its missing ones last in both.
-            own = np.arange(column.cardinality)
-            if column.missing:
-                own[-1] = len(values) - 1
-            entropy = entropy_of_counts(counts)
-            priors[column.name] = Prior(column, counts[own] / self.total, logs[own], entropy, shares)
-        return priors
+        places = [self.names.index(column.name) for column in columns]
+        return {
+            column.name: prior_in(column, self._counts[place], self._values[place], self.total)
+            for column, place in zip(columns, places, strict=True)
+        }
 
     def sizes(self, question: Question, engine: Engine) -> npt.NDArray[np.int64]:
         """Per target and row of the sample, how many rows of the population agree on what the attacker knows."""
         places = [self.names.index(name) for name in question.used]
-        counts = [self._counts[place] for place in places]
-        job = Job(
-            codes=[self._codes[place] for place in places],
-            counts=counts,
-            priors=[np.ones(len(one)) for one in counts],
-            log2_priors=[np.zeros(len(one)) for one in counts],
-            accuracies=[1.0] * len(places),
-            targets=[question.used.index(name) for name in question.targets],
-            known=[question.used.index(name) for name in question.known],
-            measures=(MEASURES["cohort_size"],),
-            dtype="float64",
-            times=self.times,
-        )
+        codes, counts = [self._codes[place] for place in places], [self._counts[place] for place in places]
+        job = replace(sizes_job(question, counts), codes=codes, times=self.times)
         sizes = on_host(engine.score(job, Reporter(visible=False)).values["cohort_size"])
         return np.ascontiguousarray(sizes[:, self.number])
 
@@ -201,3 +181,54 @@ def _join(mine: Column, theirs: Column) -> tuple[npt.NDArray[Any], npt.NDArray[A
     ]
     values = [*mine.values()[: len(mine.labels)], *merged[len(mine.labels) :].to_pylist()]
     return codes[0], codes[1], [*values, *([None] if mine.missing or theirs.missing else [])]
+
+
+def join_codes(mine: Column, theirs: Column) -> tuple[npt.NDArray[Any], npt.NDArray[Any], list[Any]]:
+    """For each code of a column of the sample, and of the population, that in one list of values; and these values.
+
+    The sample's values keep their codes; what is missing is the last one.
+    """
+    return _join(*(replace(column, codes=np.arange(column.cardinality)) for column in (mine, theirs)))
+
+
+def prior_in(column: Column, counts: npt.NDArray[np.int64], values: Sequence[Any], total: int) -> Prior:
+    """The distribution in a population of so many rows of a column of the sample. counts: by code in `values`."""
+    logs = log2_counts(counts) - log2_counts(np.array([total]))
+    shares = dict(zip(values, (counts / total).tolist(), strict=True))
+    # The sample's values come first, its missing ones last in both.
+    own = np.arange(column.cardinality)
+    if column.missing:
+        own[-1] = len(values) - 1
+    return Prior(column, counts[own] / total, logs[own], entropy_of_counts(counts), shares)
+
+
+def sizes_job(question: Question, counts: Sequence[npt.NDArray[np.int64]]) -> Job:
+    """The job of counting the population's rows in the cohorts of a question, without codes of rows.
+
+    counts: of the population's rows, by column that is used and code.
+    """
+    return Job(
+        codes=[np.empty(0, np.uint8)] * len(counts),
+        counts=counts,
+        priors=[np.ones(len(one)) for one in counts],
+        log2_priors=[np.zeros(len(one)) for one in counts],
+        accuracies=[1.0] * len(counts),
+        targets=[question.used.index(name) for name in question.targets],
+        known=[question.used.index(name) for name in question.known],
+        measures=(MEASURES["cohort_size"],),
+        dtype="float64",
+    )
+
+
+def lacks_error(lacking: int, rows: int, row: int | None, there: int, sampled: int, stranger: str = "") -> InputError:
+    """What to say of a population that lacks rows of a table of so many.
+
+    row: the first of them, where that is known. there, sampled: how many equal ones the population has, and the table.
+    stranger: what else is to be said of it, a sentence.
+    """
+    first = "; of some equal ones" if row is None else f", the first row {row} (from 0): of equal ones"
+    return InputError(
+        f"population: it lacks {lacking:,} of the table's {rows:,} rows{first} it has {there:,}, the table "
+        f"{sampled:,}.{stranger} Give the population that the table was drawn from, or count them as part of it with "
+        "population_lacks='count'."
+    )

@@ -96,6 +96,8 @@ def score(
     keep_input: bool = ...,
     weights: Hashable = ...,
     attackers: None = ...,
+    population: str | os.PathLike[str] | None = ...,
+    population_lacks: str = ...,
 ) -> StoredScores: ...
 
 
@@ -122,6 +124,8 @@ def score(
     keep_input: bool = ...,
     weights: Hashable = ...,
     attackers: Mapping[str, Sequence[Hashable]],
+    population: str | os.PathLike[str] | None = ...,
+    population_lacks: str = ...,
 ) -> StoredAttackerScores: ...
 
 
@@ -225,8 +229,10 @@ def score(
         protection where all of them agree, and where none has a value nothing is learnt (0; ``entropy`` and
         ``recursive_3`` are NaN). The weight of wCIG, H(X|known) / H(X), is the mean of -log2(c/C) over the rows with a
         value, divided by the entropy of these values, at most 1: the same number where cohorts do not overlap. Where
-        no used column has missing values, scores are those of "category". Runs on the CPU, in memory: its work grows
-        with the number of different patterns of missing values. Sampling weights have to be above 0.
+        no used column has missing values, scores are those of "category". Runs on the CPU: its work grows with the
+        number of different patterns of missing values. No part of a table holds such cohorts whole, so its *different*
+        rows have to fit into memory together: with ``output`` into ``memory_limit``, of a Dask DataFrame into that of
+        one worker, 4 GiB at most. Sampling weights have to be above 0.
     device:
         "cpu"; "cuda" (all GPUs) or "cuda:1" (one); or "auto": "cuda" where that can be used, else "cpu".
         ``Scores.device`` says which ran, ``gpupif info`` why not CUDA.
@@ -266,7 +272,8 @@ def score(
         A second table, of any kind or a path, that the table is a sample of, with all columns that are scored or known.
         Its distributions are the priors (given ones stay), and ``scores.population_size`` is, beside the cohort in the
         sample, for each cell the number of its rows that agree on everything the attacker knows (int64): what an
-        attacker is up against who does not know who is in the sample (the journalist model).
+        attacker is up against who does not know who is in the sample (the journalist model). With ``output`` it is a
+        path, read in streams; for a Dask DataFrame a Dask DataFrame, a path of Parquet, or a table in memory.
     population_lacks:
         Where the population lacks rows of the table, those beyond as many equal ones as it has: "error", or "count"
         them as rows of the population too.
@@ -299,10 +306,10 @@ def score(
         No rows, no columns, duplicate column names, unknown columns (ColumnNotFoundError), lists or structs
         (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
         [0, 1], weights that are missing, negative or infinite, or sum to 0, rows that the population lacks, missing
-        values under "error", too many patterns of them under "wildcard", which is neither for ``device="cuda"`` nor
-        ``output`` nor Dask nor a population, nor for weights of 0; an unknown word for an argument; more known columns
-        than there are others, or more subsets of them than can be scored; what does not go with ``known=r``; on a GPU,
-        a column of a file of a type that cuDF lacks.
+        values under "error", too many patterns of them under "wildcard", or more different rows than fit, which is
+        neither for ``device="cuda"`` nor a population, nor for weights of 0; an unknown word for an argument;
+        more known columns than there are others, or more subsets of them than can be scored; what does not go with
+        ``known=r``; on a GPU, a column of a file of a type that cuDF lacks.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     OutputError
@@ -347,16 +354,14 @@ def score(
 
         if any(files):
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
-        if population is not None:
-            raise InputError("population: is not there yet for a Dask frame. Score a table in memory instead.")
         if any_known is not None:
             raise InputError(
                 f"known: {known} columns, any of them: not there yet for a Dask frame; compute() it first."
             )
         if wildcard:
-            raise InputError("missing: 'wildcard' scores a table in memory, not a Dask frame. Score its compute().")
+            device = choose_wildcard_engine(device).device
         people = (weights, attackers)
-        rest = (priors, accuracies, distances, missing, device, dtype, *people)
+        rest = (priors, accuracies, distances, missing, device, dtype, *people, population, population_lacks)
         lazy = score_dask(table, wanted, columns, by_name, *rest)
         return cast("Scores", lazy)
     if any_known is not None:
@@ -365,11 +370,6 @@ def score(
         refuse_with_any_known(weights=weights, attackers=attackers, population=population)
         refuse_with_any_known(**{"missing='wildcard'": wildcard})
     wish = make_wish(*files) if any(files) else None
-    if wish is not None and wildcard:
-        raise InputError(
-            "missing: 'wildcard' scores a table in memory. Leave output= and what goes with it out, and write the "
-            "scores with to_parquet."
-        )
     engine = choose_wildcard_engine(device) if wildcard else choose_engine(device)
     given = {
         "columns": columns,
@@ -386,10 +386,8 @@ def score(
         return score_any(table, wanted, any_known, columns, priors, accuracies, distances, *how)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         if wish is not None:
-            if population is not None:
-                raise InputError("population: is not there yet for files. Leave out output= and what goes with it.")
             asked = partial(ask, measures=wanted, missing=missing, dtype=dtype, **given)
-            return score_path(table, asked, engine, wish, report)
+            return score_path(table, asked, engine, wish, report, population, population_lacks)
         frame = open_table(table, needed_columns(**given), engine.frames)
         question = ask(
             frame.names, frame.index_names, wanted, missing=missing, dtype=dtype, orders=frame.orders(), **given

@@ -26,7 +26,7 @@ from test_dask import assert_same
 
 import gpupif
 from gpupif.cli import main
-from gpupif.cluster import cli, watch
+from gpupif.cluster import cli, files, watch
 from gpupif.cluster.cli import score_on_cluster
 
 ROWS, PARTITIONS = 4_000, 12
@@ -243,8 +243,8 @@ class TestAwaitResult:
 
 
 def on_cluster(table, output, scheduler=None, workers=None, overwrite=False, measures=("cig", "csf"), **more):
-    given = {name: more.pop(name, None) for name in ("columns", "known", "priors", "accuracies")}
-    question = {**given, "missing": "category", "dtype": "float64"}
+    given = {name: more.pop(name, None) for name in ("columns", "known", "priors", "accuracies", "population")}
+    question = {**given, "missing": "category", "dtype": "float64", "population_lacks": "error"}
     return score_on_cluster(table, output, (scheduler, workers), overwrite, measures, "auto", question, more)
 
 
@@ -308,9 +308,27 @@ class TestCommandLine:
         assert pq.read_table(tmp_path / "out").equals(wanted)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
+    def test_a_population(self, client, tmp_path):
+        people = gpupif.datasets.census(900, columns=4)
+        people.iloc[300:500].to_parquet(tmp_path / "in.parquet", index=False)
+        people.to_parquet(tmp_path / "people.parquet", row_group_size=400)
+        asked = {"population": tmp_path / "people.parquet"}
+        facts = on_cluster(tmp_path / "in.parquet", tmp_path / "out", scheduler=client.scheduler.address, **asked)
+        assert facts["measures"] == ["cig", "csf", "population_size"]
+        wanted = gpupif.score(tmp_path / "in.parquet", device="cpu", **asked).to_arrow()
+        assert pq.read_table(tmp_path / "out").equals(wanted)
+        with pytest.raises(gpupif.InputError, match="population: it lacks"):
+            on_cluster(
+                tmp_path / "people.parquet",
+                tmp_path / "other",
+                scheduler=client.scheduler.address,
+                population=tmp_path / "in.parquet",
+            )
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out", "people.parquet"]
+
     def test_small_row_groups_are_read_together(self, monkeypatch):
-        monkeypatch.setattr(cli, "PARTITION_ROWS", 10)
-        assert list(cli._grouped([4, 5, 2, 30, 1, 1])) == [(0, 1), (2,), (3,), (4, 5)]
+        monkeypatch.setattr(files, "PARTITION_ROWS", 10)
+        assert list(files._grouped([4, 5, 2, 30, 1, 1])) == [(0, 1), (2,), (3,), (4, 5)]
 
     def test_a_failed_run_leaves_nothing(self, client, folder, tmp_path):
         priors = {"sex": {"nobody": 1.0}}
@@ -338,6 +356,7 @@ class TestCommandLine:
             ((folder, tmp_path / "no" / "out"), {"workers": 1}, gpupif.OutputError, "there is no folder"),
             ((folder, tmp_path / "full"), {"workers": 1}, gpupif.OutputError, "exists already"),
             ((folder, tmp_path / "full"), {"workers": 1, "overwrite": True}, gpupif.OutputError, "would be lost"),
+            ((folder, out), {"workers": 1, "population": tmp_path / "no"}, gpupif.TableReadError, "no such file"),
         ]:
             with pytest.raises(error, match=message):
                 on_cluster(*arguments, **more)

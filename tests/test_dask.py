@@ -348,7 +348,7 @@ def shares(frame, partitions, **arguments):
     local = [home.encode(question, "cpu", frame.iloc[a:b])[0] for a, b in pairwise(edges)]
     whole = plan.make_plan(question, list(frame), plan.add_totals(question.used, *map(home.totals, local)))
     rows = [home.global_rows(whole, part) for part in local]
-    ways = routes.plan_routes(whole, partitions, routes.add_samples(*map(routes.sample_rows, rows)))
+    ways = routes.plan_routes(whole, partitions, partitions, routes.add_samples(*map(routes.sample_rows, rows)))
     sizes = np.zeros(partitions)
     with task_workers() as workers:
         for part in rows:

@@ -106,7 +106,6 @@ def test_the_table_is_read_once_for_all_attackers():
         ({"weights": "v"}, ["weights", "no column 'v'"]),
         ({"attackers": {"a": ["agee"]}}, ["attackers: 'a'", "'agee'"]),
         ({"attackers": {}}, ["attackers", "at least one"]),
-        ({"population": pd.DataFrame({"age": [1]})}, ["population", "Dask"]),
     ],
 )
 def test_bad_arguments_are_refused_at_once(arguments, fragments):

@@ -208,12 +208,6 @@ def test_bad_population(arguments, kind, fragments):
     assert [fragment for fragment in fragments if fragment not in str(caught.value)] == []
 
 
-def test_not_for_files(tmp_path):
-    FRAME.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(InputError, match="population: is not there yet for files"):
-        gpupif.score(tmp_path / "t.parquet", output=tmp_path / "out", population=FRAME)
-
-
 def test_command_line(run, folder):
     POPULATION.to_parquet(folder / "people.parquet")
     ended = run("score", "people.csv", "-o", "scores.parquet", "--population", "people.parquet", "--measures", "cig")
@@ -227,4 +221,3 @@ def test_command_line(run, folder):
     assert_refused(run(*lacking), ["--population", "lacks 1 of", "row 4", "--population-lacks count"])
     assert run(*lacking, "--population-lacks", "count").code == 0
     assert_refused(run(*lacking, "--rows-per-file", "3"), ["--rows-per-file", "folder"])
-    assert_refused(run(*lacking[:3], "out", *lacking[4:]), ["--population", "single output file"])

@@ -72,7 +72,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     assert not nothing_left(tmp_path)
     with in_pieces(30, 40), monkeypatch.context() as patch:
         patch.setattr("gpupif.spill.steps.encode", failing)
-        patch.setattr("gpupif.spill.attack.cut", failing)
+        patch.setattr("gpupif.spill.scored.cut", failing)
         patch.setattr("gpupif.spill.parts.PartScorer.score", failing)
         scores = gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
     assert_same(scores, gpupif.score(source, MEASURES))
@@ -116,7 +116,7 @@ def fail(monkeypatch, name, after=0):
 
 FAILURES = [
     "encode.encode_part",
-    "attack.cut",
+    "scored.cut",
     "parts.part_job",
     "gather.write_batch",
     "write.write_tables",
@@ -284,7 +284,7 @@ def touch_after(monkeypatch, name, file):
 
 
 @pytest.mark.parametrize(
-    "name", ["gpupif.spill.encode.encode_part", "gpupif.spill.attack.cut", "gpupif.spill.write.write_tables"]
+    "name", ["gpupif.spill.encode.encode_part", "gpupif.spill.scored.cut", "gpupif.spill.write.write_tables"]
 )
 @pytest.mark.parametrize("keep_input", [False, True])
 def test_file_that_changes_under_the_run(tmp_path, monkeypatch, name, keep_input):

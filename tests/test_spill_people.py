@@ -128,7 +128,7 @@ class KilledError(BaseException):
     pass
 
 
-@pytest.mark.parametrize("step", ["gpupif.spill.attack.cut", "gpupif.spill.parts.PartScorer.score", "write"])
+@pytest.mark.parametrize("step", ["gpupif.spill.scored.cut", "gpupif.spill.parts.PartScorer.score", "write"])
 @pytest.mark.parametrize("after", [0, 2])
 def test_resume(tmp_path, monkeypatch, step, after):
     source = write_parts(

@@ -363,7 +363,6 @@ def test_a_column_that_is_missing_everywhere():
 FRAME = pd.DataFrame({"a": ["x", None, "y"], "b": [1.0, 2.0, None]})
 REFUSED = {
     "cuda": ({"device": "cuda"}, "device: expected 'cpu' or 'auto'"),
-    "output": ({"output": "there.parquet"}, "missing: 'wildcard' scores a table in memory"),
     "prior": ({"priors": {"a": {"x": 0.5, "y": 0.25, None: 0.25}}}, "column 'a': expected no probability for missing"),
     "population": ({"population": FRAME}, "population: does not go with missing='wildcard'"),
     "any known": ({"known": 1}, "missing='wildcard': does not go with a number of columns"),
@@ -382,12 +381,6 @@ def test_too_many_patterns(monkeypatch):
     monkeypatch.setattr(wildcards, "MOST_STEPS", 100)
     with pytest.raises(gpupif.InputError, match=r"each of 3 patterns of missing values in 2 known columns.*known="):
         gpupif.score(FRAME, missing="wildcard")
-
-
-def test_dask_is_refused():
-    dd = pytest.importorskip("dask.dataframe")
-    with pytest.raises(gpupif.InputError, match="not a Dask frame"):
-        gpupif.score(dd.from_pandas(FRAME, npartitions=1), missing="wildcard")
 
 
 def test_jobs_with_times():
@@ -441,8 +434,3 @@ def test_command_line(tmp_path):
     found = pd.read_parquet(out)
     np.testing.assert_array_equal(found["cohort_size_b"], expected.cohort_size["b"])
     np.testing.assert_array_equal(found["csf_a"], expected.csf["a"])
-    for more in (["--memory-limit", "2GiB"], ["--workers", "1"]):
-        refused = run("score", path, "-o", tmp_path / "other", "--missing", "wildcard", *more)
-        assert refused.exit_code != 0
-        assert isinstance(refused.exception, gpupif.InputError)
-        assert "'wildcard' scores a table in memory" in str(refused.exception)

@@ -10,36 +10,23 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import Any
 
 from .. import __version__
-from ..errors import DeviceError, GpupifError, InputError, OutputError, TableReadError
-from ..inputs import Input, find_input
+from ..errors import DeviceError, GpupifError, InputError, OutputError
+from ..inputs import find_input
 from ..job import needed_columns
-from ..measures import resolve_measures
-from ..reading import check_rows, every_column, keys_of_files, open_parquet, pandas_index_names, unreadable
+from ..measures import POPULATION_SIZE, resolve_measures
+from ..reading import every_column
 from ..spill.outputs import MARK, check_folder, is_file
 from ..writing import attacker_names
+from .files import read_files
 from .watch import await_result
 
-# A partition is one row group or several, of about so many rows.
-PARTITION_ROWS = 1 << 20
 CONNECT_SECONDS = 30
 # A cluster started here waits for a worker that died to be started again, however long a busy machine takes. Dask's
 # default, 15 seconds, strikes it off for good; the run then waits for ever once that was the last one.
 PATIENT = {"distributed.deploy.lost-worker-timeout": "1 day"}
-
-
-class Piece(NamedTuple):
-    """Some row groups of a Parquet file, and the values of columns that the names of its folders hold."""
-
-    file: str
-    groups: tuple[int, ...]
-    keys: tuple[tuple[str, Any], ...]
 
 
 def score_on_cluster(
@@ -54,8 +41,8 @@ def score_on_cluster(
 ) -> dict[str, Any]:
     """Score a Parquet file or folder on the cluster at an address, or on one of so many workers started here.
 
-    place: the address or the number. question: the other arguments of `gpupif.score`. elsewhere: options that only make
-    sense without a cluster, refused where they are set.
+    place: the address or the number. question: the other arguments of `gpupif.score`, a population as a path.
+    elsewhere: options that only make sense without a cluster, refused where they are set.
 
     Writes a folder of Parquet files, columns <measure>_<column>, rows in order by the files' names, that appears whole
     or not at all. All workers have to see both places under the same paths. Returns facts to be shown.
@@ -63,10 +50,6 @@ def score_on_cluster(
     Raises what `gpupif.score` does; InputError for what a cluster cannot do; OutputError; DeviceError where the cluster
     cannot be reached or lost its workers.
     """
-    if question["missing"] == "wildcard":
-        raise InputError(
-            "--missing: 'wildcard' scores a table in memory, not on a cluster. Leave out --scheduler and --workers."
-        )
     if find_spec("distributed") is None or find_spec("dask") is None:
         raise DeviceError("a cluster needs Dask, which is not installed here: pip install 'gpupif[dask]'.")
     scheduler, workers = place
@@ -80,27 +63,29 @@ def score_on_cluster(
             raise InputError(
                 f"--{option}: is not for a cluster, which reads Parquet and writes a folder of it. Leave it out."
             )
-    measures = [measure.name for measure in resolve_measures(measures)]
+    wanted = [measure.name for measure in resolve_measures(measures)]
     columns, weights, attackers = (question.get(name) for name in ("columns", "weights", "attackers"))
     needed = {name: question.get(name) for name in ("columns", "known", "weights", "attackers")}
     given = find_input(table)
     if is_file(output):
         raise OutputError(f"{output}: a cluster writes a folder of Parquet files. Name one, without an ending.")
     check_folder(output, overwrite, given)
-    pieces, rows, schema, index_names = _pieces(given, every_column if columns is None else needed_columns(**needed))
+    files = read_files("table", given, every_column if columns is None else needed_columns(**needed))
     targets = (
-        list(columns) if columns is not None else [name for name in schema.names if name not in (*index_names, weights)]
+        list(columns)
+        if columns is not None
+        else [name for name in files.names if name not in (*files.index_names, weights)]
     )
-    attacker_names(None if attackers is None else list(attackers), measures, targets, [])
+    population = question.get("population")
+    if population is not None:
+        check_folder(output, overwrite, find_input(Path(population)))
+    made = [*wanted, *([] if population is None else [POPULATION_SIZE.name])]
+    attacker_names(None if attackers is None else list(attackers), made, targets, [])
     started = time.perf_counter()
     with _cluster(scheduler, workers) as cluster, _folder(output, overwrite) as folder:
-        from dask.dataframe import from_map
-
         from ..scoring import score
 
-        meta = _frame(schema.empty_table())
-        frame = from_map(_read_piece, pieces, names=list(schema.names), meta=meta, enforce_metadata=False)
-        scores: Any = score(frame, measures, device=device, **{**question, "columns": targets})
+        scores: Any = score(files.frame, wanted, device=device, **{**question, "columns": targets})
         options = {"write_index": False, "compression": "zstd", "custom_metadata": {MARK: __version__.encode()}}
         written = scores.to_parquet(folder, **options, compute=False)
         several = len(cluster.nthreads())
@@ -108,75 +93,13 @@ def score_on_cluster(
     return {
         "input": str(table),
         "output": str(output),
-        "rows": rows,
+        "rows": files.rows,
         "columns": targets,
-        "measures": list(measures),
+        "measures": made,
         "workers": several,
-        "partitions": len(pieces),
+        "partitions": files.partitions,
         "seconds": time.perf_counter() - started,
     }
-
-
-def _pieces(given: Input, pick: Any) -> tuple[list[Piece], int, pa.Schema, list[str]]:
-    """The partitions of a Parquet file or folder, files in order of their paths; its rows; the columns to be read, and
-    which of all columns only label rows.
-    """
-    if given.kind != "Parquet":
-        mend = "Convert it" if given.kind == "CSV" else "Write it as Parquet"
-        raise InputError(
-            f"table: {given.path}: a cluster reads Parquet files, folders and patterns of them. {mend}, with "
-            "pandas.read_csv and to_parquet for instance, or leave out --scheduler and --workers."
-        )
-    table = given.path
-    try:
-        found = open_parquet(given, pick)
-        keys = keys_of_files(found)
-        pieces = []
-        rows = 0
-        for file in found.files:
-            with pq.ParquetFile(file) as opened:
-                sizes = [opened.metadata.row_group(group).num_rows for group in range(opened.num_row_groups)]
-            rows += sum(sizes)
-            pieces += [Piece(str(file.resolve()), groups, tuple(keys[file].items())) for groups in _grouped(sizes)]
-    except (pa.ArrowException, OSError) as error:
-        raise unreadable(table, "Parquet", error) from error
-    check_rows(table, rows, found.schema.names)
-    names = found.schema.names if found.columns is None else found.columns
-    schema = pa.schema([found.schema.field(name) for name in names])
-    return pieces, rows, schema, pandas_index_names(found.schema)
-
-
-def _grouped(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Row groups that make one partition each, from how many rows they have."""
-    group: list[int] = []
-    rows = 0
-    for number, size in enumerate(sizes):
-        if group and rows + size > PARTITION_ROWS:
-            yield tuple(group)
-            group, rows = [], 0
-        group.append(number)
-        rows += size
-    if group:
-        yield tuple(group)
-
-
-def _read_piece(piece: Piece, names: Sequence[str]) -> pd.DataFrame:
-    """A partition, by Arrow's types: none of them changes where values are missing."""
-    own = [name for name in names if name not in dict(piece.keys)]
-    try:
-        with pq.ParquetFile(piece.file) as opened:
-            read = opened.read_row_groups(list(piece.groups), columns=own)
-            read = read.select(own)
-    except (pa.ArrowException, OSError) as error:
-        raise TableReadError(str(unreadable(Path(piece.file), "Parquet", error))) from None
-    for name, value in piece.keys:
-        if name in names:
-            read = read.append_column(name, pa.array([value] * read.num_rows))
-    return _frame(read.select(list(names)))
-
-
-def _frame(table: pa.Table) -> pd.DataFrame:
-    return table.replace_schema_metadata(None).to_pandas(types_mapper=pd.ArrowDtype)  # type: ignore[no-any-return]
 
 
 @contextlib.contextmanager

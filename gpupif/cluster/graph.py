@@ -37,6 +37,12 @@ class Graph:
         self.token = uuid.uuid4().hex
         self.tasks: dict[Key, Any] = {}
 
+    def copy(self) -> Graph:
+        """A graph with these tasks, to which others come that have names of their own."""
+        graph = Graph()
+        graph.tasks.update(self.tasks)
+        return graph
+
     def name(self, stage: str) -> str:
         """What the tasks of a stage are called: Dask shows them as `gpupif-<stage>`."""
         return f"gpupif-{stage}-{self.token}"

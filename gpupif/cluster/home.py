@@ -20,6 +20,7 @@ from ..engines.passes import source_of
 from ..errors import GpupifError
 from ..frames import open_frame
 from ..keys import KeyLayout
+from ..measures import POPULATION_SIZE
 from ..merge import Values, encode_part, number_in, recode
 from ..weighting import add_chunk, counts_people, score_type
 from .parcels import Parcel, pack, unpack
@@ -118,19 +119,26 @@ def global_rows(plan: Plan, local: Local) -> Rows:
         codes = global_codes([plan.prior_of[name].column for name in plan.question.used], local)
     else:
         *codes, times = _with_times(plan.question, plan.weights, local)
+    if plan.people is not None:
+        codes = plan.people.joined(codes, 0)
     with task_workers() as workers:
         return Rows(pack_keys(codes, plan.layout, workers), times)
 
 
-def send(plan: Plan, routes: Routes, source: int, rows: Rows) -> pd.DataFrame:
-    """The parcels in which the rows of partition `source` travel: keys, and how often each row occurs."""
+def send(plan: Plan, routes: Routes, source: int, *several: Rows) -> pd.DataFrame:
+    """The parcels in which the rows of partition `source` travel: keys, and how often each row occurs.
+
+    several: its rows, and others that travel with them but do not come back.
+    """
     parcels = []
     with task_workers() as workers:
-        for trip in find_trips(rows, plan, routes, workers):
-            order, parts = _by_part(trip, routes)
-            items = np.empty((len(order), plan.layout.words + 1), np.uint64)
-            items[:, :-1], items[:, -1] = trip.sent.keys[order], trip.sent.counts[order]
-            parcels += [Parcel(part, source, trip.cut, items[start:stop]) for part, start, stop in parts]
+        for number, rows in enumerate(several):
+            back = source + number * routes.parts
+            for trip in find_trips(rows, plan, routes, workers):
+                order, parts = _by_part(trip, routes)
+                items = np.empty((len(order), plan.layout.words + 1), np.uint64)
+                items[:, :-1], items[:, -1] = trip.sent.keys[order], trip.sent.counts[order]
+                parcels += [Parcel(part, back, trip.cut, items[start:stop]) for part, start, stop in parts]
     return pack(parcels)
 
 
@@ -170,9 +178,12 @@ def receive(
     scores are missing.
     """
     job = plan.job
-    sources = list(dict.fromkeys(source_of(measure) for measure in job.measures))
+    measures = list(job.measures) if plan.people is None else [*job.measures, POPULATION_SIZE]
+    sources = list(dict.fromkeys(source_of(measure) for measure in measures))
     shape = (len(job.targets), len(back.number))
-    values = [np.empty(shape, score_type(measure, job)) for measure in job.measures]
+    # Sizes in a population are of its rows, and never in units.
+    types = ["int64" if measure is POPULATION_SIZE else score_type(measure, job) for measure in measures]
+    values = [np.empty(shape, kind) for kind in types]
     with task_workers() as workers:
         arrived = _arrivals(plan, routes, len(sources), source, rows, frame, workers)
         # Most targets come by the same trips.
@@ -181,15 +192,15 @@ def receive(
             trips = [number for number, trip in enumerate(arrived) if column in trip.targets]
             if index[0] != trips or index[1] is None:
                 index = trips, _places([arrived[number] for number in trips], len(rows.keys))[back.number]
-            for measure, out in zip(job.measures, values, strict=True):
+            for measure, out in zip(measures, values, strict=True):
                 found = _together([arrived[number] for number in trips], sources.index(source_of(measure)), column)
                 scores: npt.NDArray[Any] = found if measure.integer else found.view(np.float64)
                 if measure.weighted and weights is not None:
                     scores = float(weights.iloc[target]) * scores
-                if job.unit is not None and counts_people(measure):
+                if job.unit is not None and counts_people(measure) and measure is not POPULATION_SIZE:
                     scores = scores * job.unit
                 spread.look_up(scores, index[1], out[target])
-    return {measure.name: frame_of(array, back, columns) for measure, array in zip(job.measures, values, strict=True)}
+    return {measure.name: frame_of(array, back, columns) for measure, array in zip(measures, values, strict=True)}
 
 
 def _arrivals(

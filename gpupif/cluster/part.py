@@ -2,43 +2,81 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..engines.base import on_host
+from ..engines.distinct import distinct_rows
 from ..engines.host_run import unpack_keys
 from ..engines.nobody import score_job
+from ..engines.partition import Rows
 from ..engines.passes import dense, part_job
+from ..engines.wildcards import WildcardEngine
+from ..population import sizes_job
 from ..progress import Reporter
 from .parcels import Parcel, pack, unpack
-from .plan import Plan, TargetSizes, add_sizes
-from .workers import task_engine
+from .plan import Plan, Sums, TargetSizes, add_sizes
+from .workers import task_engine, task_threads, task_workers
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
+    from ..engines.base import Engine
     from .routes import Routes
 
 
 def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, TargetSizes]:
     """Score the rows that reached a part; returns the parcels that go home, and the sizes of cohorts."""
-    engine = task_engine(plan.device)
+    engine = WildcardEngine(task_threads()) if plan.job.wildcards else task_engine(plan.device)
     home: list[Parcel] = []
     sizes: list[TargetSizes] = []
     for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
         # By partition and in its order: so rows come in order of first appearance in the table.
-        parcels = list(group)
+        several = list(group)
+        parcels = [parcel for parcel in several if parcel.source < routes.partitions]
+        if not parcels:
+            continue
         items = [parcel.items.reshape(-1, plan.layout.words + 1) for parcel in parcels]
         rows = np.concatenate(items)
         targets = routes.cuts[cut].targets
-        job = part_job(plan.job, targets, unpack_keys(rows, plan.layout), rows[:, -1].astype(np.int64))
+        codes = unpack_keys(rows, plan.layout)
+        codes = codes if plan.people is None else plan.people.own(codes)
+        job = part_job(plan.job, targets, codes, rows[:, -1].astype(np.int64))
         result = score_job(engine, dense(job), Reporter(visible=False))
+        values = list(result.values.values())
+        if plan.people is not None:
+            others = [parcel.items for parcel in several if parcel.source >= routes.partitions]
+            people = np.concatenate([rows[:0].ravel(), *others]).reshape(-1, plan.layout.words + 1)
+            values.append(_sizes(plan, engine, targets, rows, people))
         ends = np.cumsum([0, *map(len, items)]).tolist()
         home += [
-            Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in result.values.values()])
+            Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in values])
             for parcel, (start, stop) in zip(parcels, pairwise(ends), strict=True)
         ]
-        found = zip(targets, result.cohorts, result.distinct, strict=True)
-        sizes.append({target: (cohorts.log_sum(), distinct.log_sum()) for target, cohorts, distinct in found})
+        found = zip(targets, result.cohorts, result.distinct, result.weights, strict=True)
+        sizes.append({target: Sums(one.log_sum(), other.log_sum(), weight) for target, one, other, weight in found})
     return pack(home), add_sizes(*sizes)
+
+
+def _sizes(
+    plan: Plan, engine: Engine, targets: list[int], rows: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.int64]:
+    """Of some targets and rows, how many rows of the population are in their cohorts; others: these, counted."""
+    assert plan.people is not None
+    counts = np.concatenate([np.zeros(len(rows), np.int64), others[:, -1].astype(np.int64)])
+    keys = np.ascontiguousarray(np.concatenate([rows, others])[:, :-1])
+    with task_workers() as workers:
+        found = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
+    codes = unpack_keys(found.rows.keys, plan.layout)
+    job = replace(
+        sizes_job(plan.question, plan.people.counts),
+        targets=targets,
+        codes=codes,
+        times=found.rows.counts.astype(np.int64),
+    )
+    sizes = on_host(engine.score(dense(job), Reporter(visible=False)).values["cohort_size"])
+    return np.asarray(sizes[:, found.number[: len(rows)]])

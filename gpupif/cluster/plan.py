@@ -21,9 +21,22 @@ if TYPE_CHECKING:
     from ..engines.base import Job
     from ..job import Question
     from ..priors import Prior
+    from .people import People
 
-# Of each target sums over its cohorts and over groups of equal rows, in some parts of the table.
-TargetSizes = dict[int, tuple[LogSum, LogSum]]
+
+class Sums(NamedTuple):
+    """Of a target sums over its cohorts and over groups of equal rows, in some parts of the table.
+
+    weight: with wildcards, where all rows are in one part, the weight itself.
+    """
+
+    cohorts: LogSum
+    distinct: LogSum
+    weight: float = 0.0
+
+
+# By target.
+TargetSizes = dict[int, Sums]
 
 
 # What rows stand for, in units of weight, by column and code.
@@ -78,7 +91,8 @@ def add_totals(names: Sequence[Hashable], *parts: Totals) -> Totals:
 class Plan:
     """job: for the whole table, without codes. prior_of: by column. layout: of row keys. rows: of the table; distinct:
     counted by partition. device: where all parts are to be scored. weights: of the rows, where they have them; total:
-    what all rows stand for, in units, else how many they are.
+    what all rows stand for, in units, else how many they are. people: of the population of the columns used, if any:
+    then keys are of its joined values.
     """
 
     question: Question
@@ -90,20 +104,21 @@ class Plan:
     weights: Weights | None
     total: int
     device: str
+    people: People | None = None
 
 
-def _columns(question: Question, totals: Totals) -> list[Column]:
-    """The columns that are read, as the whole table has them, without codes of rows."""
+def merged_columns(names: Sequence[Hashable], values: Sequence[Values]) -> list[Column]:
+    """Columns with these values, as the whole table has them, without codes of rows."""
     return [
-        merged_column(name, values, final_order(values.labels, ascending=True))
-        for name, values in zip(question.read, totals.values, strict=True)
+        merged_column(name, own, final_order(own.labels, ascending=True))
+        for name, own in zip(names, values, strict=True)
     ]
 
 
 def find_units(question: Question, names: list[Hashable], totals: Totals) -> Weights:
     """The sampling weights; raises what `make_plan` does for totals, and InputError for a bad weight."""
     check_totals(question, names, totals)
-    columns = _columns(question, totals)
+    columns = merged_columns(question.read, totals.values)
     return Weights(columns, read_weights(columns[question.read.index(question.weights)], None))
 
 
@@ -118,12 +133,14 @@ def make_plan(
     totals: Totals,
     weights: Weights | None = None,
     counts: WeightedCounts | None = None,
+    people: People | None = None,
     tell: Callable[[str, type[Warning]], None] = tell,
 ) -> Plan:
     """What is to be done, from the totals of all partitions.
 
-    weights, counts: of rows that have weights. tell: warns of columns that are nearly unique. Raises InputError for a
-    table without rows, or with missing values where they are errors; PriorError; DeviceError where "auto" means
+    weights, counts: of rows that have weights. people: of the population, of more columns perhaps. tell: warns of
+    columns that are nearly unique. Raises InputError for a table without rows, or with missing values where they are
+    errors; PriorError; DeviceError where "auto" means
     different devices on different workers.
     """
     check_totals(question, names, totals)
@@ -132,14 +149,20 @@ def make_plan(
             f"device 'auto': is {' on some workers and '.join(sorted(totals.devices))} on others. Scores are the same "
             "to the last bit only from one kind: use device='cpu' or device='cuda', or workers of one kind."
         )
-    columns = _columns(question, totals) if weights is None else weights.columns
+    columns = merged_columns(question.read, totals.values) if weights is None else weights.columns
     weighted = None
     if weights is not None and counts is not None:
-        weighted = Weighted(None, counts, weights.units.total, weights.units.unit)
-    job, prior_of = question.job(columns[: len(question.used)], totals.rows, tell=tell, weighted=weighted)
-    layout = KeyLayout.of([len(counts) for counts in job.counts])
+        nobody = None if weights.units.of_code.all() else -1
+        weighted = Weighted(None, counts, weights.units.total, weights.units.unit, nobody)
+    people = None if people is None else people.of(question.used)
+    priors = None if people is None else people.priors()
+    job, prior_of = question.job(
+        columns[: len(question.used)], totals.rows, tell=tell, weighted=weighted, priors=priors
+    )
+    layout = KeyLayout.of([len(counts) for counts in job.counts]) if people is None else people.layout
     total = totals.rows if weights is None else weights.units.total
-    return Plan(question, job, prior_of, layout, totals.rows, totals.distinct, weights, total, *totals.devices)
+    (device,) = totals.devices
+    return Plan(question, job, prior_of, layout, totals.rows, totals.distinct, weights, total, device, people)
 
 
 def check_totals(question: Reads, names: list[Hashable], totals: Totals) -> None:
@@ -159,7 +182,11 @@ def add_sizes(*parts: TargetSizes) -> TargetSizes:
     targets = sorted({target for part in parts for target in part})
     found = {target: [part[target] for part in parts if target in part] for target in targets}
     return {
-        target: (LogSum.total(one for one, _ in several), LogSum.total(other for _, other in several))
+        target: Sums(
+            LogSum.total(one.cohorts for one in several),
+            LogSum.total(one.distinct for one in several),
+            max(one.weight for one in several),
+        )
         for target, several in found.items()
     }
 
@@ -167,5 +194,10 @@ def add_sizes(*parts: TargetSizes) -> TargetSizes:
 def find_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
     """Weight of wCIG of each scored column."""
     job = plan.job
-    weights = [weight_of(job, plan.total, target, *([one] for one in sizes[target])) for target in job.targets]
+    weights = [
+        sizes[target].weight
+        if job.wildcards
+        else weight_of(job, plan.total, target, [sizes[target].cohorts], [sizes[target].distinct])
+        for target in job.targets
+    ]
     return pd.Series(weights, pd.Index(plan.question.targets, tupleize_cols=False), name="weight")

@@ -21,7 +21,9 @@ from gpupif.kernels import partition as kernels
 from ..engines.distinct import distinct_somebody_first
 from ..engines.partition import Rows, split
 from ..engines.passes import Pass, plan_shuffles
+from ..errors import InputError
 from ..information import entropy_of_counts
+from ..memory import shown
 from .plan import Plan
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ SAMPLED_ROWS = 1024
 # Bins are so many times as fine as parts; one of over this share of the mean part is cut finer.
 BINS_PER_PART = 8
 HEAVY = 0.5
+# What rows may take that have to be in one part.
+MOST_BYTES = 4 << 30
 
 
 class Sample(NamedTuple):
@@ -59,11 +63,12 @@ class Cut:
 
 @dataclass(frozen=True)
 class Routes:
-    """All cuts, and those in which all rows begin. parts: in how many parts they end."""
+    """All cuts, and those in which all rows begin. parts: in how many parts they end. partitions: of the table."""
 
     cuts: list[Cut]
     roots: list[int]
     parts: int
+    partitions: int
 
 
 @dataclass(frozen=True)
@@ -95,9 +100,10 @@ def add_samples(*samples: Sample) -> Sample:
     return Sample(*(np.concatenate(arrays) for arrays in zip(*samples, strict=True)))
 
 
-def plan_routes(plan: Plan, parts: int, sample: Sample) -> Routes:
-    """Cuts that spread the rows over so many parts; see the module."""
+def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Routes:
+    """Cuts that spread the rows of so many partitions of the table over so many parts; see the module."""
     job = plan.job
+    _check_one_part(plan)
     entropies = [entropy_of_counts(counts) for counts in job.counts]
     passes = plan_shuffles(job, plan.distinct, -(-plan.distinct // parts))
     aim = float(sample.weights.sum()) * len(passes) / parts
@@ -106,7 +112,7 @@ def plan_routes(plan: Plan, parts: int, sample: Sample) -> Routes:
     waiting = deque((one, sample) for one in passes)
     while waiting:
         one, (keys, weights) = waiting.popleft()
-        halves = _halves(one, job.known, entropies)
+        halves = [] if job.wildcards else _halves(one, job.known, entropies)
         bins = max(1, int(BINS_PER_PART * weights.sum() / aim)) if one.by else 1
         found = _bins(keys, plan, one.by, bins)
         sizes = np.bincount(found, weights, bins)
@@ -124,7 +130,19 @@ def plan_routes(plan: Plan, parts: int, sample: Sample) -> Routes:
         load, part = heapq.heappop(loads)
         cuts[cut].places[number] = part
         heapq.heappush(loads, (load - size, part))
-    return Routes(cuts, list(range(len(passes))), parts)
+    return Routes(cuts, list(range(len(passes))), parts, partitions)
+
+
+def _check_one_part(plan: Plan) -> None:
+    """Raise InputError where rows that can not be parted, because of wildcards, take too much memory."""
+    job = plan.job
+    row = 8 * (6 * plan.layout.words + 12 + 3 * len(job.targets) * len(job.measures))
+    if job.wildcards and row * plan.distinct > MOST_BYTES:
+        raise InputError(
+            f"missing: 'wildcard' compares all different rows with each other, in the memory of one worker: "
+            f"{plan.distinct:,} rows, of which those in a partition differ, take about {shown(row * plan.distinct)}, "
+            f"expected at most {shown(MOST_BYTES)}. Score or know fewer columns, or use missing='category'."
+        )
 
 
 def _halves(one: Pass, known: Sequence[int], entropies: Sequence[float]) -> list[Pass]:
@@ -148,6 +166,7 @@ def _bins(keys: npt.NDArray[np.uint64], plan: Plan, by: Sequence[int], bins: int
 def find_trips(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iterator[Trip]:
     """The trips of the distinct rows of a partition; the same whenever they are asked for."""
     every = np.arange(len(rows.keys))
+    total = plan.total if plan.people is None else max(plan.total, plan.people.total)
     if len(every) == 0:
         return
     waiting = deque((root, frozenset(plan.layout.fields), rows, every, every) for root in routes.roots)
@@ -158,7 +177,7 @@ def find_trips(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
         if needed < columns:
             # Rows that differ only in columns that do not matter here are one.
             keys = sent.keys & plan.layout.masks(needed)
-            narrow = distinct_somebody_first(Rows(keys, sent.counts), plan.total, workers)
+            narrow = distinct_somebody_first(Rows(keys, sent.counts), total, workers)
             sent, place = narrow.rows, narrow.number[place].astype(np.intp)
         dest = cut.places[_bins(sent.keys, plan, cut.by, len(cut.places))]
         stay = dest >= 0

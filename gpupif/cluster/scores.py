@@ -59,7 +59,7 @@ class DaskScores:
         return self._frames[measure]
 
     def __getattr__(self, name: str) -> Any:
-        if is_measure(name):
+        if is_measure(name) or name in self.__dict__.get("_frames", {}):
             return self[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

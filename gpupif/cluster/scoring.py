@@ -3,7 +3,7 @@
 Two shuffles, whatever the number of columns. In the first each partition sends its distinct rows to the parts in which
 their cohorts lie whole, once for each cut that they take part in; in the second the scores come home. Before the first,
 what all partitions have to know is found by tree reductions of what little each has to say: its values, counted, and
-a sample of its rows.
+a sample of its rows. A population's rows travel with the table's, after a shuffle in which equal rows of both meet.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from ..device import check_device
 from ..errors import InputError
 from ..frames import category_orders
 from ..job import ask
+from ..measures import POPULATION_SIZE
 from ..priors import Priors
 from ..weighting import counts_people
 from . import home, part, plan, routes
 from .graph import Graph, ref
+from .people import PeopleGraph, bring_together, open_people
 from .scores import DaskAttackerScores, DaskScores
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ def score_dask(
     dtype: str,
     weights: Hashable = None,
     attackers: Mapping[str, Sequence[Hashable]] | None = None,
+    population: Any = None,
+    lacks: str = "error",
 ) -> DaskScores | DaskAttackerScores:
     """See `gpupif.score`. Raises what the names of columns show at once; the rest is raised when Dask computes."""
     from dask.dataframe import DataFrame
@@ -54,7 +58,6 @@ def score_dask(
     names = list(table.columns)
     # Dask may not know the categories before it computes.
     orders = {name: order for name, order in category_orders(table._meta).items() if table[name].cat.known}
-    people = (weights, attackers)
     question = ask(
         names,
         (),
@@ -65,58 +68,73 @@ def score_dask(
         accuracies,
         missing,
         dtype,
-        *people,
+        weights,
+        attackers,
         distances=distances,
         orders=orders,
     )
     # The same for all attackers, so that Dask reads it once for all that are computed together.
     read = table[question.read] if question.read != names else table
+    people = None
+    if population is not None:
+        people = bring_together(read, open_people(population, question.used), question, names, lacks, device)
     if question.attackers is None:
-        return _score(table, read, question, device)
-    several = {name: _score(table, read, question.of(name), device) for name in question.attackers}
+        return _score(table, read, question, device, people)
+    several = {name: _score(table, read, question.of(name), device, people) for name in question.attackers}
     return DaskAttackerScores(several, question.attackers)
 
 
-def _score(table: Any, read: Any, question: Question, device: str) -> DaskScores:
-    """Scores against one attacker; read: the table's columns that are needed, or more."""
+def _score(table: Any, read: Any, question: Question, device: str, people: PeopleGraph | None) -> DaskScores:
+    """Scores against one attacker; read: the table's columns that are needed, or more. people: of the population."""
     names, measures, dtype = list(table.columns), question.measures, question.dtype
-    graph = Graph()
+    graph = Graph() if people is None else people.graph.copy()
     partitions = list(map(ref, graph.take(read)))
     count = range(len(partitions))
 
-    encoded = list(map(ref, graph.each("encode", partial(home.encode, question, device), partitions)))
+    if people is not None and people.read == question.read:
+        encoded = list(map(ref, people.encoded))
+    else:
+        encoded = list(map(ref, graph.each("encode", partial(home.encode, question, device), partitions)))
     local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
     back = list(map(ref, graph.each("back", itemgetter(1), encoded)))
     found = graph.each("values", home.totals, local)
     totals = ref(graph.tree("totals", partial(plan.add_totals, question.read), found))
-    weighing: list[Any] = []
+    weighing: list[Any] = [None, None]
     if question.weights is not None:
         units = ref(graph.one("units", partial(plan.find_units, question, names), totals))
         counts = graph.each("weigh", partial(home.weigh, question), [units] * len(partitions), local)
         weighing = [units, ref(graph.tree("weights-of-values", plan.add_counts, counts))]
-    planned = ref(graph.one("plan", partial(plan.make_plan, question, names), totals, *weighing))
+    known = None if people is None else ref(people.people)
+    planned = ref(graph.one("plan", partial(plan.make_plan, question, names), totals, *weighing, known))
     plans = [planned] * len(partitions)
 
     rows = list(map(ref, graph.each("rows", home.global_rows, plans, local)))
-    sample = graph.tree("samples", routes.add_samples, graph.each("sample", routes.sample_rows, rows))
-    route = ref(graph.one("routes", routes.plan_routes, planned, len(partitions), ref(sample)))
+    # The population's rows travel too, and with each partition those that it lacked.
+    sent = [rows]
+    if people is not None:
+        others, added = people.sent(graph, planned)
+        sent = [[*rows, *map(ref, others)], list(map(ref, added))]
+    parts = range(len(sent[0]))
+    sample = graph.tree("samples", routes.add_samples, graph.each("sample", routes.sample_rows, sent[0]))
+    route = ref(graph.one("routes", routes.plan_routes, planned, len(partitions), len(parts), ref(sample)))
     ways = [route] * len(partitions)
 
-    there = graph.shuffle("out", graph.each("send", home.send, plans, ways, count, rows))
-    scored = list(map(ref, graph.each("score", part.score_part, plans, ways, count, list(map(ref, there)))))
+    both = ([planned] * len(parts), [route] * len(parts), parts)
+    there = graph.shuffle("out", graph.each("send", home.send, *both, *sent))
+    scored = list(map(ref, graph.each("score", part.score_part, *both, list(map(ref, there)))))
     sizes = graph.tree("sizes", plan.add_sizes, graph.each("cohorts", itemgetter(1), scored))
     weights = graph.one("weights", plan.find_weights, planned, ref(sizes))
     given = ref(weights) if any(measure.weighted for measure in measures) else None
 
-    homeward = graph.shuffle("home", graph.each("leave", itemgetter(0), scored))
+    homeward = graph.shuffle("home", graph.each("leave", itemgetter(0), scored))[: len(partitions)]
     labels = table._meta.columns.take([names.index(name) for name in question.targets])
     arguments = ([labels] * len(partitions), [given] * len(partitions), count, back, rows, list(map(ref, homeward)))
     arrived = list(map(ref, graph.each("receive", home.receive, plans, ways, *arguments)))
     frames = {}
-    for measure in measures:
+    for measure in measures if people is None else [*measures, POPULATION_SIZE]:
         keys = graph.each(measure.name, itemgetter(measure.name), arrived)
         kind = "int64" if measure.integer else dtype
-        if question.weights is not None and counts_people(measure):
+        if question.weights is not None and counts_people(measure) and measure is not POPULATION_SIZE:
             kind = "float64"
         meta = home.frame_of(np.empty((len(question.targets), 0), kind), home.nobody(table._meta), labels)
         frames[measure.name] = (keys, meta)

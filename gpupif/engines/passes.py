@@ -42,9 +42,10 @@ class Pass:
 def plan_shuffles(job: Job, rows: int, part_rows: int) -> list[Pass]:
     """The passes that score all targets of a table of so many rows in parts of about `part_rows` rows.
 
-    job: without codes of rows. Two passes at most.
+    job: without codes of rows. Two passes at most. With wildcards a row belongs to several cohorts, which no cut keeps
+    whole: there is one part then.
     """
-    if rows <= part_rows:
+    if job.wildcards or rows <= part_rows:
         return [Pass(list(job.targets), [])]
     entropies = [entropy_of_counts(counts) for counts in job.counts]
     inside = [column for column in job.targets if column in job.known]
@@ -95,6 +96,9 @@ def dense(job: Job) -> Job:
 
     What an engine prepares for each value of a column costs no more then than the rows do.
     """
+    if job.wildcards:
+        # All rows are in one part.
+        return job
     codes, counts, priors, logs = (list(many) for many in (job.codes, job.counts, job.priors, job.log2_priors))
     axes = None if job.axes is None else list(job.axes)
     whole = [value_mass(shares) for shares in priors]
@@ -124,6 +128,7 @@ def narrowed(job: Job, columns: Sequence[int]) -> Job:
         whole=None if job.whole is None else [job.whole[column] for column in columns],
         targets=[place[column] for column in job.targets if column in place],
         known=[place[column] for column in job.known if column in place],
+        wildcards=[place[column] for column in job.wildcards if column in place],
     )
 
 

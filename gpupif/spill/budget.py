@@ -51,7 +51,9 @@ class Budget(NamedTuple):
         """Rows of a part that are scored at once, with half of the targets; InputError where that is nothing."""
         words = KeyLayout.of([len(counts) for counts in job.counts]).words
         codes = sum(max(1, (len(counts) - 1).bit_length() // 8) for counts in job.counts)
-        scores = 8 * len(part_measures(job)) * -(-len(job.targets) // 2)
+        # With wildcards there is no part that could be scored for fewer.
+        at_once = len(job.targets) if job.wildcards else -(-len(job.targets) // 2)
+        scores = 8 * len(part_measures(job)) * at_once
         # Row numbers, and counts, which with weights are large.
         index = 4 if job.unit is None else 8
         row = codes + 8 * 5 * words + 12 * index + scores + 8
@@ -82,14 +84,18 @@ def files_to_open() -> int:
     return MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 
-def plan_budget(limit: int, question: Question) -> Budget:
-    """What a run with this memory limit may have in memory at once; raises InputError where that is too little."""
+def plan_budget(limit: int, question: Question, population: bool = False) -> Budget:
+    """What a run with this memory limit may have in memory at once; raises InputError where that is too little.
+
+    population: whether cells have a size in a population beside other scores.
+    """
     resident = resident_bytes()
     working = limit - resident - RESERVE
     cells = len(question.targets) * len(question.attackers or [None])
     written = sum(np.dtype("int64" if measure.integer else question.dtype).itemsize for measure in question.measures)
+    written += 8 * population
     # A chunk is written while the next one is put together of what parts have for it.
-    row = cells * (2 * written + 8 * len(question.measures)) + 16 * len(question.read) + 64
+    row = cells * (2 * written + 8 * (len(question.measures) + population)) + 16 * len(question.read) + 64
     fits = int(CHUNK_SHARE * working) // row
     if fits < LEAST_CHUNK:
         least = (resident + RESERVE + int(LEAST_CHUNK * row / CHUNK_SHARE)) / 2**20
@@ -122,18 +128,23 @@ def plan_reading(limit: int, columns: int) -> Budget:
     return Budget(min(MOST_CHUNK, fits), working)
 
 
-def check_disk(source: Source, question: Question, spill: Path, output: Path, wish: Wish) -> int:
+def check_disk(
+    source: Source, question: Question, spill: Path, output: Path, wish: Wish, population: Source | None = None
+) -> int:
     """Raise OutputError where spill files and scores will not fit on their disks; returns the bytes of spill files.
 
     An estimate, from the number of rows and how well such tables are compressed.
     """
+    people = 0 if population is None else population.about_rows()
     rows = source.about_rows()
     attackers = len(question.attackers or [None])
     targets = len(question.targets) * attackers
-    kept = len({source_of(measure) for measure in question.measures})
+    kept = len({source_of(measure) for measure in question.measures}) + bool(people)
     spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(question.read) + SCORE_BYTES * targets * kept + 8))
+    # The population is encoded, and cut with the table.
+    spilled += int(CODE_BYTES * len(question.used) * (people + 2 * attackers * (people + rows * bool(people))))
     each = TEXT_BYTES if wish.output.suffix.lower() == ".csv" else SCORE_BYTES
-    written = int(rows * each * targets * len(question.measures))
+    written = int(rows * each * targets * (len(question.measures) + bool(people)))
     if wish.keep_input:
         written += source.bytes
     same = spill.stat().st_dev == output.stat().st_dev

@@ -72,9 +72,9 @@ def encode(
     return {"sizes": sizes, "file_rows": file_rows, "missing": absent}
 
 
-def rows_read(source: Source, report: Reporter) -> Callable[[int], None]:
-    """Begin the stage in which a table is read; returns what is to hear of its rows."""
-    report.stage("read and encode", source.rows, "rows")
+def rows_read(source: Source, report: Reporter, what: str = "") -> Callable[[int], None]:
+    """Begin the stage in which a table, or `what`, is read; returns what is to hear of its rows."""
+    report.stage(f"read and encode{what}", source.rows, "rows")
     rows = 0
 
     def done(more: int) -> None:
@@ -161,8 +161,13 @@ def weigh_chunks(chunks: EncodedChunks, place: int, used: int) -> tuple[Units, W
     units = read_weights(chunks.columns[place], first_row)
     columns = chunks.columns[:used]
     counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
+    nobody, start = None, 0
     with Workers() as workers:
-        for number in range(len(chunks.sizes)):
+        for number, size in enumerate(chunks.sizes):
             *codes, weights = chunks.some_codes(number, [*range(used), place])
-            add_chunk(columns, codes, units.times(weights), counts, workers)
-    return units, Weighted(None, counts, units.total, units.unit)
+            times = units.times(weights)
+            add_chunk(columns, codes, times, counts, workers)
+            if nobody is None and not times.all():
+                nobody = start + int(np.argmin(times != 0))
+            start += size
+    return units, Weighted(None, counts, units.total, units.unit, nobody)

@@ -18,16 +18,18 @@ class Found:
     """What is found in a part beside its scores, by target.
 
     cohorts, distinct: sums over those of `EngineResult`. gains: the CIG that occur, and how often. rows: different rows
-    over all columns, where they are known.
+    over all columns, where they are known. weights: of targets, where wildcards are: no sums are of use then.
     """
 
     cohorts: dict[int, LogSum] = field(default_factory=dict)
     distinct: dict[int, LogSum] = field(default_factory=dict)
     gains: dict[int, Multiset] = field(default_factory=dict)
     rows: int | None = None
+    weights: dict[int, float] = field(default_factory=dict)
 
     def add(self, other: Found) -> None:
         """Add what was found in another part, for the same targets or others."""
+        self.weights |= other.weights
         for mine, theirs in ((self.cohorts, other.cohorts), (self.distinct, other.distinct)):
             for target, sizes in theirs.items():
                 mine[target] = LogSum.total([mine[target], sizes]) if target in mine else sizes
@@ -41,7 +43,7 @@ class Found:
             what: {target: list(one.digits.items()) for target, one in by.items()}
             for what, by in (("cohorts", self.cohorts), ("distinct", self.distinct))
         }
-        return {**listed, "rows": self.rows}
+        return {**listed, "rows": self.rows, "weights": self.weights}
 
     @classmethod
     def from_json(cls, facts: dict[str, Any]) -> Found:
@@ -50,4 +52,5 @@ class Found:
             {int(target): LogSum(dict(digits)) for target, digits in by.items()}
             for by in (facts["cohorts"], facts["distinct"])
         )
-        return cls(cohorts, distinct, rows=facts["rows"])
+        weights = {int(target): weight for target, weight in facts["weights"].items()}
+        return cls(cohorts, distinct, rows=facts["rows"], weights=weights)

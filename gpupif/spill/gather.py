@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..engines.base import Job
-from ..engines.passes import Pass, part_measures, source_of
+from ..engines.passes import part_measures, source_of
 from ..engines.workers import Workers
-from ..measures import Measure, find_measure
+from ..measures import POPULATION_SIZE, find_measure
 from ..riskiest import highest
 from ..summary import TOP_CELLS
 from ..weighting import counts_people, score_type
-from .cut import Cut, Gathering
+from .cut import Gathering
 from .parts import score_columns
+from .scored import Scored
 from .store import disk_errors, write_batch
 
 if TYPE_CHECKING:
@@ -64,21 +64,27 @@ class Facts:
 class Gatherer:
     """Puts scores together: chunk number to arrays by measure (targets, rows of the chunk).
 
-    weights: of the job's targets. folder: for facts and row information gains by chunk.
+    weights: of the job's targets. folder: for facts and row information gains by chunk. people: with the sizes of
+    cohorts in a population, which come after all other measures. types: by measure, of its scores.
     """
 
-    def __init__(
-        self, job: Job, passes: Sequence[Pass], cuts: Sequence[Cut], weights: Sequence[float], folder: Path
-    ) -> None:
-        self.job = job
+    def __init__(self, scored: Scored, weights: Sequence[float], folder: Path, people: Scored | None = None) -> None:
+        self.job = scored.job
         self.folder = folder
         self.weights = weights
-        self._passes = passes
-        self._cuts = cuts
-        self._names = [measure.name for measure in job.measures]
-        self.by = "cig" if "cig" in self._names else self._names[0]
+        self.types = {measure.name: score_type(measure, self.job) for measure in self.job.measures}
+        if people is not None:
+            self.types[POPULATION_SIZE.name] = score_type(POPULATION_SIZE, people.job)
+        self._scored = scored
+        self._people = people
+        self.by = "cig" if "cig" in self.types else self.measures[0]
         # So many cells as are wanted are known to be at least so risky.
         self._least = -np.inf
+
+    @property
+    def measures(self) -> list[str]:
+        """Names of the measures, in order."""
+        return list(self.types)
 
     def chunks(
         self, first: int, last: int, sizes: Sequence[int], row: int, threads: int | None
@@ -88,21 +94,21 @@ class Gatherer:
         What a summary needs is kept of those that begin at `row` or later.
         """
         with Workers(threads) as workers, contextlib.ExitStack() as files:
-            gatherings = [
-                files.enter_context(Gathering(pieces, list(score_columns(self.job, one.targets))))
-                for one, pieces in zip(self._passes, self._cuts, strict=True)
+            several = [
+                [
+                    files.enter_context(Gathering(pieces, list(score_columns(scored.job, one.targets))))
+                    for one, pieces in zip(scored.passes, scored.cuts, strict=True)
+                ]
+                for scored in (self._scored, self._people)
+                if scored is not None
             ]
             start = sum(sizes[:first])
             for number in range(first, last):
-                arrays = self._chunk(number, sizes[number], gatherings, workers)
+                arrays = self._chunk(number, sizes[number], several, workers)
                 if start >= row:
                     self._note(number, start, arrays, workers)
                 start += sizes[number]
                 yield arrays
-
-    def type_of(self, measure: Measure) -> str:
-        """The type of a measure's scores."""
-        return score_type(measure, self.job)
 
     def facts(self, number: int) -> Path:
         """Where the facts of a chunk are kept."""
@@ -113,10 +119,10 @@ class Gatherer:
         return self.folder / f"rig-{number:06}.arrow"
 
     def _chunk(
-        self, number: int, size: int, gatherings: Sequence[Gathering], workers: Workers
+        self, number: int, size: int, several: Sequence[Sequence[Gathering]], workers: Workers
     ) -> dict[str, npt.NDArray[Any]]:
         job = self.job
-        arrays = {measure.name: np.empty((len(job.targets), size), self.type_of(measure)) for measure in job.measures}
+        arrays = {name: np.empty((len(job.targets), size), kind) for name, kind in self.types.items()}
         outs: dict[str, list[tuple[Any, npt.NDArray[Any]]]] = {
             f"{target}:{measure.name}": [] for target in job.targets for measure in part_measures(job)
         }
@@ -127,8 +133,13 @@ class Gatherer:
                 if job.unit is not None and counts_people(measure):
                     factor = job.unit
                 outs[f"{target}:{source_of(measure)}"].append((factor, arrays[measure.name][place]))
-        for gathering in gatherings:
-            gathering.fill(number, outs, workers)
+        both = [outs]
+        if self._people is not None:
+            sizes, (counted,) = arrays[POPULATION_SIZE.name], part_measures(self._people.job)
+            both.append({f"{target}:{counted.name}": [(1, sizes[k])] for k, target in enumerate(job.targets)})
+        for gatherings, found in zip(several, both, strict=True):
+            for gathering in gatherings:
+                gathering.fill(number, found, workers)
         return arrays
 
     def _note(self, number: int, row: int, arrays: dict[str, npt.NDArray[Any]], workers: Workers) -> None:
@@ -137,8 +148,15 @@ class Gatherer:
         most: dict[str, list[float]] = {}
         for name in arrays:
             if name in ("cig", "csf"):
-                sums[name] = workers.run(_sums, [(column,) for column in arrays[name]])
-                most[name] = [float(column.max()) for column in arrays[name]]
+                columns = list(arrays[name])
+                if name == "csf":
+                    # Cells whose value is missing, and no category, have none.
+                    columns = [
+                        column[column == column] if target in self.job.wildcards else column
+                        for target, column in zip(self.job.targets, columns, strict=True)
+                    ]
+                sums[name] = workers.run(_sums, [(column,) for column in columns])
+                most[name] = [float(column.max(initial=-np.inf)) for column in columns]
         if "cig" in arrays:
             write_batch(self.gains(number), {"rig": arrays["cig"].sum(axis=0, dtype=np.float64)})
         found = riskiest([cell for place in range(len(self.job.targets)) for cell in self._risky(place, row, arrays)])
@@ -149,13 +167,19 @@ class Gatherer:
     def _risky(self, target: int, row: int, arrays: dict[str, npt.NDArray[Any]]) -> list[Cell]:
         """Cells of a column that may be among the riskiest of the table: as risky as the last of those known so far."""
         column = arrays[self.by][target]
+        scored = np.flatnonzero(column == column) if self.job.wildcards else None
+        if scored is not None:
+            column = column[scored]
+            if not len(column):
+                return []
         sign = -1 if find_measure(self.by).low_is_risky else 1
         if (column.max() if sign == 1 else -column.min()) < self._least:
             return []
+        found = [(value, place) for value, place in highest(sign * column, TOP_CELLS) if value >= self._least]
+        places = [place if scored is None else int(scored[place]) for _, place in found]
         return [
-            Cell(value, row + place, target, [arrays[name][target, place].item() for name in self._names])
-            for value, place in highest(sign * column, TOP_CELLS)
-            if value >= self._least
+            Cell(value, row + place, target, [values[target, place].item() for values in arrays.values()])
+            for (value, _), place in zip(found, places, strict=True)
         ]
 
 

@@ -25,6 +25,7 @@ from ..engines.nobody import score_job
 from ..engines.partition import NO_ROWS, Rows, index_type
 from ..engines.passes import Pass, narrowed, part_job, part_measures
 from ..engines.workers import Workers
+from ..errors import InputError
 from ..information import entropy_of_counts
 from ..keys import KeyLayout
 from ..weighting import Units
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-class _Silent:
+class Silent:
+    """No progress."""
+
     def advance(self, cells: int) -> None:
         """Nothing to say: parts of parts are no further."""
 
@@ -74,15 +77,25 @@ class PartScorer:
     """Scores parts.
 
     job: of the whole table, without codes. limit: rows of a part that are scored at once. progress: hears of cells.
-    units: of the weights, whose codes are the last column of parts.
+    units: of the weights, whose codes are the last column of parts. asked: only the rows of so many chunks are scored;
+    those after them count in cohorts, and each row that is scored is equal to one of them.
     """
 
-    def __init__(self, engine: Engine, job: Job, limit: int, progress: Progress, units: Units | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        job: Job,
+        limit: int,
+        progress: Progress,
+        units: Units | None = None,
+        asked: int | None = None,
+    ) -> None:
         self.engine = engine
         self.progress = progress
         self.job = job
         self.limit = limit
         self.units = units
+        self.asked = asked
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
         self.cardinalities = [len(counts) for counts in job.counts]
 
@@ -91,10 +104,16 @@ class PartScorer:
 
         folder: for what is cut again. forced: it cannot be cut any more.
         """
-        if chunks.rows <= self.limit:
+        if chunks.rows <= self.limit and self.asked is None:
             return self._score_whole(chunks, one, out)
         used = sorted({*self.job.known, *one.targets})
-        collapsed = self._distinct(chunks, used) if forced else self._collapse(chunks, used, self.limit)
+        collapsed = self.distinct(chunks, used) if forced else self._collapse(chunks, used, self.limit)
+        if collapsed is None and self.job.wildcards:
+            raise InputError(
+                f"missing: 'wildcard' compares all different rows with each other, and these have to fit into memory: "
+                f"they are more than {self.limit:,} of the {chunks.rows:,} rows, for which the memory limit has room. "
+                "Raise it (memory_limit), score or know fewer columns, or use missing='category'."
+            )
         if collapsed is None:
             return self._score_cut(chunks, one, out, folder, span)
         return self._score_collapsed(chunks, one, out, used, collapsed)
@@ -111,7 +130,7 @@ class PartScorer:
         total = 0
         for part in range(finer.parts):
             piece = finer.part(part)
-            total += len(self._distinct(piece, everything).rows.keys)
+            total += len(self.distinct(piece, everything).rows.keys)
             piece.close()
         shutil.rmtree(finer.folder)
         return total
@@ -134,10 +153,10 @@ class PartScorer:
         collapsed = collapsed.in_order()
         table = collapsed.rows
         codes = unpack_keys(table.keys, self._layout(used))
-        result, found = self._run(one, used, codes, table.counts.astype(np.int64), collapsed.people, _Silent())
+        result, found = self._run(one, used, codes, table.counts.astype(np.int64), collapsed.people, Silent())
         with _writer(out, self.job, one.targets) as writer, Workers() as workers:
             size = len(table.keys)
-            for keys, _, sizes in self._keys(chunks, used, workers):
+            for keys, _, sizes in self._keys(chunks, used, workers, self.asked):
                 both = Rows(np.concatenate([table.keys, keys]))
                 number = distinct_rows(both, len(both.keys), workers).number[size:]
                 start = 0
@@ -184,7 +203,7 @@ class PartScorer:
                 files.enter_context(Gathering(pieces, list(score_columns(self.job, half.targets))))
                 for half, pieces in zip(halves, cuts, strict=True)
             ]
-            for number, size in enumerate(chunks.sizes):
+            for number, size in enumerate(chunks.sizes[: self.asked]):
                 arrays = {name: np.empty(size, kind) for name, kind in schema.items()}
                 outs = {name: [(array.dtype.type(1), array)] for name, array in arrays.items()}
                 for gathering in gatherings:
@@ -213,6 +232,7 @@ class PartScorer:
             {target: cohorts.log_sum() for target, cohorts in zip(one.targets, result.cohorts, strict=True)},
             {target: distinct.log_sum() for target, distinct in zip(one.targets, result.distinct, strict=True)},
             rows=result.distinct_rows if len(columns) == len(self.cardinalities) else None,
+            weights=dict(zip(one.targets, result.weights, strict=True)) if self.job.wildcards else {},
         )
         if any(measure.name == "cig" for measure in self.job.measures):
             gains = result.values["cig"]
@@ -228,7 +248,7 @@ class PartScorer:
                 return None
         return table
 
-    def _distinct(self, chunks: Chunks, used: Sequence[int]) -> Collapsed:
+    def distinct(self, chunks: Chunks, used: Sequence[int]) -> Collapsed:
         """The distinct rows of a part over some columns, however many."""
         *_, table = self._collapsing(chunks, used)
         return table
@@ -254,17 +274,17 @@ class PartScorer:
                 yield Collapsed(table, people, first)
 
     def _keys(
-        self, chunks: Chunks, used: Sequence[int], workers: Workers
+        self, chunks: Chunks, used: Sequence[int], workers: Workers, last: int | None = None
     ) -> Iterator[tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64] | None, list[int]]]:
         """Packed keys of a part over some columns, so many chunks at once as are scored at once, and their sizes.
 
-        Between them how many people, in units, each row stands for, where rows have weights.
+        Between them how many people, in units, each row stands for, where rows have weights. last: chunks before it.
         """
         layout = self._layout(used)
         waiting: list[npt.NDArray[np.uint64]] = []
         people: list[npt.NDArray[np.int64]] = []
         sizes: list[int] = []
-        for number, size in enumerate(chunks.sizes):
+        for number, size in enumerate(chunks.sizes[:last]):
             if waiting and sum(sizes) + size > self.limit:
                 yield np.concatenate(waiting), np.concatenate(people) if people else None, sizes
                 waiting, people, sizes = [], [], []

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..errors import InputError, OutputError
+from ..measures import POPULATION_SIZE
+from ..names import check_exist
 from ..sources import Source, open_source
 from ..writing import attacker_names, check_output
 from .budget import SPARE_FILES, Budget, check_disk, files_to_open, plan_budget
 from .outputs import check_folder, is_file, score_names
 from .steps import Steps, stored_scores
 from .store import BEGUN, FINISHED, Store, disk_errors, identity, work_folder
-from .wish import Wish
+from .wish import OfPopulation, Wish
 
 if TYPE_CHECKING:
     from ..engines.base import Engine
@@ -25,27 +27,61 @@ if TYPE_CHECKING:
     from ..progress import Reporter
     from ..stored import StoredAttackerScores, StoredScores
 
+# The option that has the identity of the population's files.
+FILES_OF_POPULATION = "files of the population"
+
 
 def score_path(
-    path: Any, ask: Callable[..., Question], engine: Engine, wish: Wish, report: Reporter
+    path: Any,
+    ask: Callable[..., Question],
+    engine: Engine,
+    wish: Wish,
+    report: Reporter,
+    population: Any = None,
+    lacks: str = "error",
 ) -> StoredScores | StoredAttackerScores:
-    """Score the files that a path names; `ask` checks the other arguments against their columns."""
+    """Score the files that a path names; `ask` checks the other arguments against their columns.
+
+    population: the path of its population; lacks: what to do with rows that this lacks.
+    """
     if not isinstance(path, str | os.PathLike):
         raise InputError(
             f"table: with output= expected the path of a file, a folder or a pattern such as 'data/*.parquet', got "
             f"{type(path).__name__}. For a table in memory leave output out, and write what comes back with to_parquet."
         )
-    return score_source(open_source(Path(path)), ask, engine, wish, report)
+    people = open_people(population, lacks)
+    return score_source(open_source(Path(path)), ask, engine, wish, report, people)
+
+
+def open_people(population: Any, lacks: str) -> OfPopulation | None:
+    """The files of a population that a path names, if any; raises InputError for what is no path."""
+    if population is None:
+        return None
+    if not isinstance(population, str | os.PathLike):
+        raise InputError(
+            f"population: with output= expected the path of a file, a folder or a pattern, got "
+            f"{type(population).__name__}. Write it to a file first, or leave output= and what goes with it out."
+        )
+    return OfPopulation(open_source(Path(population)), lacks)
 
 
 def score_source(
-    source: Source, ask: Callable[..., Question], engine: Engine, wish: Wish, report: Reporter
+    source: Source,
+    ask: Callable[..., Question],
+    engine: Engine,
+    wish: Wish,
+    report: Reporter,
+    population: OfPopulation | None = None,
 ) -> StoredScores | StoredAttackerScores:
     """Score a table from files to files within a memory limit (see `gpupif.score`)."""
     question = ask(source.names, source.index_names)
     check_place(source, wish)
-    names = [str(name) for name in question.targets]
     measures = [measure.name for measure in question.measures]
+    if population is not None:
+        check_exist("population", question.used, population.source.names)
+        check_place(population.source, wish, inputs_only=True)
+        measures.append(POPULATION_SIZE.name)
+    names = [str(name) for name in question.targets]
     attackers = None if question.attackers is None else list(question.attackers)
     attacker_names(attackers, measures, names, source.names if wish.keep_input else [])
     work = work_folder(wish.output, wish.output.resolve().parent)
@@ -53,8 +89,8 @@ def score_source(
     store = Store(work, spill)
     keep = False
     try:
-        options = _options(source, question, engine, wish)
-        budget = plan_budget(wish.memory_limit, question)
+        options = _options(source, question, engine, wish, population)
+        budget = plan_budget(wish.memory_limit, question, population is not None)
         finished = _published(wish.output) if wish.resume else None
         there = store.open(wish.resume, wish.output.resolve(), any_mark=finished is not None)
         if there and finished is not None:
@@ -71,7 +107,7 @@ def score_source(
         else:
             with disk_errors(spill):
                 spill.mkdir(exist_ok=True)
-            check_disk(source, question, spill, work, wish)
+            check_disk(source, question, spill, work, wish, None if population is None else population.source)
             store.mark(BEGUN, options | {"chunk rows": budget.chunk_rows})
             keep = wish.resume
         if files_to_open() < 3 * len(question.read) + SPARE_FILES:
@@ -79,15 +115,18 @@ def score_source(
                 f"columns: {len(question.read):,} columns need as many files open at a time, three times over, which "
                 "the system does not allow. Score fewer, or allow more (ulimit -n)."
             )
-        scores = Steps(source, question, engine, wish, store, budget, report).scores()
+        scores = Steps(source, question, engine, wish, store, budget, report, population).scores()
         keep = False
         return scores
     finally:
         store.close(keep)
 
 
-def check_place(source: Source, wish: Wish) -> None:
-    """Refuse an output or a place for spill files that cannot be used, before any work is done; raises OutputError."""
+def check_place(source: Source, wish: Wish, inputs_only: bool = False) -> None:
+    """Refuse an output or a place for spill files that cannot be used, before any work is done; raises OutputError.
+
+    inputs_only: scores are not named after the files of the source.
+    """
     if wish.temp is not None and not (wish.temp.is_dir() and os.access(wish.temp, os.W_OK)):
         raise OutputError(f"temp: {wish.temp} is no folder that can be written to. Make it first, or choose another.")
     replace = wish.overwrite or (wish.resume and _published(wish.output) is not None)
@@ -99,7 +138,7 @@ def check_place(source: Source, wish: Wish) -> None:
         check_output(wish.output, replace, source.found.places, hint=hint)
     else:
         check_folder(wish.output, replace, source.found, hint)
-        if wish.rows_per_file is None:
+        if wish.rows_per_file is None and not inputs_only:
             score_names(wish.output, source.found)
 
 
@@ -113,11 +152,15 @@ def _published(output: Path) -> dict[str, Any] | None:
         return None
 
 
-def _options(source: Source, question: Question, engine: Engine, wish: Wish) -> dict[str, Any]:
+def _options(
+    source: Source, question: Question, engine: Engine, wish: Wish, population: OfPopulation | None
+) -> dict[str, Any]:
     """What must be the same when a run is taken up again."""
     return {
         "gpupif": __version__,
-        "files": {str(file.resolve()): list(stamp) for file, stamp in source.stamps.items()},
+        "files": _stamps(source),
+        FILES_OF_POPULATION: {} if population is None else _stamps(population.source),
+        "population lacks": None if population is None else population.lacks,
         "attackers": {name: [str(one) for one in known] for name, known in (question.attackers or {}).items()},
         "weights": None if question.weights is None else str(question.weights),
         "columns scored": [str(name) for name in question.targets],
@@ -135,12 +178,16 @@ def _options(source: Source, question: Question, engine: Engine, wish: Wish) -> 
     }
 
 
+def _stamps(source: Source) -> dict[str, list[int]]:
+    return {str(file.resolve()): list(stamp) for file, stamp in source.stamps.items()}
+
+
 def _check_same(begun: dict[str, Any], options: dict[str, Any], output: Path) -> None:
     for what, now in options.items():
         before: Any = begun.get(what)
         if before != now:
             shown = f"{before} before, {now} now" if len(f"{before}{now}") < 200 else "they differ"
-            if what == "files":
+            if what in ("files", FILES_OF_POPULATION):
                 shown = next(file for file in {**before, **now} if before.get(file) != now.get(file))
             raise OutputError(
                 f"{output}: the run to be resumed had other {what} ({shown}). Give what it had, or start again without "

@@ -29,16 +29,16 @@ class Gatherers:
     def names(self, columns: Sequence[Hashable]) -> list[str]:
         """Names of the score columns."""
         attackers = [name for name in self._gatherers if name is not None]
-        job = next(iter(self._gatherers.values())).job
-        return attacker_names(attackers or None, [measure.name for measure in job.measures], columns, [])
+        first = next(iter(self._gatherers.values()))
+        return attacker_names(attackers or None, first.measures, columns, [])
 
     def nothing(self) -> list[npt.NDArray[Any]]:
         """The score columns, without rows."""
         return [
             column
             for gatherer in self._gatherers.values()
-            for measure in gatherer.job.measures
-            for column in np.empty((len(gatherer.job.targets), 0), gatherer.type_of(measure))
+            for kind in gatherer.types.values()
+            for column in np.empty((len(gatherer.job.targets), 0), kind)
         ]
 
     def chunks(

@@ -20,14 +20,22 @@ from .budget import Budget
 from .chunks import EncodedChunks, SomeColumns
 from .encode import encode, open_encoded, rows_read, weigh_chunks
 from .outputs import Piece, is_file, plan_outputs
+from .people import People
+from .scored import Means, Scored
 from .several import Gatherers
 from .store import BEGUN, FINISHED, Store, identity
-from .wish import Wish
+from .wish import OfPopulation, Wish
 from .write import ScoreWriter
+
+# How many times as much the values of a column take where those of a population are joined to them.
+JOINED = 4
 
 
 class Steps:
-    """One run, all of whose steps are kept in `store`."""
+    """One run, all of whose steps are kept in `store`.
+
+    population: the files of the table's population, None where it has none.
+    """
 
     def __init__(
         self,
@@ -38,14 +46,16 @@ class Steps:
         store: Store,
         budget: Budget,
         report: Reporter,
+        population: OfPopulation | None = None,
     ) -> None:
         self.source = source
         self.question = question
-        self.engine = engine
         self.wish = wish
         self.store = store
         self.report = report
         self.budget = budget
+        self.population = population
+        self.means = Means(engine, store, budget, report, self._timed)
         self.writer = ScoreWriter(source, question, wish, store.folder, budget, report)
         self.seconds: dict[str, float] = {}
         self.spilled = 0
@@ -53,12 +63,13 @@ class Steps:
     def scores(self) -> StoredScores | StoredAttackerScores:
         """Take all steps that are not done."""
         started = time.perf_counter()
-        encoded = self.store.once("encoded", self._encode)
-        chunks = open_encoded(self.store.part("encoded"), self.question.read, encoded, self.source)
+        encoded, chunks = self._encoded(self.source, "encoded", self.question.read, self.question.missing)
+        people = None
         try:
-            self.seconds["read and encode"] = time.perf_counter() - started
+            people = self._people(chunks)
+            self.seconds["read and encode"] = time.perf_counter() - started - self.seconds.get("compare", 0.0)
             outputs = plan_outputs(self.wish.output, self.source.found, encoded["file_rows"], self.wish.rows_per_file)
-            attacks = self._attacks(chunks)
+            attacks = self._attacks(chunks, people)
             finished = self.store.done(FINISHED)
             summaries: dict[str | None, Summary] = {}
             if finished is None:
@@ -72,6 +83,8 @@ class Steps:
                 self.store.mark(FINISHED, finished)
         finally:
             chunks.close()
+            if people is not None:
+                people.close()
         self.writer.publish(outputs, finished["identity"])
         priors = {name: attack.prior_of for name, attack in attacks.items()}
         return stored_scores(self.wish.output, self.question, finished, summaries, priors, self.spilled)
@@ -83,11 +96,26 @@ class Steps:
         gatherers = Gatherers({name: attack.score() for name, attack in attacks.items()})
         started = time.perf_counter()
         self.writer.write(gatherers, sizes, outputs)
-        self.source.check_unchanged(self.source.found.files)
+        for source in (self.source, None if self.population is None else self.population.source):
+            if source is not None:
+                source.check_unchanged(source.found.files)
         self._timed("write", started)
         return {name: attack.summary(self.seconds) for name, attack in attacks.items()}
 
-    def _attacks(self, chunks: EncodedChunks) -> dict[str | None, Attack]:
+    def _people(self, chunks: EncodedChunks) -> People | None:
+        """The population, if any, beside the table with these rows."""
+        if self.population is None:
+            return None
+        # Whatever the population lacks is missing there, as in memory.
+        given = (self.population.source, "population", self.question.used, "category")
+        _, others = self._encoded(*given)
+        try:
+            return People(self.means, self.question, chunks, others, self.population.lacks)
+        except BaseException:
+            others.close()
+            raise
+
+    def _attacks(self, chunks: EncodedChunks, people: People | None) -> dict[str | None, Attack]:
         """What is to be done for each attacker; for one without a name, None."""
         question, weighted, units = self.question, None, None
         if question.weights is not None:
@@ -98,25 +126,33 @@ class Steps:
         for number, name in enumerate(names):
             one = question if name is None else question.of(name)
             places = [question.read.index(column) for column in one.used]
-            job, prior_of = one.job([chunks.columns[place] for place in places], chunks.rows, "host", tell, weighted)
+            columns = [chunks.columns[place] for place in places]
+            priors = None if people is None else people.priors(columns)
+            job, prior_of = one.job(columns, chunks.rows, "host", tell, weighted, priors)
             if question.weights is not None:
                 places.append(question.read.index(question.weights))
             prefix = "" if name is None else f"attacker-{number}-"
             mine = SomeColumns(chunks, places)
-            given = (self.engine, self.store, self.budget, self.report, self._timed)
-            attacks[name] = Attack(prefix, job, prior_of, mine, units, *given)
+            scored = Scored(self.means, prefix, job, mine, units)
+            attacks[name] = Attack(scored, mine, prior_of, None if people is None else people.sizes(one, prefix))
         return attacks
 
     def _timed(self, stage: str, started: float) -> None:
         self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
         self.spilled = max(self.spilled, self.store.size())
 
-    def _encode(self) -> dict[str, Any]:
-        folder = self.store.fresh("encoded")
-        memory = self.budget.values_bytes()
-        used, missing = self.question.read, self.question.missing
-        done = rows_read(self.source, self.report)
-        return encode(self.source, used, missing, self.budget.chunk_rows, folder, memory, done)
+    def _encoded(
+        self, source: Source, step: str, names: Sequence[Hashable], missing: str
+    ) -> tuple[dict[str, Any], EncodedChunks]:
+        """Some columns of files encoded, in a step of their own, and what `encode` says of them."""
+        facts = self.store.once(step, lambda: self._encode(source, step, names, missing))
+        return facts, open_encoded(self.store.part(step), names, facts, source)
+
+    def _encode(self, source: Source, step: str, names: Sequence[Hashable], missing: str) -> dict[str, Any]:
+        done = rows_read(source, self.report, "" if source is self.source else " the population")
+        folder = self.store.fresh(step)
+        memory = self.budget.values_bytes() // (1 if self.population is None else JOINED)
+        return encode(source, names, missing, self.budget.chunk_rows, folder, memory, done)
 
 
 def stored_scores(

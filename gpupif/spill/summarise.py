@@ -48,7 +48,10 @@ def summary_columns(
             row |= {"cig_mean": total / chunks.rows, "cig_median": median, "cig_p95": high, "cig_max": most}
             row["fig"] = total
         if "csf" in facts[0].sums:
-            row |= {"csf_mean": _sum(facts, "csf", place) / chunks.rows, "csf_max": _highest(facts, "csf", place)}
+            rows_of = chunks.rows - (chunks.columns[target].missing_rows if target in job.wildcards else 0)
+            row |= {"csf_mean": np.nan, "csf_max": np.nan}
+            if rows_of:
+                row |= {"csf_mean": _sum(facts, "csf", place) / rows_of, "csf_max": _highest(facts, "csf", place)}
         rows.append(row | {"weight": weights[place]})
     return pd.DataFrame.from_records(rows, index=pd.Index(names, name="column", tupleize_cols=False))
 
@@ -86,25 +89,26 @@ def row_gain_percentiles(gatherer: Gatherer, chunks: TableChunks) -> dict[int, f
     return dict(zip(PERCENTILES, percentiles(pieces, chunks.rows, PERCENTILES), strict=True))
 
 
-def riskiest_cells(job: Job, chunks: TableChunks, cells: Sequence[Cell], units: Units | None = None) -> pd.DataFrame:
+def riskiest_cells(
+    job: Job, names: Sequence[str], chunks: TableChunks, cells: Sequence[Cell], units: Units | None = None
+) -> pd.DataFrame:
     """`Summary.top`: cells with what an attacker would see, their cohorts counted among all codes.
 
-    units: of the weights, whose codes are the last column of the chunks.
+    names: of the measures that they have scores of. units: of the weights, whose codes are the chunks' last column.
     """
     keys = [_codes_of_row(chunks, cell.row) for cell in cells]
-    found = np.zeros((len(cells), 2), np.int64)
+    found = np.zeros((len(cells), 3), np.int64)
     for number in range(len(chunks.sizes)):
         codes = chunks.codes(number)
         times = None if units is None else units.times(codes[-1])
         for place, (cell, key) in enumerate(zip(cells, keys, strict=True)):
             found[place] += _count(job, codes, times, key, job.targets[cell.target])
-    names = [measure.name for measure in job.measures]
     records = []
-    for cell, key, (size, count) in zip(cells, keys, found.tolist(), strict=True):
+    for cell, key, (size, count, lacking) in zip(cells, keys, found.tolist(), strict=True):
         target = job.targets[cell.target]
         scores = dict(zip(names, cell.scores, strict=True))
         column = chunks.columns[target]
-        records.append({"row": cell.row} | describe(job, target, column, key[target], scores, count, size))
+        records.append({"row": cell.row} | describe(job, target, column, key[target], scores, count, size, lacking))
     return pd.DataFrame.from_records(records)
 
 
@@ -121,16 +125,25 @@ def _count(
     times: npt.NDArray[np.int64] | None,
     key: Sequence[int],
     target: int,
-) -> tuple[int, int]:
-    """Rows of a chunk in the cohort of a row with these codes, and those of them with its value of the target too.
+) -> tuple[int, int, int]:
+    """Rows of a chunk in the cohort of a row with these codes, those of them with its value of the target too, and
+    those without a value of it, where missing values are wildcards.
 
     times: how many people, in units, rows stand for, where that is to be counted.
     """
     known = sorted((column for column in job.known if column != target), key=lambda c: int(job.counts[c][key[c]]))
-    cohort = np.flatnonzero(codes[known[0]] == key[known[0]]) if known else np.arange(len(codes[target]))
-    for column in known[1:]:
-        cohort = cohort[codes[column][cohort] == key[column]]
-    equal = cohort[codes[target][cohort] == key[target]]
+    cohort = None
+    for column in known:
+        own = codes[column] if cohort is None else codes[column][cohort]
+        agree = own == key[column]
+        if column in job.wildcards:
+            missing = len(job.counts[column]) - 1
+            agree = agree | (own == missing) | (key[column] == missing)
+        cohort = np.flatnonzero(agree) if cohort is None else cohort[agree]
+    cohort = np.arange(len(codes[target])) if cohort is None else cohort
+    values = codes[target][cohort]
+    equal = cohort[values == key[target]]
+    lacking = cohort[values == len(job.counts[target]) - 1] if target in job.wildcards else cohort[:0]
     if times is None:
-        return len(cohort), len(equal)
-    return int(times[cohort].sum()), int(times[equal].sum())
+        return len(cohort), len(equal), len(lacking)
+    return int(times[cohort].sum()), int(times[equal].sum()), int(times[lacking].sum())

@@ -5,11 +5,19 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import InputError
 from ..memory import default_limit, parse_size
+from ..sources import Source
 from .outputs import is_file
+
+
+class OfPopulation(NamedTuple):
+    """Files of a population, and what is to be done with rows that it lacks: "error" or "count"."""
+
+    source: Source
+    lacks: str
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,292 @@
+"""The population of a Dask frame: its rows meet the table's in a shuffle of their own, where those it lacks are found.
+
+What it then counts, with rows that it lacks if these are to count, goes the way of the table's rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpupif.kernels import partition as kernels
+from gpupif.kernels.codes import add_times
+
+from ..engines.distinct import distinct_rows
+from ..engines.host_run import pack_keys, unpack_keys
+from ..engines.partition import Rows
+from ..errors import InputError
+from ..frames import open_frame
+from ..inputs import find_input
+from ..keys import KeyLayout
+from ..names import check_exist, check_unique
+from ..population import join_codes, lacks_error, prior_in
+from . import home, plan
+from .files import read_files
+from .graph import Graph, Key, ref
+from .parcels import Parcel, pack, unpack
+from .workers import task_workers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
+
+    from ..columns import Column
+    from ..job import Question
+    from ..priors import Prior
+
+# Whose rows, in joins and in parcels.
+TABLE, POPULATION = 0, 1
+
+
+@dataclass(frozen=True)
+class People:
+    """What all partitions have to know of the population. By column used: columns: of the table and of the population,
+    without codes of rows; joins: for their codes those in the joined values; values; counts: of the population's rows.
+
+    rows: of the table; total: of the population. layout: of keys of joined codes.
+    """
+
+    columns: Sequence[tuple[Column, Column]]
+    joins: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+    values: Sequence[list[Any]]
+    counts: Sequence[npt.NDArray[np.int64]]
+    rows: int
+    total: int
+    layout: KeyLayout
+
+    def of(self, names: Sequence[Hashable]) -> People:
+        """The same of some of the columns."""
+        places = self.places(names)
+        values = [self.values[place] for place in places]
+        return replace(
+            self,
+            columns=[self.columns[place] for place in places],
+            joins=[self.joins[place] for place in places],
+            values=values,
+            counts=[self.counts[place] for place in places],
+            layout=_layout(values),
+        )
+
+    def places(self, names: Sequence[Hashable]) -> list[int]:
+        """Where these columns are."""
+        own = [mine.name for mine, _ in self.columns]
+        return [own.index(name) for name in names]
+
+    def priors(self) -> dict[Hashable, Prior]:
+        """The distributions in the population."""
+        return {
+            mine.name: prior_in(mine, counts, values, self.total)
+            for (mine, _), counts, values in zip(self.columns, self.counts, self.values, strict=True)
+        }
+
+    def joined(self, codes: Sequence[npt.NDArray[Any]], whose: int) -> list[npt.NDArray[Any]]:
+        """Codes of the table's or the population's columns as those of joined values."""
+        return [join[whose][own] for join, own in zip(self.joins, codes, strict=True)]
+
+    def own(self, codes: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+        """Codes of joined values that the table has, as those of its columns."""
+        # The table's values come first in both, missing ones last.
+        return [np.minimum(own, mine.cardinality - 1) for own, (mine, _) in zip(codes, self.columns, strict=True)]
+
+
+def _layout(values: Sequence[Sequence[Any]]) -> KeyLayout:
+    return KeyLayout.of([len(several) for several in values])
+
+
+def join(question: Question, names: list[Hashable], table: plan.Totals, population: plan.Totals) -> People:
+    """Both tables' values, without rows that the population lacks.
+
+    question: with all columns that any attacker knows. Raises InputError for a table or a population without rows, and
+    for columns whose types do not match.
+    """
+    plan.check_totals(question, names, table)
+    if population.rows == 0:
+        raise InputError("population: expected at least one row, got none.")
+    used = len(question.used)
+    mine = plan.merged_columns(question.read[:used], table.values[:used])
+    columns = list(zip(mine, plan.merged_columns(question.used, population.values), strict=True))
+    found = [join_codes(*both) for both in columns]
+    values = [several for _, _, several in found]
+    joins = [(one, other) for one, other, _ in found]
+    counts = [np.zeros(len(several), np.int64) for several in values]
+    for own, (_, theirs), (_, place) in zip(counts, columns, joins, strict=True):
+        own[place] = theirs.counts
+    return People(columns, joins, values, counts, table.rows, population.rows, _layout(values))
+
+
+def joined_rows(people: People, whose: int, local: home.Local) -> Rows:
+    """The distinct rows of a partition of either table, by joined values; how often each occurs."""
+    columns = [both[whose] for both in people.columns]
+    # Without weights, which come last.
+    used = local._replace(codes=local.codes[: len(columns)], values=local.values[: len(columns)])
+    codes = people.joined(home.global_codes(columns, used), whose)
+    with task_workers() as workers:
+        return Rows(pack_keys(codes, people.layout, workers), local.times)
+
+
+def meet(parts: int, people: People, source: int, rows: Rows, whose: int) -> pd.DataFrame:
+    """The parcels in which rows travel to where equal ones are compared."""
+    if not len(rows.keys):
+        return pack([])
+    to = np.zeros(len(rows.keys), np.uint32)
+    kernels.partition_ids(rows.keys, people.layout.masks(people.layout.fields), parts, to)
+    order = np.argsort(to, kind="stable")
+    items = np.column_stack([rows.keys[order], rows.counts[order].astype(np.uint64)])
+    edges = np.cumsum(np.bincount(to, minlength=parts)).tolist()
+    stretches = enumerate(pairwise([0, *edges]))
+    return pack([Parcel(part, source, whose, items[start:stop]) for part, (start, stop) in stretches if start < stop])
+
+
+class Lacking(NamedTuple):
+    """Rows of the table that the population lacks: how many; of one kind, how many it has and how many the table has;
+    by column, how many have each joined value.
+    """
+
+    rows: int
+    there: int
+    sampled: int
+    counts: list[npt.NDArray[np.int64]]
+
+
+def compare(people: People, part: int, frame: pd.DataFrame) -> tuple[Rows, Lacking]:
+    """Rows that met in a part: which the population lacks, with how often, and what is to be known of these."""
+    words = people.layout.words
+    parcels = unpack(frame, part)
+    items = np.concatenate([np.empty((0, words + 1), np.uint64), *(p.items.reshape(-1, words + 1) for p in parcels)])
+    whose = np.repeat([p.cut for p in parcels], [p.items.size // (words + 1) for p in parcels])
+    keys, times = np.ascontiguousarray(items[:, :-1]), items[:, -1].astype(np.int64)
+    missing = np.zeros(0, np.int64)
+    if len(keys):
+        with task_workers() as workers:
+            found = distinct_rows(Rows(keys, np.ones(len(keys), np.int64)), len(keys), workers)
+        keys, (sampled, there) = found.rows.keys, np.zeros((2, len(found.rows.keys)), np.int64)
+        add_times(found.number[whose == TABLE], times[whose == TABLE], sampled)
+        add_times(found.number[whose == POPULATION], times[whose == POPULATION], there)
+        missing = sampled - there
+    short = np.flatnonzero(missing > 0)
+    rows = Rows(keys[short], missing[short])
+    counts = [np.zeros(len(values), np.int64) for values in people.values]
+    for own, total in zip(unpack_keys(rows.keys, people.layout), counts, strict=True):
+        add_times(own, rows.counts, total)
+    one = (int(there[short[0]]), int(sampled[short[0]])) if len(short) else (0, 0)
+    return rows, Lacking(int(rows.counts.sum()), *one, counts)
+
+
+def add_lacking(*parts: Lacking) -> Lacking:
+    """What of several parts is to be known together."""
+    one = next((part for part in parts if part.rows), parts[0])
+    counts = [np.sum(several, axis=0) for several in zip(*(part.counts for part in parts), strict=True)]
+    return Lacking(sum(part.rows for part in parts), one.there, one.sampled, counts)
+
+
+def settle(lacks: str, people: People, lacking: Lacking) -> People:
+    """The population with the rows that it lacked; raises InputError where that is an error."""
+    if lacks == "error" and lacking.rows:
+        raise lacks_error(lacking.rows, people.rows, None, lacking.there, lacking.sampled)
+    counts = [own + more for own, more in zip(people.counts, lacking.counts, strict=True)]
+    return replace(people, counts=counts, total=people.total + lacking.rows)
+
+
+def narrowed(whole: People, planned: plan.Plan, rows: Rows) -> Rows:
+    """Rows of all columns as those of a plan that uses some of them."""
+    places = whole.places(planned.question.used)
+    codes = unpack_keys(rows.keys, whole.layout)
+    with task_workers() as workers:
+        return Rows(pack_keys([codes[place] for place in places], planned.layout, workers), rows.counts)
+
+
+@dataclass(frozen=True)
+class PeopleGraph:
+    """The tasks that bring a table and its population together, the same for all attackers.
+
+    read: columns of the table; encoded: its partitions. people: settled, what all have to know; rows: of the
+    population's partitions; added: of the parts in which rows met, those that count as the population's too.
+    """
+
+    graph: Graph
+    read: list[Hashable]
+    encoded: Sequence[Key]
+    people: Key
+    rows: Sequence[Key]
+    added: Sequence[Key]
+
+    def sent(self, graph: Graph, planned: Any) -> tuple[list[Key], list[Key]]:
+        """In the graph of an attacker, with a plan, the keys of `rows` and `added` as the plan has them."""
+        several = []
+        for stage, keys in (("people", self.rows), ("added", self.added)):
+            given = ([ref(self.people)] * len(keys), [planned] * len(keys), list(map(ref, keys)))
+            several.append(graph.each(stage, narrowed, *given))
+        return several[0], several[1]
+
+
+def bring_together(
+    read: Any, population: Any, question: Question, names: list[Hashable], lacks: str, device: str
+) -> PeopleGraph:
+    """The graph that compares a table with its population. read: the table's columns that are needed."""
+    graph = Graph()
+    asked = replace(question, weights=None)
+    encoded = graph.each("encode", partial(home.encode, question, device), list(map(ref, graph.take(read))))
+    mine = list(map(ref, graph.each("local", itemgetter(0), list(map(ref, encoded)))))
+    given = list(map(ref, _partitions(graph, population, question.used)))
+    others = graph.each("encode-people", partial(home.encode, asked, device), given)
+    theirs = list(map(ref, graph.each("local-people", itemgetter(0), list(map(ref, others)))))
+    found = []
+    for stage, of, local in (("totals-met", question, mine), ("totals-people", asked, theirs)):
+        each = graph.each(f"{stage}-each", home.totals, local)
+        found.append(ref(graph.tree(stage, partial(plan.add_totals, of.read), each)))
+    joined = ref(graph.one("join", partial(join, question, names), *found))
+    rows, parts = [], range(len(mine) + len(theirs))
+    for whose, local in ((TABLE, mine), (POPULATION, theirs)):
+        many = range(len(local))
+        rows += graph.each(f"joined-{whose}", joined_rows, [joined for _ in many], [whose for _ in many], local)
+    several = [joined for _ in parts]
+    whose_rows = [TABLE if part < len(mine) else POPULATION for part in parts]
+    sent = graph.each("meet", partial(meet, len(parts)), several, parts, list(map(ref, rows)), whose_rows)
+    met = list(map(ref, graph.shuffle("met", sent)))
+    compared = list(map(ref, graph.each("compare", compare, several, parts, met)))
+    lacking = ref(graph.tree("lacking", add_lacking, graph.each("lacks", itemgetter(1), compared)))
+    people = graph.one("settle", partial(settle, lacks), joined, lacking)
+    added = graph.each("added-rows", itemgetter(0), compared)
+    return PeopleGraph(graph, question.read, encoded, people, rows[len(mine) :], added)
+
+
+def open_people(population: Any, used: Sequence[Hashable]) -> Any:
+    """A population of any kind, with its columns checked: a Dask frame, or a table in memory. Raises InputError."""
+    if isinstance(population, str | os.PathLike):
+        given = find_input(Path(population))
+        population = read_files("population", given, lambda names: [name for name in names if name in used]).frame
+    if type(population).__module__.partition(".")[0] == "dask":
+        from dask.dataframe import DataFrame
+
+        if not isinstance(population, DataFrame):
+            came = type(population).__name__
+            raise InputError(f"population: expected a Dask DataFrame, got a Dask {came}. Make it a frame.")
+        names = list(population.columns)
+    else:
+        try:
+            names = list(open_frame(population).names)
+        except InputError as error:
+            raise InputError(f"population: {error}") from None
+    check_unique(names)
+    check_exist("population", used, names)
+    return population
+
+
+def _partitions(graph: Graph, population: Any, used: Sequence[Hashable]) -> list[Key]:
+    """The tasks that give the partitions of a population; one in memory is one."""
+    if hasattr(population, "__dask_graph__"):
+        narrow = population[list(used)] if list(population.columns) != list(used) else population
+        return graph.take(narrow)
+    return [graph.one("population", _itself, population)]
+
+
+def _itself(population: Any) -> Any:
+    return population
