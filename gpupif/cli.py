@@ -146,6 +146,7 @@ def score(
         return
     visible = False if quiet else None
     scores = score_file(table, output, wanted, question, device, sep, options, visible)
+    _complete.append(output)
     more: dict[str, Any] = {"input": str(table), "output": str(output)}
     if hasattr(scores, "spilled_bytes"):
         more["spilled_bytes"] = scores.spilled_bytes
@@ -187,6 +188,7 @@ def _score_on_cluster(
         raise InputError("--known-any: is not there yet for a cluster. Leave out --scheduler and --workers.")
     overwrite = options.pop("overwrite")
     facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, options)
+    _complete.append(output)
     _show_facts(facts, as_json, quiet)
 
 
@@ -321,6 +323,10 @@ def _show_facts(facts: dict[str, Any], as_json: bool, quiet: bool) -> None:
         typer.echo(f"Scores written to {facts['output']}, a folder of Parquet files")
 
 
+# The scores that are in place already, where a signal comes afterwards.
+_complete: list[Path] = []
+
+
 class _Interrupted(BaseException):
     """Ctrl-C or another signal to end, under a name that the framework does not catch on its own account."""
 
@@ -380,5 +386,7 @@ def main() -> None:
     except _Interrupted as signalled:
         kept = "--resume" in sys.argv
         left = "what is done is kept, and the same command goes on with it" if kept else "nothing was written"
+        if _complete:
+            left = f"the scores are complete: {_complete[0]}"
         print(f"gpupif: interrupted; {left}.", file=sys.stderr)
         raise SystemExit(128 + signalled.args[0]) from None

@@ -71,8 +71,8 @@ def score_file(
         # All of its scores have no other place than memory.
         if given or not is_file(output):
             raise InputError(
-                "known: any so many columns, for a table that fits into memory and a single output file. Leave out "
-                "options for larger tables, and name a file that ends in .parquet, .csv or .feather."
+                "known: any so many columns can only be scored of a table that fits into memory, to a single output "
+                "file. Leave out options for larger tables, and name a file ending in .parquet, .csv or .feather."
             )
         return _score_in_memory(path, measures, question, device, engine, sep, wish, visible)
     if is_file(output) and not given:

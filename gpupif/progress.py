@@ -16,6 +16,7 @@ class Reporter:
 
     def __init__(self, visible: bool | None = None) -> None:
         self.visible = sys.stderr.isatty() if visible is None else visible
+        self._quiet = visible is False
         self._bar: Any = None
         self._task: Any = None
 
@@ -40,6 +41,13 @@ class Reporter:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+    def say(self, text: str) -> None:
+        """A line that stays, whether there is a terminal or not; none where progress=False."""
+        if self._bar is not None:
+            self._bar.console.print(f"gpupif: {text}", highlight=False, markup=False)
+        elif not self._quiet:
+            print(f"gpupif: {text}", file=sys.stderr)
 
     def stage(self, name: str, total: int | None, unit: str) -> None:
         """A new stage begins, of `total` units (None: unknown)."""

@@ -59,6 +59,9 @@ class StoredScores:
             f"device {self.device}; in {self.path}>"
         )
 
+    def __getitem__(self, measure: str) -> Any:
+        raise InputError(f"{measure}: the scores are not in memory but in files: read them with dataset().")
+
     def __getattr__(self, name: str) -> Any:
         if is_measure(name) or name in ("array", "rig", "top", "to_arrow", "to_parquet"):
             raise AttributeError(f"{name}: the scores are not in memory but in files: read them with dataset().")

@@ -478,7 +478,10 @@ def test_command_line(tmp_path):
         (["--known-any", "2", "--known", "age"], "--known-any: goes in place of --known"),
         (["--known-any", "9"], "known: expected at most 3"),
         (["--subsets", "9"], "--subsets: goes with --known-any"),
-        (["--known-any", "1", "--resume"], "known: any so many columns, for a table that fits into memory"),
+        (
+            ["--known-any", "1", "--resume"],
+            "known: any so many columns can only be scored of a table that fits into memory",
+        ),
         (["--known-any", "1", "--subsets", "0"], "subsets: expected a whole number of subsets, 1 or more; got 0"),
         (["--known-any", "1", "--weights", "age"], "weights: does not go with a number of columns"),
         (["--known-any", "1", "--attacker", "a=age"], "attackers: does not go with a number of columns"),

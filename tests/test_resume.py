@@ -24,9 +24,11 @@ from test_cli import COMMAND, LIMITED, assert_refused, contents, start
 from test_files import FRAME
 
 import gpupif
-from gpupif import memory
+from gpupif import cli, memory
 from gpupif.errors import InputError, OutputError, PriorError, TableReadError
+from gpupif.interrupts import SIGNALS
 from gpupif.spill import budget, store
+from gpupif.spill.write import ScoreWriter
 from gpupif.writing import write_tables
 
 MEASURES = ["cig", "csf", "wcig"]
@@ -89,6 +91,53 @@ def test_signals_leave_nothing(tmp_path, number, moment):
     assert codes == [128 + number, 0]
     assert said == "gpupif: interrupted; nothing was written.\n"
     assert nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_signals_come_too_late(tmp_path, monkeypatch, resume):
+    """When the scores are in place, all that is left to do is done."""
+    source = census_folder(tmp_path / "in", rows=150)
+    real = ScoreWriter.publish
+    before = [signal.getsignal(number) for number in SIGNALS]
+
+    def publish(*given):
+        real(*given)
+        for number in SIGNALS:
+            os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(ScoreWriter, "publish", publish)
+    scores = gpupif.score(source, MEASURES, output=tmp_path / "out", resume=resume)
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+    assert nothing_left(tmp_path)
+    assert_same(scores, gpupif.score(source, MEASURES))
+
+
+def test_signals_after_the_scores_say_that_they_are_there(tmp_path, monkeypatch, capfd):
+    source = census_folder(tmp_path / "in", rows=150)
+    out = tmp_path / "out"
+    monkeypatch.setattr(sys, "argv", ["gpupif", "score", str(source), "-o", str(out), "--rows-per-file", "50"])
+    monkeypatch.setattr("gpupif.cli._show", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    handlers = [signal.getsignal(number) for number in SIGNALS]
+    try:
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    finally:
+        for number, handler in zip(SIGNALS, handlers, strict=True):
+            signal.signal(number, handler)
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert capfd.readouterr().err.endswith(f"gpupif: interrupted; the scores are complete: {out}.\n")
+
+
+def test_resume_says_whether_it_goes_on(tmp_path, monkeypatch, capfd):
+    source = census_folder(tmp_path / "in", rows=100)
+    with in_pieces(30, 40), monkeypatch.context() as patch:
+        fail(patch, "gpupif.spill.write.write_tables")
+        with pytest.raises(InputError, match="went wrong"):
+            gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
+        assert "no run was ended that could be gone on with" in capfd.readouterr().err
+    with in_pieces(30, 40):
+        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
+    assert "going on with a run that was ended" in capfd.readouterr().err
 
 
 def test_signals_leave_what_resume_can_use(tmp_path):
@@ -361,7 +410,7 @@ ARGUMENTS = {
     "rows per file": (
         {"rows_per_file": 0},
         InputError,
-        "rows_per_file: expected a number of rows of at least 1, got 0",
+        "rows_per_file: expected a whole number of rows, 1 or more; got 0",
     ),
     "rows per single file": ({"output": "s.csv", "rows_per_file": 5}, InputError, r"rows_per_file: s\.csv is a single"),
     "unknown ending": ({"output": "s.xlsx"}, OutputError, r"s\.xlsx: expected an output name ending in .*\.parquet"),
@@ -439,7 +488,7 @@ def test_command_line(tmp_path, monkeypatch):
     assert read.equals(gpupif.score("in", MEASURES).to_arrow())
     assert_refused(start("score", "in", "-o", "out", "--memory-limit", "2GiB"), ["out", "exists", "--overwrite"])
     assert_refused(start("score", "in", "-o", "x", "--memory-limit", "huge"), ["--memory-limit", "'2GiB'"])
-    assert_refused(start("score", "in", "-o", "x", "--rows-per-file", "0"), ["--rows-per-file", "at least 1"])
+    assert_refused(start("score", "in", "-o", "x", "--rows-per-file", "0"), ["--rows-per-file", "1 or more"])
     assert nothing_left(tmp_path)
 
 

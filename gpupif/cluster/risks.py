@@ -82,7 +82,7 @@ def _build(
 
     rows = list(map(ref, graph.each("rows", home.global_rows, plans, local)))
     sample = graph.tree("samples", routes.add_samples, graph.each("sample", routes.sample_rows, rows))
-    route = ref(graph.one("routes", routes.plan_routes, planned, len(partitions), ref(sample)))
+    route = ref(graph.one("routes", routes.plan_routes, planned, len(partitions), len(partitions), ref(sample)))
     ways = [route] * len(partitions)
 
     there = list(map(ref, graph.shuffle("out", graph.each("send", home.send, plans, ways, count, rows))))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..errors import InputError, OutputError
+from ..interrupts import Shield
 from ..measures import POPULATION_SIZE
 from ..names import check_exist
 from ..sources import Source, open_source
@@ -87,7 +88,7 @@ def score_source(
     work = work_folder(wish.output, wish.output.resolve().parent)
     spill = work if wish.temp is None else work_folder(wish.output, wish.temp)
     store = Store(work, spill)
-    keep = False
+    keep, shield = False, Shield()
     try:
         options = _options(source, question, engine, wish, population)
         budget = plan_budget(wish.memory_limit, question, population is not None)
@@ -97,16 +98,20 @@ def score_source(
             # Killed when all was done but to clean up, perhaps in the middle of that.
             keep = True
             _check_same(finished["options"], options, wish.output)
+            shield.raise_()
             keep = False
             return stored_scores(wish.output, question, finished)
         if there:
             keep = True
             begun = store.done(BEGUN)
             _check_same(begun, options, wish.output)
+            report.say(f"going on with a run that was ended: {store.progress()}.")
             budget = _same_chunks(budget, begun["chunk rows"])
         else:
             with disk_errors(spill):
                 spill.mkdir(exist_ok=True)
+            if wish.resume:
+                report.say("no run was ended that could be gone on with; this one begins anew.")
             check_disk(source, question, spill, work, wish, None if population is None else population.source)
             store.mark(BEGUN, options | {"chunk rows": budget.chunk_rows})
             keep = wish.resume
@@ -115,11 +120,13 @@ def score_source(
                 f"columns: {len(question.read):,} columns need as many files open at a time, three times over, which "
                 "the system does not allow. Score fewer, or allow more (ulimit -n)."
             )
-        scores = Steps(source, question, engine, wish, store, budget, report, population).scores()
+        steps = Steps(source, question, engine, wish, store, budget, report, population)
+        scores = steps.scores(about_to_publish=shield.raise_)
         keep = False
         return scores
     finally:
-        store.close(keep)
+        with shield:
+            store.close(keep)
 
 
 def check_place(source: Source, wish: Wish, inputs_only: bool = False) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +60,8 @@ class Steps:
         self.seconds: dict[str, float] = {}
         self.spilled = 0
 
-    def scores(self) -> StoredScores | StoredAttackerScores:
-        """Take all steps that are not done."""
+    def scores(self, about_to_publish: Callable[[], None]) -> StoredScores | StoredAttackerScores:
+        """Take all steps that are not done; about_to_publish: called when the scores are complete, but not in place."""
         started = time.perf_counter()
         encoded, chunks = self._encoded(self.source, "encoded", self.question.read, self.question.missing)
         people = None
@@ -85,6 +85,7 @@ class Steps:
             chunks.close()
             if people is not None:
                 people.close()
+        about_to_publish()
         self.writer.publish(outputs, finished["identity"])
         priors = {name: attack.prior_of for name, attack in attacks.items()}
         return stored_scores(self.wish.output, self.question, finished, summaries, priors, self.spilled)

@@ -154,6 +154,11 @@ class Store:
             facts = self.done(step)
         return facts
 
+    def progress(self) -> str:
+        """How many steps are done, in words."""
+        done = len(list(self.folder.glob("*.json"))) - 1
+        return f"{done} of its steps {'is' if done == 1 else 'are'} done" if done else "it had only begun"
+
     def size(self) -> int:
         """Bytes of all spill files."""
         folders = [entry for entry in self.spill.iterdir() if entry.is_dir() and entry.name != "scores"]

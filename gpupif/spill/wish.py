@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..errors import InputError
 from ..memory import default_limit, parse_size
+from ..quantities import whole_number
 from ..sources import Source
 from .outputs import is_file
 
@@ -50,8 +51,7 @@ def make_wish(
         )
     target = Path(output)
     if rows_per_file is not None:
-        if isinstance(rows_per_file, bool) or not isinstance(rows_per_file, int) or rows_per_file < 1:
-            raise InputError(f"rows_per_file: expected a number of rows of at least 1, got {rows_per_file!r}.")
+        rows_per_file = whole_number("rows_per_file", rows_per_file, "rows")
         if is_file(target):
             raise InputError(f"rows_per_file: {target} is a single file. Name a folder as output, or leave it out.")
     limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
