@@ -33,7 +33,8 @@ def working_memory(job: Job, at_once: int) -> int:
     """
     words = KeyLayout.of([len(counts) for counts in job.counts]).words
     index = np.dtype(index_type(job.total + 1)).itemsize
-    scores = 8 * job.rows * len(job.measures) * min(at_once, len(job.targets))
+    places = job.rows + max((len(job.counts[column]) for column in job.targets), default=0)
+    scores = 8 * places * len(job.measures) * min(at_once, len(job.targets))
     return job.rows * (5 * 8 * words + 14 * index) + scores
 
 

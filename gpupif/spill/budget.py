@@ -58,7 +58,8 @@ class Budget(NamedTuple):
         index = 4 if job.unit is None else 8
         row = codes + 8 * 5 * words + 12 * index + scores + 8
         different = sum(len(counts) for counts in job.counts)
-        values = 8 * (3 + len(job.measures)) * different
+        # Scores of values by themselves: of all columns, and of the one at work once more.
+        values = 8 * ((3 + len(job.measures)) * different + len(job.measures) * max(map(len, job.counts)))
         rows = int(PART_SHARE * (self.working - values) / row)
         if rows < LEAST_PART:
             more = values + LEAST_PART * row / PART_SHARE - self.working
