@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
-
-import numpy as np
 
 from .errors import InputError
 
@@ -15,12 +14,12 @@ LENGTH = 60
 
 def is_number(value: Any) -> bool:
     """Whether it is a real number, NaN and infinities too; a boolean is none."""
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: Any) -> bool:
     """Whether it is a whole number, also one written as 3e7."""
-    return is_number(value) and (isinstance(value, int | np.integer) or float(value).is_integer())
+    return is_number(value) and (isinstance(value, Integral) or float(value).is_integer())
 
 
 def within(value: Any, low: float, high: float) -> bool:
@@ -59,6 +58,8 @@ def share(argument: str, value: Any) -> float:
 
 def percents(argument: str, given: Any) -> Any:
     """Numbers from 0 to 100, one or several, as an array of so many dimensions; raises InputError otherwise."""
+    import numpy as np
+
     array = np.asarray(given)
     if array.dtype.kind not in "iuf" or not ((array >= 0) & (array <= 100)).all():
         raise InputError(f"{argument}: expected percentiles from 0 to 100, got {brief(given)}.")
