@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import secrets
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from ..errors import DeviceError, GpupifError, InputError, OutputError
 from ..inputs import find_input
 from ..job import needed_columns
 from ..measures import POPULATION_SIZE, resolve_measures
 from ..reading import every_column
-from ..spill.outputs import MARK, check_folder, is_file
+from ..spill.outputs import check_folder, is_file
 from ..writing import attacker_names
 from .files import read_files
+from .folder import check_written, marked, replacing
 from .watch import await_result
 
 CONNECT_SECONDS = 30
@@ -82,14 +80,15 @@ def score_on_cluster(
     made = [*wanted, *([] if population is None else [POPULATION_SIZE.name])]
     attacker_names(None if attackers is None else list(attackers), made, targets, [])
     started = time.perf_counter()
-    with _cluster(scheduler, workers) as cluster, _folder(output, overwrite) as folder:
+    with _cluster(scheduler, workers) as cluster, replacing(output, overwrite) as folder:
         from ..scoring import score
 
         scores: Any = score(files.frame, wanted, device=device, **{**question, "columns": targets})
-        options = {"write_index": False, "compression": "zstd", "custom_metadata": {MARK: __version__.encode()}}
-        written = scores.to_parquet(folder, **options, compute=False)
+        options = marked({"write_index": False, "compression": "zstd", "compute": False})
+        written = scores.frame().to_parquet(str(folder), **options)
         several = len(cluster.nthreads())
         await_result(cluster, cluster.compute(written))
+        check_written(folder, files.partitions)
     return {
         "input": str(table),
         "output": str(output),
@@ -135,26 +134,3 @@ def _cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
                 raise
             reason = " ".join(str(error).split()).rstrip(".")
             raise DeviceError(f"the cluster failed ({reason}). Nothing was written; try again.") from error
-
-
-@contextlib.contextmanager
-def _folder(output: Path, overwrite: bool) -> Iterator[Path]:
-    """A hidden folder beside the output that takes its name when all is written; removed where something fails."""
-    file = output.resolve()
-    beside = file.with_name(f".gpupif-{secrets.token_hex(8)}.tmp")
-    old = beside.with_suffix(".old")
-    try:
-        yield beside
-        if file.exists() and (overwrite or not any(file.iterdir())):
-            file.rename(old)
-        elif file.exists():
-            raise OutputError(f"{output}: came into being meanwhile. Use --overwrite to replace it.")
-        beside.rename(file)
-    except OSError as error:
-        if old.exists() and not file.exists():
-            old.rename(file)
-        raise OutputError(f"{output}: could not be written: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-        if file.exists():
-            shutil.rmtree(old, ignore_errors=True)
