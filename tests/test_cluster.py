@@ -268,6 +268,27 @@ class TestCommandLine:
         assert error.startswith("gpupif: error: ")
         assert "exists already. Use overwrite (--overwrite)" in error
 
+    def test_an_error_of_a_worker_is_one_line(self, tmp_path):
+        pd.DataFrame({"a": [1, 2] * 20, "b": [0, None] * 20}).to_parquet(tmp_path / "in.parquet", row_group_size=20)
+        command = ["score", str(tmp_path / "in.parquet"), "-o", str(tmp_path / "out"), "--missing", "error"]
+        command = [sys.executable, "-m", "gpupif", *command, "--workers", "1"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("gpupif: error: column 'b': 20 missing values")
+
+    def test_only_this_process_hears_of_ctrl_c(self):
+        """A terminal sends it to all processes; also to a worker that came in place of another."""
+        with cli._cluster(None, 1) as client:
+            (first,) = client.run(os.getpid).values()
+            os.kill(first, signal.SIGINT)
+            assert client.submit(os.getpid, pure=False).result(timeout=60) == first
+            os.kill(first, signal.SIGKILL)
+            second = client.submit(os.getpid, pure=False).result(timeout=60)
+            os.kill(second, signal.SIGINT)
+            assert client.submit(os.getpid, pure=False).result(timeout=60) == second != first
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, set())
+
     def test_the_only_worker_killed(self):
         """It comes back, even later than Dask waits by default before it strikes a worker off."""
         with (

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +103,26 @@ def score_on_cluster(
     }
 
 
+def _deaf_loop(closing: contextlib.ExitStack) -> Any:
+    """An event loop none of whose threads and processes hears Ctrl-C, which a terminal sends to all of them.
+
+    This process ends its workers itself; each would say how it was interrupted. A signal mask is inherited: by the
+    loop's thread, those that it starts, and the workers, now or when they are started again.
+    """
+    from distributed.utils import LoopRunner
+
+    # Which would unblock the signal in the thread that starts it.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        runner = LoopRunner()
+        runner.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    closing.callback(runner.stop)
+    return runner.loop
+
+
 @contextlib.contextmanager
 def _cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
     """A client of the cluster; what goes wrong with the cluster itself is one DeviceError."""
@@ -111,10 +133,10 @@ def _cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
         closing.enter_context(dask.config.set(PATIENT))
         try:
             if workers is not None:
+                # What goes wrong comes back as one error, which Dask's log would only say before it, at length.
+                silent = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
                 scheduler = closing.enter_context(
-                    LocalCluster(
-                        n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.ERROR
-                    )
+                    LocalCluster(n_workers=workers, threads_per_worker=1, loop=_deaf_loop(closing), **silent)
                 )
             client = closing.enter_context(Client(scheduler, timeout=CONNECT_SECONDS))
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
