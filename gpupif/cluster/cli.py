@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import signal
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ from ..errors import DeviceError, GpupifError, InputError, OutputError
 from ..inputs import find_input
 from ..job import needed_columns
 from ..measures import POPULATION_SIZE, resolve_measures
+from ..progress import Reporter
 from ..reading import every_column
 from ..spill.outputs import check_folder, is_file
 from ..writing import attacker_names
@@ -38,11 +40,13 @@ def score_on_cluster(
     device: str,
     question: Mapping[str, Any],
     elsewhere: Mapping[str, Any],
+    visible: bool | None = None,
 ) -> dict[str, Any]:
     """Score a Parquet file or folder on the cluster at an address, or on one of so many workers started here.
 
     place: the address or the number. question: the other arguments of `gpupif.score`, a population as a path.
-    elsewhere: options that only make sense without a cluster, refused where they are set.
+    elsewhere: options that only make sense without a cluster, refused where they are set. visible: show progress; None
+    for only where standard error is a terminal, and the command line was not asked to be quiet.
 
     Writes a folder of Parquet files, columns <measure>_<column>, rows in order by the files' names, that appears whole
     or not at all. All workers have to see both places under the same paths. Returns facts to be shown.
@@ -82,14 +86,20 @@ def score_on_cluster(
     made = [*wanted, *([] if population is None else [POPULATION_SIZE.name])]
     attacker_names(None if attackers is None else list(attackers), made, targets, [])
     started = time.perf_counter()
-    with _cluster(scheduler, workers) as cluster, replacing(output, overwrite) as folder:
+    if visible is None and not {"-q", "--quiet"}.isdisjoint(sys.argv):
+        visible = False
+    with contextlib.ExitStack() as closing:
+        report = closing.enter_context(Reporter(visible))
+        report.stage("start", None, "workers")
+        cluster = closing.enter_context(_cluster(scheduler, workers))
+        folder = closing.enter_context(replacing(output, overwrite))
         from ..scoring import score
 
         scores: Any = score(files.frame, wanted, device=device, **{**question, "columns": targets})
         options = marked({"write_index": False, "compression": "zstd", "compute": False})
         written = scores.frame().to_parquet(str(folder), **options)
         several = len(cluster.nthreads())
-        await_result(cluster, cluster.compute(written))
+        await_result(cluster, cluster.compute(written), report)
         check_written(folder, files.partitions)
     return {
         "input": str(table),
