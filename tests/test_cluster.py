@@ -243,7 +243,9 @@ class TestAwaitResult:
             watch.await_result(threads, future)
 
 
-def on_cluster(table, output, scheduler=None, workers=None, overwrite=False, measures=("cig", "csf"), visible=None, **more):
+def on_cluster(
+    table, output, scheduler=None, workers=None, overwrite=False, measures=("cig", "csf"), visible=None, **more
+):
     given = {name: more.pop(name, None) for name in ("columns", "known", "priors", "accuracies", "population")}
     question = {**given, "missing": "category", "dtype": "float64", "population_lacks": "error"}
     return score_on_cluster(table, output, (scheduler, workers), overwrite, measures, "auto", question, more, visible)

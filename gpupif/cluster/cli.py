@@ -90,7 +90,7 @@ def score_on_cluster(
         visible = False
     with contextlib.ExitStack() as closing:
         report = closing.enter_context(Reporter(visible))
-        report.stage("start", None, "workers")
+        report.stage("start", workers, "workers")
         cluster = closing.enter_context(_cluster(scheduler, workers))
         folder = closing.enter_context(replacing(output, overwrite))
         from ..scoring import score

@@ -19,7 +19,7 @@ IDLE_CPU = 10
 # What is shown of tasks that Dask names; those of gpupif are called what they do.
 SHOWN = {
     "from_map": "read",
-    "piece": "read",
+    "read_piece": "read",
     "shuffle": "shuffle",
     "p2pshuffle": "shuffle",
     "side_by_side": "write",
