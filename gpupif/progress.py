@@ -61,6 +61,11 @@ class Reporter:
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, total=total)
 
+    def rename(self, name: str) -> None:
+        """The stage goes on, with something else in it."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=name)
+
     def advance(self, amount: int = 1) -> None:
         """So many more units of the stage are done."""
         if self._bar is not None and self._task is not None:

@@ -28,6 +28,7 @@ import gpupif
 from gpupif.cli import main
 from gpupif.cluster import cli, files, watch
 from gpupif.cluster.cli import score_on_cluster
+from gpupif.progress import Reporter
 
 ROWS, PARTITIONS = 4_000, 12
 WORKERS = 3
@@ -242,10 +243,12 @@ class TestAwaitResult:
             watch.await_result(threads, future)
 
 
-def on_cluster(table, output, scheduler=None, workers=None, overwrite=False, measures=("cig", "csf"), **more):
+def on_cluster(
+    table, output, scheduler=None, workers=None, overwrite=False, measures=("cig", "csf"), visible=None, **more
+):
     given = {name: more.pop(name, None) for name in ("columns", "known", "priors", "accuracies", "population")}
     question = {**given, "missing": "category", "dtype": "float64", "population_lacks": "error"}
-    return score_on_cluster(table, output, (scheduler, workers), overwrite, measures, "auto", question, more)
+    return score_on_cluster(table, output, (scheduler, workers), overwrite, measures, "auto", question, more, visible)
 
 
 class TestCommandLine:
@@ -267,6 +270,57 @@ class TestCommandLine:
         error = capsys.readouterr().err
         assert error.startswith("gpupif: error: ")
         assert "exists already. Use overwrite (--overwrite)" in error
+
+    def test_progress(self, client, large_folder, tmp_path, monkeypatch):
+        """Tasks that are done, of all, and what is at work; nothing where the command line is to be quiet."""
+        told, visible = [], []
+
+        class Recorder(Reporter):
+            def __enter__(self):
+                visible.append(self.visible)
+                return self
+
+            def __exit__(self, *_):
+                """Nothing to stop."""
+
+        for method in ("stage", "expect", "advance", "rename"):
+            monkeypatch.setattr(Recorder, method, lambda self, *told_now, name=method: told.append((name, *told_now)))
+        monkeypatch.setattr(cli, "Reporter", Recorder)
+        monkeypatch.setattr(watch, "SHOW_SECONDS", 0.02)
+        place = {"scheduler": client.scheduler.address}
+        on_cluster(large_folder, tmp_path / "out", **place, visible=True)
+        assert told[:2] == [("stage", "start", None, "workers"), ("stage", "compute", None, "tasks")]
+        done = sum(amount for name, amount, *_ in told if name == "advance")
+        total = [amount for name, amount, *_ in told if name == "expect"]
+        assert total == sorted(total)
+        assert 100 < done <= total[-1]
+        assert {what for name, what, *_ in told if name == "rename"} & {"encode", "shuffle", "score", "write"}
+        told.clear()
+        monkeypatch.setattr(sys, "argv", ["gpupif", "score", "-q"])
+        on_cluster(large_folder, tmp_path / "other", **place)
+        assert visible == [True, False]
+        assert [name for name, *_ in told] == ["stage", "stage"]
+
+    def test_an_error_of_a_worker_is_one_line(self, tmp_path):
+        pd.DataFrame({"a": [1, 2] * 20, "b": [0, None] * 20}).to_parquet(tmp_path / "in.parquet", row_group_size=20)
+        command = ["score", str(tmp_path / "in.parquet"), "-o", str(tmp_path / "out"), "--missing", "error"]
+        command = [sys.executable, "-m", "gpupif", *command, "--workers", "1"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("gpupif: error: column 'b': 20 missing values")
+
+    def test_only_this_process_hears_of_ctrl_c(self):
+        """A terminal sends it to all processes; also to a worker that came in place of another."""
+        with cli._cluster(None, 1) as client:
+            (first,) = client.run(os.getpid).values()
+            os.kill(first, signal.SIGINT)
+            assert client.submit(os.getpid, pure=False).result(timeout=60) == first
+            os.kill(first, signal.SIGKILL)
+            second = client.submit(os.getpid, pure=False).result(timeout=60)
+            os.kill(second, signal.SIGINT)
+            assert client.submit(os.getpid, pure=False).result(timeout=60) == second != first
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, set())
 
     def test_the_only_worker_killed(self):
         """It comes back, even later than Dask waits by default before it strikes a worker off."""

@@ -186,7 +186,7 @@ def test_nothing_is_computed_before_dask_is_asked_to():
     scores = gpupif.score(lazy, list(MEASURES))
     assert "lazy" in repr(scores)
     assert {"cig", "wcig", "persist"} <= set(dir(scores))
-    for use in (scores.frame, scores.fig, scores.rig, lambda: scores.to_parquet("/nowhere", compute=False)):
+    for use in (scores.frame, scores.fig, scores.rig):
         use()
     with pytest.raises(AssertionError, match="computed"):
         scores.cig.compute()
@@ -300,8 +300,17 @@ class TestBadInput:
         scores = gpupif.score(cut(self.frame, [1]), "csf")
         with pytest.raises(gpupif.InputError, match="'cig' was not scored"):
             _ = scores.cig
-        with pytest.raises(AttributeError):
-            _ = scores.summary
+
+    def test_what_needs_all_rows_in_one_place(self):
+        """One error says what to do instead; no attribute, for who asks whether there is one."""
+        scores = gpupif.score(cut(self.frame, [1]))
+        several = gpupif.score(cut(self.frame, [1]), attackers={"one": ["b"]})
+        for name in ("top", "summary", "pif", "array"):
+            assert not hasattr(several, name)
+            with pytest.raises(AttributeError, match=rf"^{name}: not there for scores of a Dask frame.* Instead, "):
+                getattr(scores, name)
+        with pytest.raises(AttributeError, match="no attribute 'other'"):
+            _ = several.other
 
     def test_cuda_where_there_is_none(self):
         with pytest.raises(gpupif.DeviceError, match="device 'cuda' cannot be used here"):

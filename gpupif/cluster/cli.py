@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import secrets
-import shutil
+import signal
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from ..errors import DeviceError, GpupifError, InputError, OutputError
 from ..inputs import find_input
 from ..job import needed_columns
 from ..measures import POPULATION_SIZE, resolve_measures
+from ..progress import Reporter
 from ..reading import every_column
-from ..spill.outputs import MARK, check_folder, is_file
+from ..spill.outputs import check_folder, is_file
 from ..writing import attacker_names
 from .files import read_files
+from .folder import check_written, marked, replacing
 from .watch import await_result
 
 CONNECT_SECONDS = 30
@@ -38,11 +40,13 @@ def score_on_cluster(
     device: str,
     question: Mapping[str, Any],
     elsewhere: Mapping[str, Any],
+    visible: bool | None = None,
 ) -> dict[str, Any]:
     """Score a Parquet file or folder on the cluster at an address, or on one of so many workers started here.
 
     place: the address or the number. question: the other arguments of `gpupif.score`, a population as a path.
-    elsewhere: options that only make sense without a cluster, refused where they are set.
+    elsewhere: options that only make sense without a cluster, refused where they are set. visible: show progress; None
+    for only where standard error is a terminal, and the command line was not asked to be quiet.
 
     Writes a folder of Parquet files, columns <measure>_<column>, rows in order by the files' names, that appears whole
     or not at all. All workers have to see both places under the same paths. Returns facts to be shown.
@@ -82,14 +86,21 @@ def score_on_cluster(
     made = [*wanted, *([] if population is None else [POPULATION_SIZE.name])]
     attacker_names(None if attackers is None else list(attackers), made, targets, [])
     started = time.perf_counter()
-    with _cluster(scheduler, workers) as cluster, _folder(output, overwrite) as folder:
+    if visible is None and not {"-q", "--quiet"}.isdisjoint(sys.argv):
+        visible = False
+    with contextlib.ExitStack() as closing:
+        report = closing.enter_context(Reporter(visible))
+        report.stage("start", workers, "workers")
+        cluster = closing.enter_context(_cluster(scheduler, workers))
+        folder = closing.enter_context(replacing(output, overwrite))
         from ..scoring import score
 
         scores: Any = score(files.frame, wanted, device=device, **{**question, "columns": targets})
-        options = {"write_index": False, "compression": "zstd", "custom_metadata": {MARK: __version__.encode()}}
-        written = scores.to_parquet(folder, **options, compute=False)
+        options = marked({"write_index": False, "compression": "zstd", "compute": False})
+        written = scores.frame().to_parquet(str(folder), **options)
         several = len(cluster.nthreads())
-        await_result(cluster, cluster.compute(written))
+        await_result(cluster, cluster.compute(written), report)
+        check_written(folder, files.partitions)
     return {
         "input": str(table),
         "output": str(output),
@@ -102,6 +113,26 @@ def score_on_cluster(
     }
 
 
+def _deaf_loop(closing: contextlib.ExitStack) -> Any:
+    """An event loop none of whose threads and processes hears Ctrl-C, which a terminal sends to all of them.
+
+    This process ends its workers itself; each would say how it was interrupted. A signal mask is inherited: by the
+    loop's thread, those that it starts, and the workers, now or when they are started again.
+    """
+    from distributed.utils import LoopRunner
+
+    # Which would unblock the signal in the thread that starts it.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        runner = LoopRunner()
+        runner.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    closing.callback(runner.stop)
+    return runner.loop
+
+
 @contextlib.contextmanager
 def _cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
     """A client of the cluster; what goes wrong with the cluster itself is one DeviceError."""
@@ -112,10 +143,10 @@ def _cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
         closing.enter_context(dask.config.set(PATIENT))
         try:
             if workers is not None:
+                # What goes wrong comes back as one error, which Dask's log would only say before it, at length.
+                silent = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
                 scheduler = closing.enter_context(
-                    LocalCluster(
-                        n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.ERROR
-                    )
+                    LocalCluster(n_workers=workers, threads_per_worker=1, loop=_deaf_loop(closing), **silent)
                 )
             client = closing.enter_context(Client(scheduler, timeout=CONNECT_SECONDS))
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
@@ -135,26 +166,3 @@ def _cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
                 raise
             reason = " ".join(str(error).split()).rstrip(".")
             raise DeviceError(f"the cluster failed ({reason}). Nothing was written; try again.") from error
-
-
-@contextlib.contextmanager
-def _folder(output: Path, overwrite: bool) -> Iterator[Path]:
-    """A hidden folder beside the output that takes its name when all is written; removed where something fails."""
-    file = output.resolve()
-    beside = file.with_name(f".gpupif-{secrets.token_hex(8)}.tmp")
-    old = beside.with_suffix(".old")
-    try:
-        yield beside
-        if file.exists() and (overwrite or not any(file.iterdir())):
-            file.rename(old)
-        elif file.exists():
-            raise OutputError(f"{output}: came into being meanwhile. Use --overwrite to replace it.")
-        beside.rename(file)
-    except OSError as error:
-        if old.exists() and not file.exists():
-            old.rename(file)
-        raise OutputError(f"{output}: could not be written: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-        if file.exists():
-            shutil.rmtree(old, ignore_errors=True)

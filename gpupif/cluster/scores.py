@@ -13,10 +13,21 @@ from ..by_attacker import ByAttacker
 from ..errors import InputError
 from ..measures import find_measure, is_measure
 from ..writing import attacker_names, output_names
+from .folder import write_scores
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
     from dask.delayed import Delayed
+
+# What scores in memory have and those of a Dask frame lack, with what to do instead.
+LACKING = {
+    "top": "sort what scores.frame().compute() gives, or use scores.cig.nlargest(20, column) and the like",
+    "summary": 'score its Parquet files: gpupif.score("table/", output="scores/").summary()',
+    "pif": 'score its Parquet files: gpupif.score("table/", output="scores/").pif(95)',
+    "array": "use scores.cig.to_dask_array(), or scores.frame().compute().to_numpy()",
+    "to_arrow": "read what scores.to_parquet(folder) writes: pyarrow.parquet.read_table(folder)",
+    "write": "use scores.to_parquet(folder)",
+}
 
 
 class DaskScores:
@@ -29,7 +40,7 @@ class DaskScores:
 
     columns: the scored columns. measures: those that were asked for. device: the device that was asked for. rows: how
     many, a lazy scalar. weights: of wCIG, a lazy series by column. priors: those of `Scores`, ``Delayed``. There is no
-    `top`, `summary`, `pif` nor `array`: they need all rows in one place.
+    `top`, `summary`, `pif` nor `array`: they need all rows in one place, which `frame().compute()` brings them to.
     """
 
     def __init__(
@@ -61,6 +72,8 @@ class DaskScores:
     def __getattr__(self, name: str) -> Any:
         if is_measure(name) or name in self.__dict__.get("_frames", {}):
             return self[name]
+        if name in LACKING:
+            raise _lacking(self, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:
@@ -93,13 +106,17 @@ class DaskScores:
         meta = _side_by_side(names, *(frame._meta for frame in frames))
         return map_partitions(_side_by_side, names, *frames, meta=meta, align_dataframes=False)
 
-    def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> Any:
+    def to_parquet(self, path: str | os.PathLike[str], *, overwrite: bool = True, **options: Any) -> None:
         """Score and write all scores to a folder of Parquet files, columns named <measure>_<column>, rows in order.
 
-        options: of ``dask.dataframe.DataFrame.to_parquet``, such as ``write_index=False`` or ``compute=False``.
+        The folder appears whole or not at all; workers have to see it under the same path. overwrite: replace a folder
+        that holds nothing but scores of gpupif. What a URL (``s3://...``) names must be empty, and is written in place.
+        options: of ``dask.dataframe.DataFrame.to_parquet``, such as ``write_index=False``. Not ``compute=False``,
+        ``append``, ``partition_on`` and ``filesystem``.
+
+        Raises OutputError where the folder cannot be written or holds anything else, and InputError for these options.
         """
-        options = {"name_function": "part-{:06d}.parquet".format, **options}
-        return self.frame().to_parquet(str(path), **options)
+        write_scores(self.frame(), path, overwrite, options)
 
     def persist(self, **options: Any) -> DaskScores:
         """Score once and keep all scores in the memory of the workers; returns them, at once on a cluster."""
@@ -119,6 +136,11 @@ class DaskAttackerScores(ByAttacker[DaskScores]):
 
     attackers: by name the columns that each knows. columns, measures, device: as of `DaskScores`.
     """
+
+    def __getattr__(self, name: str) -> Any:
+        if name in LACKING:
+            raise _lacking(self, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
         return (
@@ -146,10 +168,17 @@ class DaskAttackerScores(ByAttacker[DaskScores]):
         meta = _side_by_side(names, *(frame._meta for frame in frames))
         return map_partitions(_side_by_side, names, *frames, meta=meta, align_dataframes=False)
 
-    def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> Any:
+    def to_parquet(self, path: str | os.PathLike[str], *, overwrite: bool = True, **options: Any) -> None:
         """Score and write all scores to a folder of Parquet files, named as by `frame`; see `DaskScores.to_parquet`."""
-        options = {"name_function": "part-{:06d}.parquet".format, **options}
-        return self.frame().to_parquet(str(path), **options)
+        write_scores(self.frame(), path, overwrite, options)
+
+
+def _lacking(scores: Any, name: str) -> AttributeError:
+    """The error of what needs all rows in one place."""
+    return AttributeError(
+        f"{name}: not there for scores of a Dask frame, whose rows lie in many places. Instead, {LACKING[name]}; or "
+        "score in memory what fits: gpupif.score(table.compute())."
+    )
 
 
 def _worst(low: bool, first: Any, *others: Any) -> Any:

@@ -13,8 +13,21 @@ from ..progress import Reporter
 # Longer than Dask takes to give up a worker that says nothing, 5 minutes: what mends itself has mended itself by then.
 STILL_SECONDS = 600.0
 LOOK_SECONDS = 5.0
+SHOW_SECONDS = 0.5
 # A worker that takes more of a core than this, in percent, works on something.
 IDLE_CPU = 10
+# What is shown of tasks that Dask names; those of gpupif are called what they do.
+SHOWN = {
+    "from_map": "read",
+    "read_piece": "read",
+    "shuffle": "shuffle",
+    "p2pshuffle": "shuffle",
+    "side_by_side": "write",
+    "reset_index": "write",
+    "operation": "write",
+    "toparquetdata": "write",
+    "toparquetbarrier": "write",
+}
 
 
 def compute(value: Any, report: Reporter) -> Any:
@@ -33,8 +46,51 @@ def compute(value: Any, report: Reporter) -> Any:
         return value.compute()
 
 
-def await_result(client: Any, future: Any) -> Any:
-    """The result of a future, or what its tasks raised.
+class Tasks:
+    """How far the tasks of a cluster are, told to a reporter: those done, of all, and which kind is at work.
+
+    Counts are of all that the scheduler runs, so of others' tasks too where a cluster is shared.
+    """
+
+    def __init__(self, client: Any, report: Reporter) -> None:
+        self._client = client
+        self._report = report
+        self._done = self._total = 0
+        # What is there of others, at the first look.
+        self._before: int | None = None
+        report.stage("compute", None, "tasks")
+
+    def look(self) -> None:
+        """Tell what is new."""
+        if not self._report.visible:
+            return
+        kinds: dict[str, dict[str, int]] = self._client.sync(self._client.scheduler.get_task_prefix_states)
+        if self._before is None:
+            self._before = sum(map(_finished, kinds.values()))
+        total = sum(sum(states.values()) for states in kinds.values()) - self._before
+        done = sum(map(_finished, kinds.values())) - self._before
+        if total > self._total:
+            self._total = total
+            self._report.expect(total)
+        if done > self._done:
+            self._report.advance(done - self._done)
+            self._done = done
+        busy = {kind: states["processing"] for kind, states in kinds.items() if states["processing"]}
+        if busy:
+            self._report.rename(_shown(max(busy, key=busy.__getitem__)))
+
+
+def _finished(states: dict[str, int]) -> int:
+    return states["memory"] + states["released"] + states["erred"]
+
+
+def _shown(kind: str) -> str:
+    """What tasks of a kind do, in a word."""
+    return SHOWN.get(kind) or ("shuffle" if kind.startswith("shuffle") else kind.removeprefix("gpupif-"))
+
+
+def await_result(client: Any, future: Any, report: Reporter | None = None) -> Any:
+    """The result of a future, or what its tasks raised. report: is shown the progress.
 
     Raises DeviceError where for STILL_SECONDS no task began or ended and no worker worked on one, as on a cluster
     without workers; and where the scheduler is lost.
@@ -42,13 +98,20 @@ def await_result(client: Any, future: Any) -> Any:
     from distributed import wait
     from distributed.comm import CommClosedError
 
-    before, since = None, time.monotonic()
+    report = report or Reporter(False)
+    before, since, looked = None, time.monotonic(), time.monotonic()
+    every = SHOW_SECONDS if report.visible else LOOK_SECONDS
+    tasks = Tasks(client, report)
     while True:
         try:
             with contextlib.suppress(TimeoutError):
-                wait(future, timeout=min(LOOK_SECONDS, STILL_SECONDS))
+                wait(future, timeout=min(every, LOOK_SECONDS, STILL_SECONDS))
             if future.done():
                 return future.result()
+            tasks.look()
+            if time.monotonic() - looked < LOOK_SECONDS:
+                continue
+            looked = time.monotonic()
             now, busy, workers = _state(client)
         except (CancelledError, CommClosedError) as error:
             raise DeviceError("the scheduler of the cluster was lost. Nothing was written; try again.") from error

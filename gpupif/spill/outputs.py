@@ -18,6 +18,8 @@ from ..writing import check_parent, exists_already
 ENDINGS = (*PARQUET, ".csv", *FEATHER)
 # Of the score files of a folder, by which a later run knows them as such.
 MARK = b"gpupif"
+# What Dask may write beside them.
+DASK_INDEX = ("_metadata", "_common_metadata")
 
 
 class Piece(NamedTuple):
@@ -53,6 +55,15 @@ def check_folder(output: Path, overwrite: bool, found: Input, hint: str = "") ->
         raise OutputError(
             f"{output}: expected an output name ending in {', '.join(ENDINGS)}, or one without, for a folder."
         )
+    check_replaceable(output, overwrite, hint)
+
+
+def check_replaceable(output: Path, overwrite: bool, hint: str = "") -> None:
+    """Refuse a folder that could not be written, or replaced without losing anything but scores of gpupif.
+
+    Raises OutputError as `check_folder`, which knows the input.
+    """
+    target = output.resolve()
     if target.is_mount():
         raise OutputError(f"{output}: is where a disk is mounted, and cannot be made anew. Name a folder in it.")
     check_parent(output, target)
@@ -72,7 +83,9 @@ def check_folder(output: Path, overwrite: bool, found: Input, hint: str = "") ->
 def is_score_file(file: Path) -> bool:
     """Whether gpupif wrote a file of a folder of scores."""
     try:
-        return file.name.endswith(".parquet") and MARK in (pq.read_schema(file).metadata or {})
+        return (file.name.endswith(".parquet") or file.name in DASK_INDEX) and MARK in (
+            pq.read_schema(file).metadata or {}
+        )
     except (pa.ArrowException, OSError):
         return False
 
