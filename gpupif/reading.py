@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from .errors import TableReadError
 from .inputs import Input, find_input
+from .labels import validate
 from .names import check_unique
 
 # Names of columns that were read as dictionaries to save time, though they are none in the file.
@@ -76,9 +77,15 @@ def decode(table: pa.Table) -> pa.Table:
 
 
 def pandas_index_names(schema: pa.Schema) -> list[str]:
-    """Columns that pandas stored as its index: labels of rows, not values of persons."""
-    metadata = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-    return [name for name in metadata.get("index_columns", []) if isinstance(name, str) and name in schema.names]
+    """Columns that pandas stored as its index: labels of rows, not values of persons.
+
+    Raises pyarrow.ArrowInvalid where its note is damaged.
+    """
+    try:
+        index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+        return [name for name in index if isinstance(name, str) and name in schema.names]
+    except (ValueError, AttributeError, TypeError) as error:
+        raise pa.ArrowInvalid("what pandas noted of its index is damaged") from error
 
 
 def unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
@@ -87,6 +94,15 @@ def unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
     return TableReadError(
         f"{file}: could not be read as {kind}; it may be truncated, or not be what its name says ({reason})."
     )
+
+
+def check_values(columns: Iterable[tuple[str, pa.ChunkedArray]]) -> None:
+    """Raise pyarrow.ArrowInvalid, which names the column, for data that do not hold together."""
+    for name, column in columns:
+        try:
+            validate(column)
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(f"column {name!r}: {error}") from error
 
 
 class ParquetTable(NamedTuple):
@@ -124,6 +140,7 @@ def open_parquet(found: Input, pick: Pick) -> ParquetTable:
             keys = ds.partitioning(pa.schema([guessed.schema.field(name) for name in held]), flavor="hive")
     schema = pq.ParquetDataset(files if found.several else file, partitioning=keys).schema
     check_unique(schema.names)
+    pandas_index_names(schema)
     return ParquetTable(files, schema, keys, pick(schema.names))
 
 
@@ -152,8 +169,23 @@ def _read_parquet(found: Input, pick: Pick) -> pa.Table:
 
     files, schema, keys, columns = open_parquet(found, pick)
     text = text_columns(schema)
-    source = files if found.several else found.path
-    return mark_encoded(pq.read_table(source, columns=columns, read_dictionary=text, partitioning=keys), text)
+
+    def read(source: Any) -> pa.Table:
+        table = pq.read_table(source, columns=columns, read_dictionary=text, partitioning=keys)
+        check_values(zip(table.column_names, table.columns, strict=True))
+        return table
+
+    try:
+        table = read(files if found.several else found.path)
+    except (pa.ArrowException, OSError):
+        # Which of them it is, only reading them one by one shows.
+        for file in files if found.several else ():
+            try:
+                read([file])
+            except (pa.ArrowException, OSError) as error:
+                raise unreadable(file, found.kind, error) from error
+        raise
+    return mark_encoded(table, text)
 
 
 def check_alike(files: Sequence[Path], fields_of: Callable[[Path], Mapping[str, object]]) -> None:
@@ -179,15 +211,30 @@ def _fields_of(file: Path) -> dict[str, object]:
         raise unreadable(file, "Parquet", error) from error
 
 
+def feather_fields(file: Path) -> dict[str, object]:
+    """Columns of a Feather file with their types."""
+    try:
+        schema = open_feather(file)[0]
+        pandas_index_names(schema)
+        return {field.name: field.type for field in schema}
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(file, "Feather", error) from error
+
+
 def _read_feather(files: Sequence[Path], pick: Pick) -> pa.Table:
-    check_alike(files, lambda file: {field.name: field.type for field in open_feather(file)[0]})
+    check_alike(files, feather_fields)
     tables = []
     for file in files:
-        schema, batches = open_feather(file)
-        check_unique(schema.names)
-        columns = pick(schema.names)
-        table = pa.Table.from_batches(batches, schema)
-        tables.append(table if columns is None else table.select(columns))
+        try:
+            schema, batches = open_feather(file)
+            check_unique(schema.names)
+            columns = pick(schema.names)
+            table = pa.Table.from_batches(batches, schema)
+            table = table if columns is None else table.select(columns)
+            check_values(zip(table.column_names, table.columns, strict=True))
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(file, "Feather", error) from error
+        tables.append(table)
     return pa.concat_tables(tables)
 
 
