@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from .errors import TableReadError
-from .inputs import Input, find_input
+from .inputs import Input, denied, find_input
 from .labels import validate
 from .names import check_unique
 
@@ -89,7 +89,9 @@ def pandas_index_names(schema: pa.Schema) -> list[str]:
 
 
 def unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
-    """What to raise for a file that cannot be parsed."""
+    """What to raise for a file that cannot be read or parsed."""
+    if isinstance(error, PermissionError):
+        return denied(file, error)
     reason = " ".join(str(error).split()).rstrip(".")
     return TableReadError(
         f"{file}: could not be read as {kind}; it may be truncated, or not be what its name says ({reason})."
