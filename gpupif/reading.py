@@ -19,6 +19,9 @@ from .names import check_unique
 # Names of columns that were read as dictionaries to save time, though they are none in the file.
 ENCODED = b"gpupif.encoded"
 
+# What stands for a missing value in the name of a folder.
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
 # From the names that a file has, which columns to read (None: all); may raise.
 Pick = Callable[[Sequence[str]], list[str] | None]
 
@@ -138,12 +141,25 @@ def open_parquet(found: Input, pick: Pick) -> ParquetTable:
                 f"{file}: the names of its folders hold column {twice[0]!r}, and so do its files. Rename the folders."
             )
         if held:
-            guessed = ds.dataset([str(part) for part in files], partitioning="hive")
-            keys = ds.partitioning(pa.schema([guessed.schema.field(name) for name in held]), flavor="hive")
+            guessed = ds.dataset([str(part) for part in files], partitioning="hive").schema
+            fields = [guessed.field(name) for name in held]
+            fields = [field.with_type(pa.string()) if _are_codes(segments, field.name) else field for field in fields]
+            keys = ds.partitioning(pa.schema(fields), flavor="hive")
     schema = pq.ParquetDataset(files if found.several else file, partitioning=keys).schema
     check_unique(schema.names)
     pandas_index_names(schema)
     return ParquetTable(files, schema, keys, pick(schema.names))
+
+
+def _are_codes(segments: Iterable[str], name: str) -> bool:
+    """Whether among the values of a column that names of folders hold one is no text of a number: 01 is not 1."""
+    texts = [
+        unquote(value) for key, _, value in (segment.partition("=") for segment in segments) if unquote(key) == name
+    ]
+    try:
+        return any(str(int(text)) != text for text in texts if text != NO_VALUE)
+    except ValueError:
+        return True
 
 
 def keys_of_files(table: ParquetTable) -> dict[Path, dict[str, Any]]:
