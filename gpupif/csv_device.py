@@ -49,9 +49,9 @@ def csv_on_device(file: Path, pick: Pick, sep: str | None, library: FrameLibrary
     text that is not UTF-8. What such files hold, or what is wrong with them, only the CPU's parser says exactly.
     Raises DeviceError where the device fails.
     """
+    head = read_head(file, sep)
     if has_any(file, b'"\r\0') or _marked(file):
         return None
-    head = read_head(file, sep)
     columns = pick(head.names)
     wanted = head.names if columns is None else columns
     if head.alone or len(head.names) == 1 or not wanted:

@@ -45,7 +45,12 @@ class Head(NamedTuple):
 
 def read_head(file: Path, sep: str | None) -> Head:
     """What a CSV file begins with; raises TableReadError where that is no header, InputError for repeated names."""
-    head, whole = _read_start(file)
+    from .reading import unreadable
+
+    try:
+        head, whole = _read_start(file)
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(file, "CSV", error) from error
     separator = sep if sep is not None else _sniff_separator(head, whole)
     records = list(islice(_records(head, separator), 2))
     if not records:
@@ -109,9 +114,8 @@ def _read_texts(file: Path, head: Head, columns: list[str] | None) -> pa.Table:
     if head.alone:
         names = head.names if columns is None else columns
         return pa.table({name: pa.array([], TEXT) for name in names})
-    options = parser_options(file, head, columns)
     try:
-        return _parse(file, options)
+        return _parse(file, parser_options(file, head, columns))
     except (pa.ArrowException, OSError) as error:
         raise unreadable(file, "CSV", error) from error
 

@@ -16,7 +16,7 @@ from .columns import Column, EncodedTable
 from .encode_device import DeviceColumn, encode_on_device
 from .engines.workers import Workers
 from .errors import ColumnTypeError, InputError
-from .labels import COUNTED_RANGE, code_type, hash_values, merge_labels, plain_floats, plan_codes, used_labels
+from .labels import COUNTED_RANGE, code_type, hash_values, merge_labels, plain_floats, plan_codes, used_labels, validate
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -72,8 +72,22 @@ def _encode_series(name: Hashable, series: pd.Series[Any]) -> Column:
         # Text that is no Unicode (a lone surrogate) has no place in Arrow, but is text for Python.
         with contextlib.suppress(UnicodeEncodeError):
             array = pa.array(series.array, from_pandas=True)
-            return _encode_arrow(name, array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))
+            array = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+            check_arrow(name, array)
+            return _encode_arrow(name, array)
     return _encode_objects(name, series)
+
+
+def check_arrow(name: Hashable, array: pa.ChunkedArray) -> None:
+    """Raise InputError for Arrow data that do not hold together, as numbers of dictionary values that there are not."""
+    try:
+        validate(array)
+    except pa.ArrowInvalid as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise InputError(
+            f"column {name!r}: its Arrow data do not hold together ({reason}). Read or make it anew; what made it "
+            "without checks left it damaged."
+        ) from error
 
 
 def _encode_numpy(name: Hashable, values: npt.NDArray[Any]) -> Column:

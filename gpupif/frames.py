@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 
+from .encode import check_arrow
 from .engines.base import on_host
 from .engines.cuda_library import frame_library, simulated
 from .errors import ColumnTypeError, InputError, OutputError
@@ -128,11 +129,18 @@ class ArrowFrame(Frame):
         self._table = table
         self.names = list(table.column_names)
         self.rows = table.num_rows
-        self.index_names = pandas_index_names(table.schema)
+        try:
+            self.index_names = pandas_index_names(table.schema)
+        except pa.ArrowInvalid as error:
+            raise InputError(f"table: {error}. Drop it with table.replace_schema_metadata(None).") from error
 
     def column(self, position: int) -> Any:
-        """See `Frame`."""
-        return self._table.column(position)
+        """See `Frame`; raises InputError for data that do not hold together."""
+        column = self._table.column(position)
+        # Those of files were checked when they were read.
+        if self.kind != "file":
+            check_arrow(self.names[position], column)
+        return column
 
     def orders(self) -> dict[Hashable, list[Any]]:
         """See `Frame`."""
@@ -159,7 +167,9 @@ class ArrowFrame(Frame):
         return super().named(columns) if self.kind == "file" else pa.table(dict(columns))
 
     def arrow(self) -> pa.Table:
-        """See `Frame`."""
+        """See `Frame`; raises InputError for data that do not hold together."""
+        for position in range(len(self.names)):
+            self.column(position)
         return decode(self._table)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -41,9 +42,23 @@ class Input(NamedTuple):
 def find_input(path: Path, sep: str | None = None) -> Input:
     """The files that a path names.
 
-    Raises TableReadError where there are none, they are empty, of a kind that is not known, or of several kinds, and
-    InputError where `sep` is no separator or the files are not CSV.
+    Raises TableReadError where there are none, they are empty, of a kind that is not known, or of several kinds, or
+    where a folder among theirs cannot be read, and InputError where `sep` is no separator or the files are not CSV.
     """
+    try:
+        return _find_input(path, sep)
+    except OSError as error:
+        raise denied(Path(error.filename or path), error) from error
+
+
+def denied(place: Path, error: OSError) -> TableReadError:
+    """What to raise for a file or folder that the system does not let us read."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    mend = " Check its rights, and those of its folders." if isinstance(error, PermissionError) else ""
+    return TableReadError(f"{place}: could not be read: {reason}.{mend}")
+
+
+def _find_input(path: Path, sep: str | None) -> Input:
     from .csv_text import check_separator
 
     if path.is_dir():
@@ -79,31 +94,60 @@ def _kind(file: Path) -> str:
 
 
 def _parquet_files(folder: Path) -> list[Path]:
-    found = [
-        part
-        for part in sorted(folder.rglob("*"))
-        if part.name.lower().endswith(PARQUET) and not any(p[0] in "._" for p in part.relative_to(folder).parts)
-    ]
-    if not found:
+    """The Parquet files in a folder and those in it, but for hidden ones and such as _SUCCESS."""
+    listed = []
+    for place, folders, names in os.walk(folder, onerror=_refuse):
+        folders[:] = [name for name in folders if name[0] not in "._"]
+        listed += [Path(place, name) for name in names if name[0] not in "._"]
+    endings = tuple(ending for several in KINDS.values() for ending in several)
+    known = [file for file in sorted(listed) if file.name.lower().endswith(endings)]
+    if not any(_kind(file) == "Parquet" for file in known):
         raise TableReadError(
             f"{folder}: expected a folder with .parquet files in it, found none. For others give a pattern, "
             f"such as '{folder}/*.csv'."
         )
-    return found
+    _check_one_kind(folder, known, f"Choose a pattern that matches only one of them, such as '{folder}/**/*.parquet'.")
+    return known
+
+
+def _refuse(error: OSError) -> None:
+    raise error
+
+
+def _check_one_kind(path: Path, files: Sequence[Path], mend: str) -> str:
+    """The kind of all these files; TableReadError where there are several."""
+    kind = _kind(files[0])
+    other = next((file for file in files if _kind(file) != kind), None)
+    if other is not None:
+        raise TableReadError(
+            f"{path}: expected files of one kind, {files[0].name} is {kind} and {other.name} is {_kind(other)}. {mend}"
+        )
+    return kind
 
 
 def _matching(pattern: Path) -> Input:
     """The files that a pattern matches; as in a shell, * and ** match no hidden names."""
     first = next(place for place, part in enumerate(pattern.parts) if glob.has_magic(part))
     base = Path(*pattern.parts[:first])
+    _check_folders(pattern)
     files = sorted(file for file in map(Path, glob.glob(str(pattern), recursive=True)) if file.is_file())
     if not files:
         raise TableReadError(f"{pattern}: matches no file. Check the pattern, and that the shell did not expand it.")
-    kind = _kind(files[0])
-    other = next((file for file in files if _kind(file) != kind), None)
-    if other is not None:
-        raise TableReadError(
-            f"{pattern}: expected files of one kind, {files[0].name} is {kind} and {other.name} is {_kind(other)}. "
-            "Choose a pattern that matches only one of them."
-        )
+    kind = _check_one_kind(pattern, files, "Choose a pattern that matches only one of them.")
     return Input(pattern, kind, base, files)
+
+
+def _check_folders(pattern: Path) -> None:
+    """Raise OSError for a folder among those that a pattern looks into which cannot be read: `glob` leaves it out."""
+    parts = pattern.parts
+    looked_into = {
+        Path(folder)
+        for place, part in enumerate(parts)
+        if glob.has_magic(part)
+        for end in {place, place + (part == "**")}
+        for folder in glob.glob(str(Path(*parts[:end])), recursive=True)
+    }
+    for folder in sorted(looked_into):
+        if folder.is_dir():
+            with os.scandir(folder):
+                pass

@@ -12,11 +12,15 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from .errors import TableReadError
-from .inputs import Input, find_input
+from .inputs import Input, denied, find_input
+from .labels import validate
 from .names import check_unique
 
 # Names of columns that were read as dictionaries to save time, though they are none in the file.
 ENCODED = b"gpupif.encoded"
+
+# What stands for a missing value in the name of a folder.
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 # From the names that a file has, which columns to read (None: all); may raise.
 Pick = Callable[[Sequence[str]], list[str] | None]
@@ -76,17 +80,34 @@ def decode(table: pa.Table) -> pa.Table:
 
 
 def pandas_index_names(schema: pa.Schema) -> list[str]:
-    """Columns that pandas stored as its index: labels of rows, not values of persons."""
-    metadata = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-    return [name for name in metadata.get("index_columns", []) if isinstance(name, str) and name in schema.names]
+    """Columns that pandas stored as its index: labels of rows, not values of persons.
+
+    Raises pyarrow.ArrowInvalid where its note is damaged.
+    """
+    try:
+        index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+        return [name for name in index if isinstance(name, str) and name in schema.names]
+    except (ValueError, AttributeError, TypeError) as error:
+        raise pa.ArrowInvalid("what pandas noted of its index is damaged") from error
 
 
 def unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
-    """What to raise for a file that cannot be parsed."""
+    """What to raise for a file that cannot be read or parsed."""
+    if isinstance(error, PermissionError):
+        return denied(file, error)
     reason = " ".join(str(error).split()).rstrip(".")
     return TableReadError(
         f"{file}: could not be read as {kind}; it may be truncated, or not be what its name says ({reason})."
     )
+
+
+def check_values(columns: Iterable[tuple[str, pa.ChunkedArray]]) -> None:
+    """Raise pyarrow.ArrowInvalid, which names the column, for data that do not hold together."""
+    for name, column in columns:
+        try:
+            validate(column)
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(f"column {name!r}: {error}") from error
 
 
 class ParquetTable(NamedTuple):
@@ -120,11 +141,25 @@ def open_parquet(found: Input, pick: Pick) -> ParquetTable:
                 f"{file}: the names of its folders hold column {twice[0]!r}, and so do its files. Rename the folders."
             )
         if held:
-            guessed = ds.dataset([str(part) for part in files], partitioning="hive")
-            keys = ds.partitioning(pa.schema([guessed.schema.field(name) for name in held]), flavor="hive")
+            guessed = ds.dataset([str(part) for part in files], partitioning="hive").schema
+            fields = [guessed.field(name) for name in held]
+            fields = [field.with_type(pa.string()) if _are_codes(segments, field.name) else field for field in fields]
+            keys = ds.partitioning(pa.schema(fields), flavor="hive")
     schema = pq.ParquetDataset(files if found.several else file, partitioning=keys).schema
     check_unique(schema.names)
+    pandas_index_names(schema)
     return ParquetTable(files, schema, keys, pick(schema.names))
+
+
+def _are_codes(segments: Iterable[str], name: str) -> bool:
+    """Whether among the values of a column that names of folders hold one is no text of a number: 01 is not 1."""
+    texts = [
+        unquote(value) for key, _, value in (segment.partition("=") for segment in segments) if unquote(key) == name
+    ]
+    try:
+        return any(str(int(text)) != text for text in texts if text != NO_VALUE)
+    except ValueError:
+        return True
 
 
 def keys_of_files(table: ParquetTable) -> dict[Path, dict[str, Any]]:
@@ -152,8 +187,23 @@ def _read_parquet(found: Input, pick: Pick) -> pa.Table:
 
     files, schema, keys, columns = open_parquet(found, pick)
     text = text_columns(schema)
-    source = files if found.several else found.path
-    return mark_encoded(pq.read_table(source, columns=columns, read_dictionary=text, partitioning=keys), text)
+
+    def read(source: Any) -> pa.Table:
+        table = pq.read_table(source, columns=columns, read_dictionary=text, partitioning=keys)
+        check_values(zip(table.column_names, table.columns, strict=True))
+        return table
+
+    try:
+        table = read(files if found.several else found.path)
+    except (pa.ArrowException, OSError):
+        # Which of them it is, only reading them one by one shows.
+        for file in files if found.several else ():
+            try:
+                read([file])
+            except (pa.ArrowException, OSError) as error:
+                raise unreadable(file, found.kind, error) from error
+        raise
+    return mark_encoded(table, text)
 
 
 def check_alike(files: Sequence[Path], fields_of: Callable[[Path], Mapping[str, object]]) -> None:
@@ -179,15 +229,30 @@ def _fields_of(file: Path) -> dict[str, object]:
         raise unreadable(file, "Parquet", error) from error
 
 
+def feather_fields(file: Path) -> dict[str, object]:
+    """Columns of a Feather file with their types."""
+    try:
+        schema = open_feather(file)[0]
+        pandas_index_names(schema)
+        return {field.name: field.type for field in schema}
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(file, "Feather", error) from error
+
+
 def _read_feather(files: Sequence[Path], pick: Pick) -> pa.Table:
-    check_alike(files, lambda file: {field.name: field.type for field in open_feather(file)[0]})
+    check_alike(files, feather_fields)
     tables = []
     for file in files:
-        schema, batches = open_feather(file)
-        check_unique(schema.names)
-        columns = pick(schema.names)
-        table = pa.Table.from_batches(batches, schema)
-        tables.append(table if columns is None else table.select(columns))
+        try:
+            schema, batches = open_feather(file)
+            check_unique(schema.names)
+            columns = pick(schema.names)
+            table = pa.Table.from_batches(batches, schema)
+            table = table if columns is None else table.select(columns)
+            check_values(zip(table.column_names, table.columns, strict=True))
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(file, "Feather", error) from error
+        tables.append(table)
     return pa.concat_tables(tables)
 
 

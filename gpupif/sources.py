@@ -15,7 +15,9 @@ from .inputs import Input, find_input
 from .names import check_unique
 from .reading import (
     check_alike,
+    check_values,
     every_column,
+    feather_fields,
     keys_of_files,
     open_feather,
     open_parquet,
@@ -168,6 +170,7 @@ class ParquetSource(Source):
             fits = size * max(1, opened.metadata.num_rows) // max(1, _bytes_of(opened.metadata))
             for batch in opened.iter_batches(max(1, min(rows, fits)), columns=own):
                 table = pa.Table.from_batches([batch])
+                check_values(zip(table.column_names, table.columns, strict=True))
                 arrays = {
                     name: pa.chunked_array([pa.repeat(pa.scalar(keys[name], schema.field(name).type), batch.num_rows)])
                     if name in keys
@@ -251,22 +254,20 @@ class FeatherSource(Source):
     """Feather (Arrow IPC) files."""
 
     def __init__(self, found: Input) -> None:
-        try:
-            self._schemas = {file: open_feather(file)[0] for file in found.files}
-        except (pa.ArrowException, OSError) as error:
-            raise unreadable(found.path, found.kind, error) from error
-        check_alike(found.files, lambda file: {field.name: field.type for field in self._schemas[file]})
-        schema = self._schemas[found.files[0]]
+        check_alike(found.files, feather_fields)
+        self._schema = schema = open_feather(found.files[0])[0]
         super().__init__(found, schema.names)
         self.index_names = pandas_index_names(schema)
 
     def nothing(self) -> pa.Table:
         """See `Source`."""
-        return self._schemas[self.found.files[0]].remove_metadata().empty_table()
+        return self._schema.remove_metadata().empty_table()
 
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
         for batch in open_feather(file, columns)[1]:
-            yield pa.Table.from_batches([batch]).select(columns)
+            table = pa.Table.from_batches([batch]).select(columns)
+            check_values(zip(columns, table.columns, strict=True))
+            yield table
 
 
 def open_source(path: Path, sep: str | None = None) -> Source:
