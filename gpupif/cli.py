@@ -187,7 +187,8 @@ def _score_on_cluster(
     if isinstance(question["known"], int):
         raise InputError("--known-any: is not there yet for a cluster. Leave out --scheduler and --workers.")
     overwrite = options.pop("overwrite")
-    facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, options)
+    visible = False if quiet else None
+    facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, options, visible)
     _complete.append(output)
     _show_facts(facts, as_json, quiet)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import signal
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
@@ -86,8 +85,6 @@ def score_on_cluster(
     made = [*wanted, *([] if population is None else [POPULATION_SIZE.name])]
     attacker_names(None if attackers is None else list(attackers), made, targets, [])
     started = time.perf_counter()
-    if visible is None and not {"-q", "--quiet"}.isdisjoint(sys.argv):
-        visible = False
     with contextlib.ExitStack() as closing:
         report = closing.enter_context(Reporter(visible))
         report.stage("start", workers, "workers")
