@@ -61,7 +61,7 @@ def assert_same_pairs(found, wanted):
 
 @given(table=tables(most_columns=4), data=st.data())
 @FEW
-def test_files_in_parts(table, data, tmp_path_factory):
+def test_files_in_parts(counting_engine, table, data, tmp_path_factory):
     frame, names = frame_of(table), list(table)
     folder = tmp_path_factory.mktemp("t")
     (folder / "temp").mkdir()
@@ -77,7 +77,7 @@ def test_files_in_parts(table, data, tmp_path_factory):
 
 @given(table=tables(most_columns=4), data=st.data())
 @FEW
-def test_dask_frames(table, data):
+def test_dask_frames(counting_engine, table, data):
     frame, names = frame_of(table), list(table)
     lazy = cut(frame, data.draw(st.lists(st.integers(0, len(frame)), max_size=4)))
     which = data.draw(st.sampled_from(["entropy", "mutual information", "dual total correlation", "toxic"]))
@@ -102,7 +102,7 @@ def grid(*sizes, times=1):
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_independent_or_nearly_so(tmp_path, broken):
+def test_independent_or_nearly_so(counting_engine, tmp_path, broken):
     """Information is exactly 0 only where whole numbers say so."""
     frame = grid(7, 5, 3, times=12)
     if broken:
@@ -130,7 +130,7 @@ def test_independent_or_nearly_so(tmp_path, broken):
 
 
 @pytest.mark.parametrize("least", [3000, 10**6])
-def test_many_combinations(tmp_path, monkeypatch, least):
+def test_many_combinations(counting_engine, tmp_path, monkeypatch, least):
     """Sets of several words, cut by what they share; a value so frequent that cutting by it is no help."""
     random = np.random.default_rng(3)
     rows = 1000

@@ -75,7 +75,7 @@ def check(found, table, max_size):
 
 @given(table=tables(), data=st.data(), dense=st.sampled_from([None, 0, 8]))
 @SHARED_FIXTURES
-def test_against_the_definition(monkeypatch, table, data, dense):
+def test_against_the_definition(counting_engine, monkeypatch, table, data, dense):
     """With a byte for each combination, and with rows grouped by keys."""
     max_size = data.draw(st.integers(1, len(table)))
     with monkeypatch.context() as patch:
@@ -84,7 +84,7 @@ def test_against_the_definition(monkeypatch, table, data, dense):
 
 
 @pytest.mark.parametrize("dense", [None, 0])
-def test_many_rows(monkeypatch, dense):
+def test_many_rows(counting_engine, monkeypatch, dense):
     """More rows than a block; columns of so many values that several words make a key; rows that repeat."""
     monkeypatch.setattr("gpupif.special_search.Search", lambda *arguments: Search(*arguments[:3], dense))
     random = np.random.default_rng(5)
@@ -124,7 +124,7 @@ EXAMPLE = pd.DataFrame(
 )
 
 
-def test_the_published_example():
+def test_the_published_example(counting_engine):
     """The table with which the International Household Survey Network's guide to sdcMicro explains the scores."""
     found = suda(EXAMPLE, 3, sampling_fraction=0.01)
     assert found.score.tolist() == [0, 0, 6, 0, 12, 0, 6, 10, 0, 0]
