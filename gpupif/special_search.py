@@ -42,8 +42,8 @@ def search_codes(
     check_work(number, size, 1)
     sets = count_sets(number, size)
     shares = share_out(memory_limit, coded.rows, coded.cardinalities, size, sets, contributions)
-    with Workers(shares.threads) as workers:
-        search = Search(coded.codes, coded.cardinalities, workers, shares.dense, shares.room, temp)
+    with Workers(shares.threads) as workers, engine.counting(workers) as counting:
+        search = Search(coded.codes, coded.cardinalities, workers, shares.dense, shares.room, temp, counting)
         check_work(number, size, search.distinct)
         report.stage("search", sets, "sets")
         return search.run(weights, contributions, report.advance)

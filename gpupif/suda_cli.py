@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from . import __version__
-from .cli_options import Json, Quiet, as_names
+from .cli_options import Device, Json, Quiet, as_names
 
 
 def suda(
@@ -42,6 +42,7 @@ def suda(
     temp: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="For temporary files. Default: the system's.")
     ] = None,
+    device: Device = "auto",
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -60,7 +61,7 @@ def suda(
         raise InputError("--contributions: goes with -o. Add that, or leave it out.")
     visible = False if quiet else None
     options = (missing, sampling_fraction, contributions, visible, memory_limit, temp, sep)
-    found = find_suda(table, max_size, as_names(columns), *options)
+    found = find_suda(table, max_size, as_names(columns), *options, device=device)
     if output is not None:
         found.write(output, overwrite)
     summary = found.summary(top)

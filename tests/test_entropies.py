@@ -76,7 +76,7 @@ def test_bounds_and_relations(table):
 
 @given(table=tables(most_columns=3), times=st.integers(1, 3))
 @SHARED_FIXTURES
-def test_exactly_zero_where_it_must_be(counting_engine, table, times):
+def test_exactly_zero_where_it_must_be(table, times):
     """Constants; columns that follow from others; columns that are independent, every combination as often."""
     frame = frame_of(table)
     frame["constant"] = 7
@@ -115,7 +115,7 @@ def test_nearly_independent_is_not_independent():
 def test_wide_tables_and_cardinalities_beyond_counters(counting_engine):
     """Keys of several words, and columns of so many values that no combination has a counter."""
     random = np.random.default_rng(1)
-    number, columns = (40, 36) if SIMULATED else (400, 90)
+    number, columns = (12, 36) if SIMULATED else (400, 90)
     rows = random.integers(0, 3, (number, columns)) * 1000
     wide = pd.DataFrame(rows[random.integers(0, number // 6, number)]).rename(columns="c{}".format)
     table = {name: wide[name].tolist() for name in wide}
@@ -148,7 +148,7 @@ def test_kinds_of_tables(tmp_path):
 
 
 def test_the_same_bits_whatever_the_order():
-    frame = gpupif.datasets.census(3000)
+    frame = gpupif.datasets.census(200 if SIMULATED else 3000)
     turned = frame.sample(frac=1, random_state=1)[list(frame)[::-1]]
     for function in (entropy, total_correlation, dual_total_correlation, residual_entropy):
         assert function(frame) == function(turned)

@@ -255,7 +255,7 @@ def test_scores_written_in_the_order_of_rows(tmp_path, monkeypatch, ending):
 
 def test_command(folder, run):  # noqa: F811
     EXAMPLE.to_csv(folder / "labour.csv", index=False)
-    told = run("suda", "labour.csv", "--sampling-fraction", "0.01")
+    told = run("suda", "labour.csv", "--sampling-fraction", "0.01", "--device", "cpu")
     assert (told.code, told.err) == (0, "")
     for part in ("10 rows, 4 unique on all columns", "Rows at the highest risk", "residence", "DIS"):
         assert part in told.out
@@ -285,6 +285,7 @@ def test_command(folder, run):  # noqa: F811
         (["people.csv", "--top", "0"], "--top: expected a number of rows"),
         (["people.csv", "--columns", "age,job"], "no column 'job'"),
         (["people.csv", "--missing", "error"], "missing value"),
+        (["people.csv", "--device", "gpu"], "--device: expected one of auto, cpu, cuda"),
         (["people.csv", "--memory-limit", "1MB"], "--memory-limit: expected at least"),
         (["people.csv", "--sampling-fraction", "2"], "--sampling-fraction: expected a share"),
         (["people.csv", "-o", "people.csv"], "the output is the input"),

@@ -243,6 +243,7 @@ def test_command(folder, run):  # noqa: F811
     streamed = json.loads(run("toxic", "people.csv", "--json", "--memory-limit", "2GiB").out)
     whole = json.loads(run("toxic", "people.csv", "--json").out)
     assert streamed | {"seconds": 0} == whole | {"seconds": 0}
+    assert json.loads(run("toxic", "people.csv", "--json", "--device", "cpu").out)["device"] == "cpu"
     assert run("toxic", "people.csv", "-q").out == ""
     (folder / "odd.csv").write_text("a/b\n1/2\n1/3\n")
     for more in ((), ("--memory-limit", "2GiB")):
@@ -259,6 +260,7 @@ def test_command(folder, run):  # noqa: F811
         (["people.csv", "--columns", "age"], "--columns: expected at least 2 columns"),
         (["people.csv", "--columns", "age,job"], "no column 'job'"),
         (["people.csv", "--missing", "error"], "missing value"),
+        (["people.csv", "--device", "gpu"], "--device: expected one of auto, cpu, cuda"),
         (["people.csv", "--memory-limit", "1MB"], "--memory-limit: expected at least"),
     ],
 )

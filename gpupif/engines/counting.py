@@ -12,6 +12,7 @@ from .subsets import SubsetCounter, counters
 from .workers import Workers
 
 if TYPE_CHECKING:
+    import numpy as np
     import numpy.typing as npt
 
     from ..information import Sizes
@@ -53,6 +54,21 @@ class Counting(Protocol):
     ) -> Iterator[tuple[Counter, int]]:
         """For each of these sets in turn a counter of all rows and its place there; see `subsets.counters`."""
 
+    def singles(
+        self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]
+    ) -> Singles | None:
+        """What finds unique rows among these, which differ; often: 1, or 2 for those that are several in the table.
+
+        None: nothing that is faster than the host.
+        """
+
+
+class Singles(Protocol):
+    """Finds rows that differ from all others on some columns."""
+
+    def find(self, columns: Sequence[int], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32] | None:
+        """Those that are unique on the columns and of which `known` has no bit, ascending; None: there is no room."""
+
 
 class CountingEngine(Engine, Protocol):
     """An engine that counts too."""
@@ -82,3 +98,6 @@ class CpuCounting:
     ) -> Iterator[tuple[SubsetCounter, int]]:
         """See `Counting`."""
         return counters(codes, cardinalities, sets, self._workers, times)
+
+    def singles(self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]) -> None:
+        """See `Counting`."""

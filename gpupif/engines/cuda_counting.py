@@ -14,10 +14,12 @@ import numpy as np
 
 from ..errors import DeviceError
 from ..information import Sizes
-from ..keys import WORD_BITS, KeyLayout
+from ..keys import KeyLayout
 from ..labels import code_type
 from .cuda_library import DeviceMemoryError, Library
 from .cuda_rows import DeviceRows, find_runs, pack_keys
+from .cuda_singles import CudaSingles
+from .cuda_sorting import lowest_bit, narrowed, sort_keys
 from .subset_tables import DENSE, Combinations, key_layout
 from .subsets import SubsetCounter
 from .workers import Workers
@@ -62,25 +64,6 @@ def bring(library: Library, chunk: Chunk) -> Chunk:
     codes = [None if values is None else library.upload(values) for values in chunk.codes]
     times = None if chunk.times is None else library.upload(chunk.times).astype("int64")
     return Chunk(codes, times, chunk.rows)
-
-
-def lowest_bit(layout: KeyLayout, word: int) -> int:
-    """The lowest bit of one word of keys that a column has; the highest where none has any."""
-    return min((one.shift for one in layout.fields.values() if one.word == word and one.mask), default=WORD_BITS - 1)
-
-
-def narrowed(words: Any, low: int) -> Any:
-    """One word of keys from this bit on, in as few bytes as hold it."""
-    return (words >> low).astype(next(f"uint{width}" for width in (8, 16, 32, 64) if WORD_BITS - low <= width))
-
-
-def sort_keys(library: Library, keys: Any, layout: KeyLayout) -> Any:
-    """The order that sorts keys (words, rows)."""
-    order = None
-    for word in reversed(range(layout.words)):
-        part = narrowed(keys[word], lowest_bit(layout, word))
-        order = library.stable_order(part) if order is None else order[library.stable_order(part[order])]
-    return order
 
 
 def count_keys(library: Library, chunk: Chunk, subset: Sequence[int], layout: KeyLayout) -> Counted:
@@ -279,6 +262,10 @@ class CudaCounting:
         counter.add(codes, times)
         for place in range(len(sets)):
             yield counter, place
+
+    def singles(self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]) -> CudaSingles:
+        """See `Counting`; on all GPUs."""
+        return CudaSingles(self._libraries, codes, cardinalities, often)
 
     def _counter(
         self,
