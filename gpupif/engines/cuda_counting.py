@@ -176,8 +176,8 @@ class CudaCounter:
                     return on_device(count_keys(self._library, self._there, self._subsets[place], self._layouts[place]))
             except DeviceMemoryError:
                 self._there = None
-                self._library.release()
                 self._most = max(1, whole.rows // 2)
+            self._library.release()
         if whole is not None and place not in self._added:
             self._added = {}
             self._add_up(whole, [place])
@@ -203,25 +203,32 @@ class CudaCounter:
         start = 0
         while start < chunk.rows:
             piece = chunk.piece(start, self._most)
-            done = 0
-            try:
-                with self._library.active():
-                    there = bring(self._library, piece)
-                    for place in places:
-                        layout = self._layouts[place]
-                        counted = count_keys(self._library, there, self._subsets[place], layout)
-                        found = self._combinations(counted, layout)
-                        del counted
-                        # On no columns all agree; their number is told by an array of any codes.
-                        self._counter(place).add(found.codes or [found.counts], found.counts)
-                        done += 1
-            except DeviceMemoryError as error:
+            left = self._add_piece(piece, places)
+            if left:
                 self._library.release()
-                if piece.rows == 1:
-                    raise self._too_large() from error
                 self._most = (piece.rows + 1) // 2
-                self._add_up(piece, places[done:])
+                self._add_up(piece, left)
             start += piece.rows
+
+    def _add_piece(self, piece: Chunk, places: Sequence[int]) -> Sequence[int]:
+        """Add up rows of some sets, one after the other; returns those for which the device's memory was too small.
+
+        What was on the device is let go of with the frame of this function, before fewer rows are tried.
+        """
+        done = 0
+        try:
+            with self._library.active():
+                there = bring(self._library, piece)
+                for place in places:
+                    layout = self._layouts[place]
+                    found = self._combinations(count_keys(self._library, there, self._subsets[place], layout), layout)
+                    # On no columns all agree; how many there are is told by an array of any codes.
+                    self._counter(place).add(found.codes or [found.counts], found.counts)
+                    done += 1
+        except DeviceMemoryError as error:
+            if piece.rows == 1:
+                raise self._too_large() from error
+        return places[done:]
 
     def _too_large(self) -> DeviceError:
         return DeviceError(

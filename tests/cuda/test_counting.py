@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from on_device import to_device
-from test_strict import Strict, StrictFrames, StrictLibrary
+from test_strict import StrictFrames, StrictLibrary
 
 import gpupif
 from gpupif.datasets import census
@@ -86,7 +86,7 @@ def test_what_does_not_fit_is_counted_in_parts(library, chunks, repeated):
 
 def test_a_device_too_small_for_a_row_is_said():
     codes, _ = table(False)
-    with pytest.raises(gpupif.DeviceError, match="ran out of memory on a single row.*device='cpu'"):
+    with pytest.raises(gpupif.DeviceError, match=r"ran out of memory on a single row.*device='cpu'"):
         answers(CudaEngine(libraries=[FewBytes(0)]), codes, None)
 
 
@@ -101,7 +101,7 @@ def test_a_device_that_fails_is_said(monkeypatch):
     for module in ("gpupif.set_counts", "gpupif.special_uniques"):
         monkeypatch.setattr(f"{module}.choose_engine", lambda device: engine)
     for call in (gpupif.entropy, gpupif.toxic_pairs, gpupif.suda):
-        with pytest.raises(gpupif.DeviceError, match="device 'cuda'.* failed: unspecified launch failure"):
+        with pytest.raises(gpupif.DeviceError, match=r"device 'cuda'.* failed: unspecified launch failure"):
             call(census(30))
 
 
