@@ -370,6 +370,7 @@ def main() -> None:
         raise _Interrupted(number)
 
     warnings.showwarning = show_warning
+    _complete.clear()
     for number in numbers:
         signal.signal(number, interrupt)
     try:

@@ -20,6 +20,7 @@ from .progress import Reporter
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from .engines.cuda_frames import FrameLibrary
     from .engines.workers import Workers
     from .frames import Frame
     from .sources import Source
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Coded:
-    """Columns of a table as codes on the host. frame: the table."""
+    """Columns of a table as codes, on the host or, if that was asked for, on a device. frame: the table."""
 
     frame: Frame
     columns: Sequence[Column]
@@ -62,8 +63,12 @@ def code_columns(
     report: Reporter | None = None,
     argument: str = "columns",
     sep: str | None = None,
+    library: FrameLibrary | None = None,
 ) -> Coded:
     """The columns of a table (None: all) as codes, in the order they are named in.
+
+    library: frames of a device, which reads files then and keeps the codes of tables that it has (None: codes are on
+    the host).
 
     table, missing: as of `gpupif.score`. argument: what errors call `columns`. sep: the separator of a CSV
     file (None: found by itself). Raises InputError, TableReadError.
@@ -74,13 +79,13 @@ def code_columns(
     def pick(names: Sequence[str]) -> list[str] | None:
         return None if columns is None else [str(name) for name in chosen(names, (), columns, argument)]
 
-    frame = open_table(table, pick, sep=sep)
+    frame = open_table(table, pick, library, sep)
     names = chosen(frame.names, frame.index_names, columns, argument)
     report.stage("encode", len(names), "columns")
     with frame.active():
         arrays = [frame.column(frame.names.index(name)) for name in names]
         encoded = encode_table(names, arrays, frame.rows, missing, workers, report.advance)
-        return Coded(frame, [column.on_host() for column in encoded.columns])
+        return Coded(frame, [column if library else column.on_host() for column in encoded.columns])
 
 
 def without_codes(stream: Stream) -> Coded:

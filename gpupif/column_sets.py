@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .columns import Column
-from .engines.subsets import SubsetCounter, number_rows
+from .engines.counting import Counter
+from .engines.subsets import number_rows
 from .engines.workers import Workers
 from .information import LogSum, Sizes
 from .names import as_columns
@@ -151,7 +152,7 @@ class _Independent:
         self._cardinalities = [column.cardinality for column in columns]
         self._rows = rows
 
-    def __call__(self, set_: Sequence[int], counter: SubsetCounter, place: int) -> bool:
+    def __call__(self, set_: Sequence[int], counter: Counter, place: int) -> bool:
         found = counter.combinations(place)
         with Workers(1) as workers:
             one, other = (

@@ -14,6 +14,7 @@ from .versions import installed_version
 
 if TYPE_CHECKING:
     from .engines.base import Engine
+    from .engines.counting import CountingEngine
 
 DEVICES = ("auto", "cpu", "cuda")
 # What CUDA 13 compiles for.
@@ -154,7 +155,7 @@ def check_device(device: str) -> tuple[str, str, str]:
     return kind, colon, number
 
 
-def choose_engine(device: str) -> Engine:
+def choose_engine(device: str) -> CountingEngine:
     """The engine for device "auto" (all GPUs, or the CPU), "cpu", "cuda" (all GPUs) or "cuda:1" (one of them).
 
     Raises InputError for any other word and DeviceError where "cuda" cannot run.

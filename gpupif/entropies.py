@@ -16,6 +16,7 @@ def entropy(
     columns: Columns | None = None,
     *,
     missing: str = "category",
+    device: str = "auto",
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -34,6 +35,9 @@ def entropy(
         A column, or a list or tuple of columns; default all. A tuple that is a column's name is that column.
     missing:
         "category": missing values are one value of their own; "error": refuse them.
+    device:
+        "cpu"; "cuda" (a GPU) or "cuda:1" (this one); or "auto": "cuda" where that can be used, else "cpu". What comes
+        out is the same, to the last bit.
     memory_limit, temp, progress:
         As of `gpupif.toxic_pairs`: what does not fit into memory is counted in parts on disk, to the same last bit.
 
@@ -49,6 +53,8 @@ def entropy(
         too little memory.
     TableReadError
         A file that cannot be read, or changes meanwhile.
+    DeviceError
+        ``device="cuda"`` without a usable GPU, or one that fails.
 
     References
     ----------
@@ -64,7 +70,9 @@ def entropy(
     1.5
 
     """
-    with ColumnSets(table, {"columns": columns}, missing, progress, memory_limit=memory_limit, temp=temp) as found:
+    with ColumnSets(
+        table, {"columns": columns}, missing, progress, device=device, memory_limit=memory_limit, temp=temp
+    ) as found:
         return found.entropy(found.sets[0])
 
 
@@ -74,6 +82,7 @@ def conditional_entropy(
     given: Columns,
     *,
     missing: str = "category",
+    device: str = "auto",
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -82,7 +91,7 @@ def conditional_entropy(
 
     Parameters
     ----------
-    table, missing, memory_limit, temp, progress:
+    table, missing, device, memory_limit, temp, progress:
         As of `gpupif.entropy`.
     columns, given:
         X and Y: a column or a list of columns each. An empty list as `given`: nothing is known.
@@ -94,7 +103,7 @@ def conditional_entropy(
 
     Raises
     ------
-    InputError, TableReadError
+    InputError, TableReadError, DeviceError
         As `gpupif.entropy`.
 
     References
@@ -121,6 +130,7 @@ def mutual_information(
     b: Columns,
     *,
     missing: str = "category",
+    device: str = "auto",
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -129,7 +139,7 @@ def mutual_information(
 
     Parameters
     ----------
-    table, missing, memory_limit, temp, progress:
+    table, missing, device, memory_limit, temp, progress:
         As of `gpupif.entropy`.
     a, b:
         A column or a list of columns each.
@@ -141,7 +151,7 @@ def mutual_information(
 
     Raises
     ------
-    InputError, TableReadError
+    InputError, TableReadError, DeviceError
         As `gpupif.entropy`.
 
     References
@@ -156,7 +166,9 @@ def mutual_information(
     0.311
 
     """
-    with ColumnSets(table, {"a": a, "b": b}, missing, progress, memory_limit=memory_limit, temp=temp) as found:
+    with ColumnSets(
+        table, {"a": a, "b": b}, missing, progress, device=device, memory_limit=memory_limit, temp=temp
+    ) as found:
         return found.mutual(*found.sets)
 
 
@@ -165,6 +177,7 @@ def total_correlation(
     columns: Sequence[Hashable] | None = None,
     *,
     missing: str = "category",
+    device: str = "auto",
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -173,7 +186,7 @@ def total_correlation(
 
     Parameters
     ----------
-    table, columns, missing, memory_limit, temp, progress:
+    table, columns, missing, device, memory_limit, temp, progress:
         As of `gpupif.entropy`.
 
     Returns
@@ -184,7 +197,7 @@ def total_correlation(
 
     Raises
     ------
-    InputError, TableReadError
+    InputError, TableReadError, DeviceError
         As `gpupif.entropy`.
 
     References
@@ -199,7 +212,9 @@ def total_correlation(
     1.0
 
     """
-    with ColumnSets(table, {"columns": columns}, missing, progress, memory_limit=memory_limit, temp=temp) as found:
+    with ColumnSets(
+        table, {"columns": columns}, missing, progress, device=device, memory_limit=memory_limit, temp=temp
+    ) as found:
         return found.total_correlation(found.sets[0])
 
 
@@ -208,6 +223,7 @@ def dual_total_correlation(
     columns: Sequence[Hashable] | None = None,
     *,
     missing: str = "category",
+    device: str = "auto",
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -216,7 +232,7 @@ def dual_total_correlation(
 
     Parameters
     ----------
-    table, columns, missing, memory_limit, temp, progress:
+    table, columns, missing, device, memory_limit, temp, progress:
         As of `gpupif.entropy`.
 
     Returns
@@ -227,7 +243,7 @@ def dual_total_correlation(
 
     Raises
     ------
-    InputError, TableReadError
+    InputError, TableReadError, DeviceError
         As `gpupif.entropy`.
 
     References
@@ -242,7 +258,9 @@ def dual_total_correlation(
     2.0
 
     """
-    with ColumnSets(table, {"columns": columns}, missing, progress, memory_limit=memory_limit, temp=temp) as found:
+    with ColumnSets(
+        table, {"columns": columns}, missing, progress, device=device, memory_limit=memory_limit, temp=temp
+    ) as found:
         return found.dual(found.sets[0])
 
 
@@ -251,6 +269,7 @@ def residual_entropy(
     columns: Sequence[Hashable] | None = None,
     *,
     missing: str = "category",
+    device: str = "auto",
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -262,7 +281,7 @@ def residual_entropy(
 
     Parameters
     ----------
-    table, columns, missing, memory_limit, temp, progress:
+    table, columns, missing, device, memory_limit, temp, progress:
         As of `gpupif.entropy`.
 
     Returns
@@ -272,7 +291,7 @@ def residual_entropy(
 
     Raises
     ------
-    InputError, TableReadError
+    InputError, TableReadError, DeviceError
         As `gpupif.entropy`.
 
     References
@@ -288,5 +307,7 @@ def residual_entropy(
     1.0
 
     """
-    with ColumnSets(table, {"columns": columns}, missing, progress, memory_limit=memory_limit, temp=temp) as found:
+    with ColumnSets(
+        table, {"columns": columns}, missing, progress, device=device, memory_limit=memory_limit, temp=temp
+    ) as found:
         return found.residual(found.sets[0])

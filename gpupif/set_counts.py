@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
@@ -10,7 +11,8 @@ from typing import Any, NamedTuple, Self
 
 from .coded import chosen_of, code_columns
 from .columns import Column
-from .engines.subsets import SubsetCounter, counters
+from .device import check_device, choose_engine
+from .engines.counting import Counter, CountingEngine
 from .engines.workers import Workers
 from .errors import InputError
 from .frames import is_dask
@@ -19,7 +21,7 @@ from .streams import open_stream, too_large
 
 # What is looked for: find(set of columns, counter, the set's place there) in each part of the table in which the set's
 # combinations lie whole. It must not depend on how many parts there are.
-Find = Callable[[Sequence[int], SubsetCounter, int], Any]
+Find = Callable[[Sequence[int], Counter, int], Any]
 # Makes one of the table's columns, without codes of rows, and of how many rows it has. Dask sends it to workers.
 MakeFind = Callable[[Sequence[Column], int], Find]
 
@@ -45,9 +47,10 @@ class Counted(NamedTuple):
 
 
 class SetCounts(ABC):
-    """A table whose sets of columns are counted; a context manager. names: of its columns."""
+    """A table whose sets of columns are counted; a context manager. names: of its columns. device: that counts."""
 
     names: Sequence[Hashable]
+    device: str
 
     def __enter__(self) -> Self:
         return self
@@ -71,18 +74,19 @@ class MemoryCounts(SetCounts):
         argument: str,
         report: Reporter,
         sep: str | None,
+        engine: CountingEngine,
     ) -> None:
-        self._workers = Workers()
         self._report = report
-        try:
-            self._coded = code_columns(table, columns, missing, self._workers, report, argument, sep)
-        except BaseException:
-            self._workers.__exit__()
-            raise
+        self.device = engine.device
+        with contextlib.ExitStack() as opened:
+            workers = opened.enter_context(Workers())
+            self._coded = code_columns(table, columns, missing, workers, report, argument, sep, engine.frames)
+            self._counting = opened.enter_context(engine.counting(workers))
+            self._opened = opened.pop_all()
         self.names = self._coded.names
 
-    def __exit__(self, *error: object) -> None:
-        self._workers.__exit__()
+    def __exit__(self, *error: Any) -> None:
+        self._opened.__exit__(*error)
 
     def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
         """See `SetCounts`."""
@@ -90,7 +94,7 @@ class MemoryCounts(SetCounts):
         find = make(coded.columns, coded.rows)
         self._report.stage("count", len(sets), "sets")
         found = []
-        each = counters(coded.codes, coded.cardinalities, [one.columns for one in sets], self._workers)
+        each = self._counting.counters(coded.codes, coded.cardinalities, [one.columns for one in sets])
         for one, (counter, place) in zip(sets, each, strict=True):
             found.append([find(one.columns, counter, place)])
             self._report.advance()
@@ -106,12 +110,14 @@ def open_counts(
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
     sep: str | None = None,
+    device: str = "auto",
 ) -> SetCounts:
     """A table of any kind, or a path, in streams where it is too large; argument: what errors call `columns`.
 
-    memory_limit, temp: as of `gpupif.toxic_pairs`. sep: the separator of a CSV file (None: found by itself). Raises
-    InputError, TableReadError, OutputError.
+    memory_limit, temp, device: as of `gpupif.toxic_pairs`. sep: the separator of a CSV file (None: found by itself).
+    Raises InputError, TableReadError, OutputError, DeviceError.
     """
+    check_device(device)
     if is_dask(table):
         from .cluster.counting import DaskCounts
 
@@ -119,10 +125,12 @@ def open_counts(
             raise InputError(
                 "table: memory_limit= and temp= are of paths; workers of Dask have limits of their own. Leave them out."
             )
-        return DaskCounts(table, columns, missing, argument)
+        return DaskCounts(table, columns, missing, argument, device)
+    engine = choose_engine(device)
     choose = partial(chosen_of, columns=columns, argument=argument)
     if memory_limit is not None or temp is not None or too_large(table, choose, sep):
         from .spill.counting import ChunkCounts
 
-        return ChunkCounts(open_stream(table, choose, missing, report, memory_limit, temp, sep, copies=2), report)
-    return MemoryCounts(table, columns, missing, argument, report, sep)
+        stream = open_stream(table, choose, missing, report, memory_limit, temp, sep, copies=2)
+        return ChunkCounts(stream, report, engine)
+    return MemoryCounts(table, columns, missing, argument, report, sep, engine)

@@ -18,6 +18,7 @@ from .special_sets import assemble, find_hits, find_minimal
 from .spill.counting import ChunkCounts
 
 if TYPE_CHECKING:
+    from .engines.counting import CountingEngine
     from .progress import Reporter
     from .streams import Stream
 
@@ -34,21 +35,27 @@ def search_codes(
     report: Reporter,
     memory_limit: int | str | None,
     temp: str | os.PathLike[str] | None,
+    engine: CountingEngine,
 ) -> Uniques:
     """Search a table whose codes are in memory; weights: of a set by its size, less 1."""
     number, size = len(coded.columns), len(weights)
     check_work(number, size, 1)
     sets = count_sets(number, size)
     shares = share_out(memory_limit, coded.rows, coded.cardinalities, size, sets, contributions)
-    with Workers(shares.threads) as workers:
-        search = Search(coded.codes, coded.cardinalities, workers, shares.dense, shares.room, temp)
+    with Workers(shares.threads) as workers, engine.counting(workers) as counting:
+        search = Search(coded.codes, coded.cardinalities, workers, shares.dense, shares.room, temp, counting)
         check_work(number, size, search.distinct)
         report.stage("search", sets, "sets")
         return search.run(weights, contributions, report.advance)
 
 
 def search_stream(
-    stream: Stream, weights: Sequence[float], contributions: bool, report: Reporter, limit: int
+    stream: Stream,
+    weights: Sequence[float],
+    contributions: bool,
+    report: Reporter,
+    limit: int,
+    engine: CountingEngine,
 ) -> tuple[Coded, Uniques]:
     """Search a table on disk within a memory limit; the table comes with its codes where they fit, else without."""
     chunks, size = stream.chunks, len(weights)
@@ -58,9 +65,9 @@ def search_stream(
     codes = chunks.rows * sum(code_type(cardinality)().itemsize for cardinality in cardinalities)
     if codes + needed_bytes(chunks.rows, cardinalities, size, sets, contributions) <= limit - resident_bytes():
         coded = code_stream(stream)
-        return coded, search_codes(coded, weights, contributions, report, limit, stream.folder)
+        return coded, search_codes(coded, weights, contributions, report, limit, stream.folder, engine)
     check_work(len(cardinalities), size, chunks.rows)
-    found = find_minimal(ChunkCounts(stream, report), size, int(MINIMAL_SHARE * stream.budget.working))
+    found = find_minimal(ChunkCounts(stream, report, engine), size, int(MINIMAL_SHARE * stream.budget.working))
     names = list(found.minimal)
     report.stage("rows", chunks.rows, "rows")
     hits: list[Any] = []

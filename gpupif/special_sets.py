@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .columns import Column
+from .engines.counting import Counter
 from .engines.key_sets import KeySet
 from .engines.msu import Uniques
-from .engines.subsets import SubsetCounter
 from .errors import InputError
 from .memory import shown
 from .set_counts import SetCounts, Wanted
@@ -46,7 +46,7 @@ class FindMinimal:
     def __init__(self, minimal: Minimal, columns: Sequence[Column], rows: int) -> None:
         self._minimal = minimal
 
-    def __call__(self, set_: Sequence[int], counter: SubsetCounter, place: int) -> list[npt.NDArray[Any]]:
+    def __call__(self, set_: Sequence[int], counter: Counter, place: int) -> list[npt.NDArray[Any]]:
         """Their codes, by column."""
         found = counter.combinations(place)
         once = found.counts == 1
@@ -67,7 +67,7 @@ class FindSeldom:
     def __init__(self, columns: Sequence[Column], rows: int) -> None:
         """Nothing of the table is needed."""
 
-    def __call__(self, set_: Sequence[int], counter: SubsetCounter, place: int) -> npt.NDArray[np.int64]:
+    def __call__(self, set_: Sequence[int], counter: Counter, place: int) -> npt.NDArray[np.int64]:
         """Both numbers."""
         counts = counter.counts(place)
         return np.array([(counts == 1).sum(), (counts == 2).sum()])

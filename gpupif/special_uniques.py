@@ -15,6 +15,7 @@ import pyarrow as pa
 from gpupif.kernels.spread import look_up
 
 from .coded import Coded, chosen_of, code_columns
+from .device import check_device, choose_engine
 from .engines.workers import Workers
 from .errors import InputError
 from .frames import is_dask
@@ -195,6 +196,7 @@ def suda(
     missing: str = "category",
     sampling_fraction: float | None = None,
     contributions: bool = False,
+    device: str = "auto",
     progress: bool | None = None,
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
@@ -229,6 +231,9 @@ def suda(
         1 / (1 + (U / DIS - U) / (s^q A)), q = 1 + (8 - m) / 20, A the sum of s^-q over rows with a score.
     contributions:
         Find also which columns the scores of each row come from; takes 12 bytes a distinct row and column.
+    device:
+        "cpu"; "cuda" (all GPUs) or "cuda:1" (one); or "auto": "cuda" where that can be used, else "cpu". What comes out
+        is the same, to the last bit; sets of columns that do not fit into the GPU's memory are searched on the host.
     progress:
         Show progress on standard error: True, False, or None for only where that is a terminal.
     memory_limit:
@@ -255,6 +260,8 @@ def suda(
         A file that cannot be read, or changes meanwhile.
     OutputError
         Temporary files that cannot be written.
+    DeviceError
+        ``device="cuda"`` without a usable GPU, or one that fails.
 
     Warns
     -----
@@ -294,6 +301,7 @@ def suda(
         progress,
         memory_limit,
         temp,
+        device=device,
     )
 
 
@@ -308,12 +316,14 @@ def find_suda(
     memory_limit: int | str | None,
     temp: str | os.PathLike[str] | None,
     sep: str | None = None,
+    device: str = "auto",
 ) -> SpecialUniques:
     """`suda`; sep: the separator of a CSV file (None: found by itself)."""
     max_size = whole_number("max_size", max_size, "columns")
     if sampling_fraction is not None:
         _check_fraction(sampling_fraction)
     check_temp(temp)
+    check_device(device)
     limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
     choose = partial(chosen_of, columns=columns)
     started = time.perf_counter()
@@ -325,13 +335,14 @@ def find_suda(
                 "table: memory_limit= and temp= are not of Dask frames; workers have limits of their own. Leave them "
                 "out."
             )
-        lazy = DaskTable(table, columns, missing)
+        lazy = DaskTable(table, columns, missing, device)
         check_size(len(lazy.names), max_size)
         weights = msu_weights(len(lazy.names), max_size)
         coded, found = lazy.search(weights, contributions)
         warn_of_unique(coded.columns, coded.rows)
         seconds = {"search": time.perf_counter() - started}
         return DaskSpecialUniques(coded, found, weights, sampling_fraction, seconds, lazy)
+    engine = choose_engine(device)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         if isinstance(table, str | os.PathLike) and (
             memory_limit is not None or temp is not None or too_large(table, choose, sep)
@@ -339,13 +350,13 @@ def find_suda(
             with open_stream(table, choose, missing, report, limit, temp, sep, copies=2) as stream:
                 opened = time.perf_counter()
                 weights = _weigh(stream.chunks.columns, stream.chunks.rows, max_size)
-                coded, found = search_stream(stream, weights, contributions, report, limit)
+                coded, found = search_stream(stream, weights, contributions, report, limit, engine)
         else:
             with Workers() as workers:
                 coded = code_columns(table, columns, missing, workers, report, sep=sep)
             opened = time.perf_counter()
             weights = _weigh(coded.columns, coded.rows, max_size)
-            found = search_codes(coded, weights, contributions, report, memory_limit, temp)
+            found = search_codes(coded, weights, contributions, report, memory_limit, temp, engine)
     seconds = {"encode": opened - started, "search": time.perf_counter() - opened}
     return SpecialUniques(coded, found, weights, sampling_fraction, seconds)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .cli_options import Json, Missing, Quiet, Sep, StreamMemory, StreamTemp, Table, as_names, show
+from .cli_options import Device, Json, Missing, Quiet, Sep, StreamMemory, StreamTemp, Table, as_names, show
 
 
 def suda(
@@ -31,6 +31,7 @@ def suda(
     sep: Sep = None,
     memory_limit: StreamMemory = None,
     temp: StreamTemp = None,
+    device: Device = "auto",
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -50,7 +51,7 @@ def suda(
         raise InputError("--contributions: goes with -o. Add that, or leave it out.")
     visible = False if quiet else None
     options = (missing, sampling_fraction, contributions, visible, memory_limit, temp, sep)
-    found = find_suda(table, max_size, as_names(columns), *options)
+    found = find_suda(table, max_size, as_names(columns), *options, device=device)
     if output is not None:
         found.write(output, overwrite)
     summary = found.summary(top)

@@ -30,7 +30,8 @@ SIZES = {2: "pairs", 3: "triples"}
 class ToxicPairs(Printed):
     """Pairs (or triples) of columns and of values; made by `gpupif.toxic_pairs`. Prints as a table.
 
-    rows: of the table. columns: that were looked at. size: 2 or 3.
+    rows: of the table. columns: that were looked at. size: 2 or 3. device: which counted; of a Dask frame the word that
+    was given.
 
     pairs: one row a pair of columns, the highest joint entropy first: column_1, column_2 (and column_3); joint_entropy
     (bits); mutual_information (bits; of triples total_correlation); unique_share and unique_rows (rows that no other
@@ -47,6 +48,7 @@ class ToxicPairs(Printed):
     rows: int
     columns: Sequence[Hashable]
     size: int
+    device: str
     pairs: pd.DataFrame
     values: pd.DataFrame
     seconds: Mapping[str, float]
@@ -57,6 +59,7 @@ class ToxicPairs(Printed):
             "rows": self.rows,
             "columns": [json_value(name) for name in self.columns],
             "size": self.size,
+            "device": self.device,
             "seconds": dict(self.seconds),
             SIZES[self.size]: _records(self.pairs),
             "values": _records(self.values),
@@ -79,6 +82,7 @@ def toxic_pairs(
     *,
     top: int = 20,
     missing: str = "category",
+    device: str = "auto",
     progress: bool | None = None,
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
@@ -104,6 +108,9 @@ def toxic_pairs(
         How many pairs of values to list, from 1.
     missing:
         "category": missing values are one value of their own; "error": refuse them.
+    device:
+        "cpu"; "cuda" (a GPU) or "cuda:1" (this one); or "auto": "cuda" where that can be used, else "cpu". What comes
+        out is the same, to the last bit; rows that do not fit into the GPU's memory at once are counted in parts.
     progress:
         Show progress on standard error: True, False, or None for only where that is a terminal.
     memory_limit:
@@ -127,6 +134,8 @@ def toxic_pairs(
         values that are no categories (ColumnTypeError), an argument out of range, too little memory.
     TableReadError
         A file that cannot be read, or changes meanwhile.
+    DeviceError
+        ``device="cuda"`` without a usable GPU, or one that fails.
 
     Warns
     -----
@@ -152,7 +161,7 @@ def toxic_pairs(
     {'unique_rows': 2, 'combinations': 4}
 
     """
-    return find_toxic(table, size, columns, top, missing, progress, memory_limit, temp)
+    return find_toxic(table, size, columns, top, missing, progress, memory_limit, temp, device=device)
 
 
 def find_toxic(
@@ -165,6 +174,7 @@ def find_toxic(
     memory_limit: int | str | None,
     temp: str | os.PathLike[str] | None,
     sep: str | None = None,
+    device: str = "auto",
 ) -> ToxicPairs:
     """`toxic_pairs`; sep: the separator of a CSV file (None: found by itself)."""
     size, top = _check_size(size), whole_number("top", top, "pairs of values")
@@ -172,7 +182,7 @@ def find_toxic(
     with (
         Reporter(progress) as report,
         announce_compilation(quiet=progress is False),
-        open_counts(table, columns, missing, report, "columns", memory_limit, temp, sep) as counts,
+        open_counts(table, columns, missing, report, "columns", memory_limit, temp, sep, device) as counts,
     ):
         check_enough(counts.names, size)
         opened = time.perf_counter()
@@ -183,7 +193,7 @@ def find_toxic(
         for subset, parts in zip(subsets, counted.found, strict=True):
             measured.add(subset, parts)
     seconds = {"encode": opened - started, "count": time.perf_counter() - opened}
-    return ToxicPairs(counted.rows, counts.names, size, measured.sets(), measured.values(), seconds)
+    return ToxicPairs(counted.rows, counts.names, size, counts.device, measured.sets(), measured.values(), seconds)
 
 
 def _check_size(size: Any) -> int:

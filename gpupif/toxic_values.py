@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .engines.counting import Counter
 from .engines.subset_tables import Combinations
-from .engines.subsets import SubsetCounter
 from .information import LogSum, Sizes
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Measured:
         self._subsets: list[Sequence[int]] = []
         self._orders: dict[int, npt.NDArray[np.int64]] = {}
 
-    def __call__(self, subset: Sequence[int], counter: SubsetCounter, place: int) -> SetPart:
+    def __call__(self, subset: Sequence[int], counter: Counter, place: int) -> SetPart:
         """What is said of the combinations of a set that a counter has."""
         found = counter.combinations(place)
         counts = found.counts

@@ -70,3 +70,15 @@ def engine(request, monkeypatch):
     for module in ("gpupif.scoring", "gpupif.risks.assess"):
         monkeypatch.setattr(f"{module}.choose_engine", lambda device: ENGINES[request.param])
     return ENGINES[request.param]
+
+
+# What does not matter to counting is left out.
+COUNTING = [name for name in ENGINES if name == "cpu" or (name.startswith("cuda") and "2-devices" not in name)]
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.gpu if name != "cpu" else ()) for name in COUNTING])
+def counting_engine(request, monkeypatch):
+    """Every engine that counts in its own way, behind entropies, `gpupif.toxic_pairs` and `gpupif.suda`."""
+    for module in ("gpupif.set_counts", "gpupif.special_uniques", "gpupif.cluster.workers"):
+        monkeypatch.setattr(f"{module}.choose_engine", lambda device: ENGINES[request.param])
+    return ENGINES[request.param]

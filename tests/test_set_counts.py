@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pieces import write_parts
 from test_dask import cut, of_parts
-from test_measures import SHARED_FIXTURES, frame_of, tables
+from test_measures import SHARED_FIXTURES, SIMULATED, frame_of, tables
 
 import gpupif
 from gpupif import toxic_pairs
 from gpupif.engines import subset_tables
 from gpupif.spill import budget, counting
 
-FEW = settings(SHARED_FIXTURES, max_examples=6)
+FEW = settings(SHARED_FIXTURES, max_examples=2 if SIMULATED else 6)
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,7 @@ def assert_same_pairs(found, wanted):
 
 @given(table=tables(most_columns=4), data=st.data())
 @FEW
-def test_files_in_parts(table, data, tmp_path_factory):
+def test_files_in_parts(counting_engine, table, data, tmp_path_factory):
     frame, names = frame_of(table), list(table)
     folder = tmp_path_factory.mktemp("t")
     (folder / "temp").mkdir()
@@ -77,7 +77,7 @@ def test_files_in_parts(table, data, tmp_path_factory):
 
 @given(table=tables(most_columns=4), data=st.data())
 @FEW
-def test_dask_frames(table, data):
+def test_dask_frames(counting_engine, table, data):
     frame, names = frame_of(table), list(table)
     lazy = cut(frame, data.draw(st.lists(st.integers(0, len(frame)), max_size=4)))
     which = data.draw(st.sampled_from(["entropy", "mutual information", "dual total correlation", "toxic"]))
@@ -104,10 +104,10 @@ def grid(*sizes, times=1):
 @pytest.mark.parametrize("broken", [False, True])
 def test_independent_or_nearly_so(tmp_path, broken):
     """Information is exactly 0 only where whole numbers say so."""
-    frame = grid(7, 5, 3, times=12)
+    frame = grid(7, 5, 3, times=1 if SIMULATED else 12)
     if broken:
         frame.loc[len(frame)] = [0, 0, 0]
-    path = write_parts(tmp_path / "in", frame, [500])
+    path = write_parts(tmp_path / "in", frame, [50])
     lazy = cut(frame, [10, 10, 1000])
 
     def informations(table, **how):
@@ -133,24 +133,24 @@ def test_independent_or_nearly_so(tmp_path, broken):
 def test_many_combinations(tmp_path, monkeypatch, least):
     """Sets of several words, cut by what they share; a value so frequent that cutting by it is no help."""
     random = np.random.default_rng(3)
-    rows = 1000
+    rows, on = 1000, {"device": "cpu"}
     sizes = {"a": 2000, "b": 70_000, "c": 70_000, "d": 70_000, "e": 70_000, "f": 3}
     frame = pd.DataFrame({name: random.integers(0, size, rows) for name, size in sizes.items()})
     frame.loc[: rows // 2, ["a", "b"]] = 0
     frame = pd.concat([frame, frame[:300]], ignore_index=True)
-    wanted = measures(frame, list(frame))
+    wanted = measures(frame, list(frame), **on)
     path = write_parts(tmp_path / "in", frame, [100])
     with in_parts(500, least):
-        assert measures(path, list(frame), memory_limit="2GiB") == wanted
-        assert_same_pairs(toxic_pairs(path, memory_limit="2GiB"), toxic_pairs(frame))
+        assert measures(path, list(frame), memory_limit="2GiB", **on) == wanted
+        assert_same_pairs(toxic_pairs(path, memory_limit="2GiB", **on), toxic_pairs(frame, **on))
     monkeypatch.setattr(subset_tables, "DENSE", 1)
     lazy = cut(frame, [500, 501, 900])
-    assert gpupif.residual_entropy(lazy) == wanted["residual entropy"]
-    assert_same_pairs(toxic_pairs(lazy), toxic_pairs(frame))
+    assert gpupif.residual_entropy(lazy, **on) == wanted["residual entropy"]
+    assert_same_pairs(toxic_pairs(lazy, **on), toxic_pairs(frame, **on))
 
 
 def test_csv_and_what_does_not_fit_without_a_limit(tmp_path, monkeypatch):
-    frame = gpupif.datasets.census(500).astype(str)
+    frame = gpupif.datasets.census(60 if SIMULATED else 500).astype(str)
     frame.to_csv(tmp_path / "t.csv", index=False)
     wanted = gpupif.residual_entropy(frame)
     assert gpupif.residual_entropy(tmp_path / "t.csv") == wanted

@@ -7,12 +7,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpupif.engines import subset_tables as engine
+from gpupif.engines.cuda_library import simulated
 from gpupif.engines.subset_tables import is_dense, key_layout
-from gpupif.engines.subsets import SubsetCounter, in_batches, number_rows
+from gpupif.engines.subsets import in_batches, number_rows
 from gpupif.engines.workers import Workers
 from gpupif.information import Sizes
 from gpupif.labels import code_type
@@ -54,21 +55,27 @@ def every_subset(columns):
 
 
 @given(table=encoded(), dense=st.sampled_from([1, 64, engine.DENSE]), threads=st.integers(1, 3), cut=st.integers(1, 30))
-@settings(deadline=None, max_examples=120)
-def test_counts_of_every_subset(table, dense, threads, cut):
+@settings(deadline=None, max_examples=6 if simulated() else 120, suppress_health_check=[*HealthCheck])
+def test_counts_of_every_subset(counting_engine, table, dense, threads, cut):
     codes, cardinalities, times = table
     subsets = every_subset(len(codes))
-    with Workers(threads) as workers:
-        counter = SubsetCounter(subsets, cardinalities, len(codes[0]), workers, dense)
+    with Workers(threads) as workers, counting_engine.counting(workers) as counting:
+        counter = counting.counter(subsets, cardinalities, len(codes[0]), dense)
         for start in range(0, len(codes[0]), cut):
             part = slice(start, start + cut)
             counter.add([values[part] for values in codes], None if times is None else times[part])
         for place, subset in enumerate(subsets):
             expected = counted(codes, subset, times)
             assert as_pairs(counter.combinations(place)) == expected
+            assert sorted(counter.counts(place).tolist()) == sorted(count for _, count in expected)
             sizes = Sizes.of(np.array([count for _, count in expected]))
             assert [part.tolist() for part in counter.sizes(place)] == [part.tolist() for part in sizes]
-            assert as_pairs(counter.combinations(place)) == expected
+            found = counter.combinations(place)
+            assert as_pairs(found) == expected
+            assert [values.dtype for values in found.codes] == [code_type(cardinalities[column]) for column in subset]
+            assert found.counts.dtype == np.int64
+        assert counter.nbytes() > 0
+        assert as_pairs(counter.combinations(0)) == counted(codes, subsets[0], times)
 
 
 @given(table=encoded(), dense=st.sampled_from([1, engine.DENSE]))
@@ -85,31 +92,32 @@ def test_number_of_each_row(table, dense):
 
 @pytest.mark.parametrize("own", [engine.OWN_BYTES, 0])
 @pytest.mark.parametrize("repeated", [False, True])
-def test_many_blocks_and_threads(monkeypatch, own, repeated):
+def test_many_blocks_and_threads(monkeypatch, counting_engine, own, repeated):
     """More rows than a block and a task hold, in threads with counters of their own or with sets of their own."""
     monkeypatch.setattr(engine, "OWN_BYTES", own)
     random = np.random.default_rng(3)
     cardinalities = [5, 300, 9]
-    codes = [random.integers(0, size, 50_000).astype(code_type(size)) for size in cardinalities]
-    times = random.integers(1, 4, 50_000).astype(np.uint32) if repeated else None
+    rows = 3000 if simulated() else 50_000
+    codes = [random.integers(0, size, rows).astype(code_type(size)) for size in cardinalities]
+    times = random.integers(1, 4, rows).astype(np.uint32) if repeated else None
     subsets = every_subset(3)
-    with Workers(3) as workers:
-        counter = SubsetCounter(subsets, cardinalities, 50_000, workers)
+    with Workers(3) as workers, counting_engine.counting(workers) as counting:
+        counter = counting.counter(subsets, cardinalities, rows)
         counter.add(codes, times)
         numbered = number_rows(codes, cardinalities, workers, times)
-    for place, subset in enumerate(subsets):
-        assert as_pairs(counter.combinations(place)) == counted(codes, subset, times)
+        for place, subset in enumerate(subsets):
+            assert as_pairs(counter.combinations(place)) == counted(codes, subset, times)
     found = [values[numbered.number] for values in numbered.combinations.codes]
     assert all((mine == given).all() for mine, given in zip(found, codes, strict=True))
 
 
-def test_counts_beyond_32_bits():
+def test_counts_beyond_32_bits(counting_engine):
     """A row may stand for billions; the counters widen when the sum does."""
     codes = [np.array([0, 1, 1], np.uint8)]
     times = np.array([2**31, 2**31, 5], np.uint64)
     for dense in (1, engine.DENSE):
-        with Workers(1) as workers:
-            counter = SubsetCounter([[0]], [2], 3, workers, dense)
+        with Workers(1) as workers, counting_engine.counting(workers) as counting:
+            counter = counting.counter([[0]], [2], 3, dense)
             for _ in range(3):
                 counter.add(codes, times)
             assert counter.combinations(0).counts.tolist() == [3 * 2**31, 3 * (2**31 + 5)]
@@ -123,13 +131,28 @@ def test_keys_are_in_the_order_of_codes():
     assert layout.fields[1].mask == 0
 
 
-def test_nothing_was_added():
-    with Workers(1) as workers:
+def test_nothing_was_added(counting_engine):
+    with Workers(1) as workers, counting_engine.counting(workers) as counting:
         for dense in (1, engine.DENSE):
-            counter = SubsetCounter([[0, 1]], [2, 2], 0, workers, dense)
+            counter = counting.counter([[0, 1]], [2, 2], 0, dense)
             counter.add([np.empty(0, np.uint8), np.empty(0, np.uint8)])
             assert as_pairs(counter.combinations(0)) == []
             assert len(counter.counts(0)) == 0
+
+
+@given(table=encoded(), every=st.booleans())
+@settings(deadline=None, max_examples=6 if simulated() else 60, suppress_health_check=[*HealthCheck])
+def test_all_rows_at_once(counting_engine, table, every):
+    """Each set in turn, whatever was asked of those before; columns that no set has."""
+    codes, cardinalities, times = table
+    subsets = every_subset(len(codes)) if every else [[0], [0], [len(codes) - 1]]
+    with Workers(2) as workers, counting_engine.counting(workers) as counting:
+        for subset, (counter, place) in zip(
+            subsets, counting.counters(codes, cardinalities, subsets, times), strict=True
+        ):
+            expected = counted(codes, subset, times)
+            assert sorted(counter.counts(place).tolist()) == sorted(count for _, count in expected)
+            assert as_pairs(counter.combinations(place)) == expected
 
 
 def test_batches_and_what_is_dense():

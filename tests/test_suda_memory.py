@@ -116,7 +116,7 @@ def test_files_in_streams(tmp_path, monkeypatch, ending):
 
 @given(table=tables(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=10)
-def test_files_whose_codes_do_not_fit(monkeypatch, table, data, tmp_path_factory):
+def test_files_whose_codes_do_not_fit(counting_engine, monkeypatch, table, data, tmp_path_factory):
     """What is unique is counted on disk, chunk by chunk and in parts; against the definition."""
     folder = tmp_path_factory.mktemp("t")  # noqa: F811
     (folder / "temp").mkdir()
@@ -131,7 +131,7 @@ def test_files_whose_codes_do_not_fit(monkeypatch, table, data, tmp_path_factory
 
 
 @pytest.mark.parametrize("words", [1, 2])
-def test_the_same_bits_where_codes_do_not_fit(tmp_path, monkeypatch, words):
+def test_the_same_bits_where_codes_do_not_fit(counting_engine, tmp_path, monkeypatch, words):
     frame = gpupif.datasets.census(1500)
     if words == 2:
         # Three columns of 22 bits and more make keys of two words.
@@ -210,7 +210,7 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
 
 @given(table=tables(most_columns=4), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=8)
-def test_dask_frames(table, data):
+def test_dask_frames(counting_engine, table, data):
     frame = frame_of(table).set_index(np.arange(len(next(iter(table.values())))) * 7)
     max_size = data.draw(st.integers(1, len(table)))
     edges = data.draw(st.lists(st.integers(0, len(frame)), max_size=4))
@@ -256,7 +256,7 @@ def test_scores_written_in_the_order_of_rows(tmp_path, monkeypatch, ending):
 
 def test_command(folder, run):  # noqa: F811
     EXAMPLE.to_csv(folder / "labour.csv", index=False)
-    told = run("suda", "labour.csv", "--sampling-fraction", "0.01")
+    told = run("suda", "labour.csv", "--sampling-fraction", "0.01", "--device", "cpu")
     assert (told.code, told.err) == (0, "")
     for part in ("10 rows, 4 unique on all columns", "Rows at the highest risk", "residence", "DIS"):
         assert part in told.out
@@ -286,6 +286,7 @@ def test_command(folder, run):  # noqa: F811
         (["people.csv", "--top", "0"], "--top: expected a whole number of rows"),
         (["people.csv", "--columns", "age,job"], "no column 'job'"),
         (["people.csv", "--missing", "error"], "missing value"),
+        (["people.csv", "--device", "gpu"], "--device: expected one of auto, cpu, cuda"),
         (["people.csv", "--memory-limit", "1MB"], "--memory-limit: expected at least"),
         (["people.csv", "--sampling-fraction", "2"], "--sampling-fraction: expected a share"),
         (["people.csv", "-o", "people.csv"], "the output is the input"),

@@ -85,7 +85,7 @@ def check(found, table, size, top):
 
 @given(table=tables(), size=st.sampled_from([2, 3]), top=st.sampled_from([1, 3, 1000]))
 @SHARED_FIXTURES
-def test_against_counters(table, size, top):
+def test_against_counters(counting_engine, table, size, top):
     if len(table) < size:
         with pytest.raises(gpupif.InputError, match=f"at least {size} columns"):
             toxic_pairs(frame_of(table), size)
@@ -101,7 +101,7 @@ def many_values():
 
 
 @pytest.mark.parametrize("size", [2, 3])
-def test_cardinalities_beyond_counters(size):
+def test_cardinalities_beyond_counters(counting_engine, size):
     table = many_values()
     assert not is_dense([900, 800], 4000)
     check(toxic_pairs(pd.DataFrame(table), size, top=50), table, size, 50)
@@ -117,7 +117,7 @@ def test_a_toxic_pair_is_found():
     assert first["rarity"] == pytest.approx(math.log2(5000 * 5001 / 10_000))
 
 
-def test_what_is_independent_shares_exactly_nothing():
+def test_what_is_independent_shares_exactly_nothing(counting_engine):
     grid = np.array(np.meshgrid(range(7), range(3), range(5))).reshape(3, -1).T
     frame = pd.DataFrame(np.repeat(grid, 3, axis=0), columns=list("abc"))
     assert (toxic_pairs(frame).pairs["mutual_information"] == 0).all()
@@ -142,7 +142,7 @@ def test_kinds_of_tables_and_order_of_rows(tmp_path):
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "feather"])
 @pytest.mark.parametrize("size", [2, 3])
-def test_in_streams_the_same(tmp_path, monkeypatch, ending, size):
+def test_in_streams_the_same(counting_engine, tmp_path, monkeypatch, ending, size):
     """Several files, chunks of some rows, batches of one pair: what comes out is the same to the last bit."""
     monkeypatch.setattr(budget, "MOST_CHUNK", 700)
     table = pd.DataFrame(many_values()).assign(d=lambda frame: (frame["a"] % 7).astype(str).mask(frame["b"] % 5 == 0))
@@ -243,6 +243,7 @@ def test_command(folder, run):  # noqa: F811
     streamed = json.loads(run("toxic", "people.csv", "--json", "--memory-limit", "2GiB").out)
     whole = json.loads(run("toxic", "people.csv", "--json").out)
     assert streamed | {"seconds": 0} == whole | {"seconds": 0}
+    assert json.loads(run("toxic", "people.csv", "--json", "--device", "cpu").out)["device"] == "cpu"
     assert run("toxic", "people.csv", "-q").out == ""
     (folder / "odd.csv").write_text("a/b\n1/2\n1/3\n")
     for more in ((), ("--memory-limit", "2GiB")):
@@ -259,6 +260,7 @@ def test_command(folder, run):  # noqa: F811
         (["people.csv", "--columns", "age"], "--columns: expected at least 2 columns"),
         (["people.csv", "--columns", "age,job"], "no column 'job'"),
         (["people.csv", "--missing", "error"], "missing value"),
+        (["people.csv", "--device", "gpu"], "--device: expected one of auto, cpu, cuda"),
         (["people.csv", "--memory-limit", "1MB"], "--memory-limit: expected at least"),
     ],
 )

@@ -17,11 +17,8 @@ import numpy as np
 from gpupif.kernels.partition import partition_ids
 
 from ..coded import chosen
-from ..engines.distinct import distinct_rows
 from ..engines.host_run import pack_keys, unpack_keys
-from ..engines.partition import Rows
 from ..engines.subset_tables import key_layout
-from ..engines.subsets import SubsetCounter
 from ..errors import InputError
 from ..job import check_word
 from ..merge import final_order, merged_column
@@ -29,7 +26,7 @@ from ..set_counts import Counted, MakeFind, SetCounts, Wanted
 from . import home, plan
 from .graph import Graph, ref
 from .parcels import Parcel, pack, unpack
-from .workers import task_workers
+from .workers import task_engine, task_workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +53,9 @@ class Whole(NamedTuple):
 class DaskCounts(SetCounts):
     """A Dask frame; it is computed anew by each `count`."""
 
-    def __init__(self, table: Any, columns: Sequence[Hashable] | None, missing: str, argument: str) -> None:
+    def __init__(
+        self, table: Any, columns: Sequence[Hashable] | None, missing: str, argument: str, device: str
+    ) -> None:
         from dask.dataframe import DataFrame
 
         check_word("missing", missing, ("category", "error"))
@@ -66,6 +65,7 @@ class DaskCounts(SetCounts):
         self._all_names = list(table.columns)
         self._read = Read(self.names, missing)
         self._table = table
+        self.device = device
 
     def __exit__(self, *error: object) -> None:
         """Nothing is kept."""
@@ -76,11 +76,11 @@ class DaskCounts(SetCounts):
         encoded, whole = self.see(graph)
         local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
         every, count = [whole] * len(local), range(len(local))
-        send = partial(send_combinations, list(sets), len(local))
+        send = partial(send_combinations, list(sets), len(local), self.device)
         there = list(map(ref, graph.shuffle("out", graph.each("send", send, every, count, local))))
         # A task of its own, for it may hold much that all parts share.
         shared = [ref(graph.one("make", _same, make))] * len(local)
-        parts = graph.each("count", partial(count_part, list(sets)), shared, every, count, there)
+        parts = graph.each("count", partial(count_part, list(sets), self.device), shared, every, count, there)
         result = graph.one("result", _result, whole, ref(graph.tree("found", add_found, parts)))
         counted: Counted = graph.value(result).compute()
         return counted
@@ -89,7 +89,7 @@ class DaskCounts(SetCounts):
         """Tasks that encode each partition, and one that returns the `Whole`; as arguments of others."""
         table, names = self._table, self._all_names
         partitions = list(map(ref, graph.take(table[self._read.read] if list(self.names) != names else table)))
-        encoded = list(map(ref, graph.each("encode", partial(home.encode, self._read, "cpu"), partitions)))
+        encoded = list(map(ref, graph.each("encode", partial(home.encode, self._read, self.device), partitions)))
         found = graph.each("values", home.totals, list(map(ref, graph.each("counted", itemgetter(0), encoded))))
         totals = ref(graph.tree("totals", partial(plan.add_totals, self._read.read), found))
         return encoded, ref(graph.one("whole", partial(see_whole, self._read, names), totals))
@@ -105,21 +105,26 @@ def see_whole(read: Read, names: list[Hashable], totals: Totals) -> Whole:
     return Whole(columns, totals.rows)
 
 
-def send_combinations(sets: Sequence[Wanted], parts: int, whole: Whole, source: int, local: Local) -> pd.DataFrame:
+def send_combinations(
+    sets: Sequence[Wanted], parts: int, device: str, whole: Whole, source: int, local: Local
+) -> pd.DataFrame:
     """The parcels in which the combinations of partition `source` travel: keys, and how often each occurs."""
     cardinalities = [column.cardinality for column in whole.columns]
     codes = home.global_codes(whole.columns, local)
-    parcels = []
-    with task_workers() as workers:
-        for number, one in enumerate(sets if len(local.times) else ()):
+    parcels: list[Parcel] = []
+    if not len(local.times):
+        return pack(parcels)
+    with task_workers() as workers, task_engine(device).counting(workers) as counting:
+        each = counting.counters(codes, cardinalities, [one.columns for one in sets], local.times)
+        for number, (one, (counter, place)) in enumerate(zip(sets, each, strict=True)):
+            found = counter.combinations(place)
             layout = key_layout([cardinalities[column] for column in one.columns])
-            keys = pack_keys([codes[column] for column in one.columns], layout, workers)
-            rows = distinct_rows(Rows(keys, local.times), int(local.times.sum()), workers).rows
-            to = np.zeros(len(rows.keys), np.uint32)
+            keys = pack_keys(found.codes, layout, workers)
+            to = np.zeros(len(keys), np.uint32)
             masks = layout.masks(list(one.columns).index(column) for column in one.by)
-            partition_ids(rows.keys, masks, parts, to)
+            partition_ids(keys, masks, parts, to)
             order = np.argsort(to, kind="stable")
-            items = np.column_stack([rows.keys[order], rows.counts[order].astype(np.uint64)])
+            items = np.column_stack([keys[order], found.counts[order].astype(np.uint64)])
             edges = np.searchsorted(to[order], np.arange(parts + 1)).tolist()
             parcels += [
                 Parcel(part, source, number, items[start:stop])
@@ -129,17 +134,19 @@ def send_combinations(sets: Sequence[Wanted], parts: int, whole: Whole, source: 
     return pack(parcels)
 
 
-def count_part(sets: Sequence[Wanted], make: MakeFind, whole: Whole, part: int, frame: pd.DataFrame) -> list[list[Any]]:
+def count_part(
+    sets: Sequence[Wanted], device: str, make: MakeFind, whole: Whole, part: int, frame: pd.DataFrame
+) -> list[list[Any]]:
     """What is found in the combinations that reached a part, by set."""
     find = make(whole.columns, whole.rows)
     found: list[list[Any]] = [[] for _ in sets]
-    with task_workers() as workers:
+    with task_workers() as workers, task_engine(device).counting(workers) as counting:
         for number, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
             columns = sets[number].columns
             cardinalities = [whole.columns[column].cardinality for column in columns]
             layout = key_layout(cardinalities)
             items = np.concatenate([parcel.items.reshape(-1, layout.words + 1) for parcel in group])
-            counter = SubsetCounter([list(range(len(columns)))], cardinalities, len(items), workers)
+            counter = counting.counter([list(range(len(columns)))], cardinalities, len(items))
             codes = unpack_keys(np.ascontiguousarray(items[:, :-1]), layout)
             counter.add(codes, items[:, -1].astype(np.int64))
             found[number].append(find(columns, counter, 0))

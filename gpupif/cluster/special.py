@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class DaskTable:
     """A Dask frame that is searched. names: of the columns. starts: the row that each partition begins with."""
 
-    def __init__(self, table: Any, columns: Sequence[Hashable] | None, missing: str) -> None:
-        self._counts = DaskCounts(table, columns, missing, "columns")
+    def __init__(self, table: Any, columns: Sequence[Hashable] | None, missing: str, device: str) -> None:
+        self._counts = DaskCounts(table, columns, missing, "columns", device)
         self._table = table
         self.names = list(self._counts.names)
         self.starts: list[int] = []

@@ -11,7 +11,7 @@ from ..engines.workers import Workers, default_threads
 from ..errors import warn
 
 if TYPE_CHECKING:
-    from ..engines.base import Engine
+    from ..engines.counting import CountingEngine
 
 
 def task_threads() -> int:
@@ -29,7 +29,7 @@ def device_here(device: str) -> str:
     return choose_engine(device).device
 
 
-def task_engine(device: str) -> Engine:
+def task_engine(device: str) -> CountingEngine:
     """The engine of one task. On "cuda" a worker uses the first GPU that it sees; those of dask-cuda each see another.
 
     Raises DeviceError where the worker has none.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from gpupif.kernels.groups import Room
 
 from ..keys import KeyLayout
 from .base import EngineResult, Job, Progress, kernel_values
+from .counting import CpuCounting
 from .host_run import score_in_blocks, working_memory
 from .partition import BLOCK_ROWS, CohortBlocks
 from .run import Run
@@ -42,6 +44,10 @@ class CpuEngine:
         memory = working_memory(job, scorer.targets_at_once(job.rows, len(job.measures)))
         with Workers(self.threads, memory) as workers:
             return score_in_blocks(Run(job, progress, workers, self.block_rows, scorer))
+
+    def counting(self, workers: Workers) -> contextlib.AbstractContextManager[CpuCounting]:
+        """See `CountingEngine`."""
+        return contextlib.nullcontext(CpuCounting(workers))
 
 
 @dataclass(frozen=True)

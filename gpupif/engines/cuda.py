@@ -7,13 +7,15 @@ devices score one run of blocks after the other.
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..errors import DeviceError, InputError
 from .base import EngineResult, Job, Progress
 from .cuda_blocks import BlockTooLargeError, CudaScorer
+from .cuda_counting import CudaCounting
 from .cuda_frames import FrameLibrary
 from .cuda_library import DeviceMemoryError, Library, frame_library, open_libraries
 from .cuda_memory import OVERSIZED_BLOCKS, block_rows_that_fit, row_bytes, score_bytes, table_bytes
@@ -55,12 +57,24 @@ class CudaEngine:
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job (see `Engine`). Raises DeviceError where a GPU fails or is too small."""
+        with self._opened() as libraries:
+            return self._score(job, _Onward(progress), libraries)
+
+    @contextlib.contextmanager
+    def counting(self, workers: Workers) -> Iterator[CudaCounting]:
+        """See `CountingEngine`; on one of the GPUs. Raises DeviceError where it fails or is too small."""
+        with self._opened() as libraries:
+            yield CudaCounting(libraries, workers, self.share, self.device)
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[Sequence[Library]]:
+        """What it works with. Raises DeviceError where a GPU fails meanwhile."""
         try:
             libraries = self.libraries or open_libraries(self.devices)
         except (RuntimeError, ImportError, OSError) as error:
             raise _failed(f"device {self.device!r}", error) from None
         try:
-            return self._score(job, _Onward(progress), libraries)
+            yield libraries
         except libraries[0].failures as error:
             raise _failed(f"device {self.device!r}: {libraries[0].name}", error) from None
         finally:

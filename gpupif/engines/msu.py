@@ -31,6 +31,8 @@ from .workers import Workers
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from .counting import Counting
+
 # One byte for each possible combination: at most, of all threads together; and for each row.
 DENSE, DENSE_PER_ROW, DENSE_ALL = 1 << 27, 256, 1 << 28
 
@@ -58,7 +60,8 @@ class Search:
     """The search on one table. cardinalities: of the columns.
 
     dense: bytes for combinations, of each thread. room: bytes for the rows that are unique on sets of columns (None:
-    any), the rest of which goes to a file in the folder `temp`. Neither changes a result.
+    any), the rest of which goes to a file in the folder `temp`. counting: may find unique rows faster than the host.
+    None of them changes a result.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class Search:
         dense: int | None = None,
         room: int | None = None,
         temp: str | os.PathLike[str] | None = None,
+        counting: Counting | None = None,
     ) -> None:
         self._room, self._temp = room, temp
         layout = KeyLayout.of(cardinalities)
@@ -85,6 +89,7 @@ class Search:
         )
         self._radices = np.array(cardinalities, np.int64)
         self._workers = workers
+        self._singles = counting.singles(list(self._codes), cardinalities, self._often) if counting else None
         most = max(1 << 22, min(DENSE, DENSE_ALL // workers.threads))
         useful = min(most, max(1 << 16, DENSE_PER_ROW * self.distinct))
         self._dense = useful if dense is None else min(useful, dense)
@@ -138,6 +143,9 @@ class Search:
 
     def _minimal(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
         """Rows that are unique on these columns and, as `known` has them, on no fewer of them; ascending."""
+        there = self._singles.find(columns, known) if self._singles else None
+        if there is not None:
+            return there
         possible = math.prod(self._radices[list(columns)].tolist())
         if possible <= self._dense:
             words = self._unique_words(columns, possible)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..engines.counting import Counter, Counting, CountingEngine
 from ..engines.subset_tables import key_layout, needed_bytes
-from ..engines.subsets import SubsetCounter, counters, in_batches
+from ..engines.subsets import in_batches
 from ..engines.workers import Workers
 from ..errors import InputError
 from ..information import entropy_of_counts
@@ -47,10 +48,12 @@ class _Part(NamedTuple):
 
 
 class ChunkCounts(SetCounts):
-    """A table on disk. report: hears of rows."""
+    """A table on disk. report: hears of rows. engine: counts."""
 
-    def __init__(self, stream: Stream, report: Reporter) -> None:
+    def __init__(self, stream: Stream, report: Reporter, engine: CountingEngine) -> None:
         self.names = stream.names
+        self.device = engine.device
+        self._engine = engine
         self._stream = stream
         self._report = report
         self._memory = int(COUNTS_SHARE * stream.budget.working)
@@ -61,8 +64,9 @@ class ChunkCounts(SetCounts):
     def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
         """See `SetCounts`."""
         chunks = self._stream.chunks
-        with Workers() as workers:
-            run = _Run(chunks, sets, make(chunks.columns, chunks.rows), self._memory, self._report, workers)
+        with Workers() as workers, self._engine.counting(workers) as counting:
+            find = make(chunks.columns, chunks.rows)
+            run = _Run(chunks, sets, find, self._memory, self._report, workers, counting)
             run.narrow()
             if run.wide:
                 run.count_wide(self._stream.folder)
@@ -80,6 +84,7 @@ class _Run:
         memory: int,
         report: Reporter,
         workers: Workers,
+        counting: Counting,
     ) -> None:
         self.found: list[list[Any]] = [[] for _ in sets]
         self.wide: list[int] = []
@@ -89,6 +94,7 @@ class _Run:
         self._memory = memory
         self._report = report
         self._workers = workers
+        self._counting = counting
         self._cardinalities = [column.cardinality for column in chunks.columns]
         self._entropies = [entropy_of_counts(column.counts) for column in chunks.columns]
         self._to_read = 0
@@ -117,14 +123,14 @@ class _Run:
         self._passes(len(batches) * rows)
         places = iter(small)
         for batch in batches:
-            counter = SubsetCounter(batch, self._cardinalities, rows, self._workers)
+            counter = self._counting.counter(batch, self._cardinalities, rows)
             for number, size in enumerate(self._chunks.sizes):
                 counter.add(self._chunks.codes(number))
                 self._report.advance(size)
             for at, place in enumerate(next(places) for _ in batch):
                 self._add(place, batch[at], counter, at)
 
-    def _add(self, place: int, columns: Sequence[int], counter: SubsetCounter, at: int) -> None:
+    def _add(self, place: int, columns: Sequence[int], counter: Counter, at: int) -> None:
         self.found[place].append(self._find(columns, counter, at))
 
     def count_wide(self, folder: Path) -> None:
@@ -183,7 +189,7 @@ class _Run:
         alone = next(iter(sets.values())) if len(sets) == 1 else None
         used = list(alone.columns) if alone else sorted({column for one in sets.values() for column in one.columns})
         share = max(LEAST_BYTES, self._memory // (MERGING if alone else SEVERAL))
-        counter = SubsetCounter([used], self._cardinalities, part.chunks.rows, self._workers, dense=1)
+        counter = self._counting.counter([used], self._cardinalities, part.chunks.rows, dense=1)
         self._passes(part.chunks.rows)
         for number, size in enumerate(part.chunks.sizes):
             counter.add(part.chunks.codes(number))
@@ -201,7 +207,7 @@ class _Run:
             codes[column] = own
         del counter
         lists = [one.columns for one in sets.values()]
-        each = counters(codes, self._cardinalities, lists, self._workers, rows.counts)
+        each = self._counting.counters(codes, self._cardinalities, lists, rows.counts)
         for place, (counted, at) in zip(sets, each, strict=True):
             self._add(place, self._sets[place].columns, counted, at)
         return True

@@ -1,0 +1,167 @@
+"""Counting on the device: where memory runs out, where codes lie there already, and arrays as strict as CuPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from on_device import to_device
+from test_strict import StrictFrames, StrictLibrary
+
+import gpupif
+from gpupif.datasets import census
+from gpupif.device import choose_engine
+from gpupif.engines.cpu import CpuEngine
+from gpupif.engines.cuda import CudaEngine
+from gpupif.engines.cuda_simulated import DeviceFrame, OnDevice, SimulatedLibrary
+from gpupif.engines.workers import Workers
+from gpupif.labels import code_type
+
+pytestmark = pytest.mark.gpu
+
+SETS = [[0], [2, 0], [1, 2, 3], [], [3], [0, 1, 2, 3, 4]]
+CARDINALITIES = [3, 300, 2**20, 2**32 - 1, 1]
+
+
+class FewBytes(SimulatedLibrary):
+    """Memory for so many rows: more of them are brought, but not sorted."""
+
+    tried = 0
+
+    def __init__(self, rows, at_all=1 << 40):
+        super().__init__(memory=at_all)
+        self.rows = rows
+
+    def _sorted(self, size):
+        self.tried += size > self.rows
+        if size > self.rows:
+            raise MemoryError
+
+    def launch(self, kernel, size, *arguments):
+        self._sorted(size)
+        super().launch(kernel, size, *arguments)
+
+
+def table(repeated, rows=40):
+    random = np.random.default_rng(4)
+    codes = [random.integers(0, min(size, 9), rows).astype(code_type(size)) for size in CARDINALITIES]
+    return codes, random.integers(1, 5, rows).astype(np.uint32) if repeated else None
+
+
+def answers(engine, codes, times, chunks=1):
+    with Workers(1) as workers, engine.counting(workers) as counting:
+        if chunks == 1:
+            each = list(counting.counters(codes, CARDINALITIES, SETS, times))
+        else:
+            counter = counting.counter(SETS, CARDINALITIES, len(codes[0]))
+            for part in np.array_split(np.arange(len(codes[0])), chunks):
+                counter.add([values[part] for values in codes], None if times is None else times[part])
+            each = [(counter, place) for place in range(len(SETS))]
+        found = []
+        for counter, place in each:
+            combinations = counter.combinations(place)
+            sizes = counter.sizes(place)
+            found.append(
+                [
+                    [(values.dtype, values.tolist()) for values in (*combinations.codes, combinations.counts)],
+                    sorted(counter.counts(place).tolist()),
+                    [values.tolist() for values in sizes],
+                ]
+            )
+            assert not isinstance(combinations.counts, OnDevice)
+    return found
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+@pytest.mark.parametrize("chunks", [1, 3])
+@pytest.mark.parametrize(
+    "library", [FewBytes(1 << 30), FewBytes(20), FewBytes(1), SimulatedLibrary(memory=200), StrictLibrary()]
+)
+def test_what_does_not_fit_is_counted_in_parts(library, chunks, repeated):
+    codes, times = table(repeated)
+    wanted = answers(CpuEngine(), codes, times)
+    assert answers(CudaEngine(libraries=[library]), codes, times, chunks) == wanted
+    assert not isinstance(library, FewBytes) or (library.tried > 0) == (library.rows < 30)
+
+
+def test_a_device_too_small_for_a_row_is_said():
+    codes, _ = table(False)
+    with pytest.raises(gpupif.DeviceError, match=r"ran out of memory on a single row.*device='cpu'"):
+        answers(CudaEngine(libraries=[FewBytes(0)]), codes, None)
+
+
+def test_a_device_that_fails_is_said(monkeypatch):
+    class Broken(SimulatedLibrary):
+        failures = (ZeroDivisionError,)
+
+        def launch(self, kernel, size, *arguments):
+            raise ZeroDivisionError("unspecified launch failure")
+
+    engine = CudaEngine(libraries=[Broken()])
+    for module in ("gpupif.set_counts", "gpupif.special_uniques"):
+        monkeypatch.setattr(f"{module}.choose_engine", lambda device: engine)
+    for call in (gpupif.entropy, gpupif.toxic_pairs, gpupif.suda):
+        with pytest.raises(gpupif.DeviceError, match=r"device 'cuda'.* failed: unspecified launch failure"):
+            call(census(30))
+
+
+def test_codes_stay_on_the_device(monkeypatch):
+    """Those of a table that lies there, and of a file that is read there."""
+    seen = []
+    from gpupif.engines import cuda_counting
+
+    bring = cuda_counting.bring
+    monkeypatch.setattr(cuda_counting, "bring", lambda library, chunk: seen.append(chunk) or bring(library, chunk))
+    frame = census(40)
+    assert gpupif.entropy(to_device(frame), device="cuda") == gpupif.entropy(frame, device="cpu")
+    assert all(hasattr(codes, "get") for codes in seen[0].codes)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "device", "parquet", "csv"])
+def test_strictly(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr("gpupif.frames.frame_library", StrictFrames)
+    monkeypatch.setattr("gpupif.engines.cuda.frame_library", lambda device: StrictFrames())
+    engine = CudaEngine(libraries=[StrictLibrary()])
+    frame = census(60)[["sex", "age", "region", "tenure"]]
+    table = frame
+    if kind == "device":
+        table = DeviceFrame(frame)
+    elif kind != "pandas":
+        table = tmp_path / f"t.{kind}"
+        {"parquet": frame.to_parquet, "csv": frame.to_csv}[kind](table, index=False)
+    wanted = gpupif.toxic_pairs(frame, device="cpu"), gpupif.residual_entropy(frame, device="cpu")
+    scores = gpupif.suda(frame, 2, contributions=True, device="cpu")
+    for module in ("gpupif.set_counts", "gpupif.special_uniques"):
+        monkeypatch.setattr(f"{module}.choose_engine", lambda device: engine)
+    found = gpupif.toxic_pairs(table)
+    pd.testing.assert_frame_equal(found.pairs, wanted[0].pairs, check_exact=True)
+    counts, rarities = (found.values[name].tolist() for name in ("count", "rarity"))
+    assert (counts, rarities) == tuple(wanted[0].values[name].tolist() for name in ("count", "rarity"))
+    assert gpupif.residual_entropy(table) == wanted[1]
+    searched = gpupif.suda(table, 2, contributions=True)
+    for part in ("sizes", "columns"):
+        pd.testing.assert_frame_equal(getattr(searched.summary(), part), getattr(scores.summary(), part))
+
+
+@pytest.mark.parametrize("rows", [0, 25, 1 << 30])
+def test_special_uniques_where_memory_runs_out(monkeypatch, rows):
+    frame = census(40)
+    arguments = {"max_size": 2, "contributions": True, "sampling_fraction": 0.1}
+    wanted = gpupif.suda(frame, **arguments, device="cpu")
+    engine = CudaEngine(libraries=[FewBytes(rows), FewBytes(rows)])
+    monkeypatch.setattr("gpupif.special_uniques.choose_engine", lambda device: engine)
+    found = gpupif.suda(frame, **arguments)
+    assert found.summary().to_dict() == wanted.summary().to_dict()
+    assert found.dis_score.equals(wanted.dis_score)
+    assert found.contributions.equals(wanted.contributions)
+
+
+def test_a_device_that_is_missing_is_said(monkeypatch):
+    monkeypatch.setattr("gpupif.device.cuda_status", lambda: gpupif.device.CudaStatus(reason="there is none"))
+    assert choose_engine("auto").device == "cpu"
+    frame = census(20)
+    for call in (gpupif.entropy, gpupif.toxic_pairs, gpupif.suda):
+        with pytest.raises(gpupif.DeviceError, match="there is none"):
+            call(frame, device="cuda")
+        with pytest.raises(gpupif.InputError, match="device: expected one of auto, cpu, cuda"):
+            call(frame, device="gpu")
