@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -14,7 +14,7 @@ import pyarrow as pa
 from .encode import check_arrow
 from .engines.base import on_host
 from .engines.cuda_library import frame_library, simulated
-from .errors import ColumnTypeError, InputError, OutputError
+from .errors import ColumnTypeError, InputError, OutputError, warn
 from .inputs import find_input
 from .reading import Pick, decode, pandas_index_names, read_table
 
@@ -243,6 +243,23 @@ def category_orders(table: Any) -> dict[Hashable, list[Any]]:
             categories = kind.categories
             found[name] = list((categories.to_pandas() if hasattr(categories, "to_pandas") else categories).tolist())
     return found
+
+
+def known_orders(table: Any, used: Container[Hashable]) -> dict[Hashable, list[Any]]:
+    """`category_orders` of a Dask DataFrame, which may not know the categories before it computes.
+
+    used: columns whose order matters; of these it warns where it is not known.
+    """
+    orders = category_orders(table._meta)
+    unknown = [name for name in orders if not table[name].cat.known]
+    for name in unknown:
+        if name in used:
+            warn(
+                f"table: Dask does not know the categories of column {name!r}, so that their order is not used: they "
+                f"are as far apart as any. Give their distance, or make them known: table[{name!r}].cat.as_known().",
+                UserWarning,
+            )
+    return {name: order for name, order in orders.items() if name not in unknown}
 
 
 def is_dask(table: Any) -> bool:

@@ -19,7 +19,13 @@ def is_number(value: Any) -> bool:
 
 def is_whole(value: Any) -> bool:
     """Whether it is a whole number, also one written as 3e7."""
-    return is_number(value) and (isinstance(value, Integral) or float(value).is_integer())
+    if not is_number(value) or isinstance(value, Integral):
+        return is_number(value)
+    try:
+        return float(value).is_integer()
+    except OverflowError:
+        # A fraction that no float is as large as.
+        return False
 
 
 def within(value: Any, low: float, high: float) -> bool:
@@ -60,7 +66,11 @@ def percents(argument: str, given: Any) -> Any:
     """Numbers from 0 to 100, one or several, as an array of so many dimensions; raises InputError otherwise."""
     import numpy as np
 
-    array = np.asarray(given)
+    try:
+        array = np.asarray(given)
+    except ValueError:
+        # Lists of different lengths.
+        array = np.asarray(None)
     if array.dtype.kind not in "iuf" or not ((array >= 0) & (array <= 100)).all():
         raise InputError(f"{argument}: expected percentiles from 0 to 100, got {brief(given)}.")
     return array.astype(np.float64)

@@ -215,7 +215,8 @@ def score(
     distances:
         How far the values of a column are apart, for ``emd``: ``{column: "ordered" or "nominal"}``, its values in a
         list, in order (steps), or a hierarchy: ``{value: [names of what it is part of, the narrowest first]}``
-        (levels). Default: numbers, dates, times, booleans and ordered categories are ordered, missing values last.
+        (levels). Default: numbers, dates, times, booleans and ordered categories of a frame (those of files are not
+        read as such) are ordered, missing values last.
     missing:
         "category": missing values (None, NaN, NA, NaT, null) are one value of their own, whatever their
         representation; "error": refuse them.

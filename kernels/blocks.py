@@ -34,8 +34,9 @@ class Out(NamedTuple):
     """Scores, and where those of each row are: of many rows they are the same, and stand there once.
 
     scores[t, k // 2, place, k % 2]: of measure k of target t, before weighting, two measures side by side: they are
-    fetched at once, and more would leave the cache. Places up to `rows` are for scores of rows, block by block; at
-    rows + v are those of a row of value v whose cohort holds no other value. places[t, row]: of the row's scores.
+    fetched at once, and more would leave the cache. Places up to `rows` are for scores of rows, block by block; rows +
+    v is that of `Targets.alone` for a row of value v whose cohort holds no other value: it may lie behind them here.
+    places[t, row]: of the row's scores.
     """
 
     scores: npt.NDArray[np.float64]
@@ -137,7 +138,7 @@ def point_at_values(keys, target, targets, rows, places):
 
 
 @kernel
-def score_sizes(counts, heads, start, sizes, measures, scores, places):
+def score_sizes(counts, heads, start, sizes, measures, rows, alone, scores, places):
     """Scores of their own for the rows of a block that are all the values of their cohort, but several: how many.
 
     The cohort's size is another in each, where it is wanted.
@@ -148,9 +149,10 @@ def score_sizes(counts, heads, start, sizes, measures, scores, places):
             for row in range(counts.size):
                 if counts[row] != 1 and sizes[heads[row]] == counts[row]:
                     place = start + number
+                    value = np.int64(places[row]) - rows
                     for pair in range(len(scores)):
-                        scores[pair, place, 0] = scores[pair, places[row], 0]
-                        scores[pair, place, 1] = scores[pair, places[row], 1]
+                        scores[pair, place, 0] = alone[pair, value, 0]
+                        scores[pair, place, 1] = alone[pair, value, 1]
                     scores[k // 2, place, k % 2] = counts[row]
                     places[row] = place
                     number += 1
@@ -221,7 +223,7 @@ def score_blocks(rows, offsets, blocks, which, targets, wanted, room, scratch, o
 
     rows: (keys, counts, hashes) of distinct rows in partition order. which: of the targets. room, scratch, ordered: for
     the largest of these blocks. tally: (small, large, listed), one row per target, gets the cohorts' sizes, see
-    `count_sizes`. out: an `Out`, for these targets, its scores of values by themselves filled in.
+    `count_sizes`. out: an `Out`, for these targets.
     """
     small, large, listed = tally
     all_rows = out.places.shape[1]
@@ -237,7 +239,10 @@ def score_blocks(rows, offsets, blocks, which, targets, wanted, room, scratch, o
             listed[t] = count_heads(scratch.sizes, scratch.several, size, small[t], large[t], listed[t])
             scores, places = out.scores[t], out.places[t, start:stop]
             point_at_values(part[0], target, targets, all_rows, places)
-            place = start + score_sizes(counts, room.heads, start, scratch.sizes, wanted.measures, scores, places)
+            alone = targets.alone[:, targets.values.first[target] :]
+            place = start + score_sizes(
+                counts, room.heads, start, scratch.sizes, wanted.measures, all_rows, alone, scores, places
+            )
             cohorts = find_cohorts(counts, room.heads, size, scratch)
             describe_cells(part, cohorts, room.heads, target, targets, scratch)
             find_statistics(cohorts, target, targets.values, wanted, scratch, ordered)

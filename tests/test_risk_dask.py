@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import dask.dataframe as dd
 import numpy as np
@@ -140,3 +141,19 @@ def test_progress_counts_tasks(monkeypatch):
 
 def test_what_takes_the_place_of_an_attribute_is_the_same_in_every_process():
     assert pickle.loads(pickle.dumps(NONE)) is NONE
+
+
+def test_orders_that_dask_does_not_know():
+    kind = pd.CategoricalDtype(["low", "middle", "high"], ordered=True)
+    frame = pd.DataFrame({"g": [*"aaabbb"], "x": ["low", "middle", "middle", "high", "low", "high"]})
+    lazy = dd.from_pandas(frame, npartitions=2)
+    lazy["x"] = lazy["x"].astype(pd.CategoricalDtype(ordered=True))
+    with pytest.warns(UserWarning, match="column 'x', so that their order is not used"):
+        loose = gpupif.t_closeness(lazy, "g", "x")
+    assert loose == gpupif.t_closeness(frame, "g", "x")
+    ordered = gpupif.t_closeness(frame.astype({"x": kind}), "g", "x")
+    assert gpupif.t_closeness(lazy, "g", "x", distance=list(kind.categories)) == ordered != loose
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        gpupif.score(lazy, "cig").cig.compute()
+        assert gpupif.k_anonymity(lazy, "g") == 3

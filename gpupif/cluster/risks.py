@@ -20,7 +20,7 @@ import pyarrow as pa
 from ..device import check_device
 from ..engines.host_run import unpack_keys
 from ..errors import InputError
-from ..frames import category_orders
+from ..frames import known_orders
 from ..merge import Values
 from ..progress import Reporter
 from ..risks.findings import ByAttribute, Stopwatch, combine
@@ -57,8 +57,8 @@ def assess_dask(table: Any, asked: Asked, most: int) -> Assessed:
         )
     check_device(asked.device)
     asked.check(list(table.columns))
-    # Dask may not know the categories before it computes.
-    orders = {name: order for name, order in category_orders(table._meta).items() if table[name].cat.known}
+    walked = asked.sensitive if asked.distance is None and any(one.cell == "emd" for one in asked.models) else []
+    orders = known_orders(table, walked)
     question = ask_risk(asked, orders)
     graph = Graph()
     last = _build(graph, list(map(ref, graph.take(table[asked.columns]))), list(table.columns), asked, question, most)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from ..device import check_device
 from ..errors import InputError
-from ..frames import category_orders
+from ..frames import known_orders
 from ..job import ask
 from ..measures import POPULATION_SIZE
 from ..priors import Priors
@@ -56,8 +56,9 @@ def score_dask(
         raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
     check_device(device)
     names = list(table.columns)
-    # Dask may not know the categories before it computes.
-    orders = {name: order for name, order in category_orders(table._meta).items() if table[name].cat.known}
+    given = distances if isinstance(distances, Mapping) else {}
+    walked = [name for name in names if name not in given] if any(one.walks for one in measures) else []
+    orders = known_orders(table, walked)
     question = ask(
         names,
         (),

@@ -37,7 +37,8 @@ def score_group(
     for first in range(0, len(group), at_once):
         columns = group[first : first + at_once]
         targets = run.scorer.describe(run, columns, layout)
-        out = empty_out(run, targets, rows)
+        out = empty_out(run, targets, rows, targets.values)
+        targets.put_values(out)
         sizes = score_targets(run, blocks, targets, out)
         for target, column in enumerate(columns):
             run.results.weigh(column, sizes.sizes(target), distinct)
@@ -57,12 +58,12 @@ def score_group(
         run.progress.advance(run.job.rows * len(columns))
 
 
-def empty_out(run: Run, targets: Targets, rows: int) -> Out:
-    """Memory for the scores of so many rows."""
-    number, most = len(targets.columns), rows + targets.values
+def empty_out(run: Run, targets: Targets, rows: int, values: int) -> Out:
+    """Memory for the scores of so many rows, and values by themselves."""
+    number = len(targets.columns)
     return Out(
-        run.workers.empty((number, -(-len(run.order) // 2), most, 2), np.float64),
-        run.workers.empty((number, rows), index_type(most + 1)),
+        run.workers.empty((number, -(-len(run.order) // 2), rows + values, 2), np.float64),
+        run.workers.empty((number, rows), index_type(rows + targets.values + 1)),
     )
 
 
@@ -77,13 +78,17 @@ def score_targets(run: Run, blocks: CohortBlocks, targets: Targets, out: Out) ->
             here = [target for target, column in enumerate(columns) if column in child.targets]
             if here:
                 some = targets.only(here)
-                part = empty_out(run, some, stop - start)
+                part = empty_out(run, some, stop - start, 0)
                 child_sizes = score_targets(run, child, some, part)
                 for place, target in enumerate(here):
                     sizes.add(target, child_sizes, place)
-                    scores = part.scores[place][:, part.places[place]]
-                    out.scores[target, :, start:stop][:, child.blocks.order] = scores
-                    out.places[target, start:stop] = np.arange(start, stop)
+                    out.scores[target, :, start:stop] = part.scores[place]
+                    # Behind the rows of the child are the values, as behind those of all.
+                    own, more = part.places[place] < stop - start, out.places.shape[1] - (stop - start)
+                    places = part.places[place].astype(out.places.dtype) + np.where(own, start, more).astype(
+                        out.places.dtype
+                    )
+                    out.places[target, start:stop][child.blocks.order] = places
     return sizes
 
 

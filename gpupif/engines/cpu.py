@@ -64,7 +64,7 @@ class CpuTargets:
         return CpuTargets([self.columns[place] for place in places], self.which[places], self.kernel, self.values)
 
     def put_values(self, out: kernels.Out) -> None:
-        """Fill in the scores of values by themselves."""
+        """See `Targets`."""
         rows, first = out.places.shape[1], self.kernel.values.first
         for scores, target in zip(out.scores, self.which.tolist(), strict=True):
             values = slice(first[target], first[target + 1])
@@ -101,7 +101,6 @@ class CpuScorer:
     def score(self, run: Run, blocks: CohortBlocks, targets: CpuTargets, out: kernels.Out) -> list[Tally]:
         """See `Scorer`."""
         part = blocks.blocks
-        targets.put_values(out)
         rows = (part.rows.keys, part.rows.counts, blocks.hashes)
 
         def score(first: int, last: int) -> Tally:

@@ -43,6 +43,9 @@ class CudaTargets:
         """See `Targets`."""
         return CudaTargets([self.columns[place] for place in places], self.layout, self.grouping)
 
+    def put_values(self, out: Out) -> None:
+        """See `Targets`: there are none, each row has scores of its own."""
+
 
 class CudaScorer:
     """Scores blocks on devices (see `Scorer`), each task on the first stream that is free."""

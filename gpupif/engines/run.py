@@ -36,6 +36,9 @@ class Targets(Protocol):
     def only(self, places: list[int]) -> Targets:
         """Some of them, by their places here."""
 
+    def put_values(self, out: Out) -> None:
+        """Put the scores of values by themselves behind those of rows."""
+
 
 class Scorer(Protocol):
     """Who scores blocks of distinct rows: the CPU or a GPU."""

@@ -33,8 +33,8 @@ def t_closeness(
         paper's ordered distance). "nominal": any two are 1 apart (equal distance). A list of all values: ordered, in
         that order. A hierarchy, ``{value: [names of what it is part of, the narrowest first]}``: the level of the
         narrowest that both are part of, over all levels (hierarchical distance). Or a dictionary of these by sensitive
-        attribute. Default: numbers, dates, times, booleans and ordered categories are "ordered", others "nominal".
-        Missing values come last in an order.
+        attribute. Default: numbers, dates, times, booleans and ordered categories of a frame (those of files are not
+        read as such) are "ordered", others "nominal". Missing values come last in an order.
 
     Returns
     -------
