@@ -66,7 +66,7 @@ def test_files_in_parts(counting_engine, table, data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("t")
     (folder / "temp").mkdir()
     write_parts(folder / "in", frame, data.draw(st.lists(st.integers(0, len(frame)), max_size=3)))
-    how = {"memory_limit": "2GiB", "temp": folder / "temp"}
+    how = {"memory_limit": "16GiB", "temp": folder / "temp"}
     with in_parts(data.draw(st.integers(1, len(frame)))):
         assert measures(folder / "in", names, **how) == measures(frame, names)
         if len(names) > 1:
@@ -125,7 +125,7 @@ def test_independent_or_nearly_so(tmp_path, broken):
     wanted = informations(frame)
     assert all((value > 0) == broken for value in wanted)
     with in_parts(500, 1000):
-        assert informations(path, memory_limit="2GiB") == wanted
+        assert informations(path, memory_limit="16GiB") == wanted
     assert informations(lazy) == wanted
 
 
@@ -141,8 +141,8 @@ def test_many_combinations(tmp_path, monkeypatch, least):
     wanted = measures(frame, list(frame), **on)
     path = write_parts(tmp_path / "in", frame, [100])
     with in_parts(500, least):
-        assert measures(path, list(frame), memory_limit="2GiB", **on) == wanted
-        assert_same_pairs(toxic_pairs(path, memory_limit="2GiB", **on), toxic_pairs(frame, **on))
+        assert measures(path, list(frame), memory_limit="16GiB", **on) == wanted
+        assert_same_pairs(toxic_pairs(path, memory_limit="16GiB", **on), toxic_pairs(frame, **on))
     monkeypatch.setattr(subset_tables, "DENSE", 1)
     lazy = cut(frame, [500, 501, 900])
     assert gpupif.residual_entropy(lazy, **on) == wanted["residual entropy"]
@@ -163,7 +163,7 @@ def test_bad_input_the_same_everywhere(tmp_path):
     frame = pd.DataFrame({"a": ["x", None, "y"], "b": [1, 2, 3]})
     path = write_parts(tmp_path / "in", frame)
     lazy = cut(frame, [1])
-    kinds = [(frame, {}), (lazy, {}), (path, {"memory_limit": "2GiB"})]
+    kinds = [(frame, {}), (lazy, {}), (path, {"memory_limit": "16GiB"})]
     cases = [
         ({"columns": "z"}, "columns: no column 'z'"),
         ({"columns": []}, "columns: expected at least one column"),
@@ -209,4 +209,4 @@ def test_hashes_that_run_out(tmp_path, monkeypatch):
     path = write_parts(tmp_path / "in", grid(9, 9, 9))
     monkeypatch.setattr(counting, "HASHES", 16)
     with in_parts(100, 1), pytest.raises(gpupif.InputError, match="memory_limit: too little to count"):
-        gpupif.entropy(path, memory_limit="2GiB")
+        gpupif.entropy(path, memory_limit="16GiB")

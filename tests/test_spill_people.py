@@ -184,7 +184,7 @@ def test_command_line(run, folder, output):
     FRAME.assign(w=["1.50", "2", "0", "1", "3.25"]).to_csv(folder / "t.csv", index=False)
     options = ["--attacker", "neighbour=age,sex", "--attacker", "nobody=", "--weights", "w", "--rows-per-file", "2"]
     options = options[:-2] if output.endswith(".csv") else options
-    ended = run("score", "t.csv", "-o", output, "--memory-limit", "4GiB", "--json", *options)
+    ended = run("score", "t.csv", "-o", output, "--memory-limit", "16GiB", "--json", *options)
     assert (ended.code, ended.err) == (0, "")
     document = json.loads(ended.out, parse_constant=pytest.fail)
     assert list(document["attackers"]) == ["neighbour", "nobody"]

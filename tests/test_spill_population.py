@@ -212,7 +212,7 @@ def test_bad_populations(tmp_path):
 @pytest.mark.parametrize("output", ["out", "out.csv"])
 def test_command_line(run, folder, output):
     POPULATION.to_parquet(folder / "people.parquet")
-    options = ["--population", "people.parquet", "--measures", "cig,csf", "--memory-limit", "4GiB"]
+    options = ["--population", "people.parquet", "--measures", "cig,csf", "--memory-limit", "16GiB"]
     ended = run("score", "people.csv", "-o", output, "--json", *options)
     assert (ended.code, ended.err) == (0, "")
     assert json.loads(ended.out)["measures"] == ["cig", "csf", "population_size"]

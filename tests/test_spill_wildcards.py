@@ -100,7 +100,7 @@ def test_refused(tmp_path):
 
 
 def test_command_line(run, folder):
-    ended = run("score", "people.csv", "-o", "out", "--missing", "wildcard", "--memory-limit", "4GiB", "--json")
+    ended = run("score", "people.csv", "-o", "out", "--missing", "wildcard", "--memory-limit", "16GiB", "--json")
     assert (ended.code, ended.err) == (0, "")
     expected = gpupif.score("people.csv", ["cig", "csf", "wcig"], missing="wildcard").to_arrow().to_pandas()
     pd.testing.assert_frame_equal(pq.read_table(folder / "out").to_pandas(), expected, check_exact=True)

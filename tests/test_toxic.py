@@ -156,7 +156,7 @@ def test_in_streams_the_same(counting_engine, tmp_path, monkeypatch, ending, siz
         ](path)
     pattern = tmp_path / "in" / f"*.{ending}"
     wanted = toxic_pairs(table, size, top=30)
-    for limit in (None, "1 GiB"):
+    for limit in (None, "16 GiB"):
         found = toxic_pairs(pattern, size, top=30, memory_limit=limit, temp=tmp_path / "temp")
         pd.testing.assert_frame_equal(found.pairs, wanted.pairs, check_exact=True)
         pd.testing.assert_frame_equal(found.values, wanted.values, check_exact=True)
@@ -240,13 +240,13 @@ def test_command(folder, run):  # noqa: F811
     document = json.loads(told.out)
     assert (told.code, document["input"], document["rows"], len(document["values"])) == (0, "people.csv", 5, 2)
     assert document["triples"][0]["column_1"] == "sex"
-    streamed = json.loads(run("toxic", "people.csv", "--json", "--memory-limit", "2GiB").out)
+    streamed = json.loads(run("toxic", "people.csv", "--json", "--memory-limit", "16GiB").out)
     whole = json.loads(run("toxic", "people.csv", "--json").out)
     assert streamed | {"seconds": 0} == whole | {"seconds": 0}
     assert json.loads(run("toxic", "people.csv", "--json", "--device", "cpu").out)["device"] == "cpu"
     assert run("toxic", "people.csv", "-q").out == ""
     (folder / "odd.csv").write_text("a/b\n1/2\n1/3\n")
-    for more in ((), ("--memory-limit", "2GiB")):
+    for more in ((), ("--memory-limit", "16GiB")):
         told = run("toxic", "odd.csv", "--sep", "/", "--json", *more)
         assert json.loads(told.out)["columns"] == ["a", "b"]
 
