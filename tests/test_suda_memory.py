@@ -105,7 +105,7 @@ def test_files_in_streams(tmp_path, monkeypatch, ending):
     else:
         path = write_parts(tmp_path / "in", frame, [17, 400])
     wanted = suda(path, contributions=True, sampling_fraction=0.1)
-    found = suda(path, contributions=True, sampling_fraction=0.1, memory_limit="16GiB", temp=tmp_path / "temp")
+    found = suda(path, contributions=True, sampling_fraction=0.1, memory_limit="4GiB", temp=tmp_path / "temp")
     assert_same(found, wanted)
     assert found.top(5).equals(wanted.top(5))
     assert not list((tmp_path / "temp").iterdir())
@@ -125,7 +125,7 @@ def test_files_whose_codes_do_not_fit(counting_engine, monkeypatch, table, data,
     with monkeypatch.context() as patch, in_parts(5, 10**6 if data.draw(st.booleans()) else 150):
         patch.setattr("gpupif.special_search.resident_bytes", lambda: 2**32)
         patch.setattr("gpupif.special_search.Search", None)
-        found = suda(folder / "in", max_size, contributions=True, memory_limit="16GiB", temp=folder / "temp")
+        found = suda(folder / "in", max_size, contributions=True, memory_limit="4GiB", temp=folder / "temp")
     check(found, table, max_size)
     assert not list((folder / "temp").iterdir())
 
@@ -146,7 +146,7 @@ def test_the_same_bits_where_codes_do_not_fit(counting_engine, tmp_path, monkeyp
     monkeypatch.setattr("gpupif.special_search.resident_bytes", lambda: 2**32)
     monkeypatch.setattr("gpupif.special_search.Search", None)
     with in_parts(400, 10**6):
-        found = suda(path, **arguments, memory_limit="16GiB")
+        found = suda(path, **arguments, memory_limit="4GiB")
     assert_same(found, wanted)
     assert found.top(9).equals(wanted.top(9))
     found.write(tmp_path / "scores.parquet")
@@ -187,14 +187,14 @@ def test_bad_input(tmp_path, monkeypatch):
     with pytest.raises(gpupif.OutputError, match=r"temp: .*none"):
         suda(EXAMPLE, temp=tmp_path / "none")
     with pytest.raises(gpupif.InputError, match="max_size: expected at most 4"):
-        suda(path, 5, memory_limit="16GiB")
+        suda(path, 5, memory_limit="4GiB")
     with pytest.raises(gpupif.ColumnNotFoundError):
-        suda(path, columns=["age"], memory_limit="16GiB")
+        suda(path, columns=["age"], memory_limit="4GiB")
     monkeypatch.setattr("gpupif.special_search.resident_bytes", lambda: 2**32)
     monkeypatch.setattr("gpupif.special_search.MINIMAL_SHARE", 0)
     words = r"memory_limit: of up to 1 columns there are 4 minimal sample uniques, which take .* KiB; 0.0 KiB are there"
     with pytest.raises(gpupif.InputError, match=words):
-        suda(path, memory_limit="16GiB")
+        suda(path, memory_limit="4GiB")
 
 
 def test_a_full_disk_is_said(tmp_path, monkeypatch):
@@ -265,7 +265,7 @@ def test_command(folder, run):  # noqa: F811
     assert (told.code, document["input"], document["rows"], document["max_size"]) == (0, "labour.csv", 10, 2)
     assert len(document["top"]) == 2
     assert [record["column"] for record in document["columns"]] == ["labour", "residence", "gender"]
-    told = run("suda", "labour.csv", "-o", "scores.parquet", "--contributions", "--memory-limit", "16GiB")
+    told = run("suda", "labour.csv", "-o", "scores.parquet", "--contributions", "--memory-limit", "4GiB")
     assert (told.code, told.out.splitlines()[-1]) == (0, "Scores written to scores.parquet")
     written = pl.read_parquet(folder / "scores.parquet")
     assert written["suda"].to_list() == [0, 0, 6, 0, 12, 0, 6, 10, 0, 0]
