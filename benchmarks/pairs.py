@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pandas as pd
 
 import gpupif
-from gpupif.coded import code_columns
+from gpupif.coded_columns import code_columns
 from gpupif.datasets import census
 from gpupif.engines.subsets import SubsetCounter
 from gpupif.engines.workers import Workers

@@ -12,12 +12,12 @@ from .device import check_device
 from .engines.any_known import score_any_known
 from .engines.cpu import CpuEngine
 from .errors import DeviceError, InputError, NothingKnownWarning
+from .frame_scoring import by_stage, encode_frame
 from .job import ask, needed_columns
 from .known_subsets import AnyKnown, check_known, choose_subsets
 from .names import check_exist
 from .opening import open_table
 from .progress import Reporter, announce_compilation
-from .table_run import by_stage, encode_frame
 
 if TYPE_CHECKING:
     from .engines.base import Engine

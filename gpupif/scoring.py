@@ -11,6 +11,7 @@ from .any_known import host_engine, refuse_with_any_known, score_any
 from .attackers import AttackerScores
 from .device import choose_engine, choose_wildcard_engine
 from .errors import InputError
+from .frame_scoring import score_frame
 from .frames import is_dask
 from .job import ask, check_missing, check_word, needed_columns
 from .known_subsets import ask_any_known
@@ -23,7 +24,6 @@ from .result import Scores
 from .spill.run import score_path
 from .spill.wish import make_wish
 from .stored import StoredAttackerScores, StoredScores
-from .table_run import score_frame
 
 if TYPE_CHECKING:
     from .any_known_scores import AnyKnownScores

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self
 
-from .coded import chosen_of, code_columns
+from .coded_columns import chosen_of, code_columns
 from .columns import Column
 from .device import check_device, choose_engine
 from .engines.counting import Counter, CountingEngine

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .coded import Coded, code_stream, without_codes
+from .coded_columns import Coded, code_stream, without_codes
 from .engines.msu import Search, Uniques
 from .engines.workers import Workers
 from .errors import InputError

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from gpupif.kernels.spread import look_up
 
-from .coded import Coded, chosen_of, code_columns
+from .coded_columns import Coded, chosen_of, code_columns
 from .device import check_device, choose_engine
 from .engines.workers import Workers
 from .errors import InputError

@@ -16,7 +16,7 @@ import numpy as np
 
 from gpupif.kernels.partition import partition_ids
 
-from ..coded import chosen
+from ..coded_columns import chosen
 from ..engines.host_run import pack_keys, unpack_keys
 from ..engines.subset_tables import key_layout
 from ..errors import InputError

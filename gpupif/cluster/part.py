@@ -11,10 +11,10 @@ import numpy as np
 from ..engines.base import on_host
 from ..engines.distinct import distinct_rows
 from ..engines.host_run import unpack_keys
-from ..engines.nobody import score_job
 from ..engines.partition import Rows
 from ..engines.passes import dense, part_job
 from ..engines.wildcards import WildcardEngine
+from ..engines.zero_weights import score_job
 from ..population import sizes_job
 from ..progress import Reporter
 from .parcels import Parcel, pack, unpack

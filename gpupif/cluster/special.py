@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..coded import Coded
+from ..coded_columns import Coded
 from ..errors import InputError
 from ..frames import ArrowFrame, open_frame
 from ..special_search import check_work

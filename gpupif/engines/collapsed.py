@@ -14,9 +14,9 @@ from ..keys import KeyLayout
 from .base import Engine, EngineResult, Job, Progress, on_host
 from .distinct import distinct_somebody_first
 from .host_run import pack_keys, unpack_keys
-from .nobody import score_job
 from .partition import Rows
 from .workers import Workers
+from .zero_weights import score_job
 
 if TYPE_CHECKING:
     import numpy.typing as npt

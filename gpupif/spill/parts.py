@@ -21,10 +21,10 @@ from gpupif.kernels.codes import add_times
 from ..engines.base import Engine, Job, Progress
 from ..engines.distinct import distinct_rows
 from ..engines.host_run import pack_keys, unpack_keys
-from ..engines.nobody import score_job
 from ..engines.partition import NO_ROWS, Rows, index_type
 from ..engines.passes import Pass, narrowed, part_job, part_measures
 from ..engines.workers import Workers
+from ..engines.zero_weights import score_job
 from ..errors import InputError
 from ..information import entropy_of_counts
 from ..keys import KeyLayout

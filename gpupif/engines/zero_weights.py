@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpupif.kernels import nobody as kernels
+from gpupif.kernels import zero_weights as kernels
 
 from ..information import LogSum, Sizes
 from ..keys import KeyLayout
