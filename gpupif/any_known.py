@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .any_known_scores import AnyKnownScores
 from .device import check_device
-from .engines.any_known import score_any_known
+from .engines.any_engine import score_sets
 from .engines.cpu import CpuEngine
 from .errors import DeviceError, InputError, NothingKnownWarning
 from .frame_scoring import by_stage, encode_frame
@@ -79,11 +79,10 @@ def score_any(
         with frame.active():
             encoded, _ = encode_frame(frame, question, report)
             job, prior_of = question.job(encoded.columns, frame.rows)
-        job = job.on_host()
         subsets = choose_subsets(asked, question.used, job.targets, job.known, frame.rows)
         coded = time.perf_counter()
         report.stage("score", frame.rows * sum(subsets.scored.values()), "cells")
-        found = score_any_known(job, subsets.sets, report, engine.threads)
+        found = score_sets(engine, job, subsets.sets, report)
         done = time.perf_counter()
     seconds = by_stage(frame, coded - opened, done - coded)
     return AnyKnownScores(frame, encoded, job, found, subsets, question.targets, prior_of, engine.device, seconds)
