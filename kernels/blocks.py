@@ -17,26 +17,30 @@ from .statistics import is_walk
 from .walks import NOMINAL
 
 
+# Scores of so many cells are written at once that these stay in the first-level cache.
+CACHED_SCORES = 1 << 11
+
+
 class Targets(NamedTuple):
     """What the kernels know of the target columns.
 
     fields: (word, shift, mask) of each one's bits. values: of all. alone: scores of each value by itself, see
-    `score_values` and `Out`. logs: table of `log2_count`.
+    `score_values` and `Out`; few: for how many rows, at most, there are scores of each. logs: table of `log2_count`.
     """
 
     fields: npt.NDArray[np.uint64]
     values: Values
     alone: npt.NDArray[np.float64]
+    few: npt.NDArray[np.int64]
     logs: npt.NDArray[np.float64]
 
 
 class Out(NamedTuple):
     """Scores, and where those of each row are: of many rows they are the same, and stand there once.
 
-    scores[t, k // 2, place, k % 2]: of measure k of target t, before weighting, two measures side by side: they are
-    fetched at once, and more would leave the cache. Places up to `rows` are for scores of rows, block by block; rows +
-    v is that of `Targets.alone` for a row of value v whose cohort holds no other value: it may lie behind them here.
-    places[t, row]: of the row's scores.
+    scores[t, place, k]: of measure k of target t, before weighting: those of a row are fetched at once. Places up to
+    `rows` are for scores of rows, block by block. Behind them stand, for each target as many as `Targets.few` times, the
+    scores of each value whose cohort holds no other: of one row, of two, ... places[t, row]: of the row's scores.
     """
 
     scores: npt.NDArray[np.float64]
@@ -85,7 +89,7 @@ def find_statistics(cohorts, target, values, wanted, scratch, ordered):
 
 @kernel
 def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
-    """Put the measures of cell i into out[k // 2, i, k % 2], see `Out`; sizes: of cohorts, at their first row."""
+    """Put measure k of cell i into out[i, k], see `Out`; sizes: of cohorts, at their first row."""
     base, accuracy, priors, log2_priors = (
         values.first[target],
         values.accuracies[target],
@@ -94,29 +98,34 @@ def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
     )
     starts, found, codes = scratch.starts, scratch.found, scratch.cells.values
     posteriors, log2_shares = scratch.cells.posteriors, scratch.cells.log2_shares
-    # Measure by measure, so that what to compute is not decided anew for each cell.
-    for k in range(wanted.measures.size):
-        measure, place, scores, side = wanted.measures[k], wanted.places[k], out[k // 2], k % 2
-        for cohort in range(cohorts):
-            start, stop = starts[cohort], starts[cohort + 1]
-            size = sizes[rows[start]]
-            statistic = found[cohort, place] if place >= 0 else 0.0
-            if measure == OF_COHORT:
-                for i in range(start, stop):
-                    scores[i, side] = statistic
+    most, first = max(1, CACHED_SCORES // wanted.measures.size), 0
+    while first < cohorts:
+        last = first + 1
+        while last < cohorts and starts[last + 1] - starts[first] <= most:
+            last += 1
+        # Measure by measure, so that what to compute is not decided anew for each cell.
+        for k in range(wanted.measures.size):
+            measure, place = wanted.measures[k], wanted.places[k]
+            if measure == OF_COHORT or measure == COHORT_SIZE:
+                for cohort in range(first, last):
+                    start = starts[cohort]
+                    score = found[cohort, place] if measure == OF_COHORT else float(sizes[rows[start]])
+                    for i in range(start, starts[cohort + 1]):
+                        out[i, k] = score
             else:
-                for i in range(start, stop):
+                for i in range(starts[first], starts[last]):
                     prior, log2_prior = priors[base + codes[i]], log2_priors[base + codes[i]]
-                    scores[i, side] = cell_measure(
-                        measure, statistic, posteriors[i], log2_shares[i], prior, log2_prior, accuracy, size
+                    out[i, k] = cell_measure(
+                        measure, 0.0, posteriors[i], log2_shares[i], prior, log2_prior, accuracy, 0
                     )
+        first = last
 
 
 @kernel
 def score_values(target, start, stop, targets, wanted, scratch, ordered):
     """Score the values start to stop of one target, each for rows whose cohort holds no other: see `Out`."""
     values, cells = targets.values, scratch.cells
-    alone = targets.alone[:, values.first[target] :]
+    alone = targets.alone[values.first[target] :]
     for value in range(start, stop):
         cell = value - start
         cells.values[cell], cells.counts[cell], cells.shares[cell], cells.log2_shares[cell] = value, 1, 1.0, 0.0
@@ -125,35 +134,48 @@ def score_values(target, start, stop, targets, wanted, scratch, ordered):
         scratch.starts[cell], scratch.order[cell], scratch.sizes[cell] = cell, cell, 1
     scratch.starts[stop - start] = stop - start
     find_statistics(stop - start, target, values, wanted, scratch, ordered)
-    score_cells(stop - start, target, values, wanted, scratch, scratch.order, scratch.sizes, alone[:, start:stop])
+    score_cells(stop - start, target, values, wanted, scratch, scratch.order, scratch.sizes, alone[start:stop])
 
 
 @kernel
-def point_at_values(keys, target, targets, rows, places):
+def put_values(alone, measures, few, out):
+    """Scores of each value by itself, for 1 to `few` rows: its cohort's size is another then."""
+    values = len(alone)
+    for count in range(few):
+        for value in range(values):
+            for k in range(measures.size):
+                size = measures[k] == COHORT_SIZE
+                out[count * values + value, k] = float(count + 1) if size else alone[value, k]
+
+
+@kernel
+def point_at_values(keys, counts, target, targets, rows, places):
     """Have the rows of a block scored as if each were all the values of its cohort."""
     word, shift, mask = targets.fields[target, 0], targets.fields[target, 1], targets.fields[target, 2]
-    first = uint64(rows)
+    values, few = targets.values.first[target + 1] - targets.values.first[target], uint64(targets.few[target])
+    first, step = uint64(rows), uint64(values) if few > 1 else uint64(0)
     for row in range(len(keys)):
-        places[row] = first + ((keys[row, word] >> shift) & mask)
+        count = uint64(counts[row])
+        more = count - uint64(1) if count <= few else uint64(0)
+        places[row] = first + more * step + ((keys[row, word] >> shift) & mask)
 
 
 @kernel
-def score_sizes(counts, heads, start, sizes, measures, rows, alone, scores, places):
-    """Scores of their own for the rows of a block that are all the values of their cohort, but several: how many.
+def score_sizes(counts, heads, start, sizes, measures, rows, few, alone, scores, places):
+    """Scores of their own for the rows of a block that are all the values of their cohort, but more than `few`.
 
-    The cohort's size is another in each, where it is wanted.
+    The cohort's size is another in each, where it is wanted. Returns how many they are.
     """
     number = 0
     for k in range(measures.size):
         if measures[k] == COHORT_SIZE:
             for row in range(counts.size):
-                if counts[row] != 1 and sizes[heads[row]] == counts[row]:
+                if counts[row] > few and sizes[heads[row]] == counts[row]:
                     place = start + number
                     value = np.int64(places[row]) - rows
-                    for pair in range(len(scores)):
-                        scores[pair, place, 0] = alone[pair, value, 0]
-                        scores[pair, place, 1] = alone[pair, value, 1]
-                    scores[k // 2, place, k % 2] = counts[row]
+                    for one in range(measures.size):
+                        scores[place, one] = alone[value, one]
+                    scores[place, k] = counts[row]
                     places[row] = place
                     number += 1
     return number
@@ -238,16 +260,17 @@ def score_blocks(rows, offsets, blocks, which, targets, wanted, room, scratch, o
             sum_groups(counts, size, room.heads, scratch.sizes)
             listed[t] = count_heads(scratch.sizes, scratch.several, size, small[t], large[t], listed[t])
             scores, places = out.scores[t], out.places[t, start:stop]
-            point_at_values(part[0], target, targets, all_rows, places)
-            alone = targets.alone[:, targets.values.first[target] :]
+            point_at_values(part[0], counts, target, targets, all_rows, places)
+            alone = targets.alone[targets.values.first[target] :]
             place = start + score_sizes(
-                counts, room.heads, start, scratch.sizes, wanted.measures, all_rows, alone, scores, places
+                *(counts, room.heads, start, scratch.sizes, wanted.measures),
+                *(all_rows, targets.few[target], alone, scores, places),
             )
             cohorts = find_cohorts(counts, room.heads, size, scratch)
             describe_cells(part, cohorts, room.heads, target, targets, scratch)
             find_statistics(cohorts, target, targets.values, wanted, scratch, ordered)
             order, cells = scratch.order, scratch.starts[cohorts]
             score_cells(
-                cohorts, target, targets.values, wanted, scratch, order, scratch.sizes, scores[:, place : place + cells]
+                cohorts, target, targets.values, wanted, scratch, order, scratch.sizes, scores[place : place + cells]
             )
             point_at_cells(order, cells, place, places)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from .jit import kernel
 from .stream import finish_stores, store_past_cache
 
-# Rows whose scores are fetched once and then written column by column: they stay in the first-level cache.
-CHUNK = 512
+# Scores of some rows that are fetched once and then written column by column: they stay in the first-level cache.
+CHUNK = 2048
 
 
 @kernel
@@ -18,10 +18,10 @@ def look_up(table, index, out):
 
 @kernel
 def take_pairs(scores, places, out):
-    """out[pair, i] = scores[pair, places[i]], two scores side by side."""
-    for pair in range(len(out)):
-        for i in range(places.size):
-            out[pair, i, 0], out[pair, i, 1] = scores[pair, places[i], 0], scores[pair, places[i], 1]
+    """out[k // 2, i, k % 2] = scores[places[i], k], two scores side by side."""
+    for i in range(places.size):
+        for k in range(scores.shape[1]):
+            out[k // 2, i, k % 2] = scores[places[i], k]
 
 
 @kernel
@@ -49,24 +49,27 @@ def spread_measure(scores, k, factor, index, out):
 def spread(scores, picks, factors, index, outs):
     """Scores of distinct rows (rows, measures) to rows of the table.
 
-    outs[m][i] = factors[m] * scores[index[i], picks[m]]. The scores of a row lie side by side, so two measures at once
-    cost one access to far memory.
+    outs[m][i] = factors[m] * scores[index[i], picks[m]]. The scores of a row lie side by side, so all measures cost one
+    access to far memory. Of `outs` there may be more than picks: always as many, so that it is compiled once.
     """
-    for first in range(0, index.size, CHUNK):
-        part = index[first : first + CHUNK]
+    rows = max(1, CHUNK // picks.size)
+    for first in range(0, index.size, rows):
+        part = index[first : first + rows]
         for m in range(picks.size):
-            spread_measure(scores, picks[m], factors[m], part, outs[m][first : first + CHUNK])
+            spread_measure(scores, picks[m], factors[m], part, outs[m][first : first + rows])
     finish_stores()
 
 
 @kernel
 def find_extremes(scores, places, out):
-    """Lower out[k, 0] to the lowest and raise out[k, 1] to the highest of scores[k // 2, places[row], k % 2]."""
-    for k in range(len(out)):
-        pair, side = scores[k // 2], k % 2
-        low, high = out[k, 0], out[k, 1]
-        for row in range(places.size):
-            score = pair[places[row], side]
-            low = min(low, score)
-            high = max(high, score)
-        out[k, 0], out[k, 1] = low, high
+    """Lower out[k, 0] to the lowest and raise out[k, 1] to the highest of scores[places[row], k]."""
+    rows = max(1, CHUNK // len(out))
+    for first in range(0, places.size, rows):
+        part = places[first : first + rows]
+        for k in range(len(out)):
+            low, high = out[k, 0], out[k, 1]
+            for row in range(part.size):
+                score = scores[part[row], k]
+                low = min(low, score)
+                high = max(high, score)
+            out[k, 0], out[k, 1] = low, high

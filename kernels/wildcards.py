@@ -59,7 +59,7 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
     starts, row_values, row_counts = known.starts, known.values, known.counts
     runs, sizes, certains, found = scratch.order, scratch.sizes, scratch.place, scratch.found
     for k in range(wanted.measures.size):
-        measure, place, scores, side = wanted.measures[k], wanted.places[k], out[k // 2], k % 2
+        measure, place = wanted.measures[k], wanted.places[k]
         for j in range(number):
             size, certain, statistic = sizes[j], certains[j], 0.0
             if place >= 0:
@@ -67,16 +67,16 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
             for row in range(starts[first + j], starts[first + j + 1]):
                 value = row_values[row]
                 if measure == OF_COHORT:
-                    scores[row, side] = statistic
+                    out[row, k] = statistic
                 elif measure == COHORT_SIZE:
-                    scores[row, side] = size
+                    out[row, k] = size
                 elif value == missing:
-                    scores[row, side] = math.nan
+                    out[row, k] = math.nan
                 else:
                     prior, log2_prior = priors[value], log2_priors[value]
                     chance = posterior(own[row], certain, prior, accuracy)
                     log2_share = log2_count(own[row], logs) - log2_count(certain, logs)
-                    scores[row, side] = cell_measure(
+                    out[row, k] = cell_measure(
                         measure, statistic, chance, log2_share, prior, log2_prior, accuracy, size
                     )
     for j in range(number):
@@ -147,7 +147,7 @@ def score_keys(known, start, stop, target, values, logs, wanted, room, scratch, 
 def score_patterns(known, segments, target, values, logs, wanted, room, scratch, ordered, own, losses, out):
     """Score the rows of segments (pattern, first key, last key + 1).
 
-    out[k // 2, row, k % 2] gets measure k, before weighting: NaN what is of the row's own value where that is missing.
+    out[row, k] gets measure k, before weighting: NaN what is of the row's own value where that is missing.
     losses[row]: -log2 of the share of its cohort that has its value, times how often it occurs; own: to work in.
     """
     for s in range(len(segments)):

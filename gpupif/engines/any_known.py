@@ -94,7 +94,9 @@ class AnyKnownRun:
         self._slots = max(SLOTS, min(MOST_SLOTS, SLOTS_PER_ROW * self.rows)) if slots is None else slots
         # Only its scorer's description of the targets is used, no arrays for results.
         self._run = Run(replace(job, extremes_only=True), progress, workers, self.rows, CpuScorer())
-        self._kernel = CpuScorer().describe(self._run, job.targets, layout).kernel
+        kernel = CpuScorer().describe(self._run, job.targets, layout).kernel
+        # Combinations of a set are few: scores by number of rows are not worth it.
+        self._kernel = kernel._replace(few=np.ones_like(kernel.few))
         # In the order they are worked on; of those where low is worst, the negative is folded, so that high is.
         self._measures = [job.measures[place] for place in self._run.order]
         pairs = -(-len(self._measures) // 2)
@@ -227,10 +229,10 @@ class AnyKnownRun:
             fields[target] = layout.fields[one.columns.index(column)]
         values, pairs = int(np.diff(self._kernel.values.first).max()), len(self._signs)
         out = blocks.Out(
-            np.empty((len(which), pairs, combinations + values, 2)),
+            np.empty((len(which), combinations + values, len(job.measures))),
             np.empty((len(which), combinations), index_type(combinations + values + 1)),
         )
-        CpuTargets(one.targets, which, self._kernel, values).put_values(out)
+        CpuTargets(one.targets, which, self._kernel, values, run.wanted.measures).put_values(out)
         cohorts = Tally.of(len(which), job.total, combinations)
         room, scratch, ordered = desk.room_for(combinations, counts.dtype, run.wanted.kinds)
         whole = (np.array([0, combinations]), (0, 1), which)

@@ -19,6 +19,9 @@ from .tally import Tally
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+# Measures that are brought to all rows at a time.
+AT_ONCE = 16
+
 
 def score_group(
     run: Run,
@@ -62,7 +65,7 @@ def empty_out(run: Run, targets: Targets, rows: int, values: int) -> Out:
     """Memory for the scores of so many rows, and values by themselves."""
     number = len(targets.columns)
     return Out(
-        run.workers.empty((number, -(-len(run.order) // 2), rows + values, 2), np.float64),
+        run.workers.empty((number, rows + values, len(run.order)), np.float64),
         run.workers.empty((number, rows), index_type(rows + targets.values + 1)),
     )
 
@@ -82,7 +85,7 @@ def score_targets(run: Run, blocks: CohortBlocks, targets: Targets, out: Out) ->
                 child_sizes = score_targets(run, child, some, part)
                 for place, target in enumerate(here):
                     sizes.add(target, child_sizes, place)
-                    out.scores[target, :, start:stop] = part.scores[place]
+                    out.scores[target, start:stop] = part.scores[place]
                     # Behind the rows of the child are the values, as behind those of all.
                     own, more = part.places[place] < stop - start, out.places.shape[1] - (stop - start)
                     places = part.places[place].astype(out.places.dtype) + np.where(own, start, more).astype(
@@ -106,22 +109,18 @@ def find_extremes(run: Run, scores: npt.NDArray[np.float64], places: npt.NDArray
 
 
 def spread_scores(run: Run, scores: npt.NDArray[np.float64], index: npt.NDArray[Any], column: int) -> None:
-    """Scores of one target (pairs of measures, places, 2) to all rows, pair by pair; index: the place of each row's."""
+    """Scores of one target (places, measures in the order of the run) to all rows; index: the place of each row's."""
     job, target = run.job, run.job.targets.index(column)
     factors = np.array(run.results.factors(column))
-    for number, pair in enumerate(scores):
-        measures = run.order[2 * number : 2 * number + 2]
-        alike = len({job.measures[measure].integer for measure in measures}) == 1
-        for sides in [[0, 1][: len(measures)]] if alike else [[0], [1]]:
-            picked = [measures[side] for side in sides]
+    for integer in (False, True):
+        sides = [side for side, measure in enumerate(run.order) if job.measures[measure].integer == integer]
+        for first in range(0, len(sides), AT_ONCE):
+            some = np.array(sides[first : first + AT_ONCE])
+            measures = [run.order[side] for side in some.tolist()]
+            values = [run.results.values[measure][target] for measure in measures]
+            values += values[:1] * (AT_ONCE - len(values))
             tasks = [
-                (
-                    pair,
-                    np.array(sides),
-                    factors[picked],
-                    index[start:stop],
-                    tuple(run.results.values[measure][target, start:stop] for measure in picked),
-                )
+                (scores, some, factors[measures], index[start:stop], tuple(out[start:stop] for out in values))
                 for start, stop in run.workers.ranges(len(index))
             ]
             run.workers.run(spread.spread, tasks)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpupif.kernels import blocks as kernels
+from gpupif.kernels.formulas import COHORT_SIZE
 from gpupif.kernels.groups import Room
 
 from ..keys import KeyLayout
 from .base import EngineResult, Job, Progress, kernel_values
 from .counting import CpuCounting
-from .host_run import score_in_blocks, working_memory
+from .host_run import SHARED_SCORES, score_in_blocks, working_memory
 from .partition import BLOCK_ROWS, CohortBlocks
 from .run import Run
 from .tally import Tally
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 # So many targets are scored and spread to all rows before the next ones that a cache holds their scores.
 CACHED_BYTES = 1 << 24
+# Rows that are all of their cohort share scores by value and number, of up to so many.
+FEW = 16
 
 
 class CpuEngine:
@@ -52,23 +55,27 @@ class CpuEngine:
 
 @dataclass(frozen=True)
 class CpuTargets:
-    """Target columns, which they are of those that the kernels know, and what these are; values: most that one has."""
+    """Target columns, which they are of those that the kernels know, and what these are.
+
+    values: see `Targets`. measures: see `Wanted`.
+    """
 
     columns: Sequence[int]
     which: npt.NDArray[np.int64]
     kernel: kernels.Targets
     values: int
+    measures: npt.NDArray[np.int64]
 
     def only(self, places: list[int]) -> CpuTargets:
         """See `Targets`."""
-        return CpuTargets([self.columns[place] for place in places], self.which[places], self.kernel, self.values)
+        return replace(self, columns=[self.columns[place] for place in places], which=self.which[places])
 
     def put_values(self, out: kernels.Out) -> None:
         """See `Targets`."""
         rows, first = out.places.shape[1], self.kernel.values.first
         for scores, target in zip(out.scores, self.which.tolist(), strict=True):
-            values = slice(first[target], first[target + 1])
-            scores[:, rows : rows + values.stop - values.start] = self.kernel.alone[:, values]
+            alone = self.kernel.alone[first[target] : first[target + 1]]
+            kernels.put_values(alone, self.measures, self.kernel.few[target], scores[rows:])
 
 
 class CpuScorer:
@@ -83,7 +90,10 @@ class CpuScorer:
         job = run.job
         values = kernel_values(job, columns)
         fields = np.array([layout.fields[column] for column in columns], np.uint64)
-        kernel = kernels.Targets(fields, values, np.empty((-(-len(job.measures) // 2), values.first[-1], 2)), run.logs)
+        numbers = np.diff(values.first)
+        sized = (run.wanted.measures == COHORT_SIZE).any()
+        few = np.maximum(1, np.minimum(FEW, SHARED_SCORES // np.maximum(1, numbers))) if sized else np.ones(len(columns), np.int64)
+        kernel = kernels.Targets(fields, values, np.empty((values.first[-1], len(job.measures))), few, run.logs)
 
         def score_values(target: int, start: int, stop: int) -> None:
             scratch = kernels.Scratch.of(stop - start, np.uint32, run.wanted.kinds)
@@ -96,7 +106,7 @@ class CpuScorer:
             for edges in run.workers.ranges(len(job.priors[column]))
         ]
         run.workers.run(score_values, tasks)
-        return CpuTargets(columns, np.arange(len(columns)), kernel, int(np.diff(values.first).max()))
+        return CpuTargets(columns, np.arange(len(columns)), kernel, int((few * numbers).max()), run.wanted.measures)
 
     def score(self, run: Run, blocks: CohortBlocks, targets: CpuTargets, out: kernels.Out) -> list[Tally]:
         """See `Scorer`."""

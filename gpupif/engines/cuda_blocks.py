@@ -109,7 +109,7 @@ def _score_rows(
     for target, sizes, values in score_targets(library, run.job, ordered, layout, known, columns, targets.grouping):
         place = columns.index(target)
         for slot, k in enumerate(run.order):
-            library.to_host(values[k][number], out.scores[place, slot // 2, start:stop, slot % 2])
+            library.to_host(values[k][number], out.scores[place, start:stop, slot])
         out.places[place, start:stop] = np.arange(start, stop)
         tally.add_sizes(place, library.to_host(sizes))
         # Before the next ones are made.

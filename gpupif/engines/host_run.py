@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Keys that one column after the other is put into: those of few words stay in the second-level cache.
 PACKED_ROWS = 1 << 16
+# Scores of values by themselves, for several numbers of rows, are so many at most, that a cache holds them.
+SHARED_SCORES = 1 << 14
 
 
 def working_memory(job: Job, at_once: int) -> int:
@@ -33,7 +35,7 @@ def working_memory(job: Job, at_once: int) -> int:
     """
     words = KeyLayout.of([len(counts) for counts in job.counts]).words
     index = np.dtype(index_type(job.total + 1)).itemsize
-    places = job.rows + max((len(job.counts[column]) for column in job.targets), default=0)
+    places = job.rows + max((len(job.counts[column]) for column in job.targets), default=0) + SHARED_SCORES
     scores = 8 * places * len(job.measures) * min(at_once, len(job.targets))
     return job.rows * (5 * 8 * words + 14 * index) + scores
 
