@@ -51,8 +51,8 @@ class Scratch(NamedTuple):
     """Memory for the cohorts of a block.
 
     sizes: rows of each, at its first row; several: sizes above one row. order: rows with other values in their cohorts,
-    cohort by cohort; starts: of these cohorts; place: for finding these. cells: of the rows in order. found:
-    statistics, by cohort.
+    cohort by cohort; starts: of these cohorts; place: for finding these. cells: of the rows in order, runs: the cohort
+    of each. found: statistics, by cohort.
     """
 
     sizes: npt.NDArray[Any]
@@ -61,14 +61,15 @@ class Scratch(NamedTuple):
     starts: npt.NDArray[np.int64]
     place: npt.NDArray[np.int64]
     cells: Cells
+    runs: npt.NDArray[np.int64]
     found: npt.NDArray[np.float64]
 
     @classmethod
     def of(cls, rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> Scratch:
         """For blocks of at most `rows` rows; dtype: of counts of rows. kinds: of the statistics."""
         integers = [np.empty(rows + 1, np.int64) for _ in range(3)]
-        found = np.empty((rows, len(kinds)))
-        return cls(np.empty(rows, dtype), np.empty(rows + 1, dtype), *integers, Cells.of(rows), found)
+        cells, runs, found = Cells.of(rows), np.empty(rows, np.int64), np.empty((rows, len(kinds)))
+        return cls(np.empty(rows, dtype), np.empty(rows + 1, dtype), *integers, cells, runs, found)
 
 
 def ordered_cells(rows: int, kinds: npt.NDArray[np.int64]) -> Cells | None:
@@ -96,29 +97,30 @@ def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
         values.priors,
         values.log2_priors,
     )
-    starts, found, codes = scratch.starts, scratch.found, scratch.cells.values
+    starts, runs, found, codes = scratch.starts, scratch.runs, scratch.found, scratch.cells.values
     posteriors, log2_shares = scratch.cells.posteriors, scratch.cells.log2_shares
-    most, first = max(1, CACHED_SCORES // wanted.measures.size), 0
-    while first < cohorts:
-        last = first + 1
-        while last < cohorts and starts[last + 1] - starts[first] <= most:
-            last += 1
-        # Measure by measure, so that what to compute is not decided anew for each cell.
+    for cohort in range(cohorts):
+        for i in range(starts[cohort], starts[cohort + 1]):
+            runs[i] = cohort
+    cells, step = starts[cohorts], max(1, CACHED_SCORES // wanted.measures.size)
+    for first in range(0, cells, step):
+        last = min(first + step, cells)
+        # Measure by measure, so that what to compute is not decided anew for each cell; and not cohort by cohort, most
+        # of which are few cells.
         for k in range(wanted.measures.size):
             measure, place = wanted.measures[k], wanted.places[k]
-            if measure == OF_COHORT or measure == COHORT_SIZE:
-                for cohort in range(first, last):
-                    start = starts[cohort]
-                    score = found[cohort, place] if measure == OF_COHORT else float(sizes[rows[start]])
-                    for i in range(start, starts[cohort + 1]):
-                        out[i, k] = score
+            if measure == OF_COHORT:
+                for i in range(first, last):
+                    out[i, k] = found[runs[i], place]
+            elif measure == COHORT_SIZE:
+                for i in range(first, last):
+                    out[i, k] = sizes[rows[starts[runs[i]]]]
             else:
-                for i in range(starts[first], starts[last]):
+                for i in range(first, last):
                     prior, log2_prior = priors[base + codes[i]], log2_priors[base + codes[i]]
                     out[i, k] = cell_measure(
                         measure, 0.0, posteriors[i], log2_shares[i], prior, log2_prior, accuracy, 0
                     )
-        first = last
 
 
 @kernel

@@ -17,6 +17,8 @@ OF_COHORT, SURPRISE, POSTERIOR, PRIOR, COHORT_SIZE, POINTWISE, CONTENT, RELATIVE
     10
 )
 LN2 = math.log(2.0)
+# More than what rounding does to a logarithm of a number of up to 64 bits.
+CLOSE = 1e-9
 
 
 @kernel
@@ -53,11 +55,14 @@ def relative_gain(posterior, prior):
 
 
 @kernel
-def enhanced_gain(posterior, prior):
+def enhanced_gain(posterior, prior, log2_prior):
     """`relative_gain` where it is at most -ln q, else infinite: no bound allows it."""
-    gain = relative_gain(posterior, prior)
+    gain, most = relative_gain(posterior, prior), -log2_prior * LN2
+    # Nearly always rounding decides nothing, and no further logarithm is needed.
+    if abs(gain - most) <= CLOSE:
+        most = -math.log(prior)
     # 1 / q - 1 is more than -ln q for every q below 1, though for one near 1 rounding hides by how little.
-    return math.inf if (posterior >= 1.0 > prior) or gain > -math.log(prior) else gain
+    return math.inf if (posterior >= 1.0 > prior) or gain > most else gain
 
 
 @kernel
@@ -83,5 +88,5 @@ def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, a
     if measure == RELATIVE_GAIN:
         return relative_gain(posterior, prior)
     if measure == ENHANCED_GAIN:
-        return enhanced_gain(posterior, prior)
+        return enhanced_gain(posterior, prior, log2_prior)
     return abs(log2_ratio(posterior, log2_share, prior, log2_prior, accuracy)) * LN2
