@@ -345,6 +345,16 @@ def find_measure(name: str) -> Measure:
     return POPULATION_SIZE if name == POPULATION_SIZE.name else resolve_measures(name)[0]
 
 
+def alike(measures: Sequence[Measure]) -> tuple[list[Measure], list[int]]:
+    """Those measures of which each needs scores of its own, and for each measure which of them has its scores.
+
+    Measures that differ in their weights only (CIG and weighted CIG) have the same.
+    """
+    of = [(measure.cell, measure.statistic) for measure in measures]
+    different = list(dict.fromkeys(of))
+    return [measures[of.index(one)] for one in different], [different.index(one) for one in of]
+
+
 def wanted_of(measures: Sequence[Measure]) -> Wanted:
     """The measures as kernels know them; a statistic that several are of stands there once."""
     import numpy as np

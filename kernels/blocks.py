@@ -16,7 +16,6 @@ from .sizes import count_heads, log2_count
 from .statistics import is_walk
 from .walks import NOMINAL
 
-
 # Scores of so many cells are written at once that these stay in the first-level cache.
 CACHED_SCORES = 1 << 11
 
@@ -39,8 +38,8 @@ class Out(NamedTuple):
     """Scores, and where those of each row are: of many rows they are the same, and stand there once.
 
     scores[t, place, k]: of measure k of target t, before weighting: those of a row are fetched at once. Places up to
-    `rows` are for scores of rows, block by block. Behind them stand, for each target as many as `Targets.few` times, the
-    scores of each value whose cohort holds no other: of one row, of two, ... places[t, row]: of the row's scores.
+    `rows` are for scores of rows, block by block. Behind them stand those of each value whose cohort holds no other, of
+    one row, of two, ... up to `Targets.few` rows. places[t, row]: of the row's scores.
     """
 
     scores: npt.NDArray[np.float64]

@@ -17,11 +17,11 @@ def look_up(table, index, out):
 
 
 @kernel
-def take_pairs(scores, places, out):
-    """out[k // 2, i, k % 2] = scores[places[i], k], two scores side by side."""
+def take_pairs(scores, picks, places, out):
+    """out[k // 2, i, k % 2] = scores[places[i], picks[k]], two scores side by side."""
     for i in range(places.size):
-        for k in range(scores.shape[1]):
-            out[k // 2, i, k % 2] = scores[places[i], k]
+        for k in range(picks.size):
+            out[k // 2, i, k % 2] = scores[places[i], picks[k]]
 
 
 @kernel

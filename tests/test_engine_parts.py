@@ -217,6 +217,21 @@ def test_few_targets_at_a_time_give_the_same_bits(monkeypatch, cache):
         assert other.array(measure).tobytes() == whole.array(measure).tobytes()
 
 
+@pytest.mark.parametrize("few", [1, 3, 16])
+@pytest.mark.parametrize("shared", [1, 8, 1 << 14])
+def test_cohorts_of_one_value_and_any_size(monkeypatch, few, shared):
+    monkeypatch.setattr("gpupif.engines.cpu.FEW", few)
+    monkeypatch.setattr("gpupif.engines.cpu.SHARED_SCORES", shared)
+    times = [1, 2, 3, 4, 16, 17, 40]
+    table = {"a": np.repeat(np.arange(7), times).tolist(), "b": np.repeat([0, 1, 1, 2, 0, 2, 1], times).tolist()}
+    table = {name: [*values, 0] for name, values in table.items()} | {"c": [0] * 83 + [1]}
+    scores = gpupif.score(pd.DataFrame(table), ["cig", "cohort_size", "posterior"])
+    expected = naive.score(table)
+    for measure in scores.measures:
+        for name in table:
+            np.testing.assert_allclose(scores[measure][name], expected[measure][name], rtol=1e-12, err_msg=measure)
+
+
 def test_gains_below_zero_by_rounding_are_zero():
     assert statistics.finish(statistics.DIVERGENCE, 0.0, -1e-17) == 0.0
     frame = pd.DataFrame({"a": [0, 0, 1] * 7, "b": [0] * 21})

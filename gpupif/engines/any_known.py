@@ -97,11 +97,10 @@ class AnyKnownRun:
         kernel = CpuScorer().describe(self._run, job.targets, layout).kernel
         # Combinations of a set are few: scores by number of rows are not worth it.
         self._kernel = kernel._replace(few=np.ones_like(kernel.few))
-        # In the order they are worked on; of those where low is worst, the negative is folded, so that high is.
-        self._measures = [job.measures[place] for place in self._run.order]
-        pairs = -(-len(self._measures) // 2)
+        # Of measures where low is worst, the negative is folded, so that high is.
+        pairs = -(-len(job.measures) // 2)
         self._signs, self._weighted = np.ones((pairs, 2)), np.zeros((pairs, 2), bool)
-        for k, measure in enumerate(self._measures):
+        for k, measure in enumerate(job.measures):
             self._signs[k // 2, k % 2] = -1.0 if measure.low_is_risky else 1.0
             self._weighted[k // 2, k % 2] = measure.weighted
         self._factored = bool((self._signs < 0).any() or self._weighted.any())
@@ -150,7 +149,7 @@ class AnyKnownRun:
             self._run.progress.advance(job.rows * sum(map(len, places)))
         for place, column in enumerate(group):
             target, subsets = job.targets.index(column), len(weights[column])
-            for k, measure in enumerate(self._measures):
+            for k, measure in enumerate(job.measures):
                 pair, side, sign = k // 2, k % 2, self._signs[k // 2, k % 2]
                 self._spread(sign * found[place, pair, :, side], worst[measure.name][target])
                 self._spread(sign * found[place, pair, :, 2 + side] / subsets, mean[measure.name][target])
@@ -229,7 +228,7 @@ class AnyKnownRun:
             fields[target] = layout.fields[one.columns.index(column)]
         values, pairs = int(np.diff(self._kernel.values.first).max()), len(self._signs)
         out = blocks.Out(
-            np.empty((len(which), combinations + values, len(job.measures))),
+            np.empty((len(which), combinations + values, len(run.wanted.measures))),
             np.empty((len(which), combinations), index_type(combinations + values + 1)),
         )
         CpuTargets(one.targets, which, self._kernel, values, run.wanted.measures).put_values(out)
@@ -241,7 +240,7 @@ class AnyKnownRun:
         blocks.score_blocks((keys, counts, hashes), *whole, kernel, run.wanted, *memory, tuple(cohorts), out)
         scores = np.empty((len(which), pairs, combinations, 2))
         for target, places in enumerate(out.places):
-            take_pairs(out.scores[target], places, scores[target])
+            take_pairs(out.scores[target], np.array(run.slots), places, scores[target])
         if len(job.measures) % 2:
             # The second of the last pair is none.
             scores[:, -1, :, 1] = 0.0

@@ -65,7 +65,7 @@ def empty_out(run: Run, targets: Targets, rows: int, values: int) -> Out:
     """Memory for the scores of so many rows, and values by themselves."""
     number = len(targets.columns)
     return Out(
-        run.workers.empty((number, rows + values, len(run.order)), np.float64),
+        run.workers.empty((number, rows + values, len(run.wanted.measures)), np.float64),
         run.workers.empty((number, rows), index_type(rows + targets.values + 1)),
     )
 
@@ -99,28 +99,28 @@ def find_extremes(run: Run, scores: npt.NDArray[np.float64], places: npt.NDArray
     """Lowest and highest scores of one target, from those of an `Out`."""
 
     def find(start: int, stop: int) -> npt.NDArray[np.float64]:
-        found = np.tile([np.inf, -np.inf], (len(run.order), 1))
+        found = np.tile([np.inf, -np.inf], (len(run.wanted.measures), 1))
         spread.find_extremes(scores, places[start:stop], found)
         return found
 
     found = np.array(run.workers.run(find, run.workers.ranges(len(places))))
-    place = np.argsort(run.order)
-    run.results.add_extremes(column, found[:, place, 0].min(axis=0), found[:, place, 1].max(axis=0))
+    low, high = found[:, run.slots, 0].min(axis=0), found[:, run.slots, 1].max(axis=0)
+    run.results.add_extremes(column, low, high)
 
 
 def spread_scores(run: Run, scores: npt.NDArray[np.float64], index: npt.NDArray[Any], column: int) -> None:
-    """Scores of one target (places, measures in the order of the run) to all rows; index: the place of each row's."""
+    """Scores of one target (places, `run.wanted`) to all rows; index: the place of each row's."""
     job, target = run.job, run.job.targets.index(column)
     factors = np.array(run.results.factors(column))
     for integer in (False, True):
-        sides = [side for side, measure in enumerate(run.order) if job.measures[measure].integer == integer]
-        for first in range(0, len(sides), AT_ONCE):
-            some = np.array(sides[first : first + AT_ONCE])
-            measures = [run.order[side] for side in some.tolist()]
+        mine = [place for place, measure in enumerate(job.measures) if measure.integer == integer]
+        for first in range(0, len(mine), AT_ONCE):
+            measures = mine[first : first + AT_ONCE]
+            slots = np.array([run.slots[measure] for measure in measures])
             values = [run.results.values[measure][target] for measure in measures]
             values += values[:1] * (AT_ONCE - len(values))
             tasks = [
-                (scores, some, factors[measures], index[start:stop], tuple(out[start:stop] for out in values))
+                (scores, slots, factors[measures], index[start:stop], tuple(out[start:stop] for out in values))
                 for start, stop in run.workers.ranges(len(index))
             ]
             run.workers.run(spread.spread, tasks)

@@ -91,9 +91,10 @@ class CpuScorer:
         values = kernel_values(job, columns)
         fields = np.array([layout.fields[column] for column in columns], np.uint64)
         numbers = np.diff(values.first)
-        sized = (run.wanted.measures == COHORT_SIZE).any()
-        few = np.maximum(1, np.minimum(FEW, SHARED_SCORES // np.maximum(1, numbers))) if sized else np.ones(len(columns), np.int64)
-        kernel = kernels.Targets(fields, values, np.empty((values.first[-1], len(job.measures))), few, run.logs)
+        # But for its size, a cohort of one value has the same scores however many rows it is.
+        most = FEW if (run.wanted.measures == COHORT_SIZE).any() else 1
+        few = np.clip(SHARED_SCORES // np.maximum(1, numbers), 1, most)
+        kernel = kernels.Targets(fields, values, np.empty((values.first[-1], len(run.wanted.measures))), few, run.logs)
 
         def score_values(target: int, start: int, stop: int) -> None:
             scratch = kernels.Scratch.of(stop - start, np.uint32, run.wanted.kinds)

@@ -108,8 +108,8 @@ def _score_rows(
     tally = Tally.of(len(columns), run.results.total, stop - start)
     for target, sizes, values in score_targets(library, run.job, ordered, layout, known, columns, targets.grouping):
         place = columns.index(target)
-        for slot, k in enumerate(run.order):
-            library.to_host(values[k][number], out.scores[place, start:stop, slot])
+        for slot in range(len(run.wanted.measures)):
+            library.to_host(values[run.slots.index(slot)][number], out.scores[place, start:stop, slot])
         out.places[place, start:stop] = np.arange(start, stop)
         tally.add_sizes(place, library.to_host(sizes))
         # Before the next ones are made.

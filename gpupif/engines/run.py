@@ -9,7 +9,7 @@ import numpy as np
 
 from ..information import LogSum, Sizes, column_weight, entropy_of_counts, log2_counts
 from ..keys import KeyLayout
-from ..measures import wanted_of
+from ..measures import alike, wanted_of
 from .base import EngineResult, Job, Progress
 from .partition import CohortBlocks
 from .tally import Tally
@@ -50,7 +50,7 @@ class Scorer(Protocol):
         """The `Targets` that these columns are, in keys of this layout."""
 
     def score(self, run: Run, blocks: CohortBlocks, targets: Any, out: Out) -> Sequence[Tally]:
-        """Fill `out` for the rows in partition order, but those of children; measures in the order `run.order`.
+        """Fill `out` for the rows in partition order, but those of children; scores in the order of `run.wanted`.
 
         Returns how many cohorts of each size there are, in parts.
         """
@@ -109,8 +109,7 @@ class Results:
 class Run:
     """The job, who works on it and how, and its results so far.
 
-    order: of the measures while they are worked on, those of a type side by side; wanted: they, in that order. logs:
-    log2 of small counts.
+    wanted: what is scored; slots: for each measure which of that it is. logs: log2 of small counts.
     """
 
     def __init__(self, job: Job, progress: Progress, workers: Workers, block_rows: int, scorer: Scorer) -> None:
@@ -119,8 +118,8 @@ class Run:
         self.workers = workers
         self.block_rows = block_rows
         self.scorer = scorer
-        self.order = sorted(range(len(job.measures)), key=lambda place: job.measures[place].integer)
-        self.wanted = wanted_of([job.measures[place] for place in self.order])
+        different, self.slots = alike(job.measures)
+        self.wanted = wanted_of(different)
         self.logs = log2_counts(np.arange(LOG_TABLE))
         self.results = Results(job)
         for values in self.results.values:

@@ -92,7 +92,7 @@ class WildcardEngine:
         job, workers = run.job, run.workers
         known, order = _by_pattern(run, table.rows, layout, column)
         values, size = kernel_values(job, [column]), len(job.priors[column])
-        scores = workers.empty((len(order), len(job.measures)), np.float64)
+        scores = workers.empty((len(order), len(run.wanted.measures)), np.float64)
         own, losses = np.empty(len(order), np.int64), np.empty(len(order))
         segments = self._segments(known.offsets, workers.threads)
         longest = max(stop - start for _, start, stop in segments)
