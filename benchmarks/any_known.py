@@ -27,7 +27,7 @@ import pandas as pd
 import gpupif
 from gpupif.datasets import census
 
-from .engines import RESULTS, surroundings
+from .surroundings import RESULTS, surroundings
 
 MEASURES = ["cig", "csf"]
 # All of these are compared with one attacker after the other.

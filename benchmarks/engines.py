@@ -9,28 +9,27 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gpupif.datasets import census
-from gpupif.environment import describe
 
 from .draw import draw_times, print_results
 from .measures import measure
+from .pairs import measure_pairs
+from .surroundings import RESULTS, surroundings
 
-RESULTS = Path(__file__).parent / "results"
 PEERS = ("pandas", "polars", "duckdb")
 TOLERANCE = 1e-9
 GIB = 2**30
+# Of each contender in counting pairs.
+PAIR_RUNS = 3
 
 
 def plan(sizes: list[int], small: int, contenders: list[str]) -> list[dict[str, Any]]:
@@ -126,15 +125,6 @@ def goals(results: list[dict[str, Any]], first: dict[str, float]) -> dict[str, f
     return figures | {f"seconds, {name}": value for name, value in first.items()}
 
 
-def surroundings(packages: Sequence[str]) -> dict[str, Any]:
-    """The machine, and the versions of packages, as results name them."""
-    machine = {name: fact for name, fact in describe().items() if name in ("CPU", "memory", "GPU")}
-    return {
-        "machine": {**machine, "system": platform.platform()},
-        "packages": {name: version(name) for name in packages},
-    }
-
-
 def main() -> None:
     """Run, check, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -148,9 +138,13 @@ def main() -> None:
     parser.add_argument("--pycanon", metavar="PYTHON", help="with --measures: an interpreter that has pyCANON")
     arguments = parser.parse_args()
     if arguments.measures:
+        rows = min(arguments.rows)
+        found = measure(rows, arguments.small, arguments.seconds, arguments.pycanon)
+        pairs = measure_pairs(rows, PAIR_RUNS)
         document = {
             **surroundings(("gpupif", "pandas", "polars", "numpy", "numba", "pyarrow")),
-            **measure(min(arguments.rows), arguments.small, arguments.seconds, arguments.pycanon),
+            "results": found["results"] + pairs["results"],
+            "goals": found["goals"] | pairs["goals"],
         }
         arguments.out.mkdir(parents=True, exist_ok=True)
         (arguments.out / "measures.json").write_text(json.dumps(document, indent=2) + "\n")

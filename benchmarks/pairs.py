@@ -1,4 +1,5 @@
-"""All pairs of columns counted, beside Polars' group-bys, and special uniques: `python -m benchmarks.pairs`.
+"""All pairs of columns counted, beside Polars' group-bys, and special uniques: `python -m benchmarks.pairs`, and with
+`python -m benchmarks.engines --measures`.
 
 The synthetic census with 10 columns, 45 pairs. Contenders take turns in one process, so that they meet the same
 machine; the best run of each counts. The combinations that Polars counts are checked against gpupif's. Writes
@@ -30,8 +31,8 @@ from gpupif.datasets import census
 from gpupif.engines.subsets import SubsetCounter
 from gpupif.engines.workers import Workers
 
-from .engines import RESULTS, surroundings
 from .peers import polars_table
+from .surroundings import RESULTS, surroundings
 
 WARM_UP_ROWS = 20_000
 
@@ -115,6 +116,20 @@ def goals(best: dict[str, float]) -> dict[str, float]:
     }
 
 
+def measure_pairs(rows: int, runs: int) -> dict[str, Any]:
+    """Run, check, print; results and goals."""
+    seconds = measure(census(rows), runs)
+    best = {name: min(each) for name, each in seconds.items()}
+    print(f"census, {rows:,} rows x 10 columns, seconds, best and worst of {runs} runs:")
+    for name, each in seconds.items():
+        print(f"{name:28} {min(each):9.3f} {max(each):9.3f}")
+    found = goals(best)
+    for name, value in found.items():
+        print(f"{name}: {value:.1f}")
+    results = [{"contender": name, "rows": rows, "seconds": best[name], "runs": each} for name, each in seconds.items()]
+    return {"results": results, "goals": found}
+
+
 def main() -> None:
     """Run, check, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -122,21 +137,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="of each contender")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for pairs.json")
     arguments = parser.parse_args()
-    seconds = measure(census(arguments.rows), arguments.runs)
-    best = {name: min(runs) for name, runs in seconds.items()}
-    document = {
-        **surroundings(("gpupif", "polars", "numpy", "numba", "pandas")),
-        "rows": arguments.rows,
-        "results": [{"contender": name, "seconds": best[name], "runs": runs} for name, runs in seconds.items()],
-        "goals": goals(best),
-    }
+    found = measure_pairs(arguments.rows, arguments.runs)
+    document = {**surroundings(("gpupif", "polars", "numpy", "numba", "pandas")), **found}
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "pairs.json").write_text(json.dumps(document, indent=2) + "\n")
-    print(f"census, {arguments.rows:,} rows x 10 columns, seconds, best and worst of {arguments.runs} runs:")
-    for name, runs in seconds.items():
-        print(f"{name:28} {min(runs):9.3f} {max(runs):9.3f}")
-    for name, value in document["goals"].items():
-        print(f"{value:9.1f}  {name}")
 
 
 if __name__ == "__main__":

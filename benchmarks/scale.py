@@ -27,8 +27,8 @@ from gpupif.cli import WARM_UP_ROWS
 from gpupif.memory import parse_size
 
 from .draw import draw_scale, scale_table
-from .engines import RESULTS, surroundings
 from .scale_tables import COLUMNS, TOLERANCE, check_difference, equal_bits, make_table
+from .surroundings import RESULTS, surroundings
 from .watch import folder_bytes, watch
 
 ROOT = Path(__file__).parent.parent
