@@ -46,17 +46,22 @@ def spread_measure(scores, k, factor, index, out):
 
 
 @kernel
-def spread(scores, picks, factors, index, outs):
+def spread(scores, picks, factors, index, outs, integers):
     """Scores of distinct rows (rows, measures) to rows of the table.
 
-    outs[m][i] = factors[m] * scores[index[i], picks[m]]. The scores of a row lie side by side, so all measures cost one
-    access to far memory. Of `outs` there may be more than picks: always as many, so that it is compiled once.
+    outs[m][i] = factors[m] * scores[index[i], picks[0][m]]; integers as outs, of picks[1], with the factors behind. The
+    scores of a row lie side by side, so all measures cost one access to far memory. There may be more arrays than
+    picks: always as many, so that it is compiled once.
     """
-    rows = max(1, CHUNK // picks.size)
+    numbers, whole = picks
+    rows = max(1, CHUNK // (numbers.size + whole.size))
     for first in range(0, index.size, rows):
         part = index[first : first + rows]
-        for m in range(picks.size):
-            spread_measure(scores, picks[m], factors[m], part, outs[m][first : first + rows])
+        for m in range(numbers.size):
+            spread_measure(scores, numbers[m], factors[m], part, outs[m][first : first + rows])
+        for m in range(whole.size):
+            factor = factors[numbers.size + m]
+            spread_measure(scores, whole[m], factor, part, integers[m][first : first + rows])
     finish_stores()
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 # Measures that are brought to all rows at a time.
-AT_ONCE = 16
+AT_ONCE = 20
 
 
 def score_group(
@@ -112,15 +112,23 @@ def spread_scores(run: Run, scores: npt.NDArray[np.float64], index: npt.NDArray[
     """Scores of one target (places, `run.wanted`) to all rows; index: the place of each row's."""
     job, target = run.job, run.job.targets.index(column)
     factors = np.array(run.results.factors(column))
-    for integer in (False, True):
-        mine = [place for place, measure in enumerate(job.measures) if measure.integer == integer]
-        for first in range(0, len(mine), AT_ONCE):
-            measures = mine[first : first + AT_ONCE]
-            slots = np.array([run.slots[measure] for measure in measures])
-            values = [run.results.values[measure][target] for measure in measures]
-            values += values[:1] * (AT_ONCE - len(values))
-            tasks = [
-                (scores, slots, factors[measures], index[start:stop], tuple(out[start:stop] for out in values))
-                for start, stop in run.workers.ranges(len(index))
-            ]
-            run.workers.run(spread.spread, tasks)
+    measures = sorted(range(len(job.measures)), key=lambda measure: job.measures[measure].integer)
+    for first in range(0, len(measures), AT_ONCE):
+        some = measures[first : first + AT_ONCE]
+        slots, whole = np.array(run.slots)[some], np.array([job.measures[measure].integer for measure in some])
+        values = [run.results.values[measure][target] for measure in some]
+        numbers = _padded([out for out, one in zip(values, whole, strict=True) if not one], job.dtype)
+        integers = _padded([out for out, one in zip(values, whole, strict=True) if one], np.int64)
+
+        def spread_range(start: int, stop: int, part: Any = (slots, factors[some], whole, numbers, integers)) -> None:
+            slots, factors, whole, numbers, integers = part
+            own = index[start:stop]
+            outs = tuple(out[start:stop] for out in numbers), tuple(out[start:stop] for out in integers)
+            spread.spread(scores, (slots[~whole], slots[whole]), factors, own, *outs)
+
+        run.workers.run(spread_range, run.workers.ranges(len(index)))
+
+
+def _padded(outs: list[npt.NDArray[Any]], dtype: Any) -> tuple[npt.NDArray[Any], ...]:
+    """As many as kernels take."""
+    return (*outs, *(np.empty(0, dtype) for _ in range(AT_ONCE - len(outs))))
