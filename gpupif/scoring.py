@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from .any_known import host_engine, refuse_with_any_known, score_any
 from .attackers import AttackerScores
-from .device import choose_engine, choose_wildcard_engine
+from .device import choose_engine
 from .errors import InputError
 from .frame_scoring import score_frame
 from .frames import is_dask
@@ -359,8 +359,6 @@ def score(
             raise InputError(
                 f"known: {known} columns, any of them: not there yet for a Dask frame; compute() it first."
             )
-        if wildcard:
-            device = choose_wildcard_engine(device).device
         people = (weights, attackers)
         rest = (priors, accuracies, distances, missing, device, dtype, *people, population, population_lacks)
         lazy = score_dask(table, wanted, columns, by_name, *rest)
@@ -371,7 +369,7 @@ def score(
         refuse_with_any_known(weights=weights, attackers=attackers, population=population)
         refuse_with_any_known(**{"missing='wildcard'": wildcard})
     wish = make_wish(*files) if any(files) else None
-    engine = choose_wildcard_engine(device) if wildcard else choose_engine(device)
+    engine = choose_engine(device)
     given = {
         "columns": columns,
         "known": by_name,

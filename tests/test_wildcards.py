@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 import gpupif
 from gpupif.cli import app
-from gpupif.engines import wildcards
-from gpupif.engines.wildcards import WildcardEngine
+from gpupif.engines import cpu_wildcards, wildcards
+from gpupif.engines.cpu import CpuEngine
 
 OF_COHORT = [*naive.divergences({0: 1.0}, {0: 1.0}, [0])]
 UNKNOWN_OF_NOTHING = ("entropy", "recursive_1", "recursive_2", "recursive_3")
@@ -138,8 +138,11 @@ def test_same_bits_whatever_threads_and_pieces(monkeypatch, known):
     frame = sparse_census(3_000, 0.1)
     seen = []
     for threads, keys, cells in ((None, None, 1 << 14), (1, 7, 1 << 14), (3, 100, 2), (2, 10**6, 300)):
-        monkeypatch.setattr(wildcards, "BATCH_CELLS", cells)
-        monkeypatch.setattr("gpupif.scoring.choose_wildcard_engine", lambda _, t=threads, k=keys: WildcardEngine(t, k))
+        monkeypatch.setattr(cpu_wildcards, "BATCH_CELLS", cells)
+        if keys is not None:
+            monkeypatch.setattr(cpu_wildcards, "MOST_LINKS", 0)
+            monkeypatch.setattr(cpu_wildcards, "LEAST_KEYS", keys)
+        monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _, t=threads: CpuEngine(t))
         seen.append(bits(gpupif.score(frame, ALL, known=known, accuracies={"age": 0.9}, missing="wildcard")))
     assert all(one == seen[0] for one in seen[1:])
 
@@ -414,7 +417,7 @@ def test_jobs_with_times():
     short, long = jobs
     first = np.cumsum([0, *times[:-1]])
     job = replace(long, codes=[codes[first] for codes in long.codes], times=times)
-    many, few = (WildcardEngine(2).score(one, Reporter(False)) for one in (long, job))
+    many, few = (engine.score(one, Reporter(False)) for one in (long, job))
     for measure, values in few.values.items():
         np.testing.assert_array_equal(values, many.values[measure][:, first])
     assert few.weights == many.weights
