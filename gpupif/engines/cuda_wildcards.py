@@ -42,7 +42,7 @@ def score_matching(run: TableRun, memory: int, targets: int) -> int:
             place = place[number]
             rows = by_pattern(library, part, asked, target)
         del part
-        scorer = _Scorer(library, rows, Asked.of(library, job, target), memory)
+        scorer = _Scorer(library, rows, Asked.of(library, job, target), len(job.priors[target]), memory)
         for pattern in range(len(rows.keep)):
             scorer.score(pattern)
         weigh(run.results, target, library.to_host(library.xp.sort(scorer.losses)))
@@ -58,13 +58,15 @@ def score_matching(run: TableRun, memory: int, targets: int) -> int:
 class _Scorer:
     """Scores one target, as many keys at once as there is memory for; no result depends on how many.
 
-    scores (measures, distinct rows), weighted ones before weighting; losses: see the kernel `score_rows`.
+    missing: the code of missing values. scores (measures, distinct rows): weighted ones before weighting; losses: see
+    the kernel `score_rows`.
     """
 
-    def __init__(self, library: Library, rows: PatternRows, asked: Asked, memory: int) -> None:
+    def __init__(self, library: Library, rows: PatternRows, asked: Asked, missing: int, memory: int) -> None:
         self._library = library
         self._rows = rows
         self._asked = asked
+        self._missing = missing
         self._memory = memory
         # What the asking pattern is told, and cells of the largest cohorts that were made at once.
         self._lists: Lists | None = None
@@ -121,10 +123,8 @@ class _Scorer:
         """Score the rows of the keys first to last - 1, each of which has one of the cohorts."""
         library, rows, (values, wanted, _) = self._library, self._rows, self._asked
         xp, words, counts = library.xp, cohorts.keys[0], cohorts.counts
-        missing = int(values.first[1])
-        key_mask = np.array([rows.mask], np.uint64)
-        keys = find_runs(library, cohorts, xp.arange(len(words)), ~key_mask)
-        there = words & rows.mask != missing
+        keys = find_runs(library, cohorts, xp.arange(len(words)), ~np.array([rows.mask], np.uint64))
+        there = words & rows.mask != self._missing
         # Missing values of the target are the highest of all.
         ends = keys.starts[1:] - 1
         lacking = xp.where(there[ends], 0, counts[ends])
@@ -136,7 +136,7 @@ class _Scorer:
         starts = xp.append(xp.zeros(1, "int64"), xp.cumsum(cells_of[known]))
         runs = Runs(order, starts, number[keys.run_of[order] - 1], certain[known])
         cells, found = describe(library, self._asked, runs, (words, counts), (0, rows.mask))
-        row, end = (int(place) for place in library.to_host(rows.starts[[first, last]]))
+        row, end = (int(library.to_host(rows.starts[key : key + 1])[0]) for key in (first, last))
         own = (rows.order[row:end], rows.key_of[row:end], rows.keys[-1][row:end], rows.counts[row:end])
         run_of = xp.where(known, number - 1, -1)
         library.launch(
