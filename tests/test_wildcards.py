@@ -106,7 +106,7 @@ def assert_scores(found, expected, measures=ALL):
 
 
 @given(question=questions())
-@settings(FEW, max_examples=4 if SIMULATED else 30)
+@settings(FEW, max_examples=3 if SIMULATED else 30)
 def test_every_measure_as_defined(engine, question):
     table, arguments = question
     found = gpupif.score(frame_of(table), ALL, missing="wildcard", **arguments)

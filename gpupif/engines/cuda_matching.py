@@ -33,7 +33,8 @@ class PatternRows:
     keys (words + 1, rows): known columns, and in the last word the pattern above `bits`, and the value below. order:
     where each row stood. starts: of the rows with a key, one more than there are keys; key_of: that of each row.
     offsets: the first key of each pattern and the end of the last, on the host. keep (patterns, words): masks of the
-    columns that each pattern does not lack. by_value: the rows sorted by value, stably.
+    columns that each pattern does not lack; kept: whether there are any, on the host. by_value: the rows sorted by
+    value, stably.
     """
 
     layout: KeyLayout
@@ -44,7 +45,8 @@ class PatternRows:
     starts: Any
     key_of: Any
     offsets: npt.NDArray[np.int64]
-    keep: npt.NDArray[np.uint64]
+    keep: Any
+    kept: npt.NDArray[np.bool_]
     by_value: Any
 
     @property
@@ -106,7 +108,9 @@ def by_pattern(library: Library, rows: DeviceRows, asked: Wild, target: int) -> 
     offsets = np.append(library.to_host(key_of[runs.starts[:-1]]), len(found.sizes))
     by_value = library.stable_order(in_few_bytes(values, bits))
     keep = asked.keep(np.ascontiguousarray(patterns.T))
-    return PatternRows(layout, keys, bits, counts, order, found.starts, key_of, offsets, keep, by_value)
+    return PatternRows(
+        layout, keys, bits, counts, order, found.starts, key_of, offsets, library.bring(keep), keep > 0, by_value
+    )
 
 
 def _by_pattern(library: Library, rows: DeviceRows, asked: Wild) -> tuple[Runs, npt.NDArray[np.uint64]]:
@@ -126,10 +130,10 @@ def list_answers(library: Library, rows: PatternRows, asking: int) -> Lists:
     """The lists of all patterns, the asking one too, for one that asks."""
     xp, words = library.xp, rows.layout.words
     seen = xp.empty(rows.keys.shape, "uint64")
-    library.launch(kernels.mask_rows, rows.keys.shape[1], rows.keys, rows.bits, library.bring(rows.keep), asking, seen)
+    library.launch(kernels.mask_rows, rows.keys.shape[1], rows.keys, rows.bits, rows.keep, asking, seen)
     order = rows.by_value
     for word in reversed(range(words)):
-        if rows.keep[asking, word]:
+        if rows.kept[asking, word]:
             part = narrowed(seen[word][order], lowest_bit(rows.layout, word))
             order = order[library.stable_order(part)]
     patterns = in_few_bytes(rows.keys[-1] >> rows.bits, len(rows.keep).bit_length())
@@ -151,7 +155,7 @@ def match(library: Library, rows: PatternRows, lists: Lists, first: int, last: i
     size = (last - first) * patterns
     links, lengths = xp.empty(size, "int64"), xp.empty(size, "int64")
     asking, found = rows.starts[first:last], (lists.offsets, lists.firsts, lists.starts)
-    library.launch(kernels.find_lists, size, lists.seen, library.bring(rows.keep), found, asking, links, lengths)
+    library.launch(kernels.find_lists, size, lists.seen, rows.keep, found, asking, links, lengths)
     offsets = xp.append(xp.zeros(1, "int64"), xp.cumsum(lengths))
     return Matches(links, offsets, library.to_host(offsets[::patterns]))
 
