@@ -13,7 +13,6 @@ from .errors import DeviceError, InputError
 from .versions import installed_version
 
 if TYPE_CHECKING:
-    from .engines.base import Engine
     from .engines.counting import CountingEngine
 
 DEVICES = ("auto", "cpu", "cuda")
@@ -178,15 +177,3 @@ def choose_engine(device: str) -> CountingEngine:
     from .engines.cuda import CudaEngine
 
     return CudaEngine([int(number)] if colon else status.devices, name=device if colon else "cuda")
-
-
-def choose_wildcard_engine(device: str) -> Engine:
-    """The engine for missing="wildcard", which runs on the CPU; raises InputError where a GPU is asked for."""
-    from .engines.wildcards import WildcardEngine
-
-    kind, _, _ = check_device(device)
-    if kind == "cuda":
-        raise InputError(
-            f"device: expected 'cpu' or 'auto' with missing='wildcard', which runs on the CPU; got {device!r}."
-        )
-    return WildcardEngine()

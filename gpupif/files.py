@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .any_known import refuse_with_any_known
-from .device import choose_engine, choose_wildcard_engine
+from .device import choose_engine
 from .errors import InputError
 from .frames import open_file
 from .inputs import find_input
@@ -65,7 +65,7 @@ def score_file(
     if is_file(output):
         places = [*find_input(path, sep).places, *([] if people is None else people.source.found.places)]
         check_output(output, wish.overwrite or wish.resume, places)
-    engine = choose_wildcard_engine(device) if wildcard else choose_engine(device)
+    engine = choose_engine(device)
     given = any(options[name] for name in ("memory_limit", "temp", "rows_per_file", "resume"))
     if isinstance(question["known"], int):
         # All of its scores have no other place than memory.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from .any_known import host_engine, refuse_with_any_known, score_any
 from .attackers import AttackerScores
-from .device import choose_engine, choose_wildcard_engine
+from .device import choose_engine
 from .errors import InputError
 from .frame_scoring import score_frame
 from .frames import is_dask
@@ -230,10 +230,10 @@ def score(
         protection where all of them agree, and where none has a value nothing is learnt (0; ``entropy`` and
         ``recursive_3`` are NaN). The weight of wCIG, H(X|known) / H(X), is the mean of -log2(c/C) over the rows with a
         value, divided by the entropy of these values, at most 1: the same number where cohorts do not overlap. Where
-        no used column has missing values, scores are those of "category". Runs on the CPU: its work grows with the
-        number of different patterns of missing values. No part of a table holds such cohorts whole, so its *different*
-        rows have to fit into memory together: with ``output`` into ``memory_limit``, of a Dask DataFrame into that of
-        one worker, 4 GiB at most. Sampling weights have to be above 0.
+        no used column has missing values, scores are those of "category". The work grows with the number of different
+        patterns of missing values. No part of a table holds such cohorts whole, so its *different* rows have to fit
+        into memory together: with ``output`` into ``memory_limit``, of a Dask DataFrame into that of one worker, 4 GiB
+        at most, and where a GPU scores them into its own. Sampling weights have to be above 0.
     device:
         "cpu"; "cuda" (all GPUs) or "cuda:1" (one); or "auto": "cuda" where that can be used, else "cpu".
         ``Scores.device`` says which ran, ``gpupif info`` why not CUDA.
@@ -307,8 +307,8 @@ def score(
         No rows, no columns, duplicate column names, unknown columns (ColumnNotFoundError), lists or structs
         (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
         [0, 1], weights that are missing, negative or infinite, or sum to 0, rows that the population lacks, missing
-        values under "error", too many patterns of them under "wildcard", or more different rows than fit, which is
-        neither for ``device="cuda"`` nor a population, nor for weights of 0; an unknown word for an argument;
+        values under "error", too many patterns of them under "wildcard", or more different rows than fit, which goes
+        with neither a population nor weights of 0; an unknown word for an argument;
         more known columns than there are others, or more subsets of them than can be scored; what does not go with
         ``known=r``; on a GPU, a column of a file of a type that cuDF lacks.
     TableReadError
@@ -359,8 +359,6 @@ def score(
             raise InputError(
                 f"known: {known} columns, any of them: not there yet for a Dask frame; compute() it first."
             )
-        if wildcard:
-            device = choose_wildcard_engine(device).device
         people = (weights, attackers)
         rest = (priors, accuracies, distances, missing, device, dtype, *people, population, population_lacks)
         lazy = score_dask(table, wanted, columns, by_name, *rest)
@@ -371,7 +369,7 @@ def score(
         refuse_with_any_known(weights=weights, attackers=attackers, population=population)
         refuse_with_any_known(**{"missing='wildcard'": wildcard})
     wish = make_wish(*files) if any(files) else None
-    engine = choose_wildcard_engine(device) if wildcard else choose_engine(device)
+    engine = choose_engine(device)
     given = {
         "columns": columns,
         "known": by_name,

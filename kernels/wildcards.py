@@ -49,6 +49,18 @@ def of_nothing(kind):
 
 
 @kernel
+def is_of_cohort(measure):
+    """Whether a row has a measure though its own value is missing."""
+    return measure in (OF_COHORT, COHORT_SIZE)
+
+
+@kernel
+def loss(count, log2_share):
+    """What so many rows add to H(X|known) whose value has this share of their cohort, in bits."""
+    return count * -log2_share
+
+
+@kernel
 def score_rows(known, first, number, target, values, logs, wanted, scratch, own, losses, out):
     """Put the measures of the rows of the keys `first` and on into `out`, see `score_patterns`.
 
@@ -66,10 +78,8 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
                 statistic = found[runs[j], place] if runs[j] >= 0 else of_nothing(wanted.kinds[place])
             for row in range(starts[first + j], starts[first + j + 1]):
                 value = row_values[row]
-                if measure == OF_COHORT:
-                    out[row, k] = statistic
-                elif measure == COHORT_SIZE:
-                    out[row, k] = size
+                if is_of_cohort(measure):
+                    out[row, k] = statistic if measure == OF_COHORT else size
                 elif value == missing:
                     out[row, k] = math.nan
                 else:
@@ -83,7 +93,7 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
         for row in range(starts[first + j], starts[first + j + 1]):
             losses[row] = 0.0
             if row_values[row] != missing:
-                losses[row] = row_counts[row] * (log2_count(certains[j], logs) - log2_count(own[row], logs))
+                losses[row] = loss(row_counts[row], log2_count(own[row], logs) - log2_count(certains[j], logs))
 
 
 @kernel

@@ -92,8 +92,6 @@ def test_refused(tmp_path):
     source = write_parts(tmp_path / "in", frame, [9])
     with in_pieces(12, 50), pytest.raises(InputError, match=r"'w', row 17 \(from 0\): expected a weight above 0"):
         gpupif.score(source, output=tmp_path / "out", missing="wildcard", weights="w")
-    with pytest.raises(InputError, match="device: expected 'cpu'"):
-        gpupif.score(source, output=tmp_path / "out", missing="wildcard", device="cuda")
     with pytest.raises(InputError, match="population: does not go with missing='wildcard'"):
         gpupif.score(source, output=tmp_path / "out", missing="wildcard", population=source)
     assert nothing_left(tmp_path)

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_measures import ALL, VALUES, frame_of
+from test_measures import ALL, SIMULATED, VALUES, frame_of
 from typer.testing import CliRunner
 
 import gpupif
 from gpupif.cli import app
-from gpupif.engines import wildcards
-from gpupif.engines.wildcards import WildcardEngine
+from gpupif.engines import cpu_wildcards, wildcards
+from gpupif.engines.cpu import CpuEngine
 
 OF_COHORT = [*naive.divergences({0: 1.0}, {0: 1.0}, [0])]
 UNKNOWN_OF_NOTHING = ("entropy", "recursive_1", "recursive_2", "recursive_3")
@@ -63,8 +63,9 @@ def score(table, columns=None, known=None, priors=None, accuracies=None, distanc
     return scores
 
 
+# In the simulator each launch takes milliseconds.
 @st.composite
-def sparse(draw, most_columns=5, most_rows=20):
+def sparse(draw, most_columns=3 if SIMULATED else 5, most_rows=8 if SIMULATED else 20):
     """A small table with many missing values, columns of any type, some missing everywhere."""
     kinds = draw(st.lists(st.sampled_from([*sorted(VALUES), "nothing"]), min_size=1, max_size=most_columns))
     rows = draw(st.integers(1, most_rows))
@@ -105,8 +106,8 @@ def assert_scores(found, expected, measures=ALL):
 
 
 @given(question=questions())
-@FEW
-def test_every_measure_as_defined(question):
+@settings(FEW, max_examples=3 if SIMULATED else 30)
+def test_every_measure_as_defined(engine, question):
     table, arguments = question
     found = gpupif.score(frame_of(table), ALL, missing="wildcard", **arguments)
     assert_scores(found, score(table, **arguments))
@@ -138,8 +139,11 @@ def test_same_bits_whatever_threads_and_pieces(monkeypatch, known):
     frame = sparse_census(3_000, 0.1)
     seen = []
     for threads, keys, cells in ((None, None, 1 << 14), (1, 7, 1 << 14), (3, 100, 2), (2, 10**6, 300)):
-        monkeypatch.setattr(wildcards, "BATCH_CELLS", cells)
-        monkeypatch.setattr("gpupif.scoring.choose_wildcard_engine", lambda _, t=threads, k=keys: WildcardEngine(t, k))
+        monkeypatch.setattr(cpu_wildcards, "BATCH_CELLS", cells)
+        if keys is not None:
+            monkeypatch.setattr(cpu_wildcards, "MOST_LINKS", 0)
+            monkeypatch.setattr(cpu_wildcards, "LEAST_KEYS", keys)
+        monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _, t=threads: CpuEngine(t))
         seen.append(bits(gpupif.score(frame, ALL, known=known, accuracies={"age": 0.9}, missing="wildcard")))
     assert all(one == seen[0] for one in seen[1:])
 
@@ -196,18 +200,20 @@ def test_larger_table_with_many_patterns_and_wide_keys():
     assert (found.cohort_size["target"][700:] == 1).all()
 
 
-def test_over_64_columns_with_missing_values():
+def test_over_64_columns_with_missing_values(engine):
     """One row for each column that lacks it: such rows differ from all others nowhere that both have."""
-    frame = pd.DataFrame(np.where(np.eye(70, dtype=bool), np.nan, 1.0), columns=[f"c{place}" for place in range(70)])
-    frame.loc[0, "c69"] = 2.0
+    frame = pd.DataFrame(np.where(np.eye(66, dtype=bool), np.nan, 1.0), columns=[f"c{place}" for place in range(66)])
+    # In the simulator each pattern takes a while: four rows that lack a column each, one of them beyond the 64th.
+    frame = frame.iloc[[0, 1, 2, 65]].reset_index(drop=True) if SIMULATED else frame
+    frame.loc[0, "c65"] = 2.0
     frame["target"] = 1
-    sizes = gpupif.score(frame, "cohort_size", columns=["target"], known=list(frame)[:70], missing="wildcard")
-    # The first row has another c69: it matches itself and the row that lacks c69, which matches all.
-    expected = [2, *[69] * 68, 70]
+    sizes = gpupif.score(frame, "cohort_size", columns=["target"], known=list(frame)[:66], missing="wildcard")
+    # The first row has another c65: it matches itself and the row that lacks c65, which matches all.
+    expected = [2, *[len(frame) - 1] * (len(frame) - 2), len(frame)]
     assert sizes.cohort_size["target"].tolist() == expected
 
 
-def test_frequencies_of_sdcmicro():
+def test_frequencies_of_sdcmicro(engine):
     """The table that sdcMicro's tests/testthat/test_freqCalc.R gives for "method 1", its own: frequencies 3 3 3 3 5."""
     table = pd.DataFrame(
         {"region": ["A"] * 5, "status": ["single", "married", "married", "single", None], "agegroup": ["5"] * 5}
@@ -251,7 +257,7 @@ def test_the_same_from_every_kind_of_frame():
     np.testing.assert_array_equal(narrow.array("csf"), wide.array("csf").astype(np.float32))
 
 
-def test_distances_between_values_that_are_known():
+def test_distances_between_values_that_are_known(engine):
     table = {"grade": ["low", None, "high", "middle", "low", None], "town": ["a", "a", None, "b", "b", None]}
     tree = {"low": ["bad"], "middle": ["good"], "high": ["good"]}
     for distance in (["low", "middle", "high"], ["high", "low", "middle", None], tree):
@@ -260,7 +266,7 @@ def test_distances_between_values_that_are_known():
         assert_scores(found, score(table, distances=distances), ["emd"])
 
 
-def test_suppressed_values_that_others_give_away():
+def test_suppressed_values_that_others_give_away(engine):
     """All of a cohort have one value: it is learnt of the person too whose value was suppressed."""
     table = pd.DataFrame({"town": ["a", "a", "a", "b", "b", None], "ill": ["yes", "yes", None, "no", "yes", None]})
     scores = gpupif.score(table, ["cig", "csf"], columns=["ill"], known=["town"], missing="wildcard")
@@ -270,7 +276,7 @@ def test_suppressed_values_that_others_give_away():
     assert scores.cig["ill"][5] == 0.0
 
 
-def test_top_and_summary():
+def test_top_and_summary(engine):
     table = {"a": ["x", None, "x", "y", None], "b": [1, 1, None, 2, None], "c": ["p", "q", None, None, None]}
     scores = gpupif.score(frame_of(table), ["cig", "csf"], missing="wildcard", priors={"b": {1: 0.25, 2: 0.75}})
     oracle = score(table, priors={"b": {1: 0.25, 2: 0.75}})
@@ -290,8 +296,8 @@ def test_top_and_summary():
 
 
 @given(table=sparse(most_rows=8), data=st.data())
-@FEW
-def test_whole_weights_repeat_rows(table, data):
+@settings(FEW, max_examples=2 if SIMULATED else 20)
+def test_whole_weights_repeat_rows(engine, table, data):
     frame = frame_of(table)
     weights = np.array(data.draw(st.lists(st.integers(1, 3), min_size=len(frame), max_size=len(frame))))
     rows = frame.index.repeat(weights)
@@ -307,7 +313,7 @@ def test_whole_weights_repeat_rows(table, data):
         np.testing.assert_array_equal(halves.array(measure) * factor, scores.array(measure))
 
 
-def test_weights_far_apart_and_what_top_says_of_them():
+def test_weights_far_apart_and_what_top_says_of_them(engine):
     table = {"a": ["x", None, "x", "y"], "b": [1, 1, None, 2]}
     frame = frame_of(table).assign(people=[2.0**40, 2.0**-20, 3.0, 1.5])
     scores = gpupif.score(
@@ -347,7 +353,7 @@ def test_several_attackers_are_each_as_alone():
         assert_scores(alone[name], score(table, columns=asked["columns"], known=known))
 
 
-def test_a_column_that_is_missing_everywhere():
+def test_a_column_that_is_missing_everywhere(engine):
     table = {"a": ["x", "y", "x"], "b": [None] * 3}
     scores = gpupif.score(frame_of(table), ALL, missing="wildcard")
     assert_scores(scores, score(table))
@@ -362,7 +368,6 @@ def test_a_column_that_is_missing_everywhere():
 
 FRAME = pd.DataFrame({"a": ["x", None, "y"], "b": [1.0, 2.0, None]})
 REFUSED = {
-    "cuda": ({"device": "cuda"}, "device: expected 'cpu' or 'auto'"),
     "prior": ({"priors": {"a": {"x": 0.5, "y": 0.25, None: 0.25}}}, "column 'a': expected no probability for missing"),
     "population": ({"population": FRAME}, "population: does not go with missing='wildcard'"),
     "any known": ({"known": 1}, "missing='wildcard': does not go with a number of columns"),
@@ -377,13 +382,13 @@ def test_refused(arguments, said):
         gpupif.score(FRAME.assign(w=[1, 0, 2]), **({"missing": "wildcard", "columns": ["a", "b"]} | arguments))
 
 
-def test_too_many_patterns(monkeypatch):
+def test_too_many_patterns(engine, monkeypatch):
     monkeypatch.setattr(wildcards, "MOST_STEPS", 100)
     with pytest.raises(gpupif.InputError, match=r"each of 3 patterns of missing values in 2 known columns.*known="):
         gpupif.score(FRAME, missing="wildcard")
 
 
-def test_jobs_with_times():
+def test_jobs_with_times(engine):
     """A row that occurs several times is as good as several rows."""
     from gpupif.encode import encode_table
     from gpupif.engines.workers import Workers
@@ -391,8 +396,9 @@ def test_jobs_with_times():
     from gpupif.measures import resolve_measures
     from gpupif.progress import Reporter
 
-    once = sparse_census(60, 0.3)
-    times = np.arange(60) % 3 + 1
+    rows = 8 if SIMULATED else 60
+    once = sparse_census(60, 0.3).iloc[:rows, : 3 if SIMULATED else 5]
+    times = np.arange(rows) % 3 + 1
     jobs = []
     for frame in (once, once.loc[once.index.repeat(times)]):
         question = ask(
@@ -414,7 +420,7 @@ def test_jobs_with_times():
     short, long = jobs
     first = np.cumsum([0, *times[:-1]])
     job = replace(long, codes=[codes[first] for codes in long.codes], times=times)
-    many, few = (WildcardEngine(2).score(one, Reporter(False)) for one in (long, job))
+    many, few = (engine.score(one, Reporter(False)) for one in (long, job))
     for measure, values in few.values.items():
         np.testing.assert_array_equal(values, many.values[measure][:, first])
     assert few.weights == many.weights

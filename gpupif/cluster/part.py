@@ -13,13 +13,12 @@ from ..engines.distinct import distinct_rows
 from ..engines.host_run import unpack_keys
 from ..engines.partition import Rows
 from ..engines.passes import dense, part_job
-from ..engines.wildcards import WildcardEngine
 from ..engines.zero_weights import score_job
 from ..population import sizes_job
 from ..progress import Reporter
 from .parcels import Parcel, pack, unpack
 from .plan import Plan, Sums, TargetSizes, add_sizes
-from .workers import task_engine, task_threads, task_workers
+from .workers import task_engine, task_workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, TargetSizes]:
     """Score the rows that reached a part; returns the parcels that go home, and the sizes of cohorts."""
-    engine = WildcardEngine(task_threads()) if plan.job.wildcards else task_engine(plan.device)
+    engine = task_engine(plan.device)
     home: list[Parcel] = []
     sizes: list[TargetSizes] = []
     for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):

@@ -16,10 +16,12 @@ from gpupif.kernels.groups import Room
 from ..keys import KeyLayout
 from .base import EngineResult, Job, Progress, kernel_values
 from .counting import CpuCounting
+from .cpu_wildcards import score_matching
 from .host_run import SHARED_SCORES, score_in_blocks, working_memory
 from .partition import BLOCK_ROWS, CohortBlocks
 from .run import Run
 from .tally import Tally
+from .wildcards import score_apart
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -42,11 +44,25 @@ class CpuEngine:
         self.block_rows = block_rows
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
-        """Score all targets of the job (see `Engine`)."""
+        """Score all targets of the job (see `Engine`). Raises InputError for too many patterns of missing values."""
+        if not job.wildcards:
+            return self._score(job, progress)
+        return score_apart(
+            job,
+            lambda given, targets: self._score_matching(given, targets, progress),
+            lambda given: self._score(given, progress),
+        )
+
+    def _score(self, job: Job, progress: Progress) -> EngineResult:
         job, scorer = job.on_host().in_order(), CpuScorer()
         memory = working_memory(job, scorer.targets_at_once(job.rows, len(job.measures)))
         with Workers(self.threads, memory) as workers:
             return score_in_blocks(Run(job, progress, workers, self.block_rows, scorer))
+
+    def _score_matching(self, job: Job, targets: Sequence[int], progress: Progress) -> EngineResult:
+        with Workers(self.threads) as workers:
+            run = Run(job.on_host().in_order(), progress, workers, self.block_rows, CpuScorer())
+            return score_matching(run, targets)
 
     def counting(self, workers: Workers) -> contextlib.AbstractContextManager[CpuCounting]:
         """See `CountingEngine`."""

@@ -11,6 +11,7 @@ import contextlib
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ..errors import DeviceError, InputError
 from .base import EngineResult, Job, Progress
@@ -18,10 +19,19 @@ from .cuda_blocks import BlockTooLargeError, CudaScorer
 from .cuda_counting import CudaCounting
 from .cuda_frames import FrameLibrary
 from .cuda_library import DeviceMemoryError, Library, frame_library, open_libraries
-from .cuda_memory import OVERSIZED_BLOCKS, block_rows_that_fit, row_bytes, score_bytes, table_bytes
-from .cuda_table import score_table
+from .cuda_memory import (
+    OVERSIZED_BLOCKS,
+    block_rows_that_fit,
+    matching_bytes,
+    row_bytes,
+    score_bytes,
+    table_bytes,
+)
+from .cuda_table import score_cohorts, score_table
+from .cuda_wildcards import KeyTooLargeError, score_matching
 from .host_run import score_in_blocks, working_memory
 from .run import Run
+from .wildcards import score_apart
 from .workers import Workers
 
 # The rest of the free memory is for what others take meanwhile, and for gaps between arrays.
@@ -56,9 +66,18 @@ class CudaEngine:
         return frame_library(self.devices[0])
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
-        """Score all targets of the job (see `Engine`). Raises DeviceError where a GPU fails or is too small."""
+        """Score all targets of the job (see `Engine`).
+
+        Raises DeviceError where a GPU fails or is too small, InputError for too many patterns of missing values.
+        """
         with self._opened() as libraries:
-            return self._score(job, _Onward(progress), libraries)
+            if not job.wildcards:
+                return self._score(job, _Onward(progress), libraries)
+            return score_apart(
+                job,
+                lambda given, targets: self._score_matching(given, targets, _Onward(progress), libraries),
+                lambda given: self._score(given, _Onward(progress), libraries),
+            )
 
     @contextlib.contextmanager
     def counting(self, workers: Workers) -> Iterator[CudaCounting]:
@@ -81,31 +100,61 @@ class CudaEngine:
             for library in libraries:
                 library.release()
 
-    def _score(self, job: Job, progress: _Onward, libraries: Sequence[Library]) -> EngineResult:
+    def _placed(self, job: Job, libraries: Sequence[Library]) -> tuple[Job, Sequence[Library], int]:
+        """The job in order, the libraries as it needs them, and how much memory of each device to plan with."""
         for codes in job.codes:
             libraries[0].settle(codes)
         with libraries[0].active():
             job = job.in_order(libraries[0].bring)
         if job.scores_on == "device":
             libraries = _first_on(libraries[0].device_of(job.codes[0]), libraries, self.device)
-        free = min(library.free_bytes() for library in libraries)
-        memory = int(self.share * free)
-        streams = [
-            [library for library in libraries if library.device == device]
-            for device in dict.fromkeys(library.device for library in libraries)
-        ]
+        return job, libraries, int(self.share * min(library.free_bytes() for library in libraries))
+
+    def _score(self, job: Job, progress: _Onward, libraries: Sequence[Library]) -> EngineResult:
+        job, libraries, memory = self._placed(job, libraries)
+        streams = _by_device(libraries)
         rows = block_rows_that_fit(job, memory // max(map(len, streams)))
         whole = table_bytes(job) + score_bytes(job) <= memory
         if whole or (job.scores_on != "device" and table_bytes(job) <= memory):
             there = "device" if whole and job.scores_on != "host" else "host"
             try:
-                return score_table(replace(job, scores_on=there), progress, streams, self.grouping)
+                score = partial(score_cohorts, grouping=self.grouping)
+                return score_table(replace(job, scores_on=there), job.targets, progress, streams, score)
             except DeviceMemoryError:
                 rows = min(rows, job.rows // 2)
                 for library in libraries:
                     library.release()
         result = self._score_blocks(job.on_host(), progress, libraries, rows)
         return self._brought(result, job, libraries[0]) if job.scores_on == "device" else result
+
+    def _score_matching(
+        self, job: Job, targets: Sequence[int], progress: _Onward, libraries: Sequence[Library]
+    ) -> EngineResult:
+        """Score targets that meet missing values, on devices that hold the whole table."""
+        job, libraries, memory = self._placed(job, libraries)
+        # What the other targets are scored to is then brought to its place among these.
+        scores = score_bytes(job) * (1 if len(targets) == len(job.targets) else 2)
+        room = memory - matching_bytes(job)
+        either = ["device", "host"] if scores <= room else ["host"]
+        places, needed = {"either": either}.get(job.scores_on, [job.scores_on]), matching_bytes(job)
+        for there in places:
+            progress.restart()
+            left = max(0, room - (scores if there == "device" else 0))
+            score = partial(score_matching, memory=left, targets=len(targets))
+            try:
+                return score_table(replace(job, scores_on=there), targets, progress, _by_device(libraries), score)
+            except KeyTooLargeError as key:
+                needed = matching_bytes(job) + key.nbytes
+            except DeviceMemoryError:
+                pass
+            for library in libraries:
+                library.release()
+        free = min(library.free_bytes() for library in libraries)
+        raise DeviceError(
+            f"device {self.device!r}: {libraries[0].name} ran out of memory on {job.rows:,} rows, which a GPU has to "
+            f"hold as a whole where missing values match every value. They need about {needed / 2**30:.3f} GiB, "
+            f"{free / 2**30:.3f} GiB are free. Free some, score or know fewer columns, or use device='cpu'."
+        )
 
     def _score_blocks(self, job: Job, progress: _Onward, libraries: Sequence[Library], rows: int) -> EngineResult:
         refused = None
@@ -164,6 +213,12 @@ class _Onward:
             if further > 0:
                 self._furthest = self._now
                 self._progress.advance(further)
+
+
+def _by_device(libraries: Sequence[Library]) -> list[list[Library]]:
+    """The libraries of each device."""
+    devices = dict.fromkeys(library.device for library in libraries)
+    return [[library for library in libraries if library.device == device] for device in devices]
 
 
 def _first_on(device: int | None, libraries: Sequence[Library], name: str) -> list[Library]:

@@ -11,6 +11,11 @@ from .partition import OVERSIZE
 WORKING_ARRAYS = 17
 # Beside them for a table that is there as a whole: counts, the distinct rows' numbers, one measure being made.
 TABLE_ARRAYS = 4
+# Where missing values match every value, beside those of a table that is there as a whole: rows by pattern, and as
+# those of another pattern see them. Then of each asking key and pattern, and of each cell of cohorts made at once.
+PATTERN_ARRAYS = 12
+LINK_ARRAYS = 6
+MATCH_ARRAYS = 24
 # Scores of all rows that are on their way to the host while the next ones are made.
 ROUNDS_OF_SCORES = 2
 # Blocks are so much smaller than what fits: oversized ones, which are still scored as they are, fit too.
@@ -32,6 +37,21 @@ def table_bytes(job: Job) -> int:
     values = sum(len(counts) for counts in job.counts)
     arrays = TABLE_ARRAYS + ROUNDS_OF_SCORES * len(job.measures)
     return job.rows * (row_bytes(job) + 8 * arrays) + 16 * values
+
+
+def matching_bytes(job: Job) -> int:
+    """Bytes for scoring where missing values match every value, without those of batches and the scores of targets."""
+    return table_bytes(job) + 8 * job.rows * (2 * key_words(job) + PATTERN_ARRAYS)
+
+
+def link_bytes(patterns: int) -> int:
+    """Bytes for finding what a key matches in so many patterns."""
+    return 8 * LINK_ARRAYS * patterns
+
+
+def match_bytes(measures: int) -> int:
+    """Bytes for a cell of a cohort of its own."""
+    return 8 * (MATCH_ARRAYS + measures)
 
 
 def score_bytes(job: Job) -> int:

@@ -15,6 +15,7 @@ from gpupif.kernels.cuda import rows as kernels
 
 from ..keys import KeyLayout
 from .cuda_library import Library
+from .cuda_sorting import in_few_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,9 +65,7 @@ def sort_by(library: Library, rows: DeviceRows, layout: KeyLayout, order: Any, c
     if not field.mask:
         return order
     codes = (rows.keys[field.word][order] >> field.shift) & field.mask
-    bits = field.mask.bit_length()
-    narrow = codes.astype(next(f"uint{width}" for width in (8, 16, 32, 64) if bits <= width))
-    return order[library.stable_order(narrow)]
+    return order[library.stable_order(in_few_bytes(codes, field.mask.bit_length()))]
 
 
 def find_runs(library: Library, rows: DeviceRows, order: Any, masks: Any) -> Runs:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from gpupif.kernels.cohorts import Cells
+from gpupif.kernels.cohorts import Cells, Values, Wanted
 from gpupif.kernels.cuda import cohorts as kernels
 from gpupif.kernels.statistics import is_walk
 
@@ -42,19 +42,46 @@ def score_targets(
 
 
 def _score(library: Library, job: Job, rows: DeviceRows, runs: Runs, field: Field, target: int) -> Any:
-    xp = library.xp
-    wanted, values = wanted_of(job.measures), kernel_values(job, [target])
-    walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
-    wanted = wanted._replace(**{name: library.bring(array) for name, array in wanted._asdict().items()})
-    axes = values.axes._replace(**{name: library.bring(array) for name, array in values.axes._asdict().items()})
-    arrays = {name: library.bring(array) for name, array in values._asdict().items() if name != "axes"}
-    values = values._replace(axes=axes, **arrays)
-    cohorts = (runs.order, runs.starts, runs.sizes)
-    cells = Cells.of(rows.rows, xp.empty)
     words = (rows.keys[field.word], rows.counts)
+    asked = Asked.of(library, job, target)
+    cells, found = describe(library, asked, runs, words, (field.shift, field.mask))
+    scores = library.xp.empty((len(job.measures), rows.rows))
+    cohorts = (runs.order, runs.starts, runs.sizes)
     library.launch(
-        kernels.describe_cells, rows.rows, cohorts, runs.run_of, words, (field.shift, field.mask), values, cells
+        kernels.score_cells, rows.rows, cohorts, runs.run_of, asked.values, asked.wanted, cells, found, scores
     )
+    return scores
+
+
+class Asked(NamedTuple):
+    """The `Values` of a target and what is `Wanted` of it, on the device; walks: whether statistics of `walks` are."""
+
+    values: Values
+    wanted: Wanted
+    walks: bool
+
+    @classmethod
+    def of(cls, library: Library, job: Job, target: int) -> Asked:
+        """For one target of a job."""
+        wanted, values = wanted_of(job.measures), kernel_values(job, [target])
+        walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
+        axes = values.axes._replace(**{name: library.bring(array) for name, array in values.axes._asdict().items()})
+        arrays = {name: library.bring(array) for name, array in values._asdict().items() if name != "axes"}
+        wanted = wanted._replace(**{name: library.bring(array) for name, array in wanted._asdict().items()})
+        return cls(values._replace(axes=axes, **arrays), wanted, walks)
+
+
+def describe(
+    library: Library, asked: Asked, runs: Runs, words: tuple[Any, Any], field: tuple[int, int]
+) -> tuple[Cells, Any]:
+    """The cells of cohorts in order, and (runs, statistics) their statistics.
+
+    words: by row the word that holds the value of the target, where `field` (shift, mask) says; and the row's count.
+    """
+    xp, (values, wanted, walks) = library.xp, asked
+    cells = Cells.of(len(runs.order), xp.empty)
+    cohorts = (runs.order, runs.starts, runs.sizes)
+    library.launch(kernels.describe_cells, len(runs.order), cohorts, runs.run_of, words, field, values, cells)
     found = xp.empty((len(runs.sizes), len(wanted.kinds)))
     if len(wanted.kinds):
         library.launch(kernels.sum_short, len(found), (runs.starts, found), LONG, values, wanted, cells)
@@ -65,6 +92,4 @@ def _score(library: Library, job: Job, rows: DeviceRows, runs: Runs, field: Fiel
             )
     if walks:
         library.launch(kernels.walk_all, len(found), (runs.starts, found), values, wanted, cells)
-    scores = xp.empty((len(job.measures), rows.rows))
-    library.launch(kernels.score_cells, rows.rows, cohorts, runs.run_of, values, wanted, cells, found, scores)
-    return scores
+    return cells, found

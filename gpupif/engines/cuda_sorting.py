@@ -13,9 +13,14 @@ def lowest_bit(layout: KeyLayout, word: int) -> int:
     return min((one.shift for one in layout.fields.values() if one.word == word and one.mask), default=WORD_BITS - 1)
 
 
+def in_few_bytes(words: Any, bits: int) -> Any:
+    """Whole numbers of so many bits in as few bytes as hold them."""
+    return words.astype(next(f"uint{width}" for width in (8, 16, 32, 64) if bits <= width))
+
+
 def narrowed(words: Any, low: int) -> Any:
     """One word of keys from this bit on, in as few bytes as hold it."""
-    return (words >> low).astype(next(f"uint{width}" for width in (8, 16, 32, 64) if WORD_BITS - low <= width))
+    return in_few_bytes(words >> low, WORD_BITS - low)
 
 
 def sort_keys(library: Library, keys: Any, layout: KeyLayout) -> Any:

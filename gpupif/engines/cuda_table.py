@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -17,22 +17,29 @@ from .run import Results
 from .workers import Workers
 
 
-def score_table(job: Job, progress: Progress, streams: Sequence[Sequence[Library]], grouping: str) -> EngineResult:
-    """Score all targets of the job; the scores lie on the host, or on the first device, as the job wants.
+def score_table(
+    job: Job,
+    targets: Sequence[int],
+    progress: Progress,
+    streams: Sequence[Sequence[Library]],
+    score: Callable[[TableRun], int],
+) -> EngineResult:
+    """Score these targets of the job; all scores lie on the host, or on the first device, as the job wants.
 
-    streams: the libraries of each device. grouping: one of `GROUPINGS`. Raises DeviceMemoryError.
+    streams: the libraries of each device. score: scores the targets of one device; returns how many distinct rows there
+    are. Raises DeviceMemoryError.
     """
     home = streams[0][0]
     with home.active():
         results = Results(job, home.empty if job.scores_on == "device" else np.empty)
 
-    def score(device: Sequence[Library], targets: Sequence[int]) -> int:
+    def score_on(device: Sequence[Library], targets: Sequence[int]) -> int:
         with device[0].active(), _Outbox(device, home) as outbox:
-            return _TableRun(job, targets, results, progress, device[0], outbox, grouping).score()
+            return score(TableRun(job, targets, results, progress, device[0], outbox))
 
-    tasks = [(device, job.targets[first :: len(streams)]) for first, device in enumerate(streams)]
+    tasks = [(device, targets[first :: len(streams)]) for first, device in enumerate(streams)]
     with Workers(len(streams)) as workers:
-        distinct = workers.run(score, [task for task in tasks if task[1]])
+        distinct = workers.run(score_on, [task for task in tasks if task[1]])
     return results.finished(distinct[0])
 
 
@@ -73,7 +80,7 @@ class _Outbox:
                 self._copier.to_host(array, place)
 
 
-class _TableRun:
+class TableRun:
     """What the steps of one run on one device share."""
 
     def __init__(
@@ -84,70 +91,89 @@ class _TableRun:
         progress: Progress,
         library: Library,
         outbox: _Outbox,
-        grouping: str,
     ) -> None:
         self.job = job
         self.targets = targets
         self.results = results
         self.progress = progress
         self.library = library
-        self.outbox = outbox
-        self.grouping = grouping
+        self._outbox = outbox
 
-    def score(self) -> int:
-        """Score the targets among the known on one round of sorts, each of the others on one; returns distinct rows."""
+    def distinct_rows(self, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
+        """Distinct rows of the table, sorted with the first of its columns as the lowest; and which each row is."""
         job, library, layout = self.job, self.library, self.results.layout
-        inside = [column for column in self.targets if column in job.known]
-        first = [*inside, *(column for column in range(len(job.codes)) if column not in inside)]
         with library.stage("group"):
             keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, layout)
             counts = library.xp.ones(job.rows, "int64") if job.times is None else library.upload(job.times)
-            table = DeviceRows(keys, counts)
-            distinct, number = collapse(library, table, layout, first)
-            del keys, counts, table
-        for targets in (inside, *([column] for column in self.targets if column not in job.known)):
-            if targets:
-                self._score_projection(distinct, number, targets, first)
-        self.outbox.empty()
-        return distinct.rows
+            return collapse(library, DeviceRows(keys, counts), layout, columns)
 
-    def _score_projection(
-        self, distinct: DeviceRows, number: Any, targets: Sequence[int], sorted_by: Sequence[int]
-    ) -> None:
-        """Score targets against the known columns; `distinct` are rows over the columns `sorted_by`, in that order."""
-        library, job, results = self.library, self.job, self.results
-        columns = [*targets, *(column for column in job.known if column not in targets)]
-        if set(columns) != set(sorted_by) or list(targets) != list(sorted_by[: len(targets)]):
-            with library.stage("group"):
-                distinct, narrow = collapse(library, distinct, results.layout, columns)
-                number = narrow[number]
-        joint = self._sizes(distinct.counts)
-        layout = results.layout
-        for target, sizes, scores in score_targets(library, job, distinct, layout, columns, targets, self.grouping):
-            results.weigh(target, self._sizes(sizes), joint)
-            if job.extremes_only:
-                low, high = (library.to_host(found) for found in (scores.min(axis=1), scores.max(axis=1)))
-                results.add_extremes(target, low, high)
-                self.progress.advance(job.rows)
-                continue
-            place = job.targets.index(target)
-            outs = [values[place] for values in results.values]
-            with library.stage("write"):
-                of_rows = [
-                    (factor * values)[number].astype(out.dtype, copy=False)
-                    for factor, values, out in zip(results.factors(target), scores, outs, strict=True)
-                ]
-                self.outbox.put(of_rows, outs)
-            # Before the next ones are made.
-            del scores, of_rows
-            self.progress.advance(job.rows)
+    def put(self, target: int, scores: Any, number: Any) -> None:
+        """Put the scores (measures, distinct rows) of a target into the results, before weighting its weighted ones.
 
-    def _sizes(self, counts: Any) -> Sizes:
-        """Groups of so many rows by size.
-
-        Most are of 1 row and left out; the others are sorted, in as few passes as their type has bytes.
+        number: which distinct row each row of the table is.
         """
-        several = counts[counts > 1]
-        narrow = several.astype("uint32") if self.results.total < 1 << 32 else several
-        sizes, times = self.library.xp.unique(narrow, return_counts=True)
-        return Sizes.of(self.library.to_host(sizes), self.library.to_host(times))
+        library, results = self.library, self.results
+        place = self.job.targets.index(target)
+        outs = [values[place] for values in results.values]
+        with library.stage("write"):
+            of_rows = [
+                (factor * values)[number].astype(out.dtype, copy=False)
+                for factor, values, out in zip(results.factors(target), scores, outs, strict=True)
+            ]
+            self._outbox.put(of_rows, outs)
+        self.progress.advance(self.job.rows)
+
+    def finish(self) -> None:
+        """Wait until all scores are in the results."""
+        self._outbox.empty()
+
+
+def score_cohorts(run: TableRun, grouping: str) -> int:
+    """Score the targets among the known on one round of sorts, each of the others on one; returns distinct rows.
+
+    grouping: one of `GROUPINGS`.
+    """
+    job = run.job
+    inside = [column for column in run.targets if column in job.known]
+    first = [*inside, *(column for column in range(len(job.codes)) if column not in inside)]
+    distinct, number = run.distinct_rows(first)
+    for targets in (inside, *([column] for column in run.targets if column not in job.known)):
+        if targets:
+            _score_projection(run, distinct, number, targets, first, grouping)
+    run.finish()
+    return distinct.rows
+
+
+def _score_projection(
+    run: TableRun, distinct: DeviceRows, number: Any, targets: Sequence[int], sorted_by: Sequence[int], grouping: str
+) -> None:
+    """Score targets against the known columns; `distinct` are rows over the columns `sorted_by`, in that order."""
+    library, job, results = run.library, run.job, run.results
+    columns = [*targets, *(column for column in job.known if column not in targets)]
+    if set(columns) != set(sorted_by) or list(targets) != list(sorted_by[: len(targets)]):
+        with library.stage("group"):
+            distinct, narrow = collapse(library, distinct, results.layout, columns)
+            number = narrow[number]
+    joint = _sizes(run, distinct.counts)
+    layout = results.layout
+    for target, sizes, scores in score_targets(library, job, distinct, layout, columns, targets, grouping):
+        results.weigh(target, _sizes(run, sizes), joint)
+        if job.extremes_only:
+            low, high = (library.to_host(found) for found in (scores.min(axis=1), scores.max(axis=1)))
+            results.add_extremes(target, low, high)
+            run.progress.advance(job.rows)
+        else:
+            run.put(target, scores, number)
+        # Before the next ones are made.
+        del scores
+
+
+def _sizes(run: TableRun, counts: Any) -> Sizes:
+    """Groups of so many rows by size.
+
+    Most are of 1 row and left out; the others are sorted, in as few passes as their type has bytes.
+    """
+    several = counts[counts > 1]
+    narrow = several.astype("uint32") if run.results.total < 1 << 32 else several
+    sizes, times = run.library.xp.unique(narrow, return_counts=True)
+    return Sizes.of(run.library.to_host(sizes), run.library.to_host(times))

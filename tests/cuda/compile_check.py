@@ -18,7 +18,7 @@ import numba.cuda.dispatcher
 from numba import cuda, float64, int64, types, uint64
 
 from gpupif.kernels.cohorts import Cells, Values, Wanted
-from gpupif.kernels.cuda import cohorts, rows
+from gpupif.kernels.cuda import cohorts, rows, wildcards
 from gpupif.kernels.walks import Axes
 
 MOST_REGISTERS = 128
@@ -54,6 +54,24 @@ SIGNATURES = {
         "walk_all": (found, values, wanted, cells),
         "sum_long": (ints, found, values, wanted, cells),
         "score_cells": (runs, ints, values, wanted, cells, float64[:, ::1], float64[:, ::1]),
+    },
+    wildcards: {
+        "mark_missing": (keys, keys, words, keys),
+        "mask_rows": (keys, int64, keys, int64, keys),
+        "find_lists": (keys, keys, types.UniTuple(ints, 3), ints, ints, ints),
+        "list_cells": (int64, int64, types.UniTuple(ints, 2), types.Tuple((ints, words, ints)), int64, words, ints),
+        "score_rows": (
+            types.Tuple((ints, ints, words, ints)),
+            int64,
+            int64,
+            types.UniTuple(ints, 3),
+            values,
+            wanted,
+            cells,
+            float64[:, ::1],
+            floats,
+            float64[:, ::1],
+        ),
     },
 }
 

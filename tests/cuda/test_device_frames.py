@@ -263,13 +263,17 @@ def test_scores_cannot_be_changed_by_who_looks_at_them(tmp_path):
     pd.testing.assert_frame_equal(to_pandas(scores.cig), before)
 
 
-def test_wildcards_of_a_table_on_the_device_are_scored_on_the_host():
-    frame = census(300)[["age", "household_size", "sex"]].assign(sex=lambda table: pd.factorize(table["sex"])[0])
-    frame = frame.astype("float64").mask(np.random.default_rng(0).random(frame.shape) < 0.2)
-    scores, expected = (gpupif.score(one, missing="wildcard") for one in (to_device(frame), frame))
-    assert scores.device == expected.device == "cpu"
-    for measure in scores.measures:
-        np.testing.assert_array_equal(on_host(scores.array(measure)), expected.array(measure))
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_wildcards_of_a_table_on_the_device(device):
+    """The last column lacks nothing, and neither does what is known of it."""
+    frame = census(40)[["age", "household_size", "sex"]].assign(sex=lambda table: pd.factorize(table["sex"])[0])
+    frame["age"] = (frame["age"] // 20).astype("float64").mask(np.random.default_rng(0).random(len(frame)) < 0.2)
+    arguments = {"missing": "wildcard", "known": ["household_size", "sex"]}
+    scores = gpupif.score(to_device(frame), device=device, **arguments)
+    expected = gpupif.score(frame, device="cpu", **arguments)
+    assert scores.device == device
+    assert all(is_there(scores.array(measure)) == (device == "cuda") for measure in scores.measures)
+    assert_same_scores(scores, expected)
     cells = ["row", "column", "cohort_size", "cig"]
     pd.testing.assert_frame_equal(scores.top(5)[cells], expected.top(5)[cells])
     assert scores.summary().columns["csf_mean"].to_dict() == expected.summary().columns["csf_mean"].to_dict()

@@ -201,6 +201,27 @@ def test_weights_attackers_and_a_population(monkeypatch, tmp_path, table, share,
         assert scores[name].top(3)["value"].astype(str).tolist() == expected[name].top(3)["value"].astype(str).tolist()
 
 
+@pytest.mark.parametrize("table", ["pandas", "cudf"], indirect=True)
+@pytest.mark.parametrize("share", [0, 1])
+def test_missing_values_that_match_every_value(monkeypatch, table, share):
+    """The last target has its cohorts to itself."""
+    frame = census(12)[["age", "sex", "tenure"]]
+    frame["age"] = frame["age"].where(np.arange(12) % 3 > 0)
+    arguments = {"missing": "wildcard", "known": ["sex", "tenure"]}
+    expected = gpupif.score(frame, list(MEASURES), device="cpu", **arguments)
+
+    class Engine(CudaEngine):
+        frames = StrictFrames()
+
+    engine = Engine(libraries=[StrictLibrary(), StrictLibrary()], share=share)
+    monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _: engine)
+    scores = gpupif.score(frame if type(table) is pd.DataFrame else DeviceFrame(frame), list(MEASURES), **arguments)
+    for measure in MEASURES:
+        np.testing.assert_allclose(
+            plain(scores.array(measure)), expected.array(measure), rtol=1e-12, atol=1e-14, err_msg=measure
+        )
+
+
 def test_the_strict_arrays_are_strict():
     device, host = there(np.arange(3)), np.arange(3)
     for mixed in (
