@@ -186,4 +186,5 @@ def test_as_many_people_as_there_may_be():
 
 
 def test_docstrings():
-    assert doctest.testmod(gpupif.risks.classes).failed == 0
+    for module in (gpupif.risks.classes, gpupif.risks.journalist):
+        assert doctest.testmod(module).failed == 0

@@ -19,7 +19,6 @@ import numpy as np
 from gpupif.kernels import partition as kernels
 from gpupif.kernels.codes import add_times
 
-from ..engines.distinct import distinct_rows
 from ..engines.host_run import pack_keys, unpack_keys
 from ..engines.partition import Rows
 from ..errors import InputError
@@ -27,7 +26,7 @@ from ..frames import open_frame
 from ..inputs import find_input
 from ..keys import KeyLayout
 from ..names import check_exist, check_unique
-from ..population import join_codes, lacks_error, prior_in
+from ..population import Met, join_codes, lacks_error, prior_in, stranger
 from . import home, plan
 from .files import read_files
 from .graph import Graph, Key, ref
@@ -110,6 +109,10 @@ def join(question: Question, names: list[Hashable], table: plan.Totals, populati
     plan.check_totals(question, names, table)
     if population.rows == 0:
         raise InputError("population: expected at least one row, got none.")
+    try:
+        plan.check_totals(replace(question, weights=None), names, population)
+    except InputError as error:
+        raise error.about("population") from None
     used = len(question.used)
     mine = plan.merged_columns(question.read[:used], table.values[:used])
     columns = list(zip(mine, plan.merged_columns(question.used, population.values), strict=True))
@@ -145,52 +148,57 @@ def meet(parts: int, people: People, source: int, rows: Rows, whose: int) -> pd.
     return pack([Parcel(part, source, whose, items[start:stop]) for part, (start, stop) in stretches if start < stop])
 
 
+def meet_rows(people: People, part: int, frame: pd.DataFrame) -> Met:
+    """The different rows that met in a part."""
+    words = people.layout.words
+    parcels = unpack(frame, part)
+    items = np.concatenate([np.empty((0, words + 1), np.uint64), *(p.items.reshape(-1, words + 1) for p in parcels)])
+    whose = np.repeat([p.cut for p in parcels], [p.items.size // (words + 1) for p in parcels])
+    if not len(items):
+        nothing = np.zeros(0, np.int64)
+        return Met(items[:, :-1], nothing, nothing)
+    with task_workers() as workers:
+        return Met.of(np.ascontiguousarray(items[:, :-1]), items[:, -1].astype(np.int64), whose == TABLE, workers)
+
+
 class Lacking(NamedTuple):
-    """Rows of the table that the population lacks: how many; of one kind, how many it has and how many the table has;
-    by column, how many have each joined value.
+    """Rows of the table that the population lacks: how many; of one kind, its codes, how many the population has and
+    how many the table has; by column, how many have each joined value.
     """
 
     rows: int
+    codes: list[int]
     there: int
     sampled: int
     counts: list[npt.NDArray[np.int64]]
 
 
-def compare(people: People, part: int, frame: pd.DataFrame) -> tuple[Rows, Lacking]:
-    """Rows that met in a part: which the population lacks, with how often, and what is to be known of these."""
-    words = people.layout.words
-    parcels = unpack(frame, part)
-    items = np.concatenate([np.empty((0, words + 1), np.uint64), *(p.items.reshape(-1, words + 1) for p in parcels)])
-    whose = np.repeat([p.cut for p in parcels], [p.items.size // (words + 1) for p in parcels])
-    keys, times = np.ascontiguousarray(items[:, :-1]), items[:, -1].astype(np.int64)
-    missing = np.zeros(0, np.int64)
-    if len(keys):
-        with task_workers() as workers:
-            found = distinct_rows(Rows(keys, np.ones(len(keys), np.int64)), len(keys), workers)
-        keys, (sampled, there) = found.rows.keys, np.zeros((2, len(found.rows.keys)), np.int64)
-        add_times(found.number[whose == TABLE], times[whose == TABLE], sampled)
-        add_times(found.number[whose == POPULATION], times[whose == POPULATION], there)
-        missing = sampled - there
-    short = np.flatnonzero(missing > 0)
-    rows = Rows(keys[short], missing[short])
+def find_lacking(people: People, met: Met) -> tuple[Rows, Lacking]:
+    """Of the rows that met in a part which the population lacks, with how often, and what is to be known of these."""
+    short = met.short()
+    rows = Rows(short.keys, short.sampled - short.there)
+    codes = unpack_keys(rows.keys, people.layout)
     counts = [np.zeros(len(values), np.int64) for values in people.values]
-    for own, total in zip(unpack_keys(rows.keys, people.layout), counts, strict=True):
+    for own, total in zip(codes, counts, strict=True):
         add_times(own, rows.counts, total)
-    one = (int(there[short[0]]), int(sampled[short[0]])) if len(short) else (0, 0)
-    return rows, Lacking(int(rows.counts.sum()), *one, counts)
+    one = (int(short.there[0]), int(short.sampled[0])) if len(short.keys) else (0, 0)
+    return rows, Lacking(int(rows.counts.sum()), [int(own[0]) for own in codes if len(own)], *one, counts)
 
 
 def add_lacking(*parts: Lacking) -> Lacking:
     """What of several parts is to be known together."""
     one = next((part for part in parts if part.rows), parts[0])
     counts = [np.sum(several, axis=0) for several in zip(*(part.counts for part in parts), strict=True)]
-    return Lacking(sum(part.rows for part in parts), one.there, one.sampled, counts)
+    return one._replace(rows=sum(part.rows for part in parts), counts=counts)
 
 
 def settle(lacks: str, people: People, lacking: Lacking) -> People:
     """The population with the rows that it lacked; raises InputError where that is an error."""
     if lacks == "error" and lacking.rows:
-        raise lacks_error(lacking.rows, people.rows, None, lacking.there, lacking.sampled)
+        names = [mine.name for mine, _ in people.columns]
+        there = [int(counts[code]) for counts, code in zip(people.counts, lacking.codes, strict=True)]
+        unknown = stranger(names, people.values, lacking.codes, there)
+        raise lacks_error(lacking.rows, people.rows, None, lacking.there, lacking.sampled, unknown)
     counts = [own + more for own, more in zip(people.counts, lacking.counts, strict=True)]
     return replace(people, counts=counts, total=people.total + lacking.rows)
 
@@ -232,17 +240,51 @@ def bring_together(
 ) -> PeopleGraph:
     """The graph that compares a table with its population. read: the table's columns that are needed."""
     graph = Graph()
-    asked = replace(question, weights=None)
     encoded = graph.each("encode", partial(home.encode, question, device), list(map(ref, graph.take(read))))
     mine = list(map(ref, graph.each("local", itemgetter(0), list(map(ref, encoded)))))
+    each = graph.each("totals-met-each", home.totals, mine)
+    totals = ref(graph.tree("totals-met", partial(plan.add_totals, question.read), each))
+    meeting = meet_population(graph, mine, totals, population, question, names, device)
+    several = [meeting.joined] * len(meeting.met)
+    compared = list(map(ref, graph.each("compare", find_lacking, several, meeting.met)))
+    lacking = ref(graph.tree("lacking", add_lacking, graph.each("lacks", itemgetter(1), compared)))
+    people = graph.one("settle", partial(settle, lacks), meeting.joined, lacking)
+    added = graph.each("added-rows", itemgetter(0), compared)
+    return PeopleGraph(graph, question.read, encoded, people, meeting.rows, added)
+
+
+class Meeting(NamedTuple):
+    """The tasks in which the rows of a table and its population meet.
+
+    joined: as an argument of others, what all have to know. rows: of the population's partitions. met: as arguments of
+    others, the different rows that met in each part.
+    """
+
+    joined: Any
+    rows: Sequence[Key]
+    met: Sequence[Any]
+
+
+def meet_population(
+    graph: Graph,
+    mine: Sequence[Any],
+    totals: Any,
+    population: Any,
+    question: Question,
+    names: list[Hashable],
+    device: str,
+) -> Meeting:
+    """Add the tasks that bring equal rows of a table and its population together.
+
+    mine, totals: of the table, its partitions by the columns of the question first, and their totals.
+    """
+    asked = replace(question, weights=None)
     given = list(map(ref, _partitions(graph, population, question.used)))
     others = graph.each("encode-people", partial(home.encode, asked, device), given)
     theirs = list(map(ref, graph.each("local-people", itemgetter(0), list(map(ref, others)))))
-    found = []
-    for stage, of, local in (("totals-met", question, mine), ("totals-people", asked, theirs)):
-        each = graph.each(f"{stage}-each", home.totals, local)
-        found.append(ref(graph.tree(stage, partial(plan.add_totals, of.read), each)))
-    joined = ref(graph.one("join", partial(join, question, names), *found))
+    each = graph.each("totals-people-each", home.totals, theirs)
+    found = ref(graph.tree("totals-people", partial(plan.add_totals, asked.read), each))
+    joined = ref(graph.one("join", partial(join, question, names), totals, found))
     rows, parts = [], range(len(mine) + len(theirs))
     for whose, local in ((TABLE, mine), (POPULATION, theirs)):
         many = range(len(local))
@@ -250,12 +292,9 @@ def bring_together(
     several = [joined for _ in parts]
     whose_rows = [TABLE if part < len(mine) else POPULATION for part in parts]
     sent = graph.each("meet", partial(meet, len(parts)), several, parts, list(map(ref, rows)), whose_rows)
-    met = list(map(ref, graph.shuffle("met", sent)))
-    compared = list(map(ref, graph.each("compare", compare, several, parts, met)))
-    lacking = ref(graph.tree("lacking", add_lacking, graph.each("lacks", itemgetter(1), compared)))
-    people = graph.one("settle", partial(settle, lacks), joined, lacking)
-    added = graph.each("added-rows", itemgetter(0), compared)
-    return PeopleGraph(graph, question.read, encoded, people, rows[len(mine) :], added)
+    arrived = list(map(ref, graph.shuffle("met", sent)))
+    met = list(map(ref, graph.each("met-rows", meet_rows, several, parts, arrived)))
+    return Meeting(joined, rows[len(mine) :], met)
 
 
 def open_people(population: Any, used: Sequence[Hashable]) -> Any:
@@ -275,8 +314,8 @@ def open_people(population: Any, used: Sequence[Hashable]) -> Any:
             names = list(open_frame(population).names)
         except InputError as error:
             raise InputError(f"population: {error}") from None
-    check_unique(names)
-    check_exist("population", used, names)
+    check_unique(names, "population")
+    check_exist("population", used, names, "the population")
     return population
 
 
