@@ -171,8 +171,8 @@ def find_toxic(
     top: int,
     missing: str,
     progress: bool | None,
-    memory_limit: int | str | None,
-    temp: str | os.PathLike[str] | None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
     sep: str | None = None,
     device: str = "auto",
 ) -> ToxicPairs:

@@ -92,7 +92,7 @@ def test_kinds_of_populations(tmp_path):
     expected = gpupif.risk(sample, *asked, population=census, device="cpu").population
     (tmp_path / "people").mkdir()
     census.iloc[:100].to_parquet(tmp_path / "people" / "0.parquet", index=False)
-    census.iloc[100:].assign(more=1).to_parquet(tmp_path / "people" / "1.parquet", index=False)
+    census.iloc[100:].to_parquet(tmp_path / "people" / "1.parquet", index=False)
     text = census.astype({"age": "int64", "region": str})
     for population in (census, pl.from_pandas(text), cut(text[["region", "sex", "age"]], [7]), tmp_path / "people"):
         found = gpupif.risk(dd.from_pandas(sample, npartitions=3), *asked, population=population, device="cpu")
