@@ -31,8 +31,9 @@ from ..risks.question import about_distance, ask_risk, check_columns
 from ..risks.search import Assessed, Search, Second
 from . import home, routes
 from .graph import Graph, ref
+from .meeting import meet_population, open_people
 from .parcels import unpack
-from .people import Lacking, People, add_lacking, find_lacking, meet_population, open_people, settle
+from .people import Lacking, People, add_lacking, find_lacking, settle
 from .plan import Plan, Totals, add_totals, make_plan
 from .watch import compute
 from .workers import task_engine, task_workers, tell
