@@ -249,8 +249,8 @@ class Met(NamedTuple):
         """Rows that may repeat, each so many times, from the table or else from the population."""
         found = distinct_rows(Rows(keys), len(keys), workers)
         sampled, there = np.zeros((2, len(found.rows.keys)), np.int64)
-        for whose, counts in ((from_table, sampled), (~from_table, there)):
-            add_times(found.number[whose], times[whose], counts)
+        add_times(found.number, np.where(from_table, times, 0), sampled)
+        add_times(found.number, np.where(from_table, 0, times), there)
         return cls(found.rows.keys, sampled, there)
 
     def short(self) -> Met:

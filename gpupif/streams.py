@@ -65,12 +65,15 @@ def open_stream(
     copies: int = 1,
     joined: bool = False,
     argument: str = "table",
+    budget: Budget | None = None,
 ) -> Stream:
     """Encode columns of the files that a path names.
 
     memory_limit, temp: as of `gpupif.toxic_pairs`. sep: the separator of a CSV file (None: found by itself). copies:
     how often the codes may lie on the disk at a time. joined: values will be joined to those of another table.
-    argument: what names the path. Raises InputError, TableReadError, OutputError.
+    argument: what names the path. budget: of a run that has one already.
+
+    Raises InputError, TableReadError, OutputError.
     """
     check_word("missing", missing, ("category", "error"))
     if not isinstance(table, str | os.PathLike):
@@ -82,7 +85,7 @@ def open_stream(
     check_temp(temp)
     source = open_source(Path(table), sep)
     names = choose(source)
-    budget = plan_reading(limit, len(names))
+    budget = budget or plan_reading(limit, len(names))
     with contextlib.ExitStack() as files:
         folder = Path(files.enter_context(tempfile.TemporaryDirectory(prefix="gpupif-", dir=temp)))
         files.enter_context(disk_errors(folder))

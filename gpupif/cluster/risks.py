@@ -147,7 +147,7 @@ def first_columns(known: int, totals: Totals) -> Totals:
 def compare_classes(people: People, met: Met) -> tuple[Lacking, ClassesThere]:
     """Of the rows that met in a part what the population lacks, and the classes of the table."""
     _, lacking = find_lacking(people, met)
-    return lacking, ClassesThere.of(met.sampled, np.maximum(met.sampled, met.there))
+    return lacking, ClassesThere.of(met.sampled, met.there)
 
 
 def with_classes(found: Assessed, there: ClassesThere) -> Assessed:

@@ -49,7 +49,7 @@ class Beside(NamedTuple):
         """
         names = asked.quasi_identifiers
         if too_large(self.population, partial(_choose, names), None):
-            with self._open(asked, report) as people:
+            with self._open(asked, report, None) as people:
                 table = HeldChunks(columns, people.budget.chunk_rows)
                 return self._in_parts(table, people.chunks, len(names), people.budget, people.folder, report)
         found = match_population(open_population(self.population, names), columns, asked.missing, self.lacks)
@@ -61,7 +61,7 @@ class Beside(NamedTuple):
         with contextlib.ExitStack() as files:
             people: TableChunks
             if isinstance(self.population, str | os.PathLike):
-                stream = files.enter_context(self._open(asked, report))
+                stream = files.enter_context(self._open(asked, report, table.budget))
                 people, budget = stream.chunks, stream.budget
             else:
                 frame = open_population(self.population, names)
@@ -70,8 +70,8 @@ class Beside(NamedTuple):
                 people, budget = HeldChunks(columns, table.budget.chunk_rows), table.budget
             return self._in_parts(table.chunks, people, len(names), budget, table.folder, report)
 
-    def _open(self, asked: Asked, report: Reporter) -> Stream:
-        """The files of the population, encoded on disk."""
+    def _open(self, asked: Asked, report: Reporter, budget: Budget | None) -> Stream:
+        """The files of the population, encoded on disk; budget: that the table was read with."""
         return open_stream(
             self.population,
             partial(_choose, asked.quasi_identifiers),
@@ -82,6 +82,7 @@ class Beside(NamedTuple):
             copies=2,
             joined=True,
             argument="population",
+            budget=budget,
         )
 
     def _in_parts(
@@ -101,7 +102,7 @@ class Beside(NamedTuple):
                 *codes, from_whom = part.codes
                 keys = pack_keys(codes, joined.layout, workers)
                 met = Met.of(keys, part.times, from_whom == NOBODY, workers)
-                found = [ClassesThere.total(*found, ClassesThere.of(met.sampled, np.maximum(met.sampled, met.there)))]
+                found = [ClassesThere.total(*found, ClassesThere.of(met.sampled, met.there))]
                 if self.lacks == "error":
                     lacking.add(met.short())
                 report.advance(int(part.times.sum()))

@@ -17,6 +17,9 @@ from .classes import AttackRisk
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+# Classes that are sorted by size at a time.
+BLOCK = 1 << 16
+
 
 @dataclass(frozen=True)
 class PopulationRisks:
@@ -107,10 +110,19 @@ class ClassesThere(NamedTuple):
     rows: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, sampled: npt.NDArray[np.int64], people: npt.NDArray[np.int64]) -> ClassesThere:
-        """Of classes with so many rows in the sample and people in the population; of no row: left out."""
-        there = sampled > 0
-        return cls(people[there], np.ones(int(there.sum()), np.int64), sampled[there])._added_up()
+    def of(cls, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> ClassesThere:
+        """Of classes with so many rows in the sample and in the population, which has those of the sample at least.
+
+        Classes without a row in the sample are left out.
+        """
+        blocks = [slice(start, start + BLOCK) for start in range(0, len(sampled) or 1, BLOCK)]
+        return cls.total(*(cls._of_block(sampled[block], there[block]) for block in blocks))
+
+    @classmethod
+    def _of_block(cls, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> ClassesThere:
+        found = np.flatnonzero(sampled)
+        people = np.maximum(sampled, there)[found]
+        return cls(people, np.ones(len(found), np.int64), sampled[found])._added_up()
 
     @classmethod
     def total(cls, *parts: ClassesThere) -> ClassesThere:
