@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpupif.cli import WARM_UP_ROWS
+from gpupif.demo_cli import WARM_UP_ROWS
 from gpupif.memory import parse_size
 
 from .draw import draw_scale, scale_table

@@ -41,10 +41,11 @@ if TYPE_CHECKING:
         k_anonymity,
         l_diversity,
     )
-    from .risks.classes import ClassRisks, PopulationRisks, class_risks, population_risks
+    from .risks.classes import ClassRisks, class_risks
     from .risks.closeness import basic_beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
     from .risks.disclosure import DisclosureRisk, risk
     from .risks.estimators import PopulationUniques, population_uniques
+    from .risks.journalist import PopulationRisks, population_risks
     from .risks.uniqueness import Uniqueness, uniqueness
     from .scoring import score
     from .special_uniques import SpecialUniques, suda
@@ -120,7 +121,7 @@ _LATER = {
     "StoredScores": "stored",
     "Uniqueness": "risks.uniqueness",
     "PopulationUniques": "risks.estimators",
-    "PopulationRisks": "risks.classes",
+    "PopulationRisks": "risks.journalist",
     "ClassRisks": "risks.classes",
     "Recursive": "risks.anonymity",
     "AlphaK": "risks.anonymity",
@@ -132,7 +133,7 @@ _LATER = {
     "DaskScores": "cluster.scores",
     "Summary": "summary",
     "class_risks": "risks.classes",
-    "population_risks": "risks.classes",
+    "population_risks": "risks.journalist",
     "population_uniques": "risks.estimators",
     "uniqueness": "risks.uniqueness",
     "alpha_k_anonymity": "risks.anonymity",

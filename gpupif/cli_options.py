@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
@@ -17,6 +17,12 @@ from .errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from .attackers import AttackerScores
+    from .reading import Pick
+    from .result import Scores
+    from .stored import StoredAttackerScores, StoredScores
+
+Found = TypeVar("Found")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
 Table = Annotated[
     Path,
@@ -46,7 +52,45 @@ StreamTemp = Annotated[
 PopulationLacks = Annotated[
     str, typer.Option(metavar="error|count", help="Rows that the population lacks: refuse, or count them in it.")
 ]
+Scheduler = Annotated[
+    str | None, typer.Option("--scheduler", metavar="tcp://HOST:8786", help="Compute on the Dask cluster there.")
+]
+WorkerProcesses = Annotated[
+    int | None, typer.Option("--workers", metavar="N", help="Compute on a Dask cluster of N processes here.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+# Outputs that are in place already, where a signal comes afterwards.
+complete: list[Path] = []
+
+
+class Place(NamedTuple):
+    """A Dask cluster to compute on: the address of its scheduler, or so many workers here; neither: no cluster."""
+
+    scheduler: str | None
+    workers: int | None
+
+    @property
+    def named(self) -> bool:
+        """Whether there is one."""
+        return self.scheduler is not None or self.workers is not None
+
+
+def look(
+    find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: dict[str, Any], quiet: bool
+) -> Found:
+    """What is found in the files of a table: here, or on a cluster.
+
+    find: takes a path or a Dask frame, and `progress`. pick: the columns that are needed. streams: further options of
+    `find` that are for files read here.
+    """
+    visible = False if quiet else None
+    if not place.named:
+        return find(table, progress=visible, **streams)
+    from .cluster.cli import look_on_cluster
+
+    return look_on_cluster(find, table, pick, place, streams, visible)
 
 
 def show(facts: Callable[[], dict[str, Any]], draw: Callable[[Console], None], as_json: bool, quiet: bool) -> None:
@@ -57,6 +101,16 @@ def show(facts: Callable[[], dict[str, Any]], draw: Callable[[Console], None], a
         typer.echo(json.dumps({"gpupif": __version__, **facts()}, indent=2, ensure_ascii=False, allow_nan=False))
     elif not quiet:
         draw(console())
+
+
+def show_scores(
+    scores: Scores | StoredScores | AttackerScores | StoredAttackerScores,
+    as_json: bool,
+    quiet: bool,
+    more: dict[str, Any],
+) -> None:
+    """The summary of scores, and more facts about them."""
+    show(lambda: {**more, **scores.summary().to_dict()}, lambda to: scores.summary().print(to), as_json, quiet)
 
 
 def console() -> Console:

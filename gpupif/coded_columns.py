@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .engines.cuda_frames import FrameLibrary
     from .engines.workers import Workers
     from .frames import Frame
+    from .reading import Pick
     from .sources import Source
     from .streams import Stream
 
@@ -76,10 +77,7 @@ def code_columns(
     check_word("missing", missing, ("category", "error"))
     report = report or Reporter(False)
 
-    def pick(names: Sequence[str]) -> list[str] | None:
-        return None if columns is None else [str(name) for name in chosen(names, (), columns, argument)]
-
-    frame = open_table(table, pick, library, sep)
+    frame = open_table(table, picked(columns, argument), library, sep)
     names = chosen(frame.names, frame.index_names, columns, argument)
     report.stage("encode", len(names), "columns")
     with frame.active():
@@ -119,6 +117,15 @@ def chosen(
         raise InputError(f"{argument}: expected at least one column, got an empty list.")
     check_exist(argument, wanted, names)
     return wanted
+
+
+def picked(columns: Sequence[Hashable] | None, argument: str = "columns") -> Pick:
+    """Of a file's columns those that are asked for (None: all); raises InputError as `chosen`."""
+
+    def pick(names: Sequence[str]) -> list[str] | None:
+        return None if columns is None else [str(name) for name in chosen(names, (), columns, argument)]
+
+    return pick
 
 
 def chosen_of(source: Source, columns: Sequence[Hashable] | None, argument: str = "columns") -> list[Hashable]:

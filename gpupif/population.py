@@ -11,7 +11,7 @@ import os
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -92,10 +92,8 @@ class Population:
 
     def _stranger(self, which: int, there: npt.NDArray[np.int64]) -> str:
         """What value of a distinct row, if any, is in no row of the population, as a sentence."""
-        for name, codes, values in zip(self.names, self._codes, self._values, strict=True):
-            if not there[codes == codes[which]].any():
-                return f" Column {name!r} has {values[codes[which]]!r} nowhere in it."
-        return ""
+        own = [(codes[which], int(there[codes == codes[which]].sum())) for codes in self._codes]
+        return stranger(self.names, self._values, *zip(*own, strict=True))
 
     def priors(self, columns: Sequence[Column]) -> dict[Hashable, Prior]:
         """The distribution in the population of each column, for some of the sample's columns."""
@@ -148,15 +146,19 @@ def match_population(frame: Frame, columns: Sequence[Column], missing: str, lack
 
     missing: "error" refuses missing values of the population too.
     """
-    names = [column.name for column in columns]
     with Workers() as workers:
-        try:
-            with frame.active():
-                arrays = [frame.column(frame.names.index(name)) for name in names]
-                others = encode_table(names, arrays, frame.rows, missing, workers).columns
-        except InputError as error:
-            raise error.about("population") from None
+        others = encode_population(frame, [column.name for column in columns], missing, workers)
         return Population(columns, others, lacks, workers)
+
+
+def encode_population(frame: Frame, names: Sequence[Hashable], missing: str, workers: Workers) -> Sequence[Column]:
+    """Some columns of a population in memory; raises InputError."""
+    try:
+        with frame.active():
+            arrays = [frame.column(frame.names.index(name)) for name in names]
+            return encode_table(names, arrays, frame.rows, missing, workers).columns
+    except InputError as error:
+        raise error.about("population") from None
 
 
 def _join(mine: Column, theirs: Column) -> tuple[npt.NDArray[Any], npt.NDArray[Any], list[Any]]:
@@ -207,28 +209,78 @@ def sizes_job(question: Question, counts: Sequence[npt.NDArray[np.int64]]) -> Jo
 
     counts: of the population's rows, by column that is used and code.
     """
+    return counting_job(
+        counts,
+        [question.used.index(name) for name in question.targets],
+        [question.used.index(name) for name in question.known],
+    )
+
+
+def counting_job(counts: Sequence[npt.NDArray[np.int64]], targets: list[int], known: list[int]) -> Job:
+    """The job of counting rows in cohorts, without codes of rows. counts: of rows, by column and code."""
     return Job(
         codes=[np.empty(0, np.uint8)] * len(counts),
         counts=counts,
         priors=[np.ones(len(one)) for one in counts],
         log2_priors=[np.zeros(len(one)) for one in counts],
         accuracies=[1.0] * len(counts),
-        targets=[question.used.index(name) for name in question.targets],
-        known=[question.used.index(name) for name in question.known],
+        targets=targets,
+        known=known,
         measures=(MEASURES["cohort_size"],),
         dtype="float64",
     )
 
 
-def lacks_error(lacking: int, rows: int, row: int | None, there: int, sampled: int, stranger: str = "") -> InputError:
+class Met(NamedTuple):
+    """Different rows of a table and its population, and how often each is in either."""
+
+    keys: npt.NDArray[np.uint64]
+    sampled: npt.NDArray[np.int64]
+    there: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        keys: npt.NDArray[np.uint64],
+        times: npt.NDArray[np.int64],
+        from_table: npt.NDArray[np.bool_],
+        workers: Workers,
+    ) -> Met:
+        """Rows that may repeat, each so many times, from the table or else from the population."""
+        found = distinct_rows(Rows(keys), len(keys), workers)
+        sampled, there = np.zeros((2, len(found.rows.keys)), np.int64)
+        add_times(found.number, np.where(from_table, times, 0), sampled)
+        add_times(found.number, np.where(from_table, 0, times), there)
+        return cls(found.rows.keys, sampled, there)
+
+    def short(self) -> Met:
+        """Those that the population has less often than the table."""
+        lacks = self.sampled > self.there
+        return Met(self.keys[lacks], self.sampled[lacks], self.there[lacks])
+
+
+def stranger(
+    names: Sequence[Hashable], values: Sequence[Sequence[Any]], codes: Sequence[int], there: Sequence[int]
+) -> str:
+    """What value of a row, if any, is in no row of the population, as a sentence.
+
+    By column: its values, the row's code, and how many rows of the population have the same.
+    """
+    for name, several, code, people in zip(names, values, codes, there, strict=True):
+        if not people:
+            return f" Column {name!r} has {several[code]!r} nowhere in it."
+    return ""
+
+
+def lacks_error(lacking: int, rows: int, row: int | None, there: int, sampled: int, unknown: str = "") -> InputError:
     """What to say of a population that lacks rows of a table of so many.
 
     row: the first of them, where that is known. there, sampled: how many equal ones the population has, and the table.
-    stranger: what else is to be said of it, a sentence.
+    unknown: what else is to be said of it, a sentence, see `stranger`.
     """
     first = "; of some equal ones" if row is None else f", the first row {row} (from 0): of equal ones"
     return InputError(
         f"population: it lacks {lacking:,} of the table's {rows:,} rows{first} it has {there:,}, the table "
-        f"{sampled:,}.{stranger} Give the population that the table was drawn from, or count them as part of it with "
+        f"{sampled:,}.{unknown} Give the population that the table was drawn from, or count them as part of it with "
         "population_lacks='count'."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,14 +15,18 @@ from .cli_options import (
     Distances,
     Json,
     Missing,
+    Place,
     PopulationLacks,
     Quiet,
+    Scheduler,
     Sep,
     StreamMemory,
     StreamTemp,
     Table,
+    WorkerProcesses,
     as_distances,
     as_names,
+    look,
     show,
 )
 from .errors import InputError
@@ -62,19 +67,22 @@ def risk(
     sep: Sep = None,
     memory_limit: StreamMemory = None,
     temp: StreamTemp = None,
+    scheduler: Scheduler = None,
+    workers: WorkerProcesses = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Say how far TABLE discloses identities and sensitive attributes: k, l, t and more, at once."""
+    from .risks.asked import pick_needed
     from .risks.disclosure import find_risk
 
     if quiet:
         warnings.simplefilter("ignore")
-    attributes = as_names(sensitive, "sensitive")
-    found = find_risk(
-        table,
-        as_names(quasi_identifiers, "quasi_identifiers"),
-        attributes,
+    known, attributes = as_names(quasi_identifiers, "quasi_identifiers") or [], as_names(sensitive, "sensitive")
+    find = partial(
+        find_risk,
+        quasi_identifiers=known,
+        sensitive=attributes,
         models=as_names(models, "models"),
         l_values=l,
         distance=_distances(distance or (), attributes or ()),
@@ -87,11 +95,9 @@ def risk(
         population_size=population_size,
         missing=missing,
         device=device,
-        progress=False if quiet else None,
-        sep=sep,
-        memory_limit=memory_limit,
-        temp=temp,
     )
+    streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
+    found = look(find, table, partial(pick_needed, known, attributes or []), Place(scheduler, workers), streams, quiet)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
 
 

@@ -313,8 +313,8 @@ def find_suda(
     sampling_fraction: float | None,
     contributions: bool,
     progress: bool | None,
-    memory_limit: int | str | None,
-    temp: str | os.PathLike[str] | None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
     sep: str | None = None,
     device: str = "auto",
 ) -> SpecialUniques:

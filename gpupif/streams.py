@@ -15,7 +15,7 @@ from .memory import default_limit, parse_size, resident_bytes
 from .progress import Reporter
 from .sources import Source, open_source
 from .spill.budget import CODE_BYTES, ELSEWHERE, Budget, check_room, plan_reading
-from .spill.encode import encode, open_encoded, rows_read
+from .spill.encode import JOINED, encode, open_encoded, rows_read
 from .spill.store import disk_errors
 
 if TYPE_CHECKING:
@@ -63,31 +63,42 @@ def open_stream(
     temp: str | os.PathLike[str] | None = None,
     sep: str | None = None,
     copies: int = 1,
+    joined: bool = False,
+    argument: str = "table",
+    budget: Budget | None = None,
 ) -> Stream:
     """Encode columns of the files that a path names.
 
     memory_limit, temp: as of `gpupif.toxic_pairs`. sep: the separator of a CSV file (None: found by itself). copies:
-    how often the codes may lie on the disk at a time. Raises InputError, TableReadError, OutputError.
+    how often the codes may lie on the disk at a time. joined: values will be joined to those of another table.
+    argument: what names the path. budget: of a run that has one already.
+
+    Raises InputError, TableReadError, OutputError.
     """
     check_word("missing", missing, ("category", "error"))
     if not isinstance(table, str | os.PathLike):
         raise InputError(
-            f"table: with memory_limit= or temp= expected the path of a file, a folder or a pattern such as "
+            f"{argument}: with memory_limit= or temp= expected the path of a file, a folder or a pattern such as "
             f"'data/*.parquet', got {type(table).__name__}. For a table in memory leave them out."
         )
     limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
     check_temp(temp)
     source = open_source(Path(table), sep)
     names = choose(source)
-    budget = plan_reading(limit, len(names))
+    budget = budget or plan_reading(limit, len(names))
     with contextlib.ExitStack() as files:
         folder = Path(files.enter_context(tempfile.TemporaryDirectory(prefix="gpupif-", dir=temp)))
         files.enter_context(disk_errors(folder))
         rows = source.about_rows()
         needed = int(rows * (copies * CODE_BYTES * len(names) + 1))
         check_room(folder, needed, f"temporary files of {rows:,} rows", ELSEWHERE)
-        done = rows_read(source, report)
-        facts = encode(source, list(names), missing, budget.chunk_rows, folder, budget.values_bytes(), done)
+        other = argument != "table"
+        done = rows_read(source, report, f" the {argument}" if other else "")
+        memory = budget.values_bytes() // (JOINED if joined else 1)
+        try:
+            facts = encode(source, list(names), missing, budget.chunk_rows, folder, memory, done)
+        except InputError as error:
+            raise (error.about(argument) if other else error) from None
         chunks = open_encoded(folder, list(names), facts, source)
         files.callback(chunks.close)
         return Stream(names, chunks, folder, budget, files.pop_all())

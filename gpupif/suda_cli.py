@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .cli_options import Device, Json, Missing, Quiet, Sep, StreamMemory, StreamTemp, Table, as_names, show
+from .cli_options import (
+    Device,
+    Json,
+    Missing,
+    Place,
+    Quiet,
+    Scheduler,
+    Sep,
+    StreamMemory,
+    StreamTemp,
+    Table,
+    WorkerProcesses,
+    as_names,
+    complete,
+    look,
+    show,
+)
 
 
 def suda(
@@ -31,11 +48,14 @@ def suda(
     sep: Sep = None,
     memory_limit: StreamMemory = None,
     temp: StreamTemp = None,
+    scheduler: Scheduler = None,
+    workers: WorkerProcesses = None,
     device: Device = "auto",
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Find special uniques: rows of TABLE that few of their values single out, and their SUDA scores."""
+    from .coded_columns import picked
     from .errors import InputError
     from .inputs import find_input
     from .quantities import whole_number
@@ -49,11 +69,21 @@ def suda(
         check_output(output, overwrite, find_input(table, sep).places)
     elif contributions:
         raise InputError("--contributions: goes with -o. Add that, or leave it out.")
-    visible = False if quiet else None
-    options = (missing, sampling_fraction, contributions, visible, memory_limit, temp, sep)
-    found = find_suda(table, max_size, as_names(columns), *options, device=device)
+    names = as_names(columns)
+    find = partial(
+        find_suda,
+        max_size=max_size,
+        columns=names,
+        missing=missing,
+        sampling_fraction=sampling_fraction,
+        contributions=contributions,
+        device=device,
+    )
+    streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
+    found = look(find, table, picked(names), Place(scheduler, workers), streams, quiet)
     if output is not None:
         found.write(output, overwrite)
+        complete.append(output)
     summary = found.summary(top)
     files = {"input": str(table)} if output is None else {"input": str(table), "output": str(output)}
     facts = {"spilled_bytes": found.spilled_bytes, "seconds": found.seconds}

@@ -30,8 +30,7 @@ SIZES = {2: "pairs", 3: "triples"}
 class ToxicPairs(Printed):
     """Pairs (or triples) of columns and of values; made by `gpupif.toxic_pairs`. Prints as a table.
 
-    rows: of the table. columns: that were looked at. size: 2 or 3. device: which counted; of a Dask frame the word that
-    was given.
+    rows: of the table. columns: that were looked at. size: 2 or 3. device: which counted.
 
     pairs: one row a pair of columns, the highest joint entropy first: column_1, column_2 (and column_3); joint_entropy
     (bits); mutual_information (bits; of triples total_correlation); unique_share and unique_rows (rows that no other
@@ -171,8 +170,8 @@ def find_toxic(
     top: int,
     missing: str,
     progress: bool | None,
-    memory_limit: int | str | None,
-    temp: str | os.PathLike[str] | None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
     sep: str | None = None,
     device: str = "auto",
 ) -> ToxicPairs:

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from .cli_options import Device, Json, Missing, Quiet, Sep, StreamMemory, StreamTemp, Table, as_names, show
+from .cli_options import (
+    Device,
+    Json,
+    Missing,
+    Place,
+    Quiet,
+    Scheduler,
+    Sep,
+    StreamMemory,
+    StreamTemp,
+    Table,
+    WorkerProcesses,
+    as_names,
+    look,
+    show,
+)
 
 
 def toxic(
@@ -20,14 +36,19 @@ def toxic(
     sep: Sep = None,
     memory_limit: StreamMemory = None,
     temp: StreamTemp = None,
+    scheduler: Scheduler = None,
+    workers: WorkerProcesses = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Rank pairs of columns of TABLE by what they tell together, and list the values far rarer than their parts."""
+    from .coded_columns import picked
     from .toxic import find_toxic
 
     if quiet:
         warnings.simplefilter("ignore")
-    visible = False if quiet else None
-    found = find_toxic(table, size, as_names(columns), top, missing, visible, memory_limit, temp, sep, device)
+    names = as_names(columns)
+    find = partial(find_toxic, size=size, columns=names, top=top, missing=missing, device=device)
+    streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
+    found = look(find, table, picked(names), Place(scheduler, workers), streams, quiet)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)

@@ -16,7 +16,8 @@ import gpupif
 import gpupif.risks.classes
 from gpupif.errors import InputError
 from gpupif.information import Sizes
-from gpupif.risks.classes import class_risks, population_risks
+from gpupif.risks.classes import class_risks
+from gpupif.risks.journalist import population_risks
 
 class_sizes = st.lists(st.integers(1, 12), min_size=1, max_size=30)
 
@@ -186,4 +187,5 @@ def test_as_many_people_as_there_may_be():
 
 
 def test_docstrings():
-    assert doctest.testmod(gpupif.risks.classes).failed == 0
+    for module in (gpupif.risks.classes, gpupif.risks.journalist):
+        assert doctest.testmod(module).failed == 0

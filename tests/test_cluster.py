@@ -22,13 +22,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from distributed import Client, KilledWorker, LocalCluster
+from test_cli import run
 from test_dask import assert_same
 
 import gpupif
 from gpupif.cli import main
-from gpupif.cluster import cli, files, watch
+from gpupif.cli_options import Place
+from gpupif.cluster import connect, files, watch
 from gpupif.cluster.cli import score_on_cluster
 from gpupif.progress import Reporter
+
+__all__ = ["run"]
 
 ROWS, PARTITIONS = 4_000, 12
 WORKERS = 3
@@ -39,7 +43,7 @@ def running():
     """A cluster whose nannies replace workers that die."""
     silent = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
     with (
-        dask.config.set(cli.PATIENT),
+        dask.config.set(connect.PATIENT),
         LocalCluster(n_workers=WORKERS, threads_per_worker=1, processes=True, **silent) as cluster,
         Client(cluster) as client,
     ):
@@ -248,7 +252,19 @@ def on_cluster(
 ):
     given = {name: more.pop(name, None) for name in ("columns", "known", "priors", "accuracies", "population")}
     question = {**given, "missing": "category", "dtype": "float64", "population_lacks": "error"}
-    return score_on_cluster(table, output, (scheduler, workers), overwrite, measures, "auto", question, more, visible)
+    return score_on_cluster(
+        table, output, Place(scheduler, workers), overwrite, measures, "auto", question, more, visible
+    )
+
+
+def at(client):
+    """The options that name a cluster."""
+    return "--scheduler", client.scheduler.address
+
+
+def without_times(text):
+    """What is printed but for the seconds of each stage."""
+    return re.sub(r", [a-z ]+ \d+\.\d+ s\b", "", text)
 
 
 class TestCommandLine:
@@ -285,7 +301,7 @@ class TestCommandLine:
 
         for method in ("stage", "expect", "advance", "rename"):
             monkeypatch.setattr(Recorder, method, lambda self, *told_now, name=method: told.append((name, *told_now)))
-        monkeypatch.setattr(cli, "Reporter", Recorder)
+        monkeypatch.setattr(connect, "Reporter", Recorder)
         monkeypatch.setattr(watch, "SHOW_SECONDS", 0.02)
         place = {"scheduler": client.scheduler.address}
         on_cluster(large_folder, tmp_path / "out", **place, visible=True)
@@ -312,7 +328,7 @@ class TestCommandLine:
 
     def test_only_this_process_hears_of_ctrl_c(self):
         """A terminal sends it to all processes; also to a worker that came in place of another."""
-        with cli._cluster(None, 1) as client:
+        with connect.cluster(None, 1) as client:
             (first,) = client.run(os.getpid).values()
             os.kill(first, signal.SIGINT)
             assert client.submit(os.getpid, pure=False).result(timeout=60) == first
@@ -326,7 +342,7 @@ class TestCommandLine:
         """It comes back, even later than Dask waits by default before it strikes a worker off."""
         with (
             dask.config.set({"distributed.deploy.lost-worker-timeout": "10 ms"}),
-            cli._cluster(None, 1) as client,
+            connect.cluster(None, 1) as client,
         ):
             (victim,) = client.run(os.getpid).values()
             os.kill(victim, signal.SIGKILL)
@@ -342,7 +358,7 @@ class TestCommandLine:
             pytest.raises(
                 gpupif.DeviceError, match=r"--workers 3: they could not be started \(Nanny failed to start\)"
             ),
-            cli._cluster(None, 3),
+            connect.cluster(None, 3),
         ):
             pass
 
@@ -380,6 +396,65 @@ class TestCommandLine:
             )
         assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out", "people.parquet"]
 
+    @pytest.mark.parametrize(
+        "command",
+        [
+            "risk {in} --quasi-identifiers age,region --sensitive sex --population {people} --sampling-fraction 0.5",
+            "toxic {in} --size 2 --columns age,region,sex --top 5",
+            "suda {in} --max-size 2 --columns age,region,sex --sampling-fraction 0.1 -o {out}",
+        ],
+    )
+    def test_commands_print_what_they_do_without(self, client, tmp_path, run, command):
+        people = gpupif.datasets.census(900, columns=4)
+        people.iloc[300:500].to_parquet(tmp_path / "in.parquet")
+        people.to_parquet(tmp_path / "people.parquet", row_group_size=400)
+        places = {name: tmp_path / f"{name}.parquet" for name in ("in", "people", "out", "there")}
+        here = command.format(**places).split()
+        there = [*command.format(**{**places, "out": places["there"]}).split(), *at(client)]
+        shown = [run(*options, "--json") for options in (here, there)]
+        assert [(one.code, one.err) for one in shown] == [(0, "")] * 2
+        ours, theirs = (json.loads(one.out) for one in shown)
+        assert theirs | {"seconds": 0, "output": 0} == ours | {"seconds": 0, "output": 0}
+        printed = [run(*options, *(["--overwrite"] * ("-o" in options))).out for options in (here, there)]
+        assert without_times(printed[0]) == without_times(printed[1]).replace("there.parquet", "out.parquet")
+        if "-o" in here:
+            assert pq.read_table(places["there"]).equals(pq.read_table(places["out"]))
+
+    def test_commands_refuse_what_is_not_for_a_cluster(self, folder, tmp_path, run, monkeypatch):
+        monkeypatch.setattr(connect, "CONNECT_SECONDS", 0.2)
+        (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+        risk = ("risk", folder, "--quasi-identifiers")
+        for options, fragment in [
+            (
+                (*risk, "age", "--scheduler", "tcp://127.0.0.1:1"),
+                "--scheduler tcp://127.0.0.1:1: no cluster can be reac",
+            ),
+            ((*risk, "age", "--scheduler", "x", "--workers", "2"), "--workers: expected it or --scheduler"),
+            ((*risk, "age", "--workers", "0"), "--workers: expected at least 1, got 0"),
+            ((*risk, "age", "--workers", "1", "--memory-limit", "2GiB"), "--memory-limit: is not for a cluster, which"),
+            ((*risk, "ag", "--workers", "1"), "--quasi-identifiers: no column 'ag' in the table. Did you mean 'age'?"),
+            (("toxic", folder, "--columns", "ag", "--workers", "1"), "--columns: no column 'ag' in the table. Did you"),
+            (("toxic", tmp_path / "t.csv", "--workers", "1"), "a cluster reads Parquet files, folders and patterns"),
+            (
+                ("suda", folder, "--workers", "1", "--temp", tmp_path),
+                "--temp: is not for a cluster, which reads Parquet",
+            ),
+            (("suda", folder, "--workers", "1", "--sep", ";"), "--sep: is not for a cluster"),
+        ]:
+            ended = run(*options)
+            assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1), ended.err
+            assert fragment in ended.err
+
+    def test_an_error_of_a_command_and_progress(self, client, folder, run, monkeypatch):
+        told = []
+        monkeypatch.setattr(Reporter, "stage", lambda self, *stage: self.visible is not False and told.append(stage))
+        real = connect.Reporter
+        monkeypatch.setattr(connect, "Reporter", lambda visible: real(True))
+        ended = run("risk", folder, "--quasi-identifiers", "age", "--l", "3", "--sensitive", "sex", *at(client))
+        assert (ended.code, ended.out) == (2, "")
+        assert "gpupif: error: --l: expected at most 2, the different values of column 'sex'; got 3." in ended.err
+        assert told == [("start", None, "workers"), ("compute", None, "tasks")]
+
     def test_small_row_groups_are_read_together(self, monkeypatch):
         monkeypatch.setattr(files, "PARTITION_ROWS", 10)
         assert list(files._grouped([4, 5, 2, 30, 1, 1])) == [(0, 1), (2,), (3,), (4, 5)]
@@ -391,7 +466,7 @@ class TestCommandLine:
         assert list(tmp_path.iterdir()) == []
 
     def test_errors_before_any_work(self, folder, tmp_path, monkeypatch):
-        monkeypatch.setattr(cli, "CONNECT_SECONDS", 0.2)
+        monkeypatch.setattr(connect, "CONNECT_SECONDS", 0.2)
         (tmp_path / "t.csv").write_text("a,b\n1,2\n")
         (tmp_path / "full").mkdir()
         (tmp_path / "full" / "letters.txt").touch()
@@ -417,7 +492,7 @@ class TestCommandLine:
         assert not out.exists()
 
     def test_without_dask_the_error_names_the_extra(self, folder, tmp_path, monkeypatch):
-        monkeypatch.setattr(cli, "find_spec", lambda name: None)
+        monkeypatch.setattr(connect, "find_spec", lambda name: None)
         with pytest.raises(gpupif.DeviceError, match=r"pip install 'gpupif\[dask\]'"):
             on_cluster(folder, tmp_path / "out", workers=1)
 

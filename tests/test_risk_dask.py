@@ -8,17 +8,19 @@ import warnings
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_dask import COLUMNS, _one_thread, cut, of_parts  # noqa: F401 (fixture)
 from test_measures import SHARED_FIXTURES, frame_of
+from test_population import frames_of, samples
 from test_risk import questions
 from test_risk_files import outcome, what_is_found
 
 import gpupif
 from gpupif.cluster import routes
-from gpupif.errors import ColumnNotFoundError, InputError
+from gpupif.errors import ColumnNotFoundError, InputError, TableReadError
 from gpupif.progress import Reporter
 from gpupif.risks.question import NONE
 
@@ -65,6 +67,49 @@ def test_every_kind_of_column(kind):
         assert what_is_found(found) == what_is_found(expected)
 
 
+@given(job=samples(), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=15)
+def test_a_population(job, data):
+    """The numbers of the run in memory; of rows that are lacking, how many, for the first is not known."""
+    sample, people, _ = job
+    known = data.draw(st.lists(st.sampled_from(list(sample)), min_size=1, unique=True))
+    frames = frames_of(sample, people)
+    edges = [data.draw(st.lists(st.integers(0, len(frame)), max_size=2)) for frame in frames]
+    options = {"population_lacks": data.draw(st.sampled_from(["error", "count"])), "device": "cpu"}
+    table, population = map(cut, frames, edges)
+    found = outcome(table, known, population=population, **options)
+    expected = outcome(frames[0], known, population=frames[1], **options)
+    if isinstance(expected, str):
+        assert found.startswith(expected.partition(", the first")[0] + "; of some equal ones it has")
+    else:
+        assert found == expected
+
+
+def test_kinds_of_populations(tmp_path):
+    census = gpupif.datasets.census(300, columns=4)
+    sample = census.sample(100, random_state=1)
+    asked = (["region", "age"], "sex")
+    expected = gpupif.risk(sample, *asked, population=census, device="cpu").population
+    (tmp_path / "people").mkdir()
+    census.iloc[:100].to_parquet(tmp_path / "people" / "0.parquet", index=False)
+    census.iloc[100:].to_parquet(tmp_path / "people" / "1.parquet", index=False)
+    text = census.astype({"age": "int64", "region": str})
+    for population in (census, pl.from_pandas(text), cut(text[["region", "sex", "age"]], [7]), tmp_path / "people"):
+        found = gpupif.risk(dd.from_pandas(sample, npartitions=3), *asked, population=population, device="cpu")
+        assert found.population == expected
+
+
+def test_values_that_the_population_lacks():
+    frame = pd.DataFrame({"age": [1.0, None, 2.0], "sex": list("fmm")})
+    population = frame.iloc[[0, 0, 2]]
+    with pytest.raises(InputError, match=r"lacks 1 of .* it has 0, the table 1\. Column 'age' has None nowhere in it"):
+        gpupif.risk(cut(frame, [1]), ["age", "sex"], population=population)
+    with pytest.raises(InputError, match=r"^population: column 'age': 1 missing value, the first in row 2 \(from 0\)"):
+        gpupif.risk(cut(frame.dropna(), [1]), ["sex", "age"], population=frame.iloc[[0, 2, 1]], missing="error")
+    found = gpupif.risk(cut(frame, [1]), ["age", "sex"], population=population, population_lacks="count")
+    assert found.population == gpupif.population_risks([1, 1, 1], [2, 1, 1])
+
+
 def test_functions():
     frame = gpupif.datasets.census(300)
     lazy = dd.from_pandas(frame, npartitions=3)
@@ -103,7 +148,18 @@ BAD = [
     (("age", "ill"), {"missing": "error"}, InputError, r"column 'age': 1 missing value, the first in row 3 \(from 0\)"),
     (("age", "ill"), {"memory_limit": "1GiB"}, InputError, "memory_limit, temp: are for files read in streams"),
     (("age", "ill"), {"device": "tpu"}, InputError, "device"),
-    (("age", "ill"), {"population": pd.DataFrame({"age": [1]})}, InputError, "population: is not there yet for a Dask"),
+    (("age", "ill"), {"population": pd.DataFrame({"ag": [1]})}, InputError, "population: no column 'age' in the popul"),
+    (("age", "ill"), {"population": pd.DataFrame({"age": [1.0]})}, InputError, "lacks 3 .* it has .* Give the popul"),
+    (("age", "ill"), {"population": pd.DataFrame({"age": []})}, InputError, "population: expected at least one row"),
+    (
+        ("age", "ill"),
+        {"population": pd.DataFrame({"age": ["x"]})},
+        InputError,
+        "'age': .* in the table and .* in the pop",
+    ),
+    (("age", "ill"), {"population": cut(pd.DataFrame({"age": [1]}), [])["age"]}, InputError, "got a Dask Series"),
+    (("age", "ill"), {"population": "no.parquet"}, TableReadError, "no.parquet: no such file"),
+    (("ill", "one"), {"population": 3}, InputError, "population: table: expected a pandas"),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from unittest import mock
 
 import numpy as np
@@ -13,11 +14,12 @@ from hypothesis import strategies as st
 from pieces import in_pieces, write_parts
 from test_cli import folder, run  # noqa: F401 (fixtures)
 from test_measures import SHARED_FIXTURES, frame_of
+from test_population import frames_of, rows_of, samples, with_lacking
 from test_risk import questions
 
 import gpupif
 from gpupif.errors import ColumnNotFoundError, InputError, OutputError, TableReadError
-from gpupif.risks import parts
+from gpupif.risks import beside, parts
 from gpupif.spill import budget
 
 PLENTY = "64GiB"
@@ -131,6 +133,88 @@ def test_estimates_of_uniques(census, small):
     assert "unique in the population" in str(found)
 
 
+@given(job=samples(), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=15)
+def test_a_population(job, data, tmp_path_factory):
+    """Against the run in memory, and against rows that are counted."""
+    sample, people, _ = job
+    known = data.draw(st.lists(st.sampled_from(list(sample)), min_size=1, unique=True))
+    place = tmp_path_factory.mktemp("t")
+    (place / "temp").mkdir()
+    frames = frames_of(sample, people)
+    for name, frame in zip(("in", "people"), frames, strict=True):
+        write_parts(place / name, frame, data.draw(st.lists(st.integers(0, len(frame)), max_size=2)))
+    lacks = data.draw(st.sampled_from(["error", "count"]))
+    asked, options = (place / "in", known), {"population": place / "people", "population_lacks": lacks}
+    rows = sum(map(len, frames))
+    with in_pieces(data.draw(st.integers(1, rows)), data.draw(st.integers(1, rows + 1))):
+        found = outcome(*asked, **options, temp=place / "temp")
+    assert found == outcome(*asked, **options)
+    assert list((place / "temp").iterdir()) == []
+    if not isinstance(found, str):
+        everyone = Counter(rows_of(with_lacking(sample, people, known), known))
+        sizes = [(times, everyone[row]) for row, times in Counter(rows_of(sample, known)).items()]
+        assert found["population"] == gpupif.population_risks(*zip(*sizes, strict=True)).to_dict()
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory):
+    """Rows of the census, others, and the census."""
+    frame = gpupif.datasets.census(400, columns=4)
+    place = tmp_path_factory.mktemp("sampled")
+    mixed = pd.concat([frame.sample(120, random_state=1), gpupif.datasets.census(30, columns=4, seed=9)])
+    write_parts(place / "mixed", mixed, [70])
+    write_parts(place / "in", mixed.iloc[:120], [70])
+    return place, write_parts(place / "people", frame, [90, 300])
+
+
+@pytest.mark.parametrize("rows", [5, 60, 1000])
+@pytest.mark.parametrize("known", [["age", "sex"], ["sex"]])
+def test_a_population_in_parts_of_every_size(sampled, known, rows):
+    place, people = sampled
+    for table, lacks in (("in", "error"), ("mixed", "count"), ("mixed", "error")):
+        options = {"population": people, "population_lacks": lacks}
+        with in_pieces(50, rows):
+            found = outcome(place / table, known, memory_limit=PLENTY, **options)
+        assert found == outcome(place / table, known, **options)
+
+
+def test_populations_of_other_kinds(sampled, tmp_path, small, monkeypatch):
+    place, people = sampled
+    frame = pd.read_parquet(people)
+    expected = gpupif.risk(place / "in", ["age", "sex"], population=frame).population
+    text = frame.assign(more=1)[["more", "sex", "region", "age"]].astype({"age": "int64", "sex": str})
+    text.to_csv(tmp_path / "people.csv", index=False)
+    for population in (frame, text, tmp_path / "people.csv", str(people / "*.parquet")):
+        found = gpupif.risk(place / "in", ["age", "sex"], population=population, memory_limit=PLENTY)
+        assert found.population == expected
+    # A table in memory beside a population that is too large for it.
+    monkeypatch.setattr(beside, "too_large", lambda population, choose, sep: True)
+    for table in (place / "in", pd.read_parquet(place / "in")):
+        with mock.patch.object(beside.Beside, "_in_parts", autospec=True, side_effect=beside.Beside._in_parts) as parts:
+            found = gpupif.risk(table, ["age", "sex"], population=people)
+        assert found.population == expected
+        assert parts.call_count == 1
+
+
+def test_values_that_the_population_lacks(tmp_path, small):
+    """Named as in memory: the first row, and what is nowhere in the population."""
+    frame = pd.DataFrame({"age": [1.0, None, 2.0, 2.0], "sex": list("fmmm")})
+    people = pd.DataFrame({"age": [1.0, None, 2.0, 2.0, 3.0], "sex": list("fmmmx")})
+    frame.to_parquet(tmp_path / "in.parquet")
+    for other in (people.iloc[:3], people.iloc[1:], people.drop(index=1), people.assign(sex="m"), people.astype(str)):
+        other.to_parquet(tmp_path / "people.parquet", index=False)
+        asked = (tmp_path / "in.parquet", ["age", "sex"])
+        found = outcome(*asked, population=tmp_path / "people.parquet", temp=tmp_path)
+        assert found.startswith("population: ")
+        assert found == outcome(*asked, population=tmp_path / "people.parquet")
+    people.to_parquet(tmp_path / "people.parquet")
+    frame.iloc[2:].to_parquet(tmp_path / "in.parquet")
+    with pytest.raises(InputError, match=r"^population: column 'age': missing values, the first in row 1 \(from 0\)"):
+        gpupif.risk(*asked, population=tmp_path / "people.parquet", missing="error", temp=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "people.parquet"]
+
+
 def test_a_file_that_fails_leaves_nothing(census, tmp_path, small):
     broken = tmp_path / "in"
     broken.mkdir()
@@ -166,7 +250,21 @@ BAD = [
     ),
     (("age", "ill"), {"memory_limit": "much"}, InputError, "memory_limit: expected a size such as '2GiB'"),
     (("age", "ill"), {"temp": "no/such"}, OutputError, "temp: no/such is no folder that can be written to"),
-    (("age", "ill"), {"population": FRAME}, InputError, "population: is not there yet with memory_limit= or temp="),
+    (("age", "ill"), {"population": 3}, InputError, "population: table: expected a pandas"),
+    (("age", "ill"), {"population": "no.parquet"}, TableReadError, "no.parquet: no such file"),
+    (("age", "ill"), {"population": FRAME.drop(columns="age")}, InputError, "population: no column 'age' in the popul"),
+    (
+        ("age", "ill"),
+        {"population": FRAME[1:]},
+        InputError,
+        r"population: it lacks 1 .* row 1 \(from 0\): of equal ones",
+    ),
+    (
+        ("sex", "ill"),
+        {"population": FRAME, "population_lacks": "drop"},
+        InputError,
+        "population_lacks: expected 'error'",
+    ),
 ]
 
 

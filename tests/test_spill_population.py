@@ -195,6 +195,9 @@ def test_bad_populations(tmp_path):
         score(people, population_lacks="no")
     with pytest.raises(ColumnNotFoundError, match="population: no column 'w'"):
         score(people, columns=["age"], known=["w"])
+    holes = write_parts(tmp_path / "holes", CENSUS.assign(age=CENSUS["age"].astype("Int8").where(CENSUS.index != 7)))
+    with pytest.raises(InputError, match=r"^population: column 'age': missing values, the first in row 7 \(from 0\)"):
+        score(holes, missing="error")
     other = write_parts(tmp_path / "texts", CENSUS.astype({"age": str}))
     with pytest.raises(ColumnTypeError, match=r"'age'.*int8 in the table and .*string in the population"):
         score(other)

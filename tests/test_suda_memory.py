@@ -178,8 +178,6 @@ def test_bad_input(tmp_path, monkeypatch):
         suda(lazy, columns=["age"])
     with pytest.raises(gpupif.InputError, match="expected at least one row"):
         suda(of_parts([EXAMPLE[:0]]))
-    with pytest.raises(gpupif.InputError, match=r"to_parquet"):
-        suda(lazy, 1).write(tmp_path / "scores.parquet")
     with pytest.raises(gpupif.InputError, match="expected a size such as"):
         suda(EXAMPLE, memory_limit="much")
     with pytest.raises(gpupif.InputError, match="memory_limit: expected at least"):
@@ -230,6 +228,14 @@ def test_dask_frames(counting_engine, table, data):
         del record["index"]
     assert summary == other
     assert repr(found) == repr(wanted).replace("<SpecialUniques", "<DaskSpecialUniques")
+
+
+def test_scores_of_dask_frames_are_written(tmp_path):
+    arguments = {"max_size": 2, "contributions": True, "sampling_fraction": 0.1}
+    with dask.config.set(scheduler="sync"):
+        suda(cut(EXAMPLE, [3]), **arguments).write(tmp_path / "found.parquet")
+    suda(EXAMPLE, **arguments).write(tmp_path / "wanted.parquet")
+    assert pd.read_parquet(tmp_path / "found.parquet").equals(pd.read_parquet(tmp_path / "wanted.parquet"))
 
 
 READ = {"parquet": pd.read_parquet, "csv": pd.read_csv, "feather": pd.read_feather}

@@ -22,10 +22,12 @@ from ..engines.subset_tables import key_layout
 from ..errors import InputError
 from ..job import check_word
 from ..merge import final_order, merged_column
+from ..progress import Reporter
 from ..set_counts import Counted, MakeFind, SetCounts, Wanted
 from . import home, plan
 from .graph import Graph, ref
 from .parcels import Parcel, pack, unpack
+from .watch import compute
 from .workers import task_engine, task_workers
 
 if TYPE_CHECKING:
@@ -44,10 +46,11 @@ class Read(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """What all parts know of the table: its columns, without codes of rows; its rows."""
+    """What all parts know of the table: its columns, without codes of rows; its rows; device: that counts them."""
 
     columns: list[Column]
     rows: int
+    device: str
 
 
 class DaskCounts(SetCounts):
@@ -65,7 +68,8 @@ class DaskCounts(SetCounts):
         self._all_names = list(table.columns)
         self._read = Read(self.names, missing)
         self._table = table
-        self.device = device
+        # As it was asked for; what that means is known to the workers.
+        self.device = self._asked = device
 
     def __exit__(self, *error: object) -> None:
         """Nothing is kept."""
@@ -76,20 +80,21 @@ class DaskCounts(SetCounts):
         encoded, whole = self.see(graph)
         local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
         every, count = [whole] * len(local), range(len(local))
-        send = partial(send_combinations, list(sets), len(local), self.device)
+        send = partial(send_combinations, list(sets), len(local), self._asked)
         there = list(map(ref, graph.shuffle("out", graph.each("send", send, every, count, local))))
         # A task of its own, for it may hold much that all parts share.
         shared = [ref(graph.one("make", _same, make))] * len(local)
-        parts = graph.each("count", partial(count_part, list(sets), self.device), shared, every, count, there)
+        parts = graph.each("count", partial(count_part, list(sets), self._asked), shared, every, count, there)
         result = graph.one("result", _result, whole, ref(graph.tree("found", add_found, parts)))
-        counted: Counted = graph.value(result).compute()
+        counted: Counted
+        self.device, counted = compute(graph.value(result), Reporter(visible=False))
         return counted
 
     def see(self, graph: Graph) -> tuple[list[Any], Any]:
         """Tasks that encode each partition, and one that returns the `Whole`; as arguments of others."""
         table, names = self._table, self._all_names
         partitions = list(map(ref, graph.take(table[self._read.read] if list(self.names) != names else table)))
-        encoded = list(map(ref, graph.each("encode", partial(home.encode, self._read, self.device), partitions)))
+        encoded = list(map(ref, graph.each("encode", partial(home.encode, self._read, self._asked), partitions)))
         found = graph.each("values", home.totals, list(map(ref, graph.each("counted", itemgetter(0), encoded))))
         totals = ref(graph.tree("totals", partial(plan.add_totals, self._read.read), found))
         return encoded, ref(graph.one("whole", partial(see_whole, self._read, names), totals))
@@ -102,7 +107,7 @@ def see_whole(read: Read, names: list[Hashable], totals: Totals) -> Whole:
         merged_column(name, values, final_order(values.labels, ascending=True))
         for name, values in zip(read.read, totals.values, strict=True)
     ]
-    return Whole(columns, totals.rows)
+    return Whole(columns, totals.rows, " and ".join(sorted(totals.devices)))
 
 
 def send_combinations(
@@ -162,5 +167,5 @@ def _same(make: MakeFind) -> MakeFind:
     return make
 
 
-def _result(whole: Whole, found: list[list[Any]]) -> Counted:
-    return Counted(whole.columns, whole.rows, found)
+def _result(whole: Whole, found: list[list[Any]]) -> tuple[str, Counted]:
+    return whole.device, Counted(whole.columns, whole.rows, found)

@@ -1,17 +1,10 @@
-"""The population of a Dask frame: its rows meet the table's in a shuffle of their own, where those it lacks are found.
-
-What it then counts, with rows that it lacks if these are to count, goes the way of the table's rows.
-"""
+"""The population of a Dask frame: what tasks do with it. Its rows meet the table's, where those it lacks are found."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
-from operator import itemgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,18 +12,12 @@ import numpy as np
 from gpupif.kernels import partition as kernels
 from gpupif.kernels.codes import add_times
 
-from ..engines.distinct import distinct_rows
 from ..engines.host_run import pack_keys, unpack_keys
 from ..engines.partition import Rows
 from ..errors import InputError
-from ..frames import open_frame
-from ..inputs import find_input
 from ..keys import KeyLayout
-from ..names import check_exist, check_unique
-from ..population import join_codes, lacks_error, prior_in
+from ..population import Met, join_codes, lacks_error, prior_in, stranger
 from . import home, plan
-from .files import read_files
-from .graph import Graph, Key, ref
 from .parcels import Parcel, pack, unpack
 from .workers import task_workers
 
@@ -110,6 +97,10 @@ def join(question: Question, names: list[Hashable], table: plan.Totals, populati
     plan.check_totals(question, names, table)
     if population.rows == 0:
         raise InputError("population: expected at least one row, got none.")
+    try:
+        plan.check_totals(replace(question, weights=None), names, population)
+    except InputError as error:
+        raise error.about("population") from None
     used = len(question.used)
     mine = plan.merged_columns(question.read[:used], table.values[:used])
     columns = list(zip(mine, plan.merged_columns(question.used, population.values), strict=True))
@@ -145,52 +136,57 @@ def meet(parts: int, people: People, source: int, rows: Rows, whose: int) -> pd.
     return pack([Parcel(part, source, whose, items[start:stop]) for part, (start, stop) in stretches if start < stop])
 
 
+def meet_rows(people: People, part: int, frame: pd.DataFrame) -> Met:
+    """The different rows that met in a part."""
+    words = people.layout.words
+    parcels = unpack(frame, part)
+    items = np.concatenate([np.empty((0, words + 1), np.uint64), *(p.items.reshape(-1, words + 1) for p in parcels)])
+    whose = np.repeat([p.cut for p in parcels], [p.items.size // (words + 1) for p in parcels])
+    if not len(items):
+        nothing = np.zeros(0, np.int64)
+        return Met(items[:, :-1], nothing, nothing)
+    with task_workers() as workers:
+        return Met.of(np.ascontiguousarray(items[:, :-1]), items[:, -1].astype(np.int64), whose == TABLE, workers)
+
+
 class Lacking(NamedTuple):
-    """Rows of the table that the population lacks: how many; of one kind, how many it has and how many the table has;
-    by column, how many have each joined value.
+    """Rows of the table that the population lacks: how many; of one kind, its codes, how many the population has and
+    how many the table has; by column, how many have each joined value.
     """
 
     rows: int
+    codes: list[int]
     there: int
     sampled: int
     counts: list[npt.NDArray[np.int64]]
 
 
-def compare(people: People, part: int, frame: pd.DataFrame) -> tuple[Rows, Lacking]:
-    """Rows that met in a part: which the population lacks, with how often, and what is to be known of these."""
-    words = people.layout.words
-    parcels = unpack(frame, part)
-    items = np.concatenate([np.empty((0, words + 1), np.uint64), *(p.items.reshape(-1, words + 1) for p in parcels)])
-    whose = np.repeat([p.cut for p in parcels], [p.items.size // (words + 1) for p in parcels])
-    keys, times = np.ascontiguousarray(items[:, :-1]), items[:, -1].astype(np.int64)
-    missing = np.zeros(0, np.int64)
-    if len(keys):
-        with task_workers() as workers:
-            found = distinct_rows(Rows(keys, np.ones(len(keys), np.int64)), len(keys), workers)
-        keys, (sampled, there) = found.rows.keys, np.zeros((2, len(found.rows.keys)), np.int64)
-        add_times(found.number[whose == TABLE], times[whose == TABLE], sampled)
-        add_times(found.number[whose == POPULATION], times[whose == POPULATION], there)
-        missing = sampled - there
-    short = np.flatnonzero(missing > 0)
-    rows = Rows(keys[short], missing[short])
+def find_lacking(people: People, met: Met) -> tuple[Rows, Lacking]:
+    """Of the rows that met in a part which the population lacks, with how often, and what is to be known of these."""
+    short = met.short()
+    rows = Rows(short.keys, short.sampled - short.there)
+    codes = unpack_keys(rows.keys, people.layout)
     counts = [np.zeros(len(values), np.int64) for values in people.values]
-    for own, total in zip(unpack_keys(rows.keys, people.layout), counts, strict=True):
+    for own, total in zip(codes, counts, strict=True):
         add_times(own, rows.counts, total)
-    one = (int(there[short[0]]), int(sampled[short[0]])) if len(short) else (0, 0)
-    return rows, Lacking(int(rows.counts.sum()), *one, counts)
+    one = (int(short.there[0]), int(short.sampled[0])) if len(short.keys) else (0, 0)
+    return rows, Lacking(int(rows.counts.sum()), [int(own[0]) for own in codes if len(own)], *one, counts)
 
 
 def add_lacking(*parts: Lacking) -> Lacking:
     """What of several parts is to be known together."""
     one = next((part for part in parts if part.rows), parts[0])
     counts = [np.sum(several, axis=0) for several in zip(*(part.counts for part in parts), strict=True)]
-    return Lacking(sum(part.rows for part in parts), one.there, one.sampled, counts)
+    return one._replace(rows=sum(part.rows for part in parts), counts=counts)
 
 
 def settle(lacks: str, people: People, lacking: Lacking) -> People:
     """The population with the rows that it lacked; raises InputError where that is an error."""
     if lacks == "error" and lacking.rows:
-        raise lacks_error(lacking.rows, people.rows, None, lacking.there, lacking.sampled)
+        names = [mine.name for mine, _ in people.columns]
+        there = [int(counts[code]) for counts, code in zip(people.counts, lacking.codes, strict=True)]
+        unknown = stranger(names, people.values, lacking.codes, there)
+        raise lacks_error(lacking.rows, people.rows, None, lacking.there, lacking.sampled, unknown)
     counts = [own + more for own, more in zip(people.counts, lacking.counts, strict=True)]
     return replace(people, counts=counts, total=people.total + lacking.rows)
 
@@ -201,92 +197,3 @@ def narrowed(whole: People, planned: plan.Plan, rows: Rows) -> Rows:
     codes = unpack_keys(rows.keys, whole.layout)
     with task_workers() as workers:
         return Rows(pack_keys([codes[place] for place in places], planned.layout, workers), rows.counts)
-
-
-@dataclass(frozen=True)
-class PeopleGraph:
-    """The tasks that bring a table and its population together, the same for all attackers.
-
-    read: columns of the table; encoded: its partitions. people: settled, what all have to know; rows: of the
-    population's partitions; added: of the parts in which rows met, those that count as the population's too.
-    """
-
-    graph: Graph
-    read: list[Hashable]
-    encoded: Sequence[Key]
-    people: Key
-    rows: Sequence[Key]
-    added: Sequence[Key]
-
-    def sent(self, graph: Graph, planned: Any) -> tuple[list[Key], list[Key]]:
-        """In the graph of an attacker, with a plan, the keys of `rows` and `added` as the plan has them."""
-        several = []
-        for stage, keys in (("people", self.rows), ("added", self.added)):
-            given = ([ref(self.people)] * len(keys), [planned] * len(keys), list(map(ref, keys)))
-            several.append(graph.each(stage, narrowed, *given))
-        return several[0], several[1]
-
-
-def bring_together(
-    read: Any, population: Any, question: Question, names: list[Hashable], lacks: str, device: str
-) -> PeopleGraph:
-    """The graph that compares a table with its population. read: the table's columns that are needed."""
-    graph = Graph()
-    asked = replace(question, weights=None)
-    encoded = graph.each("encode", partial(home.encode, question, device), list(map(ref, graph.take(read))))
-    mine = list(map(ref, graph.each("local", itemgetter(0), list(map(ref, encoded)))))
-    given = list(map(ref, _partitions(graph, population, question.used)))
-    others = graph.each("encode-people", partial(home.encode, asked, device), given)
-    theirs = list(map(ref, graph.each("local-people", itemgetter(0), list(map(ref, others)))))
-    found = []
-    for stage, of, local in (("totals-met", question, mine), ("totals-people", asked, theirs)):
-        each = graph.each(f"{stage}-each", home.totals, local)
-        found.append(ref(graph.tree(stage, partial(plan.add_totals, of.read), each)))
-    joined = ref(graph.one("join", partial(join, question, names), *found))
-    rows, parts = [], range(len(mine) + len(theirs))
-    for whose, local in ((TABLE, mine), (POPULATION, theirs)):
-        many = range(len(local))
-        rows += graph.each(f"joined-{whose}", joined_rows, [joined for _ in many], [whose for _ in many], local)
-    several = [joined for _ in parts]
-    whose_rows = [TABLE if part < len(mine) else POPULATION for part in parts]
-    sent = graph.each("meet", partial(meet, len(parts)), several, parts, list(map(ref, rows)), whose_rows)
-    met = list(map(ref, graph.shuffle("met", sent)))
-    compared = list(map(ref, graph.each("compare", compare, several, parts, met)))
-    lacking = ref(graph.tree("lacking", add_lacking, graph.each("lacks", itemgetter(1), compared)))
-    people = graph.one("settle", partial(settle, lacks), joined, lacking)
-    added = graph.each("added-rows", itemgetter(0), compared)
-    return PeopleGraph(graph, question.read, encoded, people, rows[len(mine) :], added)
-
-
-def open_people(population: Any, used: Sequence[Hashable]) -> Any:
-    """A population of any kind, with its columns checked: a Dask frame, or a table in memory. Raises InputError."""
-    if isinstance(population, str | os.PathLike):
-        given = find_input(Path(population))
-        population = read_files("population", given, lambda names: [name for name in names if name in used]).frame
-    if type(population).__module__.partition(".")[0] == "dask":
-        from dask.dataframe import DataFrame
-
-        if not isinstance(population, DataFrame):
-            came = type(population).__name__
-            raise InputError(f"population: expected a Dask DataFrame, got a Dask {came}. Make it a frame.")
-        names = list(population.columns)
-    else:
-        try:
-            names = list(open_frame(population).names)
-        except InputError as error:
-            raise InputError(f"population: {error}") from None
-    check_unique(names)
-    check_exist("population", used, names)
-    return population
-
-
-def _partitions(graph: Graph, population: Any, used: Sequence[Hashable]) -> list[Key]:
-    """The tasks that give the partitions of a population; one in memory is one."""
-    if hasattr(population, "__dask_graph__"):
-        narrow = population[list(used)] if list(population.columns) != list(used) else population
-        return graph.take(narrow)
-    return [graph.one("population", _itself, population)]
-
-
-def _itself(population: Any) -> Any:
-    return population

@@ -2,8 +2,8 @@
 
 One shuffle: each partition sends its distinct rows, with their counts, to the parts in which their equivalence classes
 lie whole. Before it, values are counted by a tree reduction; after it, what parts have found is put together by
-another, and, for recursive (c,l)-diversity, the parts are looked at a second time. Only what follows from all of that
-comes to the client.
+another, and, for recursive (c,l)-diversity, the parts are looked at a second time. With a population there is another
+shuffle, in which its rows meet the table's. Only what follows from all of that comes to the client.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +23,17 @@ from ..engines.host_run import unpack_keys
 from ..errors import InputError
 from ..frames import known_orders
 from ..merge import Values
+from ..population import Met
 from ..progress import Reporter
 from ..risks.findings import ByAttribute, Stopwatch, combine
+from ..risks.journalist import ClassesThere
 from ..risks.question import about_distance, ask_risk, check_columns
 from ..risks.search import Assessed, Search, Second
 from . import home, routes
 from .graph import Graph, ref
+from .meeting import meet_population, open_people
 from .parcels import unpack
+from .people import Lacking, People, add_lacking, find_lacking, settle
 from .plan import Plan, Totals, add_totals, make_plan
 from .watch import compute
 from .workers import task_engine, task_workers, tell
@@ -41,11 +46,12 @@ if TYPE_CHECKING:
     from ..engines.base import Job
     from ..job import Question
     from ..risks.asked import Asked
+    from ..risks.beside import Beside
     from .home import Local
     from .routes import Routes
 
 
-def assess_dask(table: Any, asked: Asked, most: int) -> Assessed:
+def assess_dask(table: Any, asked: Asked, most: int, beside: Beside | None = None) -> Assessed:
     """`gpupif.risks.assess.assess` of a Dask frame; computes at once."""
     from dask.dataframe import DataFrame
 
@@ -60,40 +66,97 @@ def assess_dask(table: Any, asked: Asked, most: int) -> Assessed:
     walked = asked.sensitive if asked.distance is None and any(one.cell == "emd" for one in asked.models) else []
     orders = known_orders(table, walked)
     question = ask_risk(asked, orders)
+    people = None if beside is None else open_people(beside.population, asked.quasi_identifiers)
     graph = Graph()
-    last = _build(graph, list(map(ref, graph.take(table[asked.columns]))), list(table.columns), asked, question, most)
+    partitions = list(map(ref, graph.take(table[asked.columns])))
+    encoded = Encoded.build(graph, partitions, list(table.columns), asked, question)
+    last = _build(graph, encoded, most)
+    if beside is not None:
+        last = graph.one("with-classes", with_classes, ref(last), _meet(graph, encoded, people, beside.lacks))
     watch = Stopwatch()
     with Reporter(asked.progress) as report, watch("compute"):
         found: Assessed = compute(graph.value(last), report)
     return replace(found, seconds=watch.seconds)
 
 
-def _build(
-    graph: Graph, partitions: Sequence[Any], names: list[Hashable], asked: Asked, question: Question, most: int
-) -> Any:
+class Encoded(NamedTuple):
+    """The table's partitions, and what of them is known together, as arguments of tasks. names: of all its columns."""
+
+    asked: Asked
+    question: Question
+    names: list[Hashable]
+    local: Sequence[Any]
+    totals: Any
+
+    @classmethod
+    def build(
+        cls, graph: Graph, partitions: Sequence[Any], names: list[Hashable], asked: Asked, question: Question
+    ) -> Encoded:
+        """Add the tasks that encode."""
+        local = list(map(ref, graph.each("encode", partial(encode, asked, question), partitions)))
+        found = graph.each("values", home.totals, local)
+        return cls(asked, question, names, local, ref(graph.tree("totals", partial(add_totals, question.read), found)))
+
+
+def _build(graph: Graph, encoded: Encoded, most: int) -> Any:
     """Build the tasks; returns the key of that which returns what is found."""
-    count = range(len(partitions))
-    local = list(map(ref, graph.each("encode", partial(encode, asked, question), partitions)))
-    found = graph.each("values", home.totals, local)
-    totals = ref(graph.tree("totals", partial(add_totals, question.read), found))
+    asked, question, names, local, totals = encoded
+    count = range(len(local))
     planned = ref(graph.one("plan", partial(plan_risk, asked, question, names), totals))
     search = ref(graph.one("search", partial(plan_search, asked, question, most), planned))
-    plans = [planned] * len(partitions)
+    plans = [planned] * len(local)
 
     rows = list(map(ref, graph.each("rows", home.global_rows, plans, local)))
     sample = graph.tree("samples", routes.add_samples, graph.each("sample", routes.sample_rows, rows))
-    route = ref(graph.one("routes", routes.plan_routes, planned, len(partitions), len(partitions), ref(sample)))
-    ways = [route] * len(partitions)
+    route = ref(graph.one("routes", routes.plan_routes, planned, len(local), len(local), ref(sample)))
+    ways = [route] * len(local)
 
     there = list(map(ref, graph.shuffle("out", graph.each("send", home.send, plans, ways, count, rows))))
-    parts = (plans, [search] * len(partitions), ways, count, there)
+    parts = (plans, [search] * len(local), ways, count, there)
     first = ref(graph.tree("findings", partial(combine, most), graph.each("find", find_part, *parts)))
     second = ref(graph.one("second", Search.second, search, first))
     again: Any = ByAttribute()
     if asked.may_look_again:
-        several = graph.each("find-again", find_part_again, [second] * len(partitions), *parts)
+        several = graph.each("find-again", find_part_again, [second] * len(local), *parts)
         again = ref(graph.tree("findings-again", partial(combine, most), several))
     return graph.one("conclude", conclude, planned, search, first, second, again)
+
+
+def _meet(graph: Graph, encoded: Encoded, population: Any, lacks: str) -> Any:
+    """Build the tasks that find the classes in the population; what they find, as an argument of others."""
+    asked, names = encoded.asked, encoded.names
+    known = asked.quasi_identifiers
+    # Only by what is known rows are compared.
+    question = replace(encoded.question, used=known, targets=[], known=known)
+    totals = ref(graph.one("totals-known", partial(first_columns, len(known)), encoded.totals))
+    meeting = meet_population(graph, encoded.local, totals, population, question, names, asked.device)
+    several = [meeting.joined] * len(meeting.met)
+    compared = list(map(ref, graph.each("compare", compare_classes, several, meeting.met)))
+    lacking = ref(graph.tree("lacking", add_lacking, graph.each("lacks", itemgetter(0), compared)))
+    settled = ref(graph.one("settle", partial(settle, lacks), meeting.joined, lacking))
+    there = ref(graph.tree("classes", ClassesThere.total, graph.each("classes-there", itemgetter(1), compared)))
+    # After what may refuse them.
+    return ref(graph.one("classes-settled", _second_of, settled, there))
+
+
+def first_columns(known: int, totals: Totals) -> Totals:
+    """Totals of so many columns of a table, those that come first."""
+    return totals._replace(values=totals.values[:known], first_missing=totals.first_missing[:known])
+
+
+def compare_classes(people: People, met: Met) -> tuple[Lacking, ClassesThere]:
+    """Of the rows that met in a part what the population lacks, and the classes of the table."""
+    _, lacking = find_lacking(people, met)
+    return lacking, ClassesThere.of(met.sampled, met.there)
+
+
+def with_classes(found: Assessed, there: ClassesThere) -> Assessed:
+    """What is found with the classes in the population."""
+    return replace(found, there=there)
+
+
+def _second_of(_: Any, second: Any) -> Any:
+    return second
 
 
 def encode(asked: Asked, question: Question, partition: Any) -> Local:

@@ -25,7 +25,7 @@ from ..priors import Priors
 from ..weighting import counts_people
 from . import home, part, plan, routes
 from .graph import Graph, ref
-from .people import PeopleGraph, bring_together, open_people
+from .meeting import PeopleGraph, bring_together, open_people
 from .scores import DaskAttackerScores, DaskScores
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
@@ -13,14 +12,15 @@ import pandas as pd
 import pyarrow as pa
 
 from ..coded_columns import Coded
-from ..errors import InputError
 from ..frames import ArrowFrame, open_frame
+from ..progress import Reporter
 from ..special_search import check_work
 from ..special_sets import Hits, Minimal, assemble, find_hits, find_minimal
 from ..special_uniques import SpecialUniques
 from . import home
 from .counting import DaskCounts
 from .graph import Graph, ref
+from .watch import compute
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -47,7 +47,8 @@ class DaskTable:
         encoded, whole = self._counts.see(graph)
         minimal = ref(graph.one("minimal", dict, found.minimal))
         parts = graph.each("hits", find_rows, [whole] * len(encoded), [minimal] * len(encoded), encoded)
-        results = graph.value(graph.one("all", _listed, *map(ref, parts))).compute()
+        everything = graph.value(graph.one("all", _listed, *map(ref, parts)))
+        results = compute(everything, Reporter(visible=False))
         self.starts = [0, *accumulate(rows for rows, _ in results)]
         hits = [
             {set_: rows + start for set_, rows in one.items()}
@@ -132,9 +133,3 @@ class DaskSpecialUniques(SpecialUniques):
 
     def _wrap(self, values: Sequence[npt.NDArray[Any]]) -> Any:
         return self._table.lazy(self._found, self._table.labels(), np.stack(values))
-
-    def write(self, path: str | os.PathLike[str], overwrite: bool = True) -> None:
-        """Raises InputError: Dask writes its own frames."""
-        raise InputError(
-            "write: scores of a Dask frame are written by Dask: found.score.to_frame().to_parquet(folder)."
-        )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from contextvars import ContextVar
 from typing import Any
 
 from ..errors import DeviceError
@@ -30,8 +32,26 @@ SHOWN = {
 }
 
 
+# The cluster that is watched, and what is shown of its progress.
+_watched: ContextVar[tuple[Any, Reporter] | None] = ContextVar("_watched", default=None)
+
+
+@contextlib.contextmanager
+def watching(client: Any, report: Reporter) -> Iterator[None]:
+    """Have `compute` wait for this cluster, and not longer than it gets anywhere, as `await_result` does."""
+    token = _watched.set((client, report))
+    try:
+        yield
+    finally:
+        _watched.reset(token)
+
+
 def compute(value: Any, report: Reporter) -> Any:
-    """Compute what is lazy; progress counts tasks, where Dask runs them in this process."""
+    """Compute what is lazy; progress counts tasks, where Dask runs them in this process, or on a watched cluster."""
+    watched = _watched.get()
+    if watched is not None:
+        client, shown = watched
+        return await_result(client, client.compute(value), shown)
     from dask.callbacks import Callback
 
     class Tasks(Callback):  # type: ignore[misc]

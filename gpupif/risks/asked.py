@@ -94,16 +94,11 @@ class Asked:
 
     def check(self, names: Sequence[Hashable]) -> None:
         """Raise InputError where a table with columns `names` is none to ask this of."""
-        if not names:
-            raise InputError("table: expected at least one column, got none.")
-        check_unique(names)
-        check_exist("quasi_identifiers", self.quasi_identifiers, names)
-        check_exist("sensitive", self.sensitive, names)
+        pick_needed(self.quasi_identifiers, self.sensitive, names)
 
     def pick(self, names: Sequence[str]) -> list[str]:
         """Of a file's columns those that are needed; raises InputError as `check`."""
-        self.check(names)
-        return [name for name in names if name in self.columns]
+        return pick_needed(self.quasi_identifiers, self.sensitive, names)
 
     def choose(self, source: Source) -> list[str]:
         """The columns that are needed of a table of files; raises InputError as `check`."""
@@ -133,6 +128,18 @@ class Asked:
                 f"{{attribute: distance}} of {', '.join(map(repr, names))}; got {given!r:.60}."
             )
         return dict.fromkeys(names, given)
+
+
+def pick_needed(known: Sequence[Hashable], sensitive: Sequence[Hashable], names: Sequence[Any]) -> list[Any]:
+    """Of a table's columns `names` the quasi-identifiers and sensitive attributes; raises InputError where one is not
+    there.
+    """
+    if not names:
+        raise InputError("table: expected at least one column, got none.")
+    check_unique(names)
+    check_exist("quasi_identifiers", known, names)
+    check_exist("sensitive", sensitive, names)
+    return [name for name in names if name in known or name in sensitive]
 
 
 def _by_attribute(given: Mapping[Any, Any]) -> bool:

@@ -6,7 +6,8 @@ table of files (`streams`) or of Dask (`cluster.risks`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gpupif.device import choose_engine
@@ -25,22 +26,24 @@ if TYPE_CHECKING:
     from gpupif.columns import Column
     from gpupif.engines.base import Engine, Job, Progress
 
+    from .beside import Beside
 
-def assess(table: Any, asked: Asked, most: int = 0) -> Assessed:
-    """Find what is asked of a table, and its most homogeneous classes, so many of them.
+
+def assess(table: Any, asked: Asked, most: int = 0, beside: Beside | None = None) -> Assessed:
+    """Find what is asked of a table, its most homogeneous classes, so many of them, and its classes in a population.
 
     Raises InputError, TableReadError, OutputError, DeviceError.
     """
     if is_dask(table):
         from gpupif.cluster.risks import assess_dask
 
-        return assess_dask(table, asked, most)
+        return assess_dask(table, asked, most, beside)
     engine = choose_engine(asked.device)
     with Reporter(asked.progress) as report, announce_compilation(quiet=asked.progress is False):
         if asked.in_streams or too_large(table, asked.choose, asked.sep):
             from .streams import assess_files
 
-            return assess_files(table, asked, most, engine, report)
+            return assess_files(table, asked, most, engine, report, beside)
         watch = Stopwatch()
         with watch("read and encode"):
             frame = open_table(table, asked.pick, engine.frames, asked.sep)
@@ -49,7 +52,12 @@ def assess(table: Any, asked: Asked, most: int = 0) -> Assessed:
                 columns = encode(frame, asked, report)
                 place = {"cudf": "device", "file": "either"}.get(frame.kind, "host")
                 search = Search.of(asked, columns, frame.rows, most, frame.orders(), place)
-        return assess_parts(search, [search.job], engine, report, watch, columns)
+        found = assess_parts(search, [search.job], engine, report, watch)
+        if beside is None:
+            return found
+        with watch("population"):
+            there = beside.classes(columns[: search.known], asked, report)
+        return replace(found, there=there, seconds=watch.seconds)
 
 
 def assess_parts(
@@ -58,12 +66,8 @@ def assess_parts(
     engine: Engine,
     report: Reporter,
     watch: Stopwatch,
-    columns: Sequence[Column] = (),
 ) -> Assessed:
-    """What is found in the parts of a table, gone through once or twice.
-
-    columns: with the codes of all rows, where they are in memory.
-    """
+    """What is found in the parts of a table, gone through once or twice."""
     with Workers() as workers:
 
         def look(at: Callable[[Job, Progress], ByAttribute]) -> ByAttribute:
@@ -81,7 +85,7 @@ def assess_parts(
         second, again = search.second(found), ByAttribute()
         if second.measures:
             again = look(lambda job, progress: search.find_again(engine, job, progress, second.measures, watch))
-    return search.conclude(found, second, again, engine.device, watch.seconds, columns)
+    return search.conclude(found, second, again, engine.device, watch.seconds)
 
 
 def encode(frame: Frame, asked: Asked, report: Reporter) -> list[Column]:

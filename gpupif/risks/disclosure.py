@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpupif.errors import InputError
-from gpupif.frames import is_dask
 from gpupif.population import check_lacks
 from gpupif.printed import Printed
 from gpupif.quantities import whole_number
@@ -16,10 +15,11 @@ from gpupif.summary import json_value
 
 from .asked import Asked
 from .assess import assess
-from .classes import ClassRisks, PopulationRisks, class_risks
+from .beside import Beside
+from .classes import ClassRisks, class_risks
 from .estimators import PopulationUniques, population_uniques
 from .homogeneity import Group
-from .journalist import risks_in
+from .journalist import PopulationRisks
 from .models import MODELS, resolve_models
 from .search import Assessed
 
@@ -145,8 +145,8 @@ def risk(
         sensitive value first, of equal ones the most rows. 0: do not look for them, which takes a pass of its own.
     population:
         The population that the table is a part of, a table of any kind with the quasi-identifiers, and values of the
-        same types: gives journalist risk, see `gpupif.population_risks`. Of a table in memory only: for a
-        Dask DataFrame, and with memory_limit or temp, it is not there yet.
+        same types: gives journalist risk, see `gpupif.population_risks`. A path is read in streams where the table is,
+        or where it is too large itself; for a Dask DataFrame it is another, a path of Parquet, or a table in memory.
     population_lacks:
         Where the population lacks rows of the table, as of `gpupif.score`: "error", or "count" them in it.
     sampling_fraction, population_size:
@@ -227,8 +227,6 @@ def find_risk(
     **options: Any,
 ) -> DisclosureRisk:
     """`risk`; options: further ones of `Asked.of`."""
-    import time
-
     # What is wrong with these is to be said before a large table is read.
     most = whole_number("groups", groups, "classes", 0)
     class_risks([1], k=k, threshold=threshold)
@@ -242,10 +240,8 @@ def find_risk(
             raise InputError("models: expected only 'k' without a sensitive attribute. Name one with sensitive=.")
         wanted = [MODELS["k"]]
     asked = Asked.of(table, quasi_identifiers, sensitive, wanted, **options)
-    if population is not None and (asked.in_streams or is_dask(table)):
-        where = "with memory_limit= or temp=" if asked.in_streams else "for a Dask DataFrame"
-        raise InputError(f"population: is not there yet {where}. Leave it out, or look at a table in memory.")
-    found = assess(table, asked, most)
+    beside = None if population is None else Beside(population, population_lacks)
+    found = assess(table, asked, most, beside)
     uniques = None
     if sampled:
         try:
@@ -254,16 +250,7 @@ def find_risk(
             )
         except InputError as error:
             raise InputError(str(error).replace("population:", "population_size:", 1)) from None
-    seconds = dict(found.seconds)
-    known = len(found.asked.quasi_identifiers)
     classes = class_risks(found.sizes, found.rows, k=k, threshold=threshold)
-    in_population = None
-    if population is not None:
-        started = time.perf_counter()
-        in_population = risks_in(
-            population, found.columns[:known], found.asked.missing, population_lacks, classes.threshold
-        )
-        seconds["population"] = time.perf_counter() - started
     return DisclosureRisk(
         rows=found.rows,
         quasi_identifiers=found.asked.quasi_identifiers,
@@ -274,9 +261,9 @@ def find_risk(
         worst={name: found.worst(name) for name in found.values},
         l_values=found.l_values or None,
         groups=[group for _, group in found.groups.first],
-        population=in_population,
+        population=None if found.there is None else found.there.risks(classes.threshold),
         uniques=uniques,
-        seconds=seconds,
+        seconds=dict(found.seconds),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from gpupif.engines.distinct import distinct_rows
 from gpupif.engines.host_run import pack_keys, unpack_keys
 from gpupif.engines.partition import Rows, index_type
+from gpupif.engines.passes import part_job
 from gpupif.engines.workers import Workers
 from gpupif.keys import KeyLayout
 from gpupif.spill.chunks import Chunks
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from gpupif.engines.base import Job
     from gpupif.progress import Reporter
     from gpupif.spill.budget import Budget
-
-    from .search import Search
 
 
 class CollapsedChunks(Chunks):
@@ -54,17 +53,21 @@ class CollapsedChunks(Chunks):
 class Parts:
     """The parts of an encoded table, as jobs; to be gone through more than once.
 
-    folder: for what is cut. report: hears of it.
+    job: for all of it, without codes of rows; the columns known come first. folder: for what is cut. report: hears of
+    it; what: the table is, in words, where that has to be said.
     """
 
-    def __init__(self, search: Search, chunks: Chunks, budget: Budget, folder: Path, report: Reporter) -> None:
-        self._search = search
+    def __init__(
+        self, job: Job, chunks: Chunks, budget: Budget, folder: Path, report: Reporter, what: str = ""
+    ) -> None:
+        self._job = job
         self._table = chunks
         self._folder = folder
         self._report = report
-        self._cardinalities = [column.cardinality for column in search.columns]
-        self._limit = budget.part_rows(search.job)
-        self._planned = budget.planned_rows(self._limit, chunks.rows, len(search.columns))
+        self._what = what
+        self._cardinalities = [len(counts) for counts in job.counts]
+        self.limit = budget.part_rows(job)
+        self._planned = budget.planned_rows(self.limit, chunks.rows, len(job.counts))
         self._type = index_type(chunks.rows + 1)
         with Workers() as workers:
             self._whole, self._cut = self._prepare(workers)
@@ -74,19 +77,24 @@ class Parts:
             yield self._whole
         if self._cut is not None:
             with Workers() as workers:
-                yield from self._pieces(self._cut, self._search.job.targets, Span(), workers)
+                yield from self._pieces(self._cut, self._job.targets, Span(), workers)
+
+    def close(self) -> None:
+        """Delete what was cut."""
+        if self._cut is not None:
+            shutil.rmtree(self._cut.folder)
 
     def _prepare(self, workers: Workers) -> tuple[Job | None, Cut | None]:
         """The whole table as one part, or where its distinct rows are too many, cut."""
         layout = KeyLayout.of(self._cardinalities)
         collapsed = CollapsedChunks(self._table, layout, self._table.rows, workers)
-        self._report.stage("collapse", self._table.rows, "rows")
-        whole = self._collapse(collapsed, self._search.job.targets, workers, self._report)
+        self._report.stage(f"collapse{self._what}", self._table.rows, "rows")
+        whole = self._collapse(collapsed, self._job.targets, workers, self._report)
         if whole is not None:
             return whole, None
-        self._report.stage("cut", self._table.rows, "rows")
+        self._report.stage(f"cut{self._what}", self._table.rows, "rows")
         parts = max(2, -(-self._table.rows // self._planned))
-        return None, self._cut_up(collapsed, parts, self._folder / "parts", None, workers, self._report)
+        return None, self._cut_up(collapsed, parts, self._folder, None, workers, self._report)
 
     def _pieces(self, pieces: Cut, targets: Sequence[int], span: Span, workers: Workers) -> Iterator[Job]:
         """What the parts of a cut are looked at in; span: of what was cut."""
@@ -108,7 +116,7 @@ class Parts:
             yield job
             return
         if not tried:
-            finer = self._cut_up(chunks, -(-2 * chunks.rows // self._limit), folder, span, workers)
+            finer = self._cut_up(chunks, -(-2 * chunks.rows // self.limit), folder, span, workers)
             try:
                 # Else it is one class, or two that the next cut would not part either.
                 if max(map(sum, finer.sizes)) < chunks.rows:
@@ -119,7 +127,7 @@ class Parts:
         if len(targets) == 1:
             # Not many more rows than the attribute has values.
             *_, rows = self._collapsing(chunks, targets, workers)
-            yield self._job(targets, rows)
+            yield self._part_job(targets, rows)
             return
         middle = len(targets) // 2
         for half in (targets[:middle], targets[middle:]):
@@ -136,17 +144,16 @@ class Parts:
     ) -> Cut:
         folder.mkdir(parents=True)
         done = (lambda rows: None) if report is None else report.advance
-        known = range(self._search.known)
-        return cut(chunks, self._cardinalities, known, parts, folder, workers, span, done, keep_ids=False)
+        return cut(chunks, self._cardinalities, self._job.known, parts, folder, workers, span, done, keep_ids=False)
 
     def _collapse(
         self, chunks: Chunks, targets: Sequence[int], workers: Workers, report: Reporter | None = None
     ) -> Job | None:
         """The job for a part, None where it has more distinct rows than are looked at at once."""
         for rows in self._collapsing(chunks, targets, workers, report):
-            if len(rows.keys) > self._limit:
+            if len(rows.keys) > self.limit:
                 return None
-        return self._job(targets, rows)
+        return self._part_job(targets, rows)
 
     def _collapsing(
         self, chunks: Chunks, targets: Sequence[int], workers: Workers, report: Reporter | None = None
@@ -165,7 +172,7 @@ class Parts:
             if report is not None:
                 report.advance(size)
             # Not each time, for what is merged is merged again.
-            if waiting > self._limit // 2 or number == len(chunks.sizes) - 1:
+            if waiting > self.limit // 2 or number == len(chunks.sizes) - 1:
                 seen, waiting = [self._merged(seen, workers)], 0
                 yield seen[0]
 
@@ -175,9 +182,9 @@ class Parts:
         return distinct_rows(Rows(keys, counts.astype(self._type, copy=False)), self._table.rows, workers).rows
 
     def _used(self, targets: Sequence[int]) -> list[int]:
-        return [*range(self._search.known), *targets]
+        return [*self._job.known, *targets]
 
-    def _job(self, targets: Sequence[int], rows: Rows) -> Job:
+    def _part_job(self, targets: Sequence[int], rows: Rows) -> Job:
         """The job for distinct rows over the quasi-identifiers and these attributes."""
         used = self._used(targets)
         layout = KeyLayout.of([self._cardinalities[column] for column in used])
@@ -185,4 +192,4 @@ class Parts:
         codes: list[npt.NDArray[Any]] = [np.zeros(len(rows.keys), np.uint8)] * len(self._cardinalities)
         for column, own in zip(used, unpack_keys(rows.keys, layout), strict=True):
             codes[column] = own
-        return self._search.part(targets, codes, rows.counts.astype(np.int64))
+        return part_job(self._job, targets, codes, rows.counts.astype(np.int64))

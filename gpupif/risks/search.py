@@ -28,19 +28,21 @@ if TYPE_CHECKING:
     from gpupif.engines.workers import Workers
     from gpupif.information import Sizes
 
+    from .journalist import ClassesThere
+
 
 @dataclass(frozen=True)
 class Assessed:
     """What was found.
 
-    columns: those asked for, as codes, of a table in memory. cardinalities: of the sensitive attributes. sizes: of the
+    cardinalities: of the sensitive attributes. sizes: of the
     equivalence classes, but those of one row. values: by disclosure measure and sensitive attribute. l_values: l of
     recursive (c,l)-diversity, 0 where not asked for. homogeneous: by attribute, where looked for; groups: of all.
+    there: the classes in a population, if there is one.
     """
 
     asked: Asked
     rows: int
-    columns: Sequence[Column]
     cardinalities: Mapping[Hashable, int]
     sizes: Sizes
     values: Mapping[str, Mapping[Hashable, float]]
@@ -49,6 +51,7 @@ class Assessed:
     groups: Homogeneous
     device: str
     seconds: Mapping[str, float]
+    there: ClassesThere | None = None
 
     def worst(self, model: str) -> float:
         """The worst value of a disclosure measure, over the attributes."""
@@ -153,15 +156,13 @@ class Search:
         again: ByAttribute,
         device: str,
         seconds: Mapping[str, float],
-        columns: Sequence[Column] = (),
     ) -> Assessed:
-        """What follows from what was found in all parts, at first and again. columns: with the codes of all rows."""
+        """What follows from what was found in all parts, at first and again."""
         name_of = {target: self.columns[target].name for target in self.job.targets}
         homogeneous = {name_of[target]: one.homogeneous for target, one in found.items() if one.homogeneous is not None}
         return Assessed(
             asked=self.asked,
             rows=self.rows,
-            columns=columns,
             cardinalities={name_of[target]: self.columns[target].cardinality for target in self.job.targets},
             sizes=next(iter(found.values())).sizes,
             values=self._values(found, second, again),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..columns import Column
+from ..engines.base import on_host
 from ..merge import recode
 from .store import BatchReader, read_batch
 
@@ -53,6 +54,33 @@ class TableChunks(Chunks):
 
     columns: Sequence[Column]
 
+    @abstractmethod
+    def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
+        """The codes of some columns of a chunk, by their places."""
+
+    def codes(self, number: int) -> list[npt.NDArray[Any]]:
+        """See `Chunks`."""
+        return self.some_codes(number, range(len(self.columns)))
+
+
+class HeldChunks(TableChunks):
+    """A table in memory, in chunks of so many rows; columns: with codes of rows, on the host or a device."""
+
+    def __init__(self, columns: Sequence[Column], chunk_rows: int) -> None:
+        rows = len(columns[0].codes)
+        self.columns = columns
+        self.sizes = [min(chunk_rows, rows - start) for start in range(0, rows, chunk_rows)]
+        self._codes = [on_host(column.codes) for column in columns]
+        self._chunk_rows = chunk_rows
+
+    def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
+        """See `TableChunks`."""
+        start = number * self._chunk_rows
+        return [self._codes[place][start : start + self._chunk_rows] for place in places]
+
+    def close(self) -> None:
+        """See `Chunks`: there are no files."""
+
 
 class EncodedChunks(TableChunks):
     """The table as `encode` left it: each chunk with codes of its own, brought to those of the whole table."""
@@ -64,12 +92,8 @@ class EncodedChunks(TableChunks):
         self._ranks = ranks
         self._numbers = [BatchReader(folder / f"numbers-{place}.arrow") for place in range(len(columns))]
 
-    def codes(self, number: int) -> list[npt.NDArray[Any]]:
-        """See `Chunks`."""
-        return self.some_codes(number, range(len(self.columns)))
-
     def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
-        """The codes of some columns of a chunk, by their places."""
+        """See `TableChunks`."""
         read = sorted(set(places))
         own = dict(zip(read, read_batch(self._folder / f"chunk-{number:06}.arrow", read), strict=True))
         numbers = [self._numbers[place].arrays(number)[0] for place in places]
@@ -93,9 +117,9 @@ class SomeColumns(TableChunks):
         self._chunks = chunks
         self._places = places
 
-    def codes(self, number: int) -> list[npt.NDArray[Any]]:
-        """See `Chunks`."""
-        return self._chunks.some_codes(number, self._places)
+    def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
+        """See `TableChunks`."""
+        return self._chunks.some_codes(number, [self._places[place] for place in places])
 
     def close(self) -> None:
         """See `Chunks`: the table is closed by itself."""

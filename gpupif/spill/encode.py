@@ -22,6 +22,8 @@ from .store import BatchReader, BatchWriter, write_batch
 
 # What the labels of a column take while they are merged, in multiples of their own size: hash table, copies, numbers.
 MERGING = 6
+# How many times as much the values of a column take where those of a population are joined to them.
+JOINED = 4
 # Pieces of files that a chunk is made of, at least.
 PIECES = 4
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..engines.base import Engine
-from ..errors import Teller
+from ..errors import InputError, Teller
 from ..job import Question
 from ..priors import Prior
 from ..progress import Reporter
@@ -18,7 +18,7 @@ from ..summary import Summary
 from .attack import Attack
 from .budget import Budget
 from .chunks import EncodedChunks, SomeColumns
-from .encode import encode, open_encoded, rows_read, weigh_chunks
+from .encode import JOINED, encode, open_encoded, rows_read, weigh_chunks
 from .outputs import Piece, is_file, plan_outputs
 from .people import People
 from .scored import Means, Scored
@@ -26,9 +26,6 @@ from .several import Gatherers
 from .store import BEGUN, FINISHED, Store, identity
 from .wish import OfPopulation, Wish
 from .write import ScoreWriter
-
-# How many times as much the values of a column take where those of a population are joined to them.
-JOINED = 4
 
 
 class Steps:
@@ -107,9 +104,11 @@ class Steps:
         """The population, if any, beside the table with these rows."""
         if self.population is None:
             return None
-        # Whatever the population lacks is missing there, as in memory.
-        given = (self.population.source, "population", self.question.used, "category")
-        _, others = self._encoded(*given)
+        try:
+            given = (self.population.source, "population", self.question.used, self.question.missing)
+            _, others = self._encoded(*given)
+        except InputError as error:
+            raise error.about("population") from None
         try:
             return People(self.means, self.question, chunks, others, self.population.lacks)
         except BaseException:

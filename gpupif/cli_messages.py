@@ -1,0 +1,27 @@
+"""What errors and warnings say, in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+
+def as_options(message: str) -> str:
+    """A message about arguments in the words of the command line: columns= is --columns."""
+    message = re.sub(r"^attackers:", "--attacker:", message)
+    message = re.sub(r"^distances:", "--distance:", message)
+    names = (
+        "columns|known|priors|accuracies|weights|measures|missing|dtype|device|sep|output|memory_limit|temp|"
+        "rows_per_file|population_lacks|population_size|population|size|top|quasi_identifiers|sensitive|models|l|distance|"
+        "k|threshold|groups|sampling_fraction|max_size|contributions|among|subsets|seed"
+    )
+    if any(argument.startswith("--known-any") for argument in sys.argv):
+        message = re.sub(r"^known:", "--known-any:", message)
+    message = re.sub(r"^accuracies:(?= column| no column)", "--accuracy:", message)
+    message = re.sub(rf"^({names}), ({names}):", r"--\1, --\2:", message)
+    message = re.sub(rf"^({names}):", r"--\1:", message)
+    message = re.sub(rf"\b({names})=('\W+')", r"--\1 \2", message)
+    message = re.sub(r"\b(subsets|seed|max_size)=(\d+)", r"--\1 \2", message)
+    message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)
+    message = re.sub(rf"\b({names})=(?!\w)", r"--\1", message)
+    return re.sub(rf"--({names})\b", lambda found: found[0].replace("_", "-"), message)
