@@ -211,7 +211,7 @@ def test_weights_with_cohorts_too_large_to_be_counted_by_number():
 def test_few_targets_at_a_time_give_the_same_bits(monkeypatch, cache):
     frame = census(5_000)
     whole = gpupif.score(frame, list(MEASURES))
-    monkeypatch.setattr("gpupif.engines.cpu.CACHED_BYTES", cache)
+    monkeypatch.setattr("gpupif.engines.cpu_scorer.CACHED_BYTES", cache)
     other = gpupif.score(frame, list(MEASURES))
     for measure in MEASURES:
         assert other.array(measure).tobytes() == whole.array(measure).tobytes()
@@ -333,7 +333,7 @@ def test_blocks_that_are_cut_again(monkeypatch, cache):
         return score_targets(run, blocks, *arguments)
 
     monkeypatch.setattr(cohort_scores, "score_targets", spy)
-    monkeypatch.setattr("gpupif.engines.cpu.CACHED_BYTES", cache)
+    monkeypatch.setattr("gpupif.engines.cpu_scorer.CACHED_BYTES", cache)
     random = np.random.default_rng(0)
     table = pd.DataFrame({name: random.integers(0, 2, 200) * np.arange(200) for name in "abcdef"})
     scores = scored(table, threads=1, block_rows=2)

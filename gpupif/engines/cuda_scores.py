@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpupif.kernels.cohorts import Cells
 from gpupif.kernels.cuda import cohorts as kernels
@@ -15,13 +15,34 @@ from .base import Job, kernel_values
 from .cuda_library import Library
 from .cuda_rows import GROUPINGS, DeviceRows, Runs
 
+if TYPE_CHECKING:
+    from gpupif.kernels.cohorts import Values, Wanted
+
 # Cohorts of more distinct rows than this are summed by a block of threads each.
 LONG = 1024
 
 
+class Described(NamedTuple):
+    """A target and the measures as kernels know them, on the device. walks: whether any statistic is a walk."""
+
+    values: Values
+    wanted: Wanted
+    walks: bool
+
+
+def describe_target(library: Library, job: Job, target: int) -> Described:
+    """What the kernels have to know of a target and the job's measures."""
+    wanted, values = wanted_of(job.measures), kernel_values(job, [target])
+    walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
+    wanted = wanted._replace(**{name: library.bring(array) for name, array in wanted._asdict().items()})
+    axes = values.axes._replace(**{name: library.bring(array) for name, array in values.axes._asdict().items()})
+    arrays = {name: library.bring(array) for name, array in values._asdict().items() if name != "axes"}
+    return Described(values._replace(axes=axes, **arrays), wanted, walks)
+
+
 def score_targets(
     library: Library,
-    job: Job,
+    describe: Callable[[int], Described],
     rows: DeviceRows,
     layout: KeyLayout,
     columns: Sequence[int],
@@ -30,25 +51,20 @@ def score_targets(
 ) -> Iterator[tuple[int, Any, Any]]:
     """Target, sizes of its cohorts, and scores (measures, rows), wCIG before weighting, of each target in turn.
 
-    rows: distinct over `columns`, sorted as `collapse` does; columns: the targets, then all else the attacker knows.
-    grouping: one of `GROUPINGS`.
+    describe: `describe_target`, or what remembers it. rows: distinct over `columns`, sorted as `collapse` does;
+    columns: the targets, in this order, and all else the attacker knows. grouping: one of `GROUPINGS`.
     """
     for target, runs in GROUPINGS[grouping](library, rows, layout, columns, targets):
         with library.stage("score"):
-            scores = _score(library, job, rows, runs, layout.fields[target], target)
+            scores = _score(library, describe(target), rows, runs, layout.fields[target])
         yield target, runs.sizes, scores
         # Before the next ones are made.
         del scores
 
 
-def _score(library: Library, job: Job, rows: DeviceRows, runs: Runs, field: Field, target: int) -> Any:
+def _score(library: Library, described: Described, rows: DeviceRows, runs: Runs, field: Field) -> Any:
     xp = library.xp
-    wanted, values = wanted_of(job.measures), kernel_values(job, [target])
-    walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
-    wanted = wanted._replace(**{name: library.bring(array) for name, array in wanted._asdict().items()})
-    axes = values.axes._replace(**{name: library.bring(array) for name, array in values.axes._asdict().items()})
-    arrays = {name: library.bring(array) for name, array in values._asdict().items() if name != "axes"}
-    values = values._replace(axes=axes, **arrays)
+    values, wanted, walks = described
     cohorts = (runs.order, runs.starts, runs.sizes)
     cells = Cells.of(rows.rows, xp.empty)
     words = (rows.keys[field.word], rows.counts)
@@ -65,6 +81,6 @@ def _score(library: Library, job: Job, rows: DeviceRows, runs: Runs, field: Fiel
             )
     if walks:
         library.launch(kernels.walk_all, len(found), (runs.starts, found), values, wanted, cells)
-    scores = xp.empty((len(job.measures), rows.rows))
+    scores = xp.empty((len(wanted.measures), rows.rows))
     library.launch(kernels.score_cells, rows.rows, cohorts, runs.run_of, values, wanted, cells, found, scores)
     return scores

@@ -23,7 +23,8 @@ from ..information import column_weight, entropy_of_counts
 from ..keys import KeyLayout
 from .base import EngineResult, Job, Progress, kernel_values
 from .cohort_scores import spread_scores
-from .cpu import CpuEngine, CpuScorer
+from .cpu import CpuEngine
+from .cpu_scorer import CpuScorer
 from .distinct import Distinct, distinct_rows
 from .host_run import pack_keys, project, row_index
 from .partition import BLOCK_ROWS, NO_ROWS, Rows, index_type
@@ -32,6 +33,8 @@ from .workers import TASKS_PER_THREAD, Workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from .any_engine import AnyResult, SetOfColumns
 
 # Steps, each a look-up and what is found, 10 to 50 ns: an hour or two of one core.
 MOST_STEPS = 2e11
@@ -71,6 +74,10 @@ class WildcardEngine:
         if others:
             _put(result, job, others, CpuEngine(self.threads).score(replace(job, targets=others), progress))
         return result
+
+    def score_sets(self, job: Job, sets: Sequence[SetOfColumns], progress: Progress) -> AnyResult:
+        """As the CPU engine: of tables with wildcards this is not asked (see `refuse_with_any_known`)."""
+        return CpuEngine(self.threads).score_sets(job, sets, progress)
 
     def _score_all(self, run: Run, targets: Sequence[int]) -> int:
         """Score some targets; returns how many distinct rows the table has."""
