@@ -86,7 +86,7 @@ def all_subsets(targets, pool, known):
 
 
 @given(job=jobs(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=2 if SIMULATED else 12)
+@settings(SHARED_FIXTURES, max_examples=4 if SIMULATED else 12)
 def test_all_measures(any_engine, job, data):
     table, arguments = job
     targets = arguments.pop("columns", list(table))
@@ -104,7 +104,7 @@ def test_all_measures(any_engine, job, data):
 
 
 @given(table=tables())
-@settings(SHARED_FIXTURES, max_examples=1 if SIMULATED else 8)
+@settings(SHARED_FIXTURES, max_examples=2 if SIMULATED else 8)
 def test_none_and_all_others_are_the_usual_attackers(any_engine, table):
     frame = frame_of(table)
     for known, usual in ((0, []), (len(table) - 1, None)):
