@@ -2,7 +2,7 @@
 
 A table that fits is there as a whole, once on each device, and each scores its share of the targets. Any other stays on
 the host, which finds distinct rows and cuts them into blocks that hold every cohort whole (see `partition`), and the
-devices score one run of blocks after the other.
+devices score one run of blocks after the other. Against any attacker (see `cuda_any_known`) distinct rows have to fit.
 """
 
 from __future__ import annotations
