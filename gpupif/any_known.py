@@ -8,11 +8,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .any_known_scores import AnyKnownScores
-from .device import check_device
 from .engines.any_engine import score_sets
-from .engines.cpu import CpuEngine
-from .errors import DeviceError, InputError, NothingKnownWarning
-from .frame_scoring import by_stage, encode_frame
+from .errors import InputError, NothingKnownWarning
+from .frame_scoring import by_stage, encode_frame, scores_on
 from .job import ask, needed_columns
 from .known_subsets import AnyKnown, check_known, choose_subsets
 from .names import check_exist
@@ -22,18 +20,6 @@ from .progress import Reporter, announce_compilation
 if TYPE_CHECKING:
     from .engines.base import Engine
     from .measures import Measure
-
-
-def host_engine(engine: Engine, device: str, known: int) -> CpuEngine:
-    """The CPU engine, unless CUDA was asked for by name; raises DeviceError then."""
-    if isinstance(engine, CpuEngine):
-        return engine
-    if check_device(device)[0] == "cuda":
-        raise DeviceError(
-            f"device {device!r} cannot score known={known}, any attacker who knows so many columns: that runs on the "
-            "CPU only. Use device='cpu' or device='auto'."
-        )
-    return CpuEngine()
 
 
 def refuse_with_any_known(**arguments: Any) -> None:
@@ -56,14 +42,14 @@ def score_any(
     accuracies: Mapping[Any, float] | None,
     distances: Mapping[Any, Any] | None,
     missing: str,
-    engine: CpuEngine,
+    engine: Engine,
     dtype: str,
     progress: bool | None,
 ) -> AnyKnownScores:
     """Score a table in memory; see `gpupif.score` with a number for ``known=``."""
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         needed = needed_columns(columns, asked.pool, priors, accuracies, distances=distances)
-        frame = open_table(table, asked.picking(needed))
+        frame = open_table(table, asked.picking(needed), engine.frames)
         check_exist("among", asked.among or (), frame.names)
         with warnings.catch_warnings():
             # Of columns that the attacker knows by name.
@@ -78,7 +64,7 @@ def score_any(
         opened = time.perf_counter()
         with frame.active():
             encoded, _ = encode_frame(frame, question, report)
-            job, prior_of = question.job(encoded.columns, frame.rows)
+            job, prior_of = question.job(encoded.columns, frame.rows, scores_on(frame))
         subsets = choose_subsets(asked, question.used, job.targets, job.known, frame.rows)
         coded = time.perf_counter()
         report.stage("score", frame.rows * sum(subsets.scored.values()), "cells")

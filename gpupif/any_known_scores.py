@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from .any_known_summary import AnyKnownSummary
     from .columns import EncodedTable
-    from .engines.any_known import AnyResult
+    from .engines.any_engine import AnyResult
     from .engines.base import Job
     from .frames import Frame
     from .known_subsets import KnownSubsets

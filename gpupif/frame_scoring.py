@@ -48,10 +48,9 @@ def score_frame(
     def score_one(one: Question) -> Scores:
         started = time.perf_counter()
         part = EncodedTable([column for column in encoded.columns if column.name in one.used], encoded.rows)
-        place = {"cudf": "device", "file": "either"}.get(frame.kind, "host")
         with frame.active():
             priors = None if people is None else people.priors(part.columns)
-            job, prior_of = one.job(part.columns, frame.rows, place, tell, weighted, priors)
+            job, prior_of = one.job(part.columns, frame.rows, scores_on(frame), tell, weighted, priors)
         if collapsed is None:
             result = score_job(engine, job, report)
         else:
@@ -83,6 +82,11 @@ def _on_device(result: EngineResult, frame: Frame) -> EngineResult:
             for name, scores in result.values.items()
         }
     return replace(result, values=values)
+
+
+def scores_on(frame: Frame) -> str:
+    """Where the scores of a table are to lie (see `Job`)."""
+    return {"cudf": "device", "file": "either"}.get(frame.kind, "host")
 
 
 def by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:

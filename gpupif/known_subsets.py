@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .engines.any_known import SetOfColumns
+from .engines.any_engine import SetOfColumns
 from .errors import InputError
 from .names import as_list, check_exist
 from .quantities import MOST, brief, whole_number

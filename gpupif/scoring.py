@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from .any_known import host_engine, refuse_with_any_known, score_any
+from .any_known import refuse_with_any_known, score_any
 from .attackers import AttackerScores
 from .device import choose_engine
 from .errors import InputError
@@ -293,7 +293,7 @@ def score(
     AnyKnownScores
         With a number for ``known``: `Scores` of each cell's worst score, the highest (of ``cohort_size`` and others
         where low is risky the lowest); ``scores.mean`` has the means, ``scores.subsets`` says how many attackers there
-        were. In memory and on the CPU only.
+        were. In memory only.
     StoredScores
         With ``output``: where they are, ``summary()``, ``weights``, ``priors``, ``fig()``, ``pif(n)``, ``dataset()``.
     AttackerScores
@@ -316,7 +316,7 @@ def score(
     OutputError
         An output that cannot be written where it was asked for; too little space on a disk.
     DeviceError
-        ``device="cuda"`` without a usable GPU, or one that fails or whose memory is too small; or with ``known=r``.
+        ``device="cuda"`` without a usable GPU, or one that fails or whose memory is too small.
 
     Warns
     -----
@@ -380,8 +380,7 @@ def score(
         "distances": distances,
     }
     if any_known is not None:
-        host = host_engine(engine, device, any_known.known)
-        how = (missing, host, dtype, progress)
+        how = (missing, engine, dtype, progress)
         return score_any(table, wanted, any_known, columns, priors, accuracies, distances, *how)
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         if wish is not None:

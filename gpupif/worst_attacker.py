@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .engines.base import Job
+from .engines.base import Job, on_host
 from .engines.cpu import CpuEngine
 from .engines.passes import source_of
 from .measures import resolve_measures
@@ -47,10 +47,9 @@ def describe_worst(scores: AnyKnownScores, row: int, target: int, by: str) -> di
     return label_of(scores, row) | cell | {"known": ", ".join(str(names[other]) for other in subsets[worst])}
 
 
-def _cohorts(job: Job, row: int, subsets: Sequence[tuple[int, ...]]) -> Iterator[npt.NDArray[np.int64]]:
-    """For each subset the rows that agree with one on it; neighbours share what they have in common."""
-    path: list[tuple[int, npt.NDArray[np.int64]]] = []
-    everyone = np.arange(job.rows)
+def _cohorts(job: Job, row: int, subsets: Sequence[tuple[int, ...]]) -> Iterator[Any]:
+    """For each subset where the rows are that agree with one on it; neighbours share what they have in common."""
+    path: list[tuple[int, Any]] = []
     for subset in subsets:
         same = 0
         while same < len(path) and path[same][0] == subset[same]:
@@ -63,12 +62,13 @@ def _cohorts(job: Job, row: int, subsets: Sequence[tuple[int, ...]]) -> Iterator
                 path.append((column, np.flatnonzero(codes == codes[row])))
             else:
                 path.append((column, before[codes[before] == codes[row]]))
-        yield path[-1][1] if path else everyone
+        yield path[-1][1] if path else slice(None)
 
 
-def _values_in(codes: npt.NDArray[Any], cohort: npt.NDArray[np.int64]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _values_in(codes: Any, cohort: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """The values of a cohort, as codes, and how many rows have each, in order of first appearance."""
-    values, first, counts = np.unique(codes[cohort], return_index=True, return_counts=True)
+    # Of codes on a device, CuPy's.
+    values, first, counts = map(on_host, np.unique(codes[cohort], return_index=True, return_counts=True))
     order = np.argsort(first)
     return values[order], counts[order]
 

@@ -8,6 +8,12 @@ from .jit import kernel
 
 
 @kernel
+def pair_of(number, code, radix):
+    """The place of a number and a code, which is below radix, among all pairs."""
+    return uint64(number) * uint64(radix) + uint64(code)
+
+
+@kernel
 def number_pairs(left, codes, radix, slots, first, number):
     """number[i] = the number of the pair (left[i], codes[i]), in order of first appearance; returns how many differ.
 
@@ -16,7 +22,7 @@ def number_pairs(left, codes, radix, slots, first, number):
     """
     found = 0
     for i in range(left.size):
-        place = uint64(left[i]) * uint64(radix) + uint64(codes[i])
+        place = pair_of(left[i], codes[i], radix)
         if slots[place] == 0:
             first[found] = i
             found += 1
@@ -29,7 +35,7 @@ def number_pairs(left, codes, radix, slots, first, number):
 def clear_slots(left, codes, radix, first, slots):
     """Make the slots that `number_pairs` used zeros again; first: the first row of each number."""
     for c in range(first.size):
-        slots[uint64(left[first[c]]) * uint64(radix) + uint64(codes[first[c]])] = 0
+        slots[pair_of(left[first[c]], codes[first[c]], radix)] = 0
 
 
 @kernel

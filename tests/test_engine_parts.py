@@ -211,7 +211,7 @@ def test_weights_with_cohorts_too_large_to_be_counted_by_number():
 def test_few_targets_at_a_time_give_the_same_bits(monkeypatch, cache):
     frame = census(5_000)
     whole = gpupif.score(frame, list(MEASURES))
-    monkeypatch.setattr("gpupif.engines.cpu.CACHED_BYTES", cache)
+    monkeypatch.setattr("gpupif.engines.cpu_scorer.CACHED_BYTES", cache)
     other = gpupif.score(frame, list(MEASURES))
     for measure in MEASURES:
         assert other.array(measure).tobytes() == whole.array(measure).tobytes()
@@ -220,8 +220,8 @@ def test_few_targets_at_a_time_give_the_same_bits(monkeypatch, cache):
 @pytest.mark.parametrize("few", [1, 3, 16])
 @pytest.mark.parametrize("shared", [1, 8, 1 << 14])
 def test_cohorts_of_one_value_and_any_size(monkeypatch, few, shared):
-    monkeypatch.setattr("gpupif.engines.cpu.FEW", few)
-    monkeypatch.setattr("gpupif.engines.cpu.SHARED_SCORES", shared)
+    monkeypatch.setattr("gpupif.engines.cpu_scorer.FEW", few)
+    monkeypatch.setattr("gpupif.engines.cpu_scorer.SHARED_SCORES", shared)
     times = [1, 2, 3, 4, 16, 17, 40]
     table = {"a": np.repeat(np.arange(7), times).tolist(), "b": np.repeat([0, 1, 1, 2, 0, 2, 1], times).tolist()}
     table = {name: [*values, 0] for name, values in table.items()} | {"c": [0] * 83 + [1]}
@@ -348,7 +348,7 @@ def test_blocks_that_are_cut_again(monkeypatch, cache):
         return score_targets(run, blocks, *arguments)
 
     monkeypatch.setattr(cohort_scores, "score_targets", spy)
-    monkeypatch.setattr("gpupif.engines.cpu.CACHED_BYTES", cache)
+    monkeypatch.setattr("gpupif.engines.cpu_scorer.CACHED_BYTES", cache)
     random = np.random.default_rng(0)
     table = pd.DataFrame({name: random.integers(0, 2, 200) * np.arange(200) for name in "abcdef"})
     scores = scored(table, threads=1, block_rows=2)

@@ -26,8 +26,9 @@ from gpupif.kernels.spread import look_up, take_pairs
 
 from ..information import column_weight
 from ..keys import KeyLayout
+from .any_engine import AnyResult, SetOfColumns
 from .base import Job, Progress
-from .cpu import CpuScorer, CpuTargets
+from .cpu_scorer import CpuScorer, CpuTargets
 from .distinct import distinct_rows
 from .host_run import pack_keys, unpack_keys
 from .partition import Rows, index_type
@@ -45,26 +46,6 @@ SLOTS, SLOTS_PER_ROW, MOST_SLOTS = 1 << 22, 16, 1 << 26
 BATCH_BYTES, FOLDED_BYTES = 1 << 28, 1 << 31
 # Sets that are scored before any is folded, and those, with all columns but the last in common, that are one task.
 SETS_PER_THREAD, SETS_PER_TASK = 16, 4
-
-
-@dataclass(frozen=True)
-class SetOfColumns:
-    """Columns, ascending, and those of them that are scored against an attacker who knows the others."""
-
-    columns: tuple[int, ...]
-    targets: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class AnyResult:
-    """worst, mean: measure name to an array (targets, rows). weights: by target that of each of its subsets, in the
-    order of the sets. distinct_rows: over all columns.
-    """
-
-    worst: dict[str, npt.NDArray[Any]]
-    mean: dict[str, npt.NDArray[Any]]
-    weights: list[npt.NDArray[np.float64]]
-    distinct_rows: int
 
 
 @dataclass(frozen=True)
@@ -289,10 +270,6 @@ def _by_prefix(sets: Sequence[SetOfColumns]) -> list[list[SetOfColumns]]:
 def score_any_known(
     job: Job, sets: Sequence[SetOfColumns], progress: Progress, threads: int | None = None
 ) -> AnyResult:
-    """Worst and mean scores of each cell over the attackers that the sets stand for, at least one for each target.
-
-    sets: in an order of their own, the faster the more columns of neighbours are the same. What comes out depends
-    on nothing else: sums run in the order of the sets.
-    """
+    """Run on the CPU; see `any_engine.score_sets`. threads: default all cores."""
     with Workers(threads) as workers:
         return AnyKnownRun(job, workers, progress).score(sets)

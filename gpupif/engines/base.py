@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..axes import Axis
     from ..information import LogSum, Sizes
     from ..measures import Measure
+    from .any_engine import AnyResult, SetOfColumns
     from .cuda_frames import FrameLibrary
 
 
@@ -134,6 +135,9 @@ class Engine(Protocol):
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job."""
+
+    def score_sets(self, job: Job, sets: Sequence[SetOfColumns], progress: Progress) -> AnyResult:
+        """Score them against any attacker; see `any_engine.score_sets`."""
 
 
 def kernel_values(job: Job, columns: Sequence[int]) -> Values:

@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from gpupif.kernels import blocks as kernels
-from gpupif.kernels.formulas import COHORT_SIZE
-from gpupif.kernels.groups import Room
-
-from ..keys import KeyLayout
-from .base import EngineResult, Job, Progress, kernel_values
+from .any_known import score_any_known
+from .base import EngineResult, Job, Progress
 from .counting import CpuCounting
+from .cpu_scorer import CpuScorer
 from .cpu_wildcards import score_matching
-from .host_run import SHARED_SCORES, score_in_blocks, working_memory
-from .partition import BLOCK_ROWS, CohortBlocks
+from .host_run import score_in_blocks, working_memory
+from .partition import BLOCK_ROWS
 from .run import Run
-from .tally import Tally
 from .wildcards import score_apart
 from .workers import Workers
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-# So many targets are scored and spread to all rows before the next ones that a cache holds their scores.
-CACHED_BYTES = 1 << 24
-# Rows that are all of their cohort share scores by value and number, of up to so many.
-FEW = 16
+    from .any_engine import AnyResult, SetOfColumns
 
 
 class CpuEngine:
@@ -64,81 +52,10 @@ class CpuEngine:
             run = Run(job.on_host().in_order(), progress, workers, self.block_rows, CpuScorer())
             return score_matching(run, targets)
 
+    def score_sets(self, job: Job, sets: Sequence[SetOfColumns], progress: Progress) -> AnyResult:
+        """Score against any attacker (see `Engine`)."""
+        return score_any_known(job, sets, progress, self.threads)
+
     def counting(self, workers: Workers) -> contextlib.AbstractContextManager[CpuCounting]:
         """See `CountingEngine`."""
         return contextlib.nullcontext(CpuCounting(workers))
-
-
-@dataclass(frozen=True)
-class CpuTargets:
-    """Target columns, which they are of those that the kernels know, and what these are.
-
-    values: see `Targets`. measures: see `Wanted`.
-    """
-
-    columns: Sequence[int]
-    which: npt.NDArray[np.int64]
-    kernel: kernels.Targets
-    values: int
-    measures: npt.NDArray[np.int64]
-
-    def only(self, places: list[int]) -> CpuTargets:
-        """See `Targets`."""
-        return replace(self, columns=[self.columns[place] for place in places], which=self.which[places])
-
-    def put_values(self, out: kernels.Out) -> None:
-        """See `Targets`."""
-        rows, first = out.places.shape[1], self.kernel.values.first
-        for scores, target in zip(out.scores, self.which.tolist(), strict=True):
-            alone = self.kernel.alone[first[target] : first[target + 1]]
-            kernels.put_values(alone, self.measures, self.kernel.few[target], scores[rows:])
-
-
-class CpuScorer:
-    """Scores blocks with the CPU's kernels (see `Scorer`)."""
-
-    def targets_at_once(self, rows: int, measures: int) -> int:
-        """See `Scorer`."""
-        return max(1, CACHED_BYTES // (8 * rows * measures))
-
-    def describe(self, run: Run, columns: Sequence[int], layout: KeyLayout) -> CpuTargets:
-        """See `Scorer`."""
-        job = run.job
-        values = kernel_values(job, columns)
-        fields = np.array([layout.fields[column] for column in columns], np.uint64)
-        numbers = np.diff(values.first)
-        # But for its size, a cohort of one value has the same scores however many rows it is.
-        most = FEW if (run.wanted.measures == COHORT_SIZE).any() else 1
-        few = np.clip(SHARED_SCORES // np.maximum(1, numbers), 1, most)
-        kernel = kernels.Targets(fields, values, np.empty((values.first[-1], len(run.wanted.measures))), few, run.logs)
-
-        def score_values(target: int, start: int, stop: int) -> None:
-            scratch = kernels.Scratch.of(stop - start, np.uint32, run.wanted.kinds)
-            ordered = kernels.ordered_cells(stop - start, run.wanted.kinds)
-            kernels.score_values(target, start, stop, kernel, run.wanted, scratch, ordered)
-
-        tasks = [
-            (target, *edges)
-            for target, column in enumerate(columns)
-            for edges in run.workers.ranges(len(job.priors[column]))
-        ]
-        run.workers.run(score_values, tasks)
-        return CpuTargets(columns, np.arange(len(columns)), kernel, int((few * numbers).max()), run.wanted.measures)
-
-    def score(self, run: Run, blocks: CohortBlocks, targets: CpuTargets, out: kernels.Out) -> list[Tally]:
-        """See `Scorer`."""
-        part = blocks.blocks
-        rows = (part.rows.keys, part.rows.counts, blocks.hashes)
-
-        def score(first: int, last: int) -> Tally:
-            largest = int(np.diff(part.offsets[first : last + 1]).max())
-            room = Room.of(largest)
-            scratch = kernels.Scratch.of(largest, part.rows.counts.dtype, run.wanted.kinds)
-            rows_here = int(part.offsets[last] - part.offsets[first])
-            tally = Tally.of(len(targets.columns), run.results.total, rows_here)
-            place = (part.offsets, (first, last), targets.which)
-            ordered = kernels.ordered_cells(largest, run.wanted.kinds)
-            kernels.score_blocks(rows, *place, targets.kernel, run.wanted, room, scratch, ordered, tuple(tally), out)
-            return tally
-
-        return run.workers.run(score, blocks.tasks)

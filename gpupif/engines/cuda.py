@@ -2,7 +2,7 @@
 
 A table that fits is there as a whole, once on each device, and each scores its share of the targets. Any other stays on
 the host, which finds distinct rows and cuts them into blocks that hold every cohort whole (see `partition`), and the
-devices score one run of blocks after the other.
+devices score one run of blocks after the other. Against any attacker (see `cuda_any_known`) distinct rows have to fit.
 """
 
 from __future__ import annotations
@@ -12,9 +12,18 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from ..errors import DeviceError, InputError
+from .any_engine import AnyResult, SetOfColumns
 from .base import EngineResult, Job, Progress
+from .cuda_any_known import (
+    AnyKnownJob,
+    TargetsTooManyError,
+    collapse_on_host,
+    score_distinct_rows,
+    score_on_devices,
+)
 from .cuda_blocks import BlockTooLargeError, CudaScorer
 from .cuda_counting import CudaCounting
 from .cuda_frames import FrameLibrary
@@ -79,6 +88,19 @@ class CudaEngine:
                 lambda given: self._score(given, _Onward(progress), libraries),
             )
 
+    def score_sets(self, job: Job, sets: Sequence[SetOfColumns], progress: Progress) -> AnyResult:
+        """Score against any attacker (see `Engine`). Raises DeviceError where a GPU fails or is too small."""
+        onward = _Onward(progress)
+        with self._opened() as libraries:
+            job, libraries = self._settled(job, libraries)
+            streams = _by_device(libraries)
+            asked = AnyKnownJob(job, sets, onward, streams, self.grouping, self.share, len(job.targets))
+            result = self._score_sets(asked, onward, libraries)
+            if job.scores_on != "device" or all(map(libraries[0].on_device, result.worst.values())):
+                return result
+            worst, mean = (self._brought(scores, job, libraries[0]) for scores in (result.worst, result.mean))
+            return replace(result, worst=worst, mean=mean)
+
     @contextlib.contextmanager
     def counting(self, workers: Workers) -> Iterator[CudaCounting]:
         """See `CountingEngine`; on one of the GPUs. Raises DeviceError where it fails or is too small."""
@@ -97,21 +119,11 @@ class CudaEngine:
         except libraries[0].failures as error:
             raise _failed(f"device {self.device!r}: {libraries[0].name}", error) from None
         finally:
-            for library in libraries:
-                library.release()
-
-    def _placed(self, job: Job, libraries: Sequence[Library]) -> tuple[Job, Sequence[Library], int]:
-        """The job in order, the libraries as it needs them, and how much memory of each device to plan with."""
-        for codes in job.codes:
-            libraries[0].settle(codes)
-        with libraries[0].active():
-            job = job.in_order(libraries[0].bring)
-        if job.scores_on == "device":
-            libraries = _first_on(libraries[0].device_of(job.codes[0]), libraries, self.device)
-        return job, libraries, int(self.share * min(library.free_bytes() for library in libraries))
+            _release(libraries)
 
     def _score(self, job: Job, progress: _Onward, libraries: Sequence[Library]) -> EngineResult:
-        job, libraries, memory = self._placed(job, libraries)
+        job, libraries = self._settled(job, libraries)
+        memory = int(self.share * min(library.free_bytes() for library in libraries))
         streams = _by_device(libraries)
         rows = block_rows_that_fit(job, memory // max(map(len, streams)))
         whole = table_bytes(job) + score_bytes(job) <= memory
@@ -122,16 +134,60 @@ class CudaEngine:
                 return score_table(replace(job, scores_on=there), job.targets, progress, streams, score)
             except DeviceMemoryError:
                 rows = min(rows, job.rows // 2)
-                for library in libraries:
-                    library.release()
+                _release(libraries)
         result = self._score_blocks(job.on_host(), progress, libraries, rows)
-        return self._brought(result, job, libraries[0]) if job.scores_on == "device" else result
+        if job.scores_on != "device":
+            return result
+        return replace(result, values=self._brought(result.values, job, libraries[0]))
+
+    def _settled(self, job: Job, libraries: Sequence[Library]) -> tuple[Job, Sequence[Library]]:
+        """The job with its codes there and in order, and the libraries in the order to use them in."""
+        for codes in job.codes:
+            libraries[0].settle(codes)
+        with libraries[0].active():
+            job = job.in_order(libraries[0].bring)
+        if job.scores_on == "device":
+            libraries = _first_on(libraries[0].device_of(job.codes[0]), libraries, self.device)
+        return job, libraries
+
+    def _score_sets(self, asked: AnyKnownJob, progress: _Onward, libraries: Sequence[Library]) -> AnyResult:
+        """Score from tables on the devices where these fit, or else from distinct rows that the host finds."""
+        job = asked.job
+        memory = int(self.share * min(library.free_bytes() for library in libraries))
+        if table_bytes(job) <= memory:
+            there = job.scores_on != "host" and table_bytes(job) + 2 * score_bytes(job) <= memory
+            with contextlib.suppress(DeviceMemoryError, TargetsTooManyError):
+                return score_on_devices(asked, there)
+            _release(libraries)
+        refused = None
+        with Workers() as workers:
+            table = collapse_on_host(job.on_host(), workers)
+            while True:
+                progress.restart()
+                try:
+                    return score_distinct_rows(asked, table, workers)
+                except TargetsTooManyError as error:
+                    if refused is not None and error.targets >= refused:
+                        raise self._too_many(asked, error) from None
+                    refused = error.targets
+                    asked = asked._replace(most=max(1, refused // 2))
+                _release(libraries)
+
+    def _too_many(self, asked: AnyKnownJob, error: TargetsTooManyError) -> DeviceError:
+        needed = asked.bytes_needed(error.rows, error.targets) / 2**30
+        free = error.library.free_bytes() / 2**30
+        return DeviceError(
+            f"device {self.device!r}: {error.library.name} ran out of memory on the worst and mean scores of a single "
+            f"column, {error.rows:,} different rows. They need about {needed:.3f} GiB, {free:.3f} GiB are free. Free "
+            "some, ask for fewer measures, or use device='cpu'."
+        )
 
     def _score_matching(
         self, job: Job, targets: Sequence[int], progress: _Onward, libraries: Sequence[Library]
     ) -> EngineResult:
         """Score targets that meet missing values, on devices that hold the whole table."""
-        job, libraries, memory = self._placed(job, libraries)
+        job, libraries = self._settled(job, libraries)
+        memory = int(self.share * min(library.free_bytes() for library in libraries))
         # What the other targets are scored to is then brought to its place among these.
         scores = score_bytes(job) * (1 if len(targets) == len(job.targets) else 2)
         room = memory - matching_bytes(job)
@@ -147,8 +203,7 @@ class CudaEngine:
                 needed = matching_bytes(job) + key.nbytes
             except DeviceMemoryError:
                 pass
-            for library in libraries:
-                library.release()
+            _release(libraries)
         free = min(library.free_bytes() for library in libraries)
         raise DeviceError(
             f"device {self.device!r}: {libraries[0].name} ran out of memory on {job.rows:,} rows, which a GPU has to "
@@ -179,13 +234,13 @@ class CudaEngine:
             "use device='cpu'."
         )
 
-    def _brought(self, result: EngineResult, job: Job, library: Library) -> EngineResult:
+    def _brought(self, values: dict[str, Any], job: Job, library: Library) -> dict[str, Any]:
         """Scores of the host brought to the device."""
         try:
             with library.active():
-                return replace(result, values={name: library.upload(array) for name, array in result.values.items()})
+                return {name: library.upload(array) for name, array in values.items()}
         except DeviceMemoryError:
-            needed, free = score_bytes(job) / 2**30, library.free_bytes() / 2**30
+            needed, free = sum(array.nbytes for array in values.values()) / 2**30, library.free_bytes() / 2**30
             raise DeviceError(
                 f"device {self.device!r}: the scores of {job.rows:,} rows need {needed:.1f} GiB on {library.name}, "
                 f"{free:.1f} GiB are free. Bring the table to the host (as pandas): its scores come there, and it is "
@@ -216,9 +271,16 @@ class _Onward:
 
 
 def _by_device(libraries: Sequence[Library]) -> list[list[Library]]:
-    """The libraries of each device."""
-    devices = dict.fromkeys(library.device for library in libraries)
-    return [[library for library in libraries if library.device == device] for device in devices]
+    """The streams of each device."""
+    return [
+        [library for library in libraries if library.device == device]
+        for device in dict.fromkeys(library.device for library in libraries)
+    ]
+
+
+def _release(libraries: Sequence[Library]) -> None:
+    for library in libraries:
+        library.release()
 
 
 def _first_on(device: int | None, libraries: Sequence[Library], name: str) -> list[Library]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import numpy as np
 from ..keys import KeyLayout
 from .cuda_library import DeviceMemoryError, Library
 from .cuda_rows import DeviceRows, collapse
-from .cuda_scores import score_targets
+from .cuda_scores import describe_target, score_targets
 from .partition import OVERSIZE, Blocks, CohortBlocks
 from .run import Run
 from .tally import Tally
@@ -106,7 +107,8 @@ def _score_rows(
     known = [*columns, *(column for column in run.job.known if column not in columns)]
     ordered, number = collapse(library, DeviceRows(keys, counts), layout, known)
     tally = Tally.of(len(columns), run.results.total, stop - start)
-    for target, sizes, values in score_targets(library, run.job, ordered, layout, known, columns, targets.grouping):
+    describe = partial(describe_target, library, run.job)
+    for target, sizes, values in score_targets(library, describe, ordered, layout, known, columns, targets.grouping):
         place = columns.index(target)
         for slot in range(len(run.wanted.measures)):
             library.to_host(values[run.slots.index(slot)][number], out.scores[place, start:stop, slot])

@@ -62,6 +62,11 @@ def score_bytes(job: Job) -> int:
     return cell * job.rows * len(job.targets)
 
 
+def accumulator_bytes(job: Job, rows: int) -> int:
+    """Bytes of the worst scores and the sums of a target over many attackers, for so many distinct rows."""
+    return 2 * 8 * rows * len(job.measures)
+
+
 def block_rows_that_fit(job: Job, memory: int) -> int:
     """Distinct rows that can be scored at once in so many bytes."""
     values = max(len(counts) for counts in job.counts)

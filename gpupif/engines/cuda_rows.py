@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpupif.kernels.cuda import rows as kernels
 
+from ..information import Sizes
 from ..keys import KeyLayout
 from .cuda_library import Library
 from .cuda_sorting import in_few_bytes
@@ -92,18 +93,32 @@ def collapse(library: Library, rows: DeviceRows, layout: KeyLayout, columns: Seq
     return DeviceRows(xp.take(rows.keys, order[runs.starts[:-1]], axis=1), runs.sizes), numbers
 
 
+def sizes_of(library: Library, counts: Any, total: int) -> Sizes:
+    """Groups of so many rows of the table's `total` by size.
+
+    Most are of 1 row and left out; the others are sorted, in as few passes as their type has bytes.
+    """
+    several = counts[counts > 1]
+    narrow = several.astype("uint32") if total < 1 << 32 else several
+    sizes, times = library.xp.unique(narrow, return_counts=True)
+    return Sizes.of(library.to_host(sizes), library.to_host(times))
+
+
 def rotate(
     library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], targets: Sequence[int]
 ) -> Iterator[tuple[int, Runs]]:
-    """Cohorts of each target, for rows that `collapse` made of `columns`, which begin with the targets."""
+    """Cohorts of each target, for rows that `collapse` made of `columns`; targets: in the order they have there."""
     order = library.xp.arange(rows.rows)
-    for target in targets:
+    for column in columns:
+        if column in targets:
+            with library.stage("group"):
+                runs = find_runs(library, rows, order, _masks(layout, columns, column))
+            yield column, runs
+            del runs
+        if column == targets[-1]:
+            return
         with library.stage("group"):
-            runs = find_runs(library, rows, order, _masks(layout, columns, target))
-        yield target, runs
-        del runs
-        with library.stage("group"):
-            order = sort_by(library, rows, layout, order, target)
+            order = sort_by(library, rows, layout, order, column)
 
 
 def group_each(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gpupif.kernels.cohorts import Cells, Values, Wanted
+from gpupif.kernels.cohorts import Cells
 from gpupif.kernels.cuda import cohorts as kernels
 from gpupif.kernels.statistics import is_walk
 
@@ -15,13 +15,34 @@ from .base import Job, kernel_values
 from .cuda_library import Library
 from .cuda_rows import GROUPINGS, DeviceRows, Runs
 
+if TYPE_CHECKING:
+    from gpupif.kernels.cohorts import Values, Wanted
+
 # Cohorts of more distinct rows than this are summed by a block of threads each.
 LONG = 1024
 
 
+class Described(NamedTuple):
+    """A target and the measures as kernels know them, on the device. walks: whether any statistic is a walk."""
+
+    values: Values
+    wanted: Wanted
+    walks: bool
+
+
+def describe_target(library: Library, job: Job, target: int) -> Described:
+    """What the kernels have to know of a target and the job's measures."""
+    wanted, values = wanted_of(job.measures), kernel_values(job, [target])
+    walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
+    wanted = wanted._replace(**{name: library.bring(array) for name, array in wanted._asdict().items()})
+    axes = values.axes._replace(**{name: library.bring(array) for name, array in values.axes._asdict().items()})
+    arrays = {name: library.bring(array) for name, array in values._asdict().items() if name != "axes"}
+    return Described(values._replace(axes=axes, **arrays), wanted, walks)
+
+
 def score_targets(
     library: Library,
-    job: Job,
+    describe: Callable[[int], Described],
     rows: DeviceRows,
     layout: KeyLayout,
     columns: Sequence[int],
@@ -30,55 +51,25 @@ def score_targets(
 ) -> Iterator[tuple[int, Any, Any]]:
     """Target, sizes of its cohorts, and scores (measures, rows), wCIG before weighting, of each target in turn.
 
-    rows: distinct over `columns`, sorted as `collapse` does; columns: the targets, then all else the attacker knows.
-    grouping: one of `GROUPINGS`.
+    describe: `describe_target`, or what remembers it. rows: distinct over `columns`, sorted as `collapse` does;
+    columns: the targets, in this order, and all else the attacker knows. grouping: one of `GROUPINGS`.
     """
     for target, runs in GROUPINGS[grouping](library, rows, layout, columns, targets):
         with library.stage("score"):
-            scores = _score(library, job, rows, runs, layout.fields[target], target)
+            scores = _score(library, describe(target), rows, runs, layout.fields[target])
         yield target, runs.sizes, scores
         # Before the next ones are made.
         del scores
 
 
-def _score(library: Library, job: Job, rows: DeviceRows, runs: Runs, field: Field, target: int) -> Any:
-    words = (rows.keys[field.word], rows.counts)
-    asked = Asked.of(library, job, target)
-    cells, found = describe(library, asked, runs, words, (field.shift, field.mask))
-    scores = library.xp.empty((len(job.measures), rows.rows))
-    cohorts = (runs.order, runs.starts, runs.sizes)
-    library.launch(
-        kernels.score_cells, rows.rows, cohorts, runs.run_of, asked.values, asked.wanted, cells, found, scores
-    )
-    return scores
-
-
-class Asked(NamedTuple):
-    """The `Values` of a target and what is `Wanted` of it, on the device; walks: whether statistics of `walks` are."""
-
-    values: Values
-    wanted: Wanted
-    walks: bool
-
-    @classmethod
-    def of(cls, library: Library, job: Job, target: int) -> Asked:
-        """For one target of a job."""
-        wanted, values = wanted_of(job.measures), kernel_values(job, [target])
-        walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
-        axes = values.axes._replace(**{name: library.bring(array) for name, array in values.axes._asdict().items()})
-        arrays = {name: library.bring(array) for name, array in values._asdict().items() if name != "axes"}
-        wanted = wanted._replace(**{name: library.bring(array) for name, array in wanted._asdict().items()})
-        return cls(values._replace(axes=axes, **arrays), wanted, walks)
-
-
-def describe(
-    library: Library, asked: Asked, runs: Runs, words: tuple[Any, Any], field: tuple[int, int]
+def describe_cohorts(
+    library: Library, described: Described, runs: Runs, words: tuple[Any, Any], field: tuple[int, int]
 ) -> tuple[Cells, Any]:
     """The cells of cohorts in order, and (runs, statistics) their statistics.
 
     words: by row the word that holds the value of the target, where `field` (shift, mask) says; and the row's count.
     """
-    xp, (values, wanted, walks) = library.xp, asked
+    xp, (values, wanted, walks) = library.xp, described
     cells = Cells.of(len(runs.order), xp.empty)
     cohorts = (runs.order, runs.starts, runs.sizes)
     library.launch(kernels.describe_cells, len(runs.order), cohorts, runs.run_of, words, field, values, cells)
@@ -93,3 +84,12 @@ def describe(
     if walks:
         library.launch(kernels.walk_all, len(found), (runs.starts, found), values, wanted, cells)
     return cells, found
+
+
+def _score(library: Library, described: Described, rows: DeviceRows, runs: Runs, field: Field) -> Any:
+    words, (values, wanted, _) = (rows.keys[field.word], rows.counts), described
+    cells, found = describe_cohorts(library, described, runs, words, (field.shift, field.mask))
+    scores = library.xp.empty((len(wanted.measures), rows.rows))
+    cohorts = (runs.order, runs.starts, runs.sizes)
+    library.launch(kernels.score_cells, rows.rows, cohorts, runs.run_of, values, wanted, cells, found, scores)
+    return scores

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..information import Sizes
 from .base import EngineResult, Job, Progress
 from .cuda_library import Library
-from .cuda_rows import DeviceRows, collapse, pack_keys
-from .cuda_scores import score_targets
+from .cuda_outbox import Outbox
+from .cuda_rows import DeviceRows, collapse, pack_keys, sizes_of
+from .cuda_scores import describe_target, score_targets
 from .run import Results
 from .workers import Workers
 
@@ -34,50 +34,13 @@ def score_table(
         results = Results(job, home.empty if job.scores_on == "device" else np.empty)
 
     def score_on(device: Sequence[Library], targets: Sequence[int]) -> int:
-        with device[0].active(), _Outbox(device, home) as outbox:
+        with device[0].active(), Outbox(device, home) as outbox:
             return score(TableRun(job, targets, results, progress, device[0], outbox))
 
     tasks = [(device, targets[first :: len(streams)]) for first, device in enumerate(streams)]
     with Workers(len(streams)) as workers:
         distinct = workers.run(score_on, [task for task in tasks if task[1]])
     return results.finished(distinct[0])
-
-
-class _Outbox:
-    """Brings scores to where they are kept; to the host while the next ones are made, where there are two streams."""
-
-    def __init__(self, streams: Sequence[Library], home: Library) -> None:
-        self._library, self._copier, self._home = streams[0], streams[-1], home
-        self._pool = ThreadPoolExecutor(1)
-        self._under_way: Future[None] | None = None
-
-    def __enter__(self) -> _Outbox:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown()
-
-    def put(self, arrays: Sequence[Any], places: Sequence[Any]) -> None:
-        """Have arrays copied to their places; those given before are there already."""
-        self.empty()
-        self._library.finish()
-        if self._home.on_device(places[0]):
-            with self._home.active():
-                for array, place in zip(arrays, places, strict=True):
-                    place[...] = self._home.bring(array)
-        else:
-            self._under_way = self._pool.submit(self._copy, arrays, places)
-
-    def empty(self) -> None:
-        """Wait until all is where it is kept."""
-        if self._under_way is not None:
-            self._under_way.result()
-            self._under_way = None
-
-    def _copy(self, arrays: Sequence[Any], places: Sequence[Any]) -> None:
-        with self._copier.active():
-            for array, place in zip(arrays, places, strict=True):
-                self._copier.to_host(array, place)
 
 
 class TableRun:
@@ -90,7 +53,7 @@ class TableRun:
         results: Results,
         progress: Progress,
         library: Library,
-        outbox: _Outbox,
+        outbox: Outbox,
     ) -> None:
         self.job = job
         self.targets = targets
@@ -154,10 +117,10 @@ def _score_projection(
         with library.stage("group"):
             distinct, narrow = collapse(library, distinct, results.layout, columns)
             number = narrow[number]
-    joint = _sizes(run, distinct.counts)
-    layout = results.layout
-    for target, sizes, scores in score_targets(library, job, distinct, layout, columns, targets, grouping):
-        results.weigh(target, _sizes(run, sizes), joint)
+    joint = sizes_of(library, distinct.counts, results.total)
+    layout, describe = results.layout, partial(describe_target, library, job)
+    for target, sizes, scores in score_targets(library, describe, distinct, layout, columns, targets, grouping):
+        results.weigh(target, sizes_of(library, sizes, results.total), joint)
         if job.extremes_only:
             low, high = (library.to_host(found) for found in (scores.min(axis=1), scores.max(axis=1)))
             results.add_extremes(target, low, high)
@@ -166,14 +129,3 @@ def _score_projection(
             run.put(target, scores, number)
         # Before the next ones are made.
         del scores
-
-
-def _sizes(run: TableRun, counts: Any) -> Sizes:
-    """Groups of so many rows by size.
-
-    Most are of 1 row and left out; the others are sorted, in as few passes as their type has bytes.
-    """
-    several = counts[counts > 1]
-    narrow = several.astype("uint32") if run.results.total < 1 << 32 else several
-    sizes, times = run.library.xp.unique(narrow, return_counts=True)
-    return Sizes.of(run.library.to_host(sizes), run.library.to_host(times))

@@ -10,7 +10,7 @@ from .cuda_library import DeviceMemoryError, Library
 from .cuda_matching import Lists, PatternRows, by_pattern, cohorts_of, count_patterns, list_answers, match
 from .cuda_memory import link_bytes, match_bytes
 from .cuda_rows import DeviceRows, Runs, collapse, find_runs
-from .cuda_scores import Asked, describe
+from .cuda_scores import Described, describe_cohorts, describe_target
 from .cuda_table import TableRun
 from .wildcards import Wild, weigh
 
@@ -42,7 +42,7 @@ def score_matching(run: TableRun, memory: int, targets: int) -> int:
             place = place[number]
             rows = by_pattern(library, part, asked, target)
         del part
-        scorer = _Scorer(library, rows, Asked.of(library, job, target), len(job.priors[target]), memory)
+        scorer = _Scorer(library, rows, describe_target(library, job, target), len(job.priors[target]), memory)
         for pattern in range(len(rows.keep)):
             scorer.score(pattern)
         weigh(run.results, target, library.to_host(library.xp.sort(scorer.losses)))
@@ -62,17 +62,17 @@ class _Scorer:
     the kernel `score_rows`.
     """
 
-    def __init__(self, library: Library, rows: PatternRows, asked: Asked, missing: int, memory: int) -> None:
+    def __init__(self, library: Library, rows: PatternRows, described: Described, missing: int, memory: int) -> None:
         self._library = library
         self._rows = rows
-        self._asked = asked
+        self._described = described
         self._missing = missing
         self._memory = memory
         # What the asking pattern is told, and cells of the largest cohorts that were made at once.
         self._lists: Lists | None = None
         self._largest = 0
         size = len(rows.counts)
-        self.scores = library.xp.empty((len(asked.wanted.measures), size))
+        self.scores = library.xp.empty((len(described.wanted.measures), size))
         self.losses = library.xp.empty(size)
 
     def score(self, pattern: int) -> None:
@@ -94,7 +94,7 @@ class _Scorer:
         return link_bytes(len(self._rows.keep))
 
     def _cell_bytes(self) -> int:
-        return match_bytes(len(self._asked.wanted.measures))
+        return match_bytes(len(self._described.wanted.measures))
 
     def _score_keys(self, pattern: int, first: int, stop: int) -> int:
         """Score some keys, of those of a pattern from `first` on; returns the next one.
@@ -121,7 +121,7 @@ class _Scorer:
 
     def _score_cohorts(self, cohorts: DeviceRows, first: int, last: int) -> None:
         """Score the rows of the keys first to last - 1, each of which has one of the cohorts."""
-        library, rows, (values, wanted, _) = self._library, self._rows, self._asked
+        library, rows, (values, wanted, _) = self._library, self._rows, self._described
         xp, words, counts = library.xp, cohorts.keys[0], cohorts.counts
         keys = find_runs(library, cohorts, xp.arange(len(words)), ~np.array([rows.mask], np.uint64))
         there = words & rows.mask != self._missing
@@ -135,7 +135,7 @@ class _Scorer:
         cells_of = keys.starts[1:] - keys.starts[:-1] - (lacking > 0)
         starts = xp.append(xp.zeros(1, "int64"), xp.cumsum(cells_of[known]))
         runs = Runs(order, starts, number[keys.run_of[order] - 1], certain[known])
-        cells, found = describe(library, self._asked, runs, (words, counts), (0, rows.mask))
+        cells, found = describe_cohorts(library, self._described, runs, (words, counts), (0, rows.mask))
         row, end = (int(library.to_host(rows.starts[key : key + 1])[0]) for key in (first, last))
         own = (rows.order[row:end], rows.key_of[row:end], rows.keys[-1][row:end], rows.counts[row:end])
         run_of = xp.where(known, number - 1, -1)

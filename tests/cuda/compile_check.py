@@ -18,7 +18,7 @@ import numba.cuda.dispatcher
 from numba import cuda, float64, int64, types, uint64
 
 from gpupif.kernels.cohorts import Cells, Values, Wanted
-from gpupif.kernels.cuda import cohorts, rows, wildcards
+from gpupif.kernels.cuda import any_known, cohorts, rows, wildcards
 from gpupif.kernels.walks import Axes
 
 MOST_REGISTERS = 128
@@ -72,6 +72,17 @@ SIGNATURES = {
             floats,
             float64[:, ::1],
         ),
+    },
+    any_known: {
+        f"{name} {number}": (number[::1], *types_of(number[::1]))
+        for number in (types.uint32, types.int64)
+        for name, types_of in {
+            "place_pairs": lambda numbers: (words, field, int64, words),
+            "mark_pairs": lambda numbers: (words, field, int64, types.uint8[::1]),
+            "number_pairs": lambda numbers: (words, field, int64, numbers, numbers),
+            "count_combinations": lambda numbers: (ints, ints, int64[:, ::1]),
+            "fold_scores": lambda numbers: (float64[:, ::1], ints, float64[:, ::1], float64[:, ::1]),
+        }.items()
     },
 }
 

@@ -98,6 +98,24 @@ def test_a_frame_of_the_device_comes_back_as_one(tmp_path, monkeypatch, engine):
     assert back["tenure"].isna().sum() == frame["tenure"].isna().sum()
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_any_attacker_of_a_frame_of_the_device(tmp_path, monkeypatch, engine):
+    frame = census(20)[["age", "sex", "tenure"]]
+    table = to_device(frame)
+    expected = gpupif.score(frame, ["cig", "wcig", "cohort_size"], known=1, device="cpu")
+    monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _: ENGINES[engine]())
+    scores = gpupif.score(table, ["cig", "wcig", "cohort_size"], known=1)
+    for ours, theirs in ((scores, expected), (scores.mean, expected.mean)):
+        assert type(ours.cig) is type(table)
+        assert is_there(ours.array("wcig")) == (engine != "cpu")
+        assert_same_scores(ours, theirs)
+        pd.testing.assert_frame_equal(ours.top(5), theirs.top(5), rtol=1e-12)
+        pd.testing.assert_frame_equal(ours.summary().columns, theirs.summary().columns, rtol=1e-12)
+    scores.to_parquet(tmp_path / "scores.parquet")
+    written = pd.read_parquet(tmp_path / "scores.parquet")
+    np.testing.assert_allclose(written["cig_mean_sex"], expected.mean.cig["sex"], rtol=1e-12)
+
+
 def test_parts_of_frames(monkeypatch):
     expected = gpupif.score(census(50), device="cpu")
     monkeypatch.setattr("gpupif.frames_device.PART_ROWS", 7)

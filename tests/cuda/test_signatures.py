@@ -24,6 +24,7 @@ from gpupif.engines.cuda_cupy import device_failures, free_of_pool, is_out_of_me
 CALLED = [
     (cupy, "argsort", {"kind"}),
     (cupy, "bincount", {"minlength"}),
+    (cupy, "cumsum", {"dtype"}),
     (cupy, "empty", {"shape", "dtype"}),
     (cupy, "take", {"axis"}),
     (cupy, "unique", {"return_counts"}),
