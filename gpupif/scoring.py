@@ -14,7 +14,7 @@ from .errors import InputError
 from .frame_scoring import score_frame
 from .frames import is_dask
 from .job import ask, check_missing, check_word, needed_columns
-from .known_subsets import ask_any_known
+from .known_subsets import ask_any, ask_any_known
 from .measures import resolve_measures
 from .opening import open_table
 from .population import check_lacks, open_population
@@ -23,7 +23,7 @@ from .progress import Reporter, announce_compilation
 from .result import Scores
 from .spill.run import score_path
 from .spill.wish import make_wish
-from .stored import StoredAttackerScores, StoredScores
+from .stored import StoredAnyKnownScores, StoredAttackerScores, StoredScores
 
 if TYPE_CHECKING:
     from .any_known_scores import AnyKnownScores
@@ -146,7 +146,35 @@ def score(
     device: str = ...,
     dtype: str = ...,
     progress: bool | None = ...,
+    output: None = ...,
 ) -> AnyKnownScores: ...
+
+
+@overload
+def score(
+    table: str | os.PathLike[str],
+    measures: str | Iterable[str] = ...,
+    *,
+    columns: Sequence[Hashable] | None = ...,
+    known: int,
+    among: Sequence[Hashable] | None = ...,
+    subsets: int | None = ...,
+    seed: int = ...,
+    priors: Any = ...,
+    accuracies: Any = ...,
+    distances: Mapping[Any, Any] | None = ...,
+    missing: str = ...,
+    device: str = ...,
+    dtype: str = ...,
+    progress: bool | None = ...,
+    output: str | os.PathLike[str],
+    memory_limit: int | str | None = ...,
+    temp: str | os.PathLike[str] | None = ...,
+    rows_per_file: int | None = ...,
+    resume: bool = ...,
+    overwrite: bool = ...,
+    keep_input: bool = ...,
+) -> StoredAnyKnownScores: ...
 
 
 def score(
@@ -350,26 +378,22 @@ def score(
     files = (output, memory_limit, temp, rows_per_file, resume, overwrite, keep_input)
     any_known = ask_any_known(known, among, subsets, seed)
     by_name = None if any_known is not None else cast("Sequence[Hashable] | None", known)
+    if any_known is not None:
+        refuse_with_any_known(weights=weights, attackers=attackers, population=population)
+        refuse_with_any_known(**{"missing='wildcard'": wildcard})
     if is_dask(table):
         from .cluster.scoring import score_dask
 
         if any(files):
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
-        if any_known is not None:
-            raise InputError(
-                f"known: {known} columns, any of them: not there yet for a Dask frame; compute() it first."
-            )
         if wildcard:
             device = choose_wildcard_engine(device).device
+        if any_known is not None:
+            device = host_engine(choose_engine(device), device, any_known.known).device
         people = (weights, attackers)
         rest = (priors, accuracies, distances, missing, device, dtype, *people, population, population_lacks)
-        lazy = score_dask(table, wanted, columns, by_name, *rest)
+        lazy = score_dask(table, wanted, columns, by_name, *rest, any_known)
         return cast("Scores", lazy)
-    if any_known is not None:
-        refuse_with_any_known(output=output, memory_limit=memory_limit, temp=temp, rows_per_file=rows_per_file)
-        refuse_with_any_known(resume=resume, overwrite=overwrite, keep_input=keep_input)
-        refuse_with_any_known(weights=weights, attackers=attackers, population=population)
-        refuse_with_any_known(**{"missing='wildcard'": wildcard})
     wish = make_wish(*files) if any(files) else None
     engine = choose_wildcard_engine(device) if wildcard else choose_engine(device)
     given = {
@@ -382,12 +406,15 @@ def score(
         "distances": distances,
     }
     if any_known is not None:
-        host = host_engine(engine, device, any_known.known)
-        how = (missing, host, dtype, progress)
-        return score_any(table, wanted, any_known, columns, priors, accuracies, distances, *how)
+        engine = host_engine(engine, device, any_known.known)
+        if wish is None:
+            how = (missing, engine, dtype, progress)
+            return score_any(table, wanted, any_known, columns, priors, accuracies, distances, *how)
+        given.pop("known")
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         if wish is not None:
-            asked = partial(ask, measures=wanted, missing=missing, dtype=dtype, **given)
+            about = ask if any_known is None else partial(ask_any, any_known)
+            asked = partial(about, measures=wanted, missing=missing, dtype=dtype, **given)
             return score_path(table, asked, engine, wish, report, population, population_lacks)
         frame = open_table(table, needed_columns(**given), engine.frames)
         question = ask(

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DeviceError, GpupifError, InputError, OutputError
+from ..folds import folded_names
 from ..inputs import find_input
 from ..job import needed_columns
+from ..known_subsets import any_known_of
 from ..measures import POPULATION_SIZE, resolve_measures
 from ..progress import Reporter
 from ..reading import every_column
@@ -68,12 +70,16 @@ def score_on_cluster(
             )
     wanted = [measure.name for measure in resolve_measures(measures)]
     columns, weights, attackers = (question.get(name) for name in ("columns", "weights", "attackers"))
-    needed = {name: question.get(name) for name in ("columns", "known", "weights", "attackers")}
+    any_known = any_known_of(question)
+    known = question.get("known") if any_known is None else any_known.pool
+    needed = needed_columns(columns, known, weights=weights, attackers=attackers)
+    if any_known is not None:
+        needed = any_known.picking(needed)
     given = find_input(table)
     if is_file(output):
         raise OutputError(f"{output}: a cluster writes a folder of Parquet files. Name one, without an ending.")
     check_folder(output, overwrite, given)
-    files = read_files("table", given, every_column if columns is None else needed_columns(**needed))
+    files = read_files("table", given, every_column if columns is None else needed)
     targets = (
         list(columns)
         if columns is not None
@@ -82,7 +88,8 @@ def score_on_cluster(
     population = question.get("population")
     if population is not None:
         check_folder(output, overwrite, find_input(Path(population)))
-    made = [*wanted, *([] if population is None else [POPULATION_SIZE.name])]
+    scored = wanted if any_known is None else folded_names(wanted)
+    made = [*scored, *([] if population is None else [POPULATION_SIZE.name])]
     attacker_names(None if attackers is None else list(attackers), made, targets, [])
     started = time.perf_counter()
     with contextlib.ExitStack() as closing:
