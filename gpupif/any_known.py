@@ -59,7 +59,7 @@ def score_any(
 ) -> AnyKnownScores:
     """Score a table in memory; see `gpupif.score` with a number for ``known=``."""
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
-        needed = needed_columns(columns, asked.pool, priors, accuracies, distances=distances)
+        needed = needed_columns(columns, asked.among, priors, accuracies, distances=distances)
         frame = open_table(table, asked.picking(needed))
         question = ask_any(
             *(asked, frame.names, frame.index_names),

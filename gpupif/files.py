@@ -105,7 +105,7 @@ def _needed(question: dict[str, Any], any_known: AnyKnown | None) -> Pick:
     given = {name: question[name] for name in NEEDED}
     if any_known is None:
         return needed_columns(**given)
-    return any_known.picking(needed_columns(**{**given, "known": any_known.pool}))
+    return any_known.picking(needed_columns(**{**given, "known": any_known.among}))
 
 
 def memory_needed(source: Source, used: int, targets: int, measures: int) -> int:

@@ -71,7 +71,7 @@ def score_on_cluster(
     wanted = [measure.name for measure in resolve_measures(measures)]
     columns, weights, attackers = (question.get(name) for name in ("columns", "weights", "attackers"))
     any_known = any_known_of(question)
-    known = question.get("known") if any_known is None else any_known.pool
+    known = question.get("known") if any_known is None else any_known.among
     needed = needed_columns(columns, known, weights=weights, attackers=attackers)
     if any_known is not None:
         needed = any_known.picking(needed)
