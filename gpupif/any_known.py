@@ -1,4 +1,4 @@
-"""`score` against any attacker who knows so many columns: the worst and the mean over all of them."""
+"""`score` against any attacker who knows so many columns, in memory: the worst and the mean over all of them."""
 
 from __future__ import annotations
 

@@ -230,6 +230,9 @@ def score(
         An empty list: nothing, so that every cohort is the whole table. Or a whole number r: *any* r of the other
         columns, of those scored or of ``among``; each cell gets its worst and its mean score over all attackers who
         know r of them, see Returns. All are tried (r = 3 of 20 columns: 969 for each), unless ``subsets`` says less.
+        No part of a table holds the cohorts of all of them whole, so its *different* rows have to fit into memory: with
+        ``output`` into ``memory_limit``, of a Dask DataFrame into that of one worker, 4 GiB at most. Goes with neither
+        ``weights``, ``attackers``, ``population`` nor wildcards.
     priors:
         ``{column: {value: probability}}`` in place of the table's own distribution. Every value that occurs needs a
         probability above 0; further values are fine. None stands for a missing value. A sum within 1e-6 of 1 is made 1.
@@ -321,7 +324,8 @@ def score(
     AnyKnownScores
         With a number for ``known``: `Scores` of each cell's worst score, the highest (of ``cohort_size`` and others
         where low is risky the lowest); ``scores.mean`` has the means, ``scores.subsets`` says how many attackers there
-        were. In memory and on the CPU only.
+        were. On the CPU only. With ``output`` a StoredAnyKnownScores, and for a Dask DataFrame likewise, with the same
+        ``mean`` and ``subsets``; score columns are named <measure>_worst_<column> and <measure>_mean_<column>.
     StoredScores
         With ``output``: where they are, ``summary()``, ``weights``, ``priors``, ``fig()``, ``pif(n)``, ``dataset()``.
     AttackerScores
@@ -335,10 +339,10 @@ def score(
         No rows, no columns, duplicate column names, unknown columns (ColumnNotFoundError), lists or structs
         (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
         [0, 1], weights that are missing, negative or infinite, or sum to 0, rows that the population lacks, missing
-        values under "error", too many patterns of them under "wildcard", or more different rows than fit, which is
-        neither for ``device="cuda"`` nor a population, nor for weights of 0; an unknown word for an argument;
-        more known columns than there are others, or more subsets of them than can be scored; what does not go with
-        ``known=r``; on a GPU, a column of a file of a type that cuDF lacks.
+        values under "error", too many patterns of them under "wildcard", or more different rows than fit (also with
+        ``known=r``), which is neither for ``device="cuda"`` nor a population, nor for weights of 0; an unknown word
+        for an argument; more known columns than there are others, or more subsets of them than can be scored; what
+        does not go with ``known=r``; on a GPU, a column of a file of a type that cuDF lacks.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     OutputError

@@ -49,8 +49,8 @@ def score_on_cluster(
     elsewhere: options that only make sense without a cluster, refused where they are set. visible: show progress; None
     for only where standard error is a terminal, and the command line was not asked to be quiet.
 
-    Writes a folder of Parquet files, columns <measure>_<column>, rows in order by the files' names, that appears whole
-    or not at all. All workers have to see both places under the same paths. Returns facts to be shown.
+    Writes a folder of Parquet files, columns named as by `DaskScores.frame`, rows in order by the files' names, that
+    appears whole or not at all. All workers have to see both places under the same paths. Returns facts to be shown.
 
     Raises what `gpupif.score` does; InputError for what a cluster cannot do; OutputError; DeviceError where the cluster
     cannot be reached or lost its workers.
