@@ -30,7 +30,7 @@ FEW = ["cig", "wcig", "csf", "cohort_size"]
 def room_for(distinct, chunk_rows=3):
     """Chunks of so few rows, and room for so many different ones with one target at a time."""
     with in_pieces(chunk_rows), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(budget.Budget, "any_known_bytes", lambda self, job, row: row * distinct)
+        patch.setattr(budget.Budget, "any_known_bytes", lambda self, job, needs: needs.least(distinct))
         yield
 
 
@@ -239,29 +239,38 @@ def test_command_line(run, folder):
 @given(
     distinct=st.integers(1, 10**7),
     targets=st.integers(1, 60),
+    combinations=st.integers(1, 10**9),
     widest=st.integers(1, 6),
     threads=st.integers(1, 32),
     more=st.floats(1, 1000),
 )
 @settings(max_examples=60, deadline=None)
-def test_no_more_memory_is_shared_than_there_is(distinct, targets, widest, threads, more):
-    needs = AnyNeeds(fixed=200, kept=32, folded=64, thread=(300, 100), batch=(4, 32))
-    # At least what one target at a time takes, and a little for slots.
-    memory = int(more * distinct * needs.row()) + (1 << 20)
-    shares = share_out(needs, distinct, targets, widest, threads, memory)
+def test_no_more_memory_is_shared_than_there_is(distinct, targets, combinations, widest, threads, more):
+    needs = AnyNeeds(30, 400, 32, 64, 20, 150, 4, (300, 100), 32, combinations, widest)
+    memory = int(more * needs.least(distinct))
+    shares = share_out(needs, distinct, targets, threads, memory)
     assert 1 <= shares.targets <= targets
     assert 1 <= shares.threads <= threads
-    together = min(shares.targets, widest)
-    taken = distinct * (needs.fixed + (needs.kept + needs.folded) * shares.targets)
-    taken += shares.threads * (distinct * (300 + 100 * together) + 8 * shares.slots) + shares.batch
+    together, there = min(shares.targets, widest), min(distinct, combinations)
+    by_keys = 150 * distinct if shares.slots < combinations else 0
+    taken = distinct * (30 + (32 + 64) * shares.targets) + shares.batch
+    taken += shares.threads * (distinct * 20 + by_keys + there * (300 + 100 * together) + 8 * shares.slots)
     assert taken <= memory
-    assert shares.batch >= distinct * (4 + 32 * together)
+    assert shares.batch >= distinct * 4 + there * 32 * together
+    assert needs.most_rows(memory, 10**9) >= distinct
+    assert needs.most_rows(needs.least(distinct) - 1, 10**9) < distinct
+    assert needs.most_rows(memory, distinct) == distinct
 
 
 def test_needs_grow_with_what_is_asked():
-    question = gpupif.score(gpupif.datasets.census(50, columns=4), FEW, known=1)
-    more = gpupif.score(gpupif.datasets.census(50, columns=4), ALL, known=1)
-    few, many = (AnyNeeds.of(scores._job, 50) for scores in (question, more))
-    assert few.row() < many.row()
-    assert few.kept == 16 * len(FEW)
-    assert few.row(kept=4) - few.row() == 3 * few.kept
+    frame = gpupif.datasets.census(50, columns=4)
+    few, many = (
+        AnyNeeds.of(scores._job, 50, scores.subsets.sets)
+        for scores in (gpupif.score(frame, FEW, known=1), gpupif.score(frame, ALL, known=2))
+    )
+    sizes = sorted(frame.nunique())
+    assert (few.combinations, many.combinations) == (sizes[-1] * sizes[-2], sizes[-1] * sizes[-2] * sizes[-3])
+    assert (few.widest, many.widest) == (2, 3)
+    assert few.least(10**6) < many.least(10**6)
+    few = few._replace(collapsing=0)
+    assert few.least(10**6, kept=4) - few.least(10**6) == 3 * 16 * len(FEW) * 10**6

@@ -74,11 +74,10 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
 def _any_known(plan: Plan, engine: Engine, job: Job) -> tuple[list[npt.NDArray[Any]], list[Sums]]:
     """The worst and the mean of each measure over attackers who know any few columns, and the weights."""
     subsets = subsets_of(plan.question, plan.rows)
-    needs, threads = AnyNeeds.of(job, plan.rows), task_threads()
-    widest = max(len(one.targets) for one in subsets.sets)
-    # Beside what is there in any case.
-    memory = MOST_BYTES - any_known_bytes(plan, job.rows) + job.rows * needs.row()
-    shares = share_out(needs, job.rows, len(job.targets), widest, threads, memory)
+    needs, rows, targets = AnyNeeds.of(job, plan.rows, subsets.sets), job.rows, len(job.targets)
+    # Beside what comes and goes.
+    memory = MOST_BYTES - any_known_bytes(plan, rows) + needs.least(rows, kept=targets)
+    shares = share_out(needs, rows, targets, task_threads(), memory, kept=targets)
     found = score_sets(engine, replace(job, measures=plan.job.measures), subsets.sets, Reporter(visible=False), shares)
     values = [both[measure.name] for measure in plan.job.measures for both in (found.worst, found.mean)]
     nothing = LogSum.total([])

@@ -24,6 +24,7 @@ from ..engines.partition import Rows, split
 from ..engines.passes import Pass, plan_shuffles
 from ..errors import InputError
 from ..information import entropy_of_counts
+from ..known_subsets import subsets_of
 from ..memory import shown
 from .plan import Plan
 
@@ -141,11 +142,12 @@ def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Rout
 def _check_one_part(plan: Plan) -> None:
     """Raise InputError where rows that can not be parted, because of wildcards or any columns known, take too much."""
     job, asked = plan.job, plan.question.any_known
-    if asked is not None and any_known_bytes(plan, plan.distinct) > MOST_BYTES:
+    needed = 0 if asked is None else any_known_bytes(plan, plan.distinct)
+    if asked is not None and needed > MOST_BYTES:
         raise InputError(
             f"known: any {asked.known} columns: all different rows have to fit into the memory of one worker: "
             f"{plan.distinct:,} rows, of which those in a partition differ, take about "
-            f"{shown(any_known_bytes(plan, plan.distinct))}, expected at most {shown(MOST_BYTES)}. Score fewer columns "
+            f"{shown(needed)}, expected at most {shown(MOST_BYTES)}. Score fewer columns "
             "(columns, among), bin those with many values, or name the known columns."
         )
     row = 8 * (6 * plan.layout.words + 12 + 3 * len(job.targets) * len(job.measures))
@@ -161,7 +163,8 @@ def any_known_bytes(plan: Plan, distinct: int) -> int:
     """What so many rows take at least that are scored against attackers who know any few columns."""
     # Keys as they come, and scores as they leave.
     sent = 8 * (plan.layout.words + 1 + 2 * len(plan.job.targets) * len(plan.job.measures))
-    return distinct * (sent + AnyNeeds.of(plan.job, plan.rows).row(kept=len(plan.job.targets)))
+    needs = AnyNeeds.of(plan.job, plan.rows, subsets_of(plan.question, plan.rows).sets)
+    return distinct * sent + needs.least(distinct, kept=len(plan.job.targets))
 
 
 def _halves(one: Pass, known: Sequence[int], entropies: Sequence[float]) -> list[Pass]:

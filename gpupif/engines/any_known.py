@@ -105,8 +105,7 @@ class AnyKnownRun:
         self._slots = max(SLOTS, min(MOST_SLOTS, SLOTS_PER_ROW * self.rows)) if slots is None else slots
         self._batch, self._at_once = BATCH_BYTES * workers.threads, len(job.targets)
         if shares is not None:
-            self._slots, self._batch = min(self._slots, shares.slots), min(self._batch, shares.batch)
-            self._at_once = shares.targets
+            self._slots, self._batch, self._at_once = shares.slots, min(self._batch, shares.batch), shares.targets
         # Only its scorer's description of the targets is used, no arrays for results.
         self._run = Run(replace(job, extremes_only=True), progress, workers, self.rows, CpuScorer())
         self._kernel = CpuScorer().describe(self._run, job.targets, layout).kernel

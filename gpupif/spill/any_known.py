@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..engines.any_engine import score_sets
-from ..engines.any_memory import AnyNeeds, share_out
+from ..engines.any_memory import AT_ONCE, AnyNeeds, share_out
 from ..engines.distinct import distinct_rows
 from ..engines.host_run import pack_keys, unpack_keys
 from ..engines.partition import Rows, index_type
@@ -55,7 +55,7 @@ class AnyKnownScored:
         self.subsets = subsets
         self.layout = KeyLayout.of([len(counts) for counts in job.counts])
         self.groups: list[list[int]] = []
-        self._needs = AnyNeeds.of(job, chunks.rows)
+        self._needs = AnyNeeds.of(job, chunks.rows, subsets.sets)
 
     def file(self, *names: str) -> Path:
         """A file or folder of a step."""
@@ -67,14 +67,13 @@ class AnyKnownScored:
             return self.groups
         job, (_, store, budget, report, timed) = self.job, self.means
         started = time.perf_counter()
-        memory = budget.any_known_bytes(job, self._needs.row())
+        memory = budget.any_known_bytes(job, self._needs)
         found = store.once(DISTINCT, partial(self._collapse, memory))
         timed("collapse", started)
         started = time.perf_counter()
-        widest = max(len(one.targets) for one in self.subsets.sets)
         threads = getattr(self.means.engine, "threads", None) or default_threads()
         share = partial(share_out, self._needs, found["rows"])
-        most = share(len(job.targets), widest, threads, memory).targets
+        most = share(len(job.targets), threads, memory).targets
         groups = store.once(
             "groups", lambda: [job.targets[first : first + most] for first in range(0, len(job.targets), most)]
         )
@@ -83,7 +82,7 @@ class AnyKnownScored:
         for number, group in enumerate(groups):
             step = f"scored-{number}"
             if store.done(step) is None:
-                shares = share(len(group), widest, threads, memory)
+                shares = share(len(group), threads, memory)
                 one = replace(job, targets=group, codes=self.codes, times=self.times, dtype="float64")
                 result = score_sets(self.means.engine, one, self.subsets.sets, report, shares)
                 store.mark(step, self._spread(result, group, number))
@@ -129,21 +128,20 @@ class AnyKnownScored:
     def _collapse(self, memory: int) -> dict[str, int]:
         """Write the different rows, how often each occurs, and which of them each row of the table is."""
         chunks, (_, store, _, report, _) = self.chunks, self.means
-        each = self._needs.row()
-        limit = max(1, memory // each)
+        limit = self._needs.most_rows(memory, chunks.rows)
         report.stage("collapse", chunks.rows, "rows")
         store.fresh(DISTINCT)
         kind = np.dtype(index_type(chunks.rows))
         table = Rows(np.empty((0, self.layout.words), np.uint64), np.empty(0, np.int64))
         numbers = {"number": pa.from_numpy_dtype(kind)}
         with Workers() as workers, BatchWriter(self._numbers, numbers) as writer:
-            for keys, sizes in self._keys(limit, workers):
+            for keys, sizes in self._keys(int(AT_ONCE * limit), workers):
                 before = len(table.keys)
                 counts = np.concatenate([table.counts, np.ones(len(keys), np.int64)])
                 found = distinct_rows(Rows(np.concatenate([table.keys, keys]), counts), chunks.rows, workers)
                 table = Rows(found.rows.keys, found.rows.counts.astype(np.int64))
                 if len(table.keys) > limit:
-                    raise self._too_many(limit, each)
+                    raise self._too_many(limit, memory)
                 # Those that were there before come first, in their order, so a number never changes.
                 for start, size in zip(np.cumsum([before, *sizes]).tolist(), sizes, strict=False):
                     writer.write([found.number[start : start + size].astype(kind)])
@@ -152,20 +150,20 @@ class AnyKnownScored:
         write_batch(self.file(DISTINCT, "counts.arrow"), {"times": table.counts})
         return {"rows": len(table.keys)}
 
-    def _too_many(self, limit: int, each: int) -> InputError:
+    def _too_many(self, limit: int, memory: int) -> InputError:
         return InputError(
             f"memory_limit: the different rows of the table, of which each has a worst and a mean score over all "
             f"attackers who know any {self.subsets.known} columns, have to fit into memory: they are more than "
-            f"{limit:,} of the {self.chunks.rows:,} rows, which take {shown(limit * each)}, all that the limit leaves. "
+            f"{limit:,} of the {self.chunks.rows:,} rows, which take {shown(memory)}, all that the limit leaves. "
             "Raise it, score fewer columns (columns, among), bin those with many values, or name the known columns."
         )
 
-    def _keys(self, limit: int, workers: Workers) -> Iterator[tuple[npt.NDArray[np.uint64], list[int]]]:
-        """Packed keys of all rows, so many chunks at once as have at most `limit` rows, and their sizes."""
+    def _keys(self, most: int, workers: Workers) -> Iterator[tuple[npt.NDArray[np.uint64], list[int]]]:
+        """Packed keys of all rows, so many chunks at once as have at most `most` rows, and their sizes."""
         waiting: list[npt.NDArray[np.uint64]] = []
         sizes: list[int] = []
         for number, size in enumerate(self.chunks.sizes):
-            if waiting and sum(sizes) + size > limit:
+            if waiting and sum(sizes) + size > most:
                 yield np.concatenate(waiting), sizes
                 waiting, sizes = [], []
             waiting.append(pack_keys(self.chunks.codes(number), self.layout, workers))

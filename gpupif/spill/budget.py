@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..engines.any_memory import AnyNeeds
 from ..engines.base import Job
 from ..engines.passes import part_measures, source_of
 from ..errors import InputError, OutputError
@@ -59,11 +60,11 @@ class Budget(NamedTuple):
         row = codes + 8 * 5 * words + 12 * index + scores + 8
         return self._part_bytes(job, row) // row
 
-    def any_known_bytes(self, job: Job, row: int) -> int:
+    def any_known_bytes(self, job: Job, needs: AnyNeeds) -> int:
         """Bytes that the different rows of the table may take that are scored against attackers who know any few
-        columns; row: what each takes at least. InputError where that is nothing.
+        columns; InputError where that is nothing.
         """
-        return self._part_bytes(job, row)
+        return self._part_bytes(job, -(-needs.least(LEAST_PART) // LEAST_PART))
 
     def _part_bytes(self, job: Job, row: int) -> int:
         """What a part may take each of whose rows takes so much, beside what values of columns do."""
