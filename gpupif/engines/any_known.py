@@ -26,7 +26,7 @@ from gpupif.kernels.spread import look_up, take_pairs
 
 from ..information import column_weight
 from ..keys import KeyLayout
-from .any_memory import AnyShares
+from .any_memory import MOST_SLOTS, AnyShares
 from .base import Job, Progress
 from .cpu import CpuScorer, CpuTargets
 from .distinct import distinct_rows
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 # Slots, one for each possible pair of a number and a code, that a thread may have: always, for each row, and at most.
 # For more, rows are grouped by keys.
-SLOTS, SLOTS_PER_ROW, MOST_SLOTS = 1 << 22, 16, 1 << 26
+SLOTS, SLOTS_PER_ROW = 1 << 22, 16
 # Of combinations' scores and numbers of rows that are kept at once for each thread; of results that are folded at once.
 BATCH_BYTES, FOLDED_BYTES = 1 << 28, 1 << 31
 # Sets that are scored before any is folded, and those, with all columns but the last in common, that are one task.

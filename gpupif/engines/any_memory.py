@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 # Rows among which different ones are looked for at once, as a share of these.
 AT_ONCE = 0.25
-# Slots of a thread at least, by which rows are numbered.
-LEAST_SLOTS = 1 << 16
+# Slots of a thread at least and at most, by which rows are numbered.
+LEAST_SLOTS, MOST_SLOTS = 1 << 16, 1 << 26
 # Of what is left when all that must be there is: for more slots, and more scores of sets at once; the rest stays free.
 SLOTS_SHARE, BATCH_SHARE = 0.3, 0.5
 
@@ -89,7 +89,8 @@ class AnyNeeds(NamedTuple):
 
     def slots(self, distinct: int) -> int:
         """Slots of a thread: one for each possible combination, unless numbering by keys takes less."""
-        return max(LEAST_SLOTS, self.combinations if 8 * self.combinations <= self.numbering * distinct else 0)
+        fit = self.combinations <= MOST_SLOTS and 8 * self.combinations <= self.numbering * distinct
+        return max(LEAST_SLOTS, self.combinations) if fit else LEAST_SLOTS
 
     def bytes_of(self, distinct: int, kept: int, folded: int, threads: int) -> int:
         """For so many distinct rows, targets whose results are kept, that are folded at once, and threads."""
@@ -136,5 +137,5 @@ def share_out(needs: AnyNeeds, distinct: int, targets: int, threads: int, memory
     left = max(0, memory - needs.bytes_of(distinct, kept or at_once, at_once, used))
     # Only columns of so few values that there are slots enough for them are numbered by slots.
     slots = needs.slots(distinct) + int(SLOTS_SHARE * left) // (8 * used)
-    slots = min(slots, max(needs.slots(distinct), needs.combinations))
+    slots = min(slots, max(needs.slots(distinct), needs.combinations), MOST_SLOTS)
     return AnyShares(at_once, used, slots, needs.one_set(distinct, at_once) + int(BATCH_SHARE * left))

@@ -169,7 +169,7 @@ def _options(
         FILES_OF_POPULATION: {} if population is None else _stamps(population.source),
         "population lacks": None if population is None else population.lacks,
         "attackers": {name: [str(one) for one in known] for name, known in (question.attackers or {}).items()},
-        "any known": _any_known(question),
+        "subsets of known columns": _any_known(question),
         "weights": None if question.weights is None else str(question.weights),
         "columns scored": [str(name) for name in question.targets],
         "columns known": [str(name) for name in question.known],
