@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from .risks.uniqueness import Uniqueness, uniqueness
     from .scoring import score
     from .special_uniques import SpecialUniques, suda
-    from .stored import StoredAttackerScores, StoredScores
+    from .stored import StoredAnyKnownScores, StoredAttackerScores, StoredScores
     from .summary import Summary
     from .toxic import ToxicPairs, toxic_pairs
 
@@ -84,6 +84,7 @@ __all__ = [
     "Recursive",
     "Scores",
     "SpecialUniques",
+    "StoredAnyKnownScores",
     "StoredAttackerScores",
     "StoredScores",
     "Summary",
@@ -117,6 +118,7 @@ __all__ = [
 
 # pandas, pyarrow and numba take a second to import: only who scores waits for them.
 _LATER = {
+    "StoredAnyKnownScores": "stored",
     "StoredAttackerScores": "stored",
     "StoredScores": "stored",
     "Uniqueness": "risks.uniqueness",

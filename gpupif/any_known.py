@@ -1,19 +1,17 @@
-"""`score` against any attacker who knows so many columns: the worst and the mean over all of them."""
+"""`score` against any attacker who knows so many columns, in memory: the worst and the mean over all of them."""
 
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .any_known_scores import AnyKnownScores
 from .engines.any_engine import score_sets
-from .errors import InputError, NothingKnownWarning
+from .errors import InputError
 from .frame_scoring import by_stage, encode_frame, scores_on
-from .job import ask, needed_columns
-from .known_subsets import AnyKnown, check_known, choose_subsets
-from .names import check_exist
+from .job import needed_columns
+from .known_subsets import AnyKnown, ask_any, subsets_of
 from .opening import open_table
 from .progress import Reporter, announce_compilation
 
@@ -26,9 +24,8 @@ def refuse_with_any_known(**arguments: Any) -> None:
     """Raise InputError for what does not go with a number of known columns, where it is given."""
     given = next((name for name, value in arguments.items() if value is not None and value is not False), None)
     if given is not None:
-        how = " (the result's to_parquet writes its scores)" if given == "output" else ""
         raise InputError(
-            f"{given}: does not go with a number of columns that the attacker knows. Leave it out{how}, or name the "
+            f"{given}: does not go with a number of columns that the attacker knows. Leave it out, or name the "
             "columns that are known."
         )
 
@@ -48,24 +45,24 @@ def score_any(
 ) -> AnyKnownScores:
     """Score a table in memory; see `gpupif.score` with a number for ``known=``."""
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
-        needed = needed_columns(columns, asked.pool, priors, accuracies, distances=distances)
+        needed = needed_columns(columns, asked.among, priors, accuracies, distances=distances)
         frame = open_table(table, asked.picking(needed), engine.frames)
-        check_exist("among", asked.among or (), frame.names)
-        with warnings.catch_warnings():
-            # Of columns that the attacker knows by name.
-            warnings.simplefilter("ignore", NothingKnownWarning)
-            question = ask(
-                *(frame.names, frame.index_names, measures, columns, asked.pool),
-                *(priors, accuracies, missing, dtype),
-                distances=distances,
-                orders=frame.orders(),
-            )
-        check_known(asked, question.targets, question.known if asked.known else question.targets)
+        question = ask_any(
+            *(asked, frame.names, frame.index_names),
+            measures=measures,
+            columns=columns,
+            priors=priors,
+            accuracies=accuracies,
+            distances=distances,
+            missing=missing,
+            dtype=dtype,
+            orders=frame.orders(),
+        )
         opened = time.perf_counter()
         with frame.active():
             encoded, _ = encode_frame(frame, question, report)
             job, prior_of = question.job(encoded.columns, frame.rows, scores_on(frame))
-        subsets = choose_subsets(asked, question.used, job.targets, job.known, frame.rows)
+        subsets = subsets_of(question, frame.rows)
         coded = time.perf_counter()
         report.stage("score", frame.rows * sum(subsets.scored.values()), "cells")
         found = score_sets(engine, job, subsets.sets, report)

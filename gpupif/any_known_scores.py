@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from .engines.base import EngineResult
+from .folds import FOLDS, folded_name
 from .result import Scores
 
 if TYPE_CHECKING:
@@ -87,11 +87,7 @@ class AnyKnownScores(Scores):
         """Risk by column and for the whole table, of the worst scores, and of the mean scores under ``.mean``."""
         from .any_known_summary import AnyKnownSummary
 
-        worst = super().summary()
-        facts = {field.name: getattr(worst, field.name) for field in fields(worst)}
-        return AnyKnownSummary(
-            **facts, mean=self.mean.summary(), attackers=repr(self.subsets), subsets=self.subsets.to_dict()
-        )
+        return AnyKnownSummary.of(super().summary(), self.mean.summary(), self.subsets)
 
     def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
         """The n riskiest cells by their worst score, as `Scores.top` has them, and which attacker that is.
@@ -109,9 +105,9 @@ class AnyKnownScores(Scores):
     def _outputs(self) -> dict[str, Any]:
         """Columns <measure>_worst_<column> and <measure>_mean_<column>."""
         return {
-            f"{measure}_{what}": scores._values[measure]
+            folded_name(measure, what): scores._values[measure]
             for measure in self.measures
-            for what, scores in (("worst", self), ("mean", self.mean))
+            for what, scores in zip(FOLDS, (self, self.mean), strict=True)
         }
 
 
@@ -133,4 +129,4 @@ class MeanScores(Scores):
 
     def _outputs(self) -> dict[str, Any]:
         """Columns <measure>_mean_<column>."""
-        return {f"{measure}_mean": values for measure, values in self._values.items()}
+        return {folded_name(measure, "mean"): values for measure, values in self._values.items()}

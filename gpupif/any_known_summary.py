@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from .summary import Summary
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from .known_subsets import KnownSubsets
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,12 @@ class AnyKnownSummary(Summary):
     mean: Summary
     attackers: str
     subsets: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, worst: Summary, mean: Summary, subsets: KnownSubsets) -> AnyKnownSummary:
+        """Both summaries as one."""
+        facts = {field.name: getattr(worst, field.name) for field in fields(worst)}
+        return cls(**facts, mean=mean, attackers=repr(subsets), subsets=subsets.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """As of `Summary`, with the attackers under ``known_any`` and the summary of the means under ``mean``."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .any_known import refuse_with_any_known
 from .device import choose_engine
-from .errors import InputError
+from .folds import FOLDS, folded_names
 from .frames import open_file
 from .inputs import find_input
 from .job import ask, check_missing, check_word, needed_columns
+from .known_subsets import AnyKnown, any_known_of, ask_any
 from .measures import POPULATION_SIZE, resolve_measures
 from .memory import default_limit, resident_bytes
 from .progress import Reporter, announce_compilation
@@ -28,6 +30,7 @@ from .writing import attacker_names, check_output
 if TYPE_CHECKING:
     from .attackers import AttackerScores
     from .engines.base import Engine
+    from .job import Question
     from .result import Scores
     from .stored import StoredAttackerScores, StoredScores
 
@@ -58,7 +61,8 @@ def score_file(
     check_word("population_lacks", question["population_lacks"], ("error", "count"))
     wanted = resolve_measures(measures)
     wish = make_wish(output, **options)
-    if isinstance(question["known"], int):
+    any_known = any_known_of(question)
+    if any_known is not None:
         refuse_with_any_known(**{name: question[name] for name in ("weights", "attackers", "population")})
         refuse_with_any_known(**{"missing='wildcard'": wildcard})
     people = open_people(question["population"], question["population_lacks"])
@@ -67,38 +71,39 @@ def score_file(
         check_output(output, wish.overwrite or wish.resume, places)
     engine = choose_engine(device)
     given = any(options[name] for name in ("memory_limit", "temp", "rows_per_file", "resume"))
-    if isinstance(question["known"], int):
-        # All of its scores have no other place than memory.
-        if given or not is_file(output):
-            raise InputError(
-                "known: any so many columns can only be scored of a table that fits into memory, to a single output "
-                "file. Leave out options for larger tables, and name a file ending in .parquet, .csv or .feather."
-            )
-        return _score_in_memory(path, measures, question, device, engine, sep, wish, visible)
     if is_file(output) and not given:
         source = open_source(path, sep)
-        needed = _needed(question)
+        needed = _needed(question, any_known)
         used = source.names if wish.keep_input else needed(source.names) or source.names
         each = (len(wanted) + (people is not None)) * len(question["attackers"] or [None])
+        if any_known is not None:
+            each *= len(FOLDS)
         need = memory_needed(source, len(used), len(question["columns"] or source.names), each)
         if people is not None:
             need += memory_needed(people.source, len(used), 0, 0)
         if need <= default_limit() - resident_bytes():
-            return _score_in_memory(path, measures, question, device, engine, sep, wish, visible)
+            return _score_in_memory(path, measures, question, any_known, device, engine, sep, wish, visible)
         if visible is not False:
             print(
                 f"gpupif: the table needs about {need / 2**30:.1f} GiB, more than 60 % of the memory that is free: it "
                 "is scored part by part, on disk.",
                 file=sys.stderr,
             )
-    asked = partial(ask, measures=wanted, **{name: question[name] for name in (*NEEDED, "missing", "dtype")})
+    about: dict[str, Any] = {name: question[name] for name in (*NEEDED, "missing", "dtype")}
+    asked: Callable[..., Question] = partial(ask, measures=wanted, **about)
+    if any_known is not None:
+        del about["known"]
+        asked = partial(ask_any, any_known, measures=wanted, **about)
     with Reporter(visible) as report, announce_compilation(quiet=visible is False):
         return score_source(open_source(path, sep), asked, engine, wish, report, people)
 
 
-def _needed(question: dict[str, Any]) -> Pick:
+def _needed(question: dict[str, Any], any_known: AnyKnown | None) -> Pick:
     """The columns of a file that a question needs."""
-    return needed_columns(**{name: question[name] for name in NEEDED})
+    given = {name: question[name] for name in NEEDED}
+    if any_known is None:
+        return needed_columns(**given)
+    return any_known.picking(needed_columns(**{**given, "known": any_known.among}))
 
 
 def memory_needed(source: Source, used: int, targets: int, measures: int) -> int:
@@ -110,21 +115,21 @@ def _score_in_memory(
     path: Path,
     measures: list[str],
     question: dict[str, Any],
+    any_known: AnyKnown | None,
     device: str,
     engine: Engine,
     sep: str | None,
     wish: Wish,
     visible: bool | None,
 ) -> Scores | AttackerScores:
-    any_known = isinstance(question["known"], int)
-    needed = _needed({**question, "known": question["among"]} if any_known else question)
+    needed = _needed(question, any_known)
     with Reporter(visible) as report:
         report.stage("read", None, "rows")
         frame = open_file(path, every_column if wish.keep_input else needed, sep, engine.frames)
     names = [name for name in frame.names if name not in (*frame.index_names, question["weights"])]
     attackers = None if question["attackers"] is None else list(question["attackers"])
     targets = list(dict.fromkeys(question["columns"] or names))
-    scored = [f"{measure}_{what}" for measure in measures for what in ("worst", "mean")] if any_known else measures
+    scored = measures if any_known is None else folded_names(measures)
     scored = [*scored, *([] if question["population"] is None else [POPULATION_SIZE.name])]
     attacker_names(attackers, scored, targets, frame.names if wish.keep_input else [])
     scores: Scores | AttackerScores = score(frame, measures, **question, device=device, progress=visible)

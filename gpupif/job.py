@@ -12,6 +12,7 @@ from .axes import Axis, CategoryOrder, make_axis
 from .columns import Column
 from .engines.base import Job
 from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
+from .folds import folded
 from .measures import Measure
 from .names import as_attackers, as_list, as_mapping, check_exist, check_unique, check_weights
 from .priors import Prior, make_prior
@@ -21,6 +22,8 @@ from .weighting import Weighted
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from .known_subsets import AnyKnown
 
 # From so many rows on, a column with so large a share of different values is named in a warning.
 UNIQUE_ROWS = 50
@@ -35,7 +38,8 @@ class Question:
 
     targets: columns to score; known: those the attacker knows, of several attackers any of them; used: both, in the
     order of the table. priors, accuracies and distances: by column. weights: the column of sampling weights. attackers:
-    by name what each knows, None where there is one without a name.
+    by name what each knows, None where there is one without a name. any_known: of attackers who know any few of the
+    columns `known`, how many, and which subsets.
     """
 
     targets: list[Hashable]
@@ -49,6 +53,12 @@ class Question:
     dtype: str
     weights: Hashable = None
     attackers: Mapping[str, list[Hashable]] | None = None
+    any_known: AnyKnown | None = None
+
+    @property
+    def outputs(self) -> tuple[Measure, ...]:
+        """What each cell gets."""
+        return self.measures if self.any_known is None else folded(self.measures)
 
     @property
     def read(self) -> list[Hashable]:

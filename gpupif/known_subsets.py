@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from .engines.any_engine import SetOfColumns
-from .errors import InputError
+from .errors import InputError, NothingKnownWarning
+from .job import Question, ask
 from .names import as_list, check_exist
 from .quantities import MOST, brief, whole_number
 from .reading import Pick
@@ -63,6 +65,24 @@ def ask_any_known(known: Any, among: Any, subsets: Any, seed: Any) -> AnyKnown |
         subsets = whole_number("subsets", subsets, "subsets")
     seed = whole_number("seed", seed, "", 0, most=2**64)
     return AnyKnown(int(known), None if among is None else as_list("among", among), subsets, seed)
+
+
+def any_known_of(arguments: Mapping[str, Any]) -> AnyKnown | None:
+    """As `ask_any_known`, of arguments of `score` by name, of which some may not be there."""
+    return ask_any_known(
+        arguments.get("known"), arguments.get("among"), arguments.get("subsets"), arguments.get("seed", 0)
+    )
+
+
+def ask_any(asked: AnyKnown, names: Sequence[Hashable], index_names: Sequence[Hashable], **given: Any) -> Question:
+    """As `ask`, of attackers who know any few columns; given: its other arguments, without ``known``."""
+    check_exist("among", asked.among or (), names)
+    with warnings.catch_warnings():
+        # Of columns that the attacker knows by name.
+        warnings.simplefilter("ignore", NothingKnownWarning)
+        question = ask(names, index_names, known=asked.pool, **given)
+    check_known(asked, question.targets, question.known if asked.known else question.targets)
+    return replace(question, any_known=asked)
 
 
 def check_known(asked: AnyKnown, targets: Sequence[Hashable], pool: Sequence[Hashable]) -> None:
@@ -120,6 +140,13 @@ class KnownSubsets:
             "sampled": self.sampled,
             "seed": self.seed if self.sampled else None,
         }
+
+
+def subsets_of(question: Question, rows: int) -> KnownSubsets:
+    """The sets of columns to score for what is asked of a table of so many rows; see `choose_subsets`."""
+    assert question.any_known is not None
+    targets, pool = ([question.used.index(name) for name in names] for names in (question.targets, question.known))
+    return choose_subsets(question.any_known, question.used, targets, pool, rows)
 
 
 def choose_subsets(

@@ -171,8 +171,6 @@ def _score_on_cluster(
     """Score on the Dask cluster at `place`."""
     from .cluster.cli import score_on_cluster
 
-    if isinstance(question["known"], int):
-        raise InputError("--known-any: is not there yet for a cluster. Leave out --scheduler and --workers.")
     overwrite = options.pop("overwrite")
     visible = False if quiet else None
     facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, options, visible)

@@ -14,7 +14,7 @@ from .errors import InputError
 from .frame_scoring import score_frame
 from .frames import is_dask
 from .job import ask, check_missing, check_word, needed_columns
-from .known_subsets import ask_any_known
+from .known_subsets import ask_any, ask_any_known
 from .measures import resolve_measures
 from .opening import open_table
 from .population import check_lacks, open_population
@@ -23,7 +23,7 @@ from .progress import Reporter, announce_compilation
 from .result import Scores
 from .spill.run import score_path
 from .spill.wish import make_wish
-from .stored import StoredAttackerScores, StoredScores
+from .stored import StoredAnyKnownScores, StoredAttackerScores, StoredScores
 
 if TYPE_CHECKING:
     from .any_known_scores import AnyKnownScores
@@ -146,7 +146,35 @@ def score(
     device: str = ...,
     dtype: str = ...,
     progress: bool | None = ...,
+    output: None = ...,
 ) -> AnyKnownScores: ...
+
+
+@overload
+def score(
+    table: str | os.PathLike[str],
+    measures: str | Iterable[str] = ...,
+    *,
+    columns: Sequence[Hashable] | None = ...,
+    known: int,
+    among: Sequence[Hashable] | None = ...,
+    subsets: int | None = ...,
+    seed: int = ...,
+    priors: Any = ...,
+    accuracies: Any = ...,
+    distances: Mapping[Any, Any] | None = ...,
+    missing: str = ...,
+    device: str = ...,
+    dtype: str = ...,
+    progress: bool | None = ...,
+    output: str | os.PathLike[str],
+    memory_limit: int | str | None = ...,
+    temp: str | os.PathLike[str] | None = ...,
+    rows_per_file: int | None = ...,
+    resume: bool = ...,
+    overwrite: bool = ...,
+    keep_input: bool = ...,
+) -> StoredAnyKnownScores: ...
 
 
 def score(
@@ -202,6 +230,9 @@ def score(
         An empty list: nothing, so that every cohort is the whole table. Or a whole number r: *any* r of the other
         columns, of those scored or of ``among``; each cell gets its worst and its mean score over all attackers who
         know r of them, see Returns. All are tried (r = 3 of 20 columns: 969 for each), unless ``subsets`` says less.
+        No part of a table holds the cohorts of all of them whole, so its *different* rows have to fit into memory: with
+        ``output`` into ``memory_limit``, of a Dask DataFrame into that of one worker, 4 GiB at most. Goes with neither
+        ``weights``, ``attackers``, ``population`` nor wildcards.
     priors:
         ``{column: {value: probability}}`` in place of the table's own distribution. Every value that occurs needs a
         probability above 0; further values are fine. None stands for a missing value. A sum within 1e-6 of 1 is made 1.
@@ -293,7 +324,8 @@ def score(
     AnyKnownScores
         With a number for ``known``: `Scores` of each cell's worst score, the highest (of ``cohort_size`` and others
         where low is risky the lowest); ``scores.mean`` has the means, ``scores.subsets`` says how many attackers there
-        were. In memory only.
+        were. With ``output`` a StoredAnyKnownScores, and for a Dask DataFrame likewise, with the same ``mean`` and
+        ``subsets``; score columns are named <measure>_worst_<column> and <measure>_mean_<column>.
     StoredScores
         With ``output``: where they are, ``summary()``, ``weights``, ``priors``, ``fig()``, ``pif(n)``, ``dataset()``.
     AttackerScores
@@ -307,10 +339,10 @@ def score(
         No rows, no columns, duplicate column names, unknown columns (ColumnNotFoundError), lists or structs
         (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
         [0, 1], weights that are missing, negative or infinite, or sum to 0, rows that the population lacks, missing
-        values under "error", too many patterns of them under "wildcard", or more different rows than fit, which goes
-        with neither a population nor weights of 0; an unknown word for an argument;
-        more known columns than there are others, or more subsets of them than can be scored; what does not go with
-        ``known=r``; on a GPU, a column of a file of a type that cuDF lacks.
+        values under "error", too many patterns of them under "wildcard", or more different rows than fit (also with
+        ``known=r``), which goes with neither a population nor weights of 0; an unknown word for an argument; more known
+        columns than there are others, or more subsets of them than can be scored; what does not go with ``known=r``; on
+        a GPU, a column of a file of a type that cuDF lacks.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     OutputError
@@ -350,24 +382,18 @@ def score(
     files = (output, memory_limit, temp, rows_per_file, resume, overwrite, keep_input)
     any_known = ask_any_known(known, among, subsets, seed)
     by_name = None if any_known is not None else cast("Sequence[Hashable] | None", known)
+    if any_known is not None:
+        refuse_with_any_known(weights=weights, attackers=attackers, population=population)
+        refuse_with_any_known(**{"missing='wildcard'": wildcard})
     if is_dask(table):
         from .cluster.scoring import score_dask
 
         if any(files):
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
-        if any_known is not None:
-            raise InputError(
-                f"known: {known} columns, any of them: not there yet for a Dask frame; compute() it first."
-            )
         people = (weights, attackers)
         rest = (priors, accuracies, distances, missing, device, dtype, *people, population, population_lacks)
-        lazy = score_dask(table, wanted, columns, by_name, *rest)
+        lazy = score_dask(table, wanted, columns, by_name, *rest, any_known)
         return cast("Scores", lazy)
-    if any_known is not None:
-        refuse_with_any_known(output=output, memory_limit=memory_limit, temp=temp, rows_per_file=rows_per_file)
-        refuse_with_any_known(resume=resume, overwrite=overwrite, keep_input=keep_input)
-        refuse_with_any_known(weights=weights, attackers=attackers, population=population)
-        refuse_with_any_known(**{"missing='wildcard'": wildcard})
     wish = make_wish(*files) if any(files) else None
     engine = choose_engine(device)
     given = {
@@ -380,11 +406,14 @@ def score(
         "distances": distances,
     }
     if any_known is not None:
-        how = (missing, engine, dtype, progress)
-        return score_any(table, wanted, any_known, columns, priors, accuracies, distances, *how)
+        if wish is None:
+            how = (missing, engine, dtype, progress)
+            return score_any(table, wanted, any_known, columns, priors, accuracies, distances, *how)
+        given.pop("known")
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         if wish is not None:
-            asked = partial(ask, measures=wanted, missing=missing, dtype=dtype, **given)
+            about = ask if any_known is None else partial(ask_any, any_known)
+            asked = partial(about, measures=wanted, missing=missing, dtype=dtype, **given)
             return score_path(table, asked, engine, wish, report, population, population_lacks)
         frame = open_table(table, needed_columns(**given), engine.frames)
         question = ask(

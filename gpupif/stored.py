@@ -19,7 +19,9 @@ from .summary import Summary
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .any_known_summary import AnyKnownSummary
     from .attacker_summary import AttackerSummary
+    from .known_subsets import KnownSubsets
 
 
 class StoredScores:
@@ -37,7 +39,7 @@ class StoredScores:
         summary: Summary,
         priors: Mapping[Hashable, Prior],
         spilled_bytes: int,
-        prefix: str = "",
+        gain: str = "cig",
     ) -> None:
         self.path = path
         self.files = list(files)
@@ -50,8 +52,8 @@ class StoredScores:
         self.spilled_bytes = spilled_bytes
         self._summary = summary
         self._prior_of = priors
-        # Of the names of score columns: those of several attackers stand beside each other.
-        self._prefix = prefix
+        # What the names of columns of CIG begin with: those of several attackers stand beside each other.
+        self._gain = gain
 
     def __repr__(self) -> str:
         return (
@@ -110,7 +112,7 @@ class StoredScores:
             raise InputError(f"measures: 'cig' was not scored (scored: {', '.join(self.measures)}). Add it.")
 
     def _row_gains(self) -> Iterator[tuple[Any, Any]]:
-        names = [f"{self._prefix}cig_{column}" for column in self.columns]
+        names = [f"{self._gain}_{column}" for column in self.columns]
         for batch in self.dataset().to_batches(columns=names):
             gains = np.zeros(batch.num_rows)
             for column in batch.columns:
@@ -120,6 +122,35 @@ class StoredScores:
     def summary(self) -> Summary:
         """Risk by column and for the whole table; prints as a table, `.columns` is a DataFrame, `.to_dict()` plain."""
         return self._summary
+
+
+class StoredAnyKnownScores(StoredScores):
+    """Worst and mean scores over all attackers who know any r columns, in files; made by `gpupif.score` with
+    ``known=r`` and ``output=``.
+
+    All that `StoredScores` has, of each cell's worst score; ``scores.mean`` has the same of each cell's mean score.
+    Both stand in the same files, in columns named <measure>_worst_<column> and <measure>_mean_<column>: ``dataset()``.
+
+    mean: `StoredScores` of the means. subsets: `KnownSubsets`, what the attackers know. weights: by column the lowest
+    weight, in ``mean`` the mean weight.
+    """
+
+    def __init__(self, worst: StoredScores, mean: StoredScores, subsets: KnownSubsets) -> None:
+        self.__dict__.update(worst.__dict__)
+        self.mean = mean
+        self.subsets = subsets
+
+    def __repr__(self) -> str:
+        return (
+            f"<StoredAnyKnownScores of {self.rows:,} rows x {len(self.columns)} columns: {', '.join(self.measures)}; "
+            f"any {self.subsets.known} columns known: {self.subsets!r}; device {self.device}; in {self.path}>"
+        )
+
+    def summary(self) -> AnyKnownSummary:
+        """Risk by column and for the whole table, of the worst scores, and of the mean scores under ``.mean``."""
+        from .any_known_summary import AnyKnownSummary
+
+        return AnyKnownSummary.of(self._summary, self.mean.summary(), self.subsets)
 
 
 class StoredAttackerScores(ByAttacker[StoredScores]):

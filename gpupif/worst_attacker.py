@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,24 +27,45 @@ def describe_worst(scores: AnyKnownScores, row: int, target: int, by: str) -> di
     position = job.targets[target]
     column = scores._encoded.columns[position]
     code = int(job.codes[position][row])
-    subsets = scores.subsets.places_of(position)
-    found = [_values_in(job.codes[position], cohort) for cohort in _cohorts(job, row, subsets)]
+    worst = find_worst(job, row, position, scores.subsets.places_of(position), scores._subset_weights[target], by)
+    cell = describe(job, position, column, code, scores_of(scores, row, target), worst.equal, worst.size)
+    return label_of(scores, row) | cell | {"known": worst.called(names)}
+
+
+class WorstAttacker(NamedTuple):
+    """The columns that the attacker knows, by place; how many rows the cell's cohort has, and of these its value."""
+
+    known: tuple[int, ...]
+    size: int
+    equal: int
+
+    def called(self, names: Sequence[Hashable]) -> str:
+        """The columns by name."""
+        return ", ".join(str(names[place]) for place in self.known)
+
+
+def find_worst(
+    job: Job,
+    row: int,
+    position: int,
+    subsets: Sequence[tuple[int, ...]],
+    weights: npt.NDArray[np.float64],
+    by: str,
+) -> WorstAttacker:
+    """The attacker against whom one row is worst off in the column at `position`, of several the first.
+
+    job: with the codes of all rows, or of different ones with `times`. subsets: what the attackers know; weights: of
+    the column against each of them.
+    """
+    code = int(job.codes[position][row])
+    found = [_values_in(job.codes[position], cohort, job.times) for cohort in _cohorts(job, row, subsets)]
     gains = _own_scores(job, position, code, found, by)
     measure = resolve_measures(by)[0]
     if measure.weighted:
-        gains = gains * scores._subset_weights[target]
+        gains = gains * weights
     worst = int(np.argmin(gains) if measure.low_is_risky else np.argmax(gains))
     values, counts = found[worst]
-    cell = describe(
-        job,
-        position,
-        column,
-        code,
-        scores_of(scores, row, target),
-        int(counts[values == code][0]),
-        int(counts.sum()),
-    )
-    return label_of(scores, row) | cell | {"known": ", ".join(str(names[other]) for other in subsets[worst])}
+    return WorstAttacker(subsets[worst], int(counts.sum()), int(counts[values == code][0]))
 
 
 def _cohorts(job: Job, row: int, subsets: Sequence[tuple[int, ...]]) -> Iterator[Any]:
@@ -65,10 +86,20 @@ def _cohorts(job: Job, row: int, subsets: Sequence[tuple[int, ...]]) -> Iterator
         yield path[-1][1] if path else slice(None)
 
 
-def _values_in(codes: Any, cohort: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The values of a cohort, as codes, and how many rows have each, in order of first appearance."""
-    # Of codes on a device, CuPy's.
-    values, first, counts = map(on_host, np.unique(codes[cohort], return_index=True, return_counts=True))
+def _values_in(
+    codes: Any, cohort: Any, times: npt.NDArray[np.int64] | None
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The values of a cohort, as codes, and how many rows have each, in order of first appearance.
+
+    codes: where `times` are given, of the host.
+    """
+    if times is None:
+        # Of codes on a device, CuPy's.
+        values, first, counts = map(on_host, np.unique(codes[cohort], return_index=True, return_counts=True))
+    else:
+        values, first, place = np.unique(codes[cohort], return_index=True, return_inverse=True)
+        counts = np.zeros(len(values), np.int64)
+        np.add.at(counts, place, times[cohort])
     order = np.argsort(first)
     return values[order], counts[order]
 

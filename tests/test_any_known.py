@@ -403,7 +403,7 @@ def test_example():
         ({"among": ["age"]}, "among: goes with a number of columns"),
         ({"known": True}, "known: expected a list of column names, got True"),
         ({"known": 2.0}, "known: expected a list of column names, got 2.0"),
-        ({"known": 1, "output": "x.parquet"}, "output: does not go with a number of columns"),
+        ({"known": 1, "output": "x.parquet"}, "table: with output= expected the path of a file"),
         ({"known": 1, "weights": "age"}, "weights: does not go with a number of columns"),
         ({"known": 1, "weights": 0}, "weights: does not go with a number of columns"),
         ({"known": 1, "attackers": {"a": ["age"]}}, "attackers: does not go with a number of columns"),
@@ -436,18 +436,13 @@ def test_among_of_a_file(tmp_path):
         gpupif.score(tmp_path / "table.parquet", known=1, columns=["sex"], among=["agee"])
     scores = gpupif.score(tmp_path / "table.parquet", known=1, columns=["sex"], among=["age", "region"])
     assert scores.subsets.of("sex") == [("region",), ("age",)]
+    nothing = gpupif.score(tmp_path / "table.parquet", known=0, columns=["sex"], among=["age"])
+    assert nothing.subsets.of("sex") == [()]
 
 
 def test_no_rows():
     with pytest.raises(InputError, match="at least one row"):
         gpupif.score(pd.DataFrame({"a": [], "b": []}), known=1)
-
-
-def test_dask_is_refused():
-    dask = pytest.importorskip("dask.dataframe")
-    frame = dask.from_pandas(gpupif.datasets.census(50, columns=3), npartitions=2)
-    with pytest.raises(InputError, match="any of them: not there yet for a Dask frame"):
-        gpupif.score(frame, known=1)
 
 
 # The command line.
@@ -484,15 +479,11 @@ def test_command_line(tmp_path):
         (["--known-any", "2", "--known", "age"], "--known-any: goes in place of --known"),
         (["--known-any", "9"], "known: expected at most 3"),
         (["--subsets", "9"], "--subsets: goes with --known-any"),
-        (
-            ["--known-any", "1", "--resume"],
-            "known: any so many columns can only be scored of a table that fits into memory",
-        ),
         (["--known-any", "1", "--subsets", "0"], "subsets: expected a whole number of subsets, 1 or more; got 0"),
         (["--known-any", "1", "--weights", "age"], "weights: does not go with a number of columns"),
         (["--known-any", "1", "--attacker", "a=age"], "attackers: does not go with a number of columns"),
         (["--known-any", "1", "--population", "people.csv"], "population: does not go with a number of columns"),
-        (["--known-any", "1", "--workers", "2"], "--known-any: is not there yet for a cluster"),
+        (["--known-any", "1", "--missing", "wildcard"], "missing='wildcard': does not go with a number of columns"),
     ],
 )
 def test_bad_command_line(tmp_path, arguments, says):

@@ -57,6 +57,13 @@ def client(running):
     return running
 
 
+@pytest.fixture
+def threads():
+    """A cluster in this process, with one worker."""
+    with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster, Client(cluster) as client:
+        yield client
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A census as Parquet files, a partition each."""
@@ -213,12 +220,6 @@ class TestAwaitResult:
         monkeypatch.setattr(watch, "LOOK_SECONDS", 0.1)
         monkeypatch.setattr(watch, "IDLE_CPU", 1e9)
 
-    @pytest.fixture
-    def threads(self):
-        """A cluster in this process, with one worker."""
-        with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster, Client(cluster) as client:
-            yield client
-
     def test_a_cluster_that_lost_its_workers(self, impatient, threads, folder, tmp_path):
         threads.cluster.scale(0)
         while threads.nthreads():
@@ -250,7 +251,8 @@ class TestAwaitResult:
 def on_cluster(
     table, output, scheduler=None, workers=None, overwrite=False, measures=("cig", "csf"), visible=None, **more
 ):
-    given = {name: more.pop(name, None) for name in ("columns", "known", "priors", "accuracies", "population")}
+    names = ("columns", "known", "priors", "accuracies", "population", "among", "subsets")
+    given = {name: more.pop(name, None) for name in names}
     question = {**given, "missing": "category", "dtype": "float64", "population_lacks": "error"}
     return score_on_cluster(
         table, output, Place(scheduler, workers), overwrite, measures, "auto", question, more, visible
@@ -377,6 +379,19 @@ class TestCommandLine:
         wanted = gpupif.score(tmp_path / "in", columns=["b"], known=["a"], device="cpu").to_arrow()
         assert pq.read_table(tmp_path / "out").equals(wanted)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+
+    def test_any_few_columns_known(self, threads, tmp_path):
+        frame = gpupif.datasets.census(200, columns=5)
+        frame.to_parquet(tmp_path / "in.parquet", row_group_size=60)
+        asked = {"columns": ["age", "sex"], "known": 1, "among": ["region", "sex", "age"], "subsets": 1}
+        facts = on_cluster(tmp_path / "in.parquet", tmp_path / "out", threads.scheduler.address, **asked)
+        assert facts["measures"] == ["cig_worst", "cig_mean", "csf_worst", "csf_mean"]
+        expected = gpupif.score(frame, **asked).to_arrow().to_pandas()
+        pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out"), expected, check_exact=True)
+        with pytest.raises(gpupif.InputError, match="among: no column 'regio'"):
+            on_cluster(
+                tmp_path / "in.parquet", tmp_path / "no", threads.scheduler.address, **{**asked, "among": ["regio"]}
+            )
 
     def test_a_population(self, client, tmp_path):
         people = gpupif.datasets.census(900, columns=4)

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import OutputError
+from ..folds import folded_names
 from ..inputs import find_input
 from ..job import needed_columns
+from ..known_subsets import any_known_of
 from ..measures import POPULATION_SIZE, resolve_measures
 from ..reading import Pick, every_column
 from ..spill.outputs import check_folder, is_file
@@ -42,8 +44,8 @@ def score_on_cluster(
     elsewhere: options that only make sense without a cluster, refused where they are set. visible: show progress; None
     for only where standard error is a terminal, and the command line was not asked to be quiet.
 
-    Writes a folder of Parquet files, columns <measure>_<column>, rows in order by the files' names, that appears whole
-    or not at all. All workers have to see both places under the same paths. Returns facts to be shown.
+    Writes a folder of Parquet files, columns named as by `DaskScores.frame`, rows in order by the files' names, that
+    appears whole or not at all. All workers have to see both places under the same paths. Returns facts to be shown.
 
     Raises what `gpupif.score` does; InputError for what a cluster cannot do; OutputError; DeviceError where the cluster
     cannot be reached or lost its workers.
@@ -51,12 +53,16 @@ def score_on_cluster(
     check_place(place, elsewhere, "reads Parquet and writes a folder of it")
     wanted = [measure.name for measure in resolve_measures(measures)]
     columns, weights, attackers = (question.get(name) for name in ("columns", "weights", "attackers"))
-    needed = {name: question.get(name) for name in ("columns", "known", "weights", "attackers")}
+    any_known = any_known_of(question)
+    known = question.get("known") if any_known is None else any_known.among
+    needed = needed_columns(columns, known, weights=weights, attackers=attackers)
+    if any_known is not None:
+        needed = any_known.picking(needed)
     given = find_input(table)
     if is_file(output):
         raise OutputError(f"{output}: a cluster writes a folder of Parquet files. Name one, without an ending.")
     check_folder(output, overwrite, given)
-    files = read_files("table", given, every_column if columns is None else needed_columns(**needed))
+    files = read_files("table", given, every_column if columns is None else needed)
     targets = (
         list(columns)
         if columns is not None
@@ -65,7 +71,8 @@ def score_on_cluster(
     population = question.get("population")
     if population is not None:
         check_folder(output, overwrite, find_input(Path(population)))
-    made = [*wanted, *([] if population is None else [POPULATION_SIZE.name])]
+    scored = wanted if any_known is None else folded_names(wanted)
+    made = [*scored, *([] if population is None else [POPULATION_SIZE.name])]
     attacker_names(None if attackers is None else list(attackers), made, targets, [])
     started = time.perf_counter()
     with connected(place, visible) as (client, report), replacing(output, overwrite) as folder:

@@ -178,7 +178,7 @@ def receive(
     scores are missing.
     """
     job = plan.job
-    measures = list(job.measures) if plan.people is None else [*job.measures, POPULATION_SIZE]
+    measures = list(plan.question.outputs) if plan.people is None else [*job.measures, POPULATION_SIZE]
     sources = list(dict.fromkeys(source_of(measure) for measure in measures))
     shape = (len(job.targets), len(back.number))
     # Sizes in a population are of its rows, and never in units.

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..engines.any_engine import score_sets
+from ..engines.any_memory import AnyNeeds, share_out
 from ..engines.base import on_host
 from ..engines.distinct import distinct_rows
 from ..engines.host_run import unpack_keys
 from ..engines.partition import Rows
 from ..engines.passes import dense, part_job
 from ..engines.zero_weights import score_job
+from ..information import LogSum
+from ..known_subsets import subsets_of
 from ..population import sizes_job
 from ..progress import Reporter
 from .parcels import Parcel, pack, unpack
 from .plan import Plan, Sums, TargetSizes, add_sizes
-from .workers import task_engine, task_workers
+from .routes import MOST_BYTES, any_known_bytes
+from .workers import task_engine, task_threads, task_workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from ..engines.base import Engine
+    from ..engines.base import Engine, Job
     from .routes import Routes
 
 
@@ -45,8 +50,13 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
         codes = unpack_keys(rows, plan.layout)
         codes = codes if plan.people is None else plan.people.own(codes)
         job = part_job(plan.job, targets, codes, rows[:, -1].astype(np.int64))
-        result = score_job(engine, dense(job), Reporter(visible=False))
-        values = list(result.values.values())
+        if plan.question.any_known is not None:
+            values, found = _any_known(plan, engine, job)
+        else:
+            result = score_job(engine, dense(job), Reporter(visible=False))
+            values = list(result.values.values())
+            each = zip(result.cohorts, result.distinct, result.weights, strict=True)
+            found = [Sums(one.log_sum(), other.log_sum(), weight) for one, other, weight in each]
         if plan.people is not None:
             others = [parcel.items for parcel in several if parcel.source >= routes.partitions]
             people = np.concatenate([rows[:0].ravel(), *others]).reshape(-1, plan.layout.words + 1)
@@ -56,9 +66,21 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
             Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in values])
             for parcel, (start, stop) in zip(parcels, pairwise(ends), strict=True)
         ]
-        found = zip(targets, result.cohorts, result.distinct, result.weights, strict=True)
-        sizes.append({target: Sums(one.log_sum(), other.log_sum(), weight) for target, one, other, weight in found})
+        sizes.append(dict(zip(targets, found, strict=True)))
     return pack(home), add_sizes(*sizes)
+
+
+def _any_known(plan: Plan, engine: Engine, job: Job) -> tuple[list[npt.NDArray[Any]], list[Sums]]:
+    """The worst and the mean of each measure over attackers who know any few columns, and the weights."""
+    subsets = subsets_of(plan.question, plan.rows)
+    needs, rows, targets = AnyNeeds.of(job, plan.rows, subsets.sets), job.rows, len(job.targets)
+    # Beside what comes and goes.
+    memory = MOST_BYTES - any_known_bytes(plan, rows) + needs.least(rows, kept=targets)
+    shares = share_out(needs, rows, targets, task_threads(), memory, kept=targets)
+    found = score_sets(engine, replace(job, measures=plan.job.measures), subsets.sets, Reporter(visible=False), shares)
+    values = [both[measure.name] for measure in plan.job.measures for both in (found.worst, found.mean)]
+    nothing = LogSum.total([])
+    return values, [Sums(nothing, nothing, float(w.min()), float(w.mean())) for w in found.weights]
 
 
 def _sizes(

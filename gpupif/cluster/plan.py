@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 class Sums(NamedTuple):
     """Of a target sums over its cohorts and over groups of equal rows, in some parts of the table.
 
-    weight: with wildcards, where all rows are in one part, the weight itself.
+    weight: with wildcards, where all rows are in one part, the weight itself; over attackers who know any few columns,
+    the lowest, and `mean_weight`.
     """
 
     cohorts: LogSum
     distinct: LogSum
     weight: float = 0.0
+    mean_weight: float = 0.0
 
 
 # By target.
@@ -186,6 +188,7 @@ def add_sizes(*parts: TargetSizes) -> TargetSizes:
             LogSum.total(one.cohorts for one in several),
             LogSum.total(one.distinct for one in several),
             max(one.weight for one in several),
+            max(one.mean_weight for one in several),
         )
         for target, several in found.items()
     }
@@ -196,8 +199,14 @@ def find_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
     job = plan.job
     weights = [
         sizes[target].weight
-        if job.wildcards
+        if job.wildcards or plan.question.any_known is not None
         else weight_of(job, plan.total, target, [sizes[target].cohorts], [sizes[target].distinct])
         for target in job.targets
     ]
+    return pd.Series(weights, pd.Index(plan.question.targets, tupleize_cols=False), name="weight")
+
+
+def find_mean_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
+    """The mean weight of each scored column over attackers who know any few columns."""
+    weights = [sizes[target].mean_weight for target in plan.job.targets]
     return pd.Series(weights, pd.Index(plan.question.targets, tupleize_cols=False), name="weight")

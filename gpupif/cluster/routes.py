@@ -18,11 +18,13 @@ import numpy as np
 
 from gpupif.kernels import partition as kernels
 
+from ..engines.any_memory import AnyNeeds
 from ..engines.distinct import distinct_somebody_first
 from ..engines.partition import Rows, split
 from ..engines.passes import Pass, plan_shuffles
 from ..errors import InputError
 from ..information import entropy_of_counts
+from ..known_subsets import subsets_of
 from ..memory import shown
 from .plan import Plan
 
@@ -105,14 +107,18 @@ def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Rout
     job = plan.job
     _check_one_part(plan)
     entropies = [entropy_of_counts(counts) for counts in job.counts]
-    passes = plan_shuffles(job, plan.distinct, -(-plan.distinct // parts))
+    if plan.question.any_known is None:
+        passes = plan_shuffles(job, plan.distinct, -(-plan.distinct // parts))
+    else:
+        # Each set of columns has cohorts of its own.
+        passes = [Pass(list(job.targets), [])]
     aim = float(sample.weights.sum()) * len(passes) / parts
     cuts: list[Cut] = []
     light: list[tuple[float, int, int]] = []
     waiting = deque((one, sample) for one in passes)
     while waiting:
         one, (keys, weights) = waiting.popleft()
-        halves = [] if job.wildcards else _halves(one, job.known, entropies)
+        halves = [] if job.wildcards or plan.question.any_known is not None else _halves(one, job.known, entropies)
         bins = max(1, int(BINS_PER_PART * weights.sum() / aim)) if one.by else 1
         found = _bins(keys, plan, one.by, bins)
         sizes = np.bincount(found, weights, bins)
@@ -134,8 +140,16 @@ def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Rout
 
 
 def _check_one_part(plan: Plan) -> None:
-    """Raise InputError where rows that can not be parted, because of wildcards, take too much memory."""
-    job = plan.job
+    """Raise InputError where rows that can not be parted, because of wildcards or any columns known, take too much."""
+    job, asked = plan.job, plan.question.any_known
+    needed = 0 if asked is None else any_known_bytes(plan, plan.distinct)
+    if asked is not None and needed > MOST_BYTES:
+        raise InputError(
+            f"known: any {asked.known} columns: all different rows have to fit into the memory of one worker: "
+            f"{plan.distinct:,} rows, of which those in a partition differ, take about "
+            f"{shown(needed)}, expected at most {shown(MOST_BYTES)}. Score fewer columns "
+            "(columns, among), bin those with many values, or name the known columns."
+        )
     row = 8 * (6 * plan.layout.words + 12 + 3 * len(job.targets) * len(job.measures))
     if job.wildcards and row * plan.distinct > MOST_BYTES:
         raise InputError(
@@ -143,6 +157,14 @@ def _check_one_part(plan: Plan) -> None:
             f"{plan.distinct:,} rows, of which those in a partition differ, take about {shown(row * plan.distinct)}, "
             f"expected at most {shown(MOST_BYTES)}. Score or know fewer columns, or use missing='category'."
         )
+
+
+def any_known_bytes(plan: Plan, distinct: int) -> int:
+    """What so many rows take at least that are scored against attackers who know any few columns."""
+    # Keys as they come, and scores as they leave.
+    sent = 8 * (plan.layout.words + 1 + 2 * len(plan.job.targets) * len(plan.job.measures))
+    needs = AnyNeeds.of(plan.job, plan.rows, subsets_of(plan.question, plan.rows).sets)
+    return distinct * sent + needs.least(distinct, kept=len(plan.job.targets))
 
 
 def _halves(one: Pass, known: Sequence[int], entropies: Sequence[float]) -> list[Pass]:

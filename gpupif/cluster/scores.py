@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..by_attacker import ByAttacker
 from ..errors import InputError
+from ..folds import folded_name, folded_names
 from ..measures import find_measure, is_measure
 from ..writing import attacker_names, output_names
 from .folder import write_scores
@@ -18,6 +19,8 @@ from .folder import write_scores
 if TYPE_CHECKING:
     import dask.dataframe as dd
     from dask.delayed import Delayed
+
+    from ..known_subsets import KnownSubsets
 
 # What scores in memory have and those of a Dask frame lack, with what to do instead.
 LACKING = {
@@ -51,6 +54,7 @@ class DaskScores:
         rows: Any,
         weights: Any,
         priors: Delayed,
+        fold: str | None = None,
     ) -> None:
         self.columns = list(columns)
         self.measures = tuple(frames)
@@ -59,6 +63,8 @@ class DaskScores:
         self.weights = weights
         self.priors = priors
         self._frames = dict(frames)
+        # Over attackers: the worst, or the mean.
+        self._fold = fold
 
     def __getitem__(self, measure: str) -> dd.DataFrame:
         """Scores of one measure."""
@@ -101,8 +107,8 @@ class DaskScores:
         """All scores in one lazy frame, columns named <measure>_<column>; raises OutputError where names repeat."""
         from dask.dataframe import map_partitions
 
-        names = output_names(self.measures, self.columns, [])
-        frames = list(self._frames.values())
+        outputs = self._outputs()
+        names, frames = output_names(list(outputs), self.columns, []), list(outputs.values())
         meta = _side_by_side(names, *(frame._meta for frame in frames))
         return map_partitions(_side_by_side, names, *frames, meta=meta, align_dataframes=False)
 
@@ -122,10 +128,56 @@ class DaskScores:
         """Score once and keep all scores in the memory of the workers; returns them, at once on a cluster."""
         import dask
 
-        *frames, weights = dask.persist(*self._frames.values(), self.weights, **options)
-        return DaskScores(
-            dict(zip(self.measures, frames, strict=True)), self.columns, self.device, self.rows, weights, self.priors
+        frames, weights = dask.persist(self._frames, self.weights, **options)
+        return self._with(frames, weights)
+
+    def _with(self, frames: Mapping[str, dd.DataFrame], weights: Any) -> DaskScores:
+        """The same scores, computed."""
+        return DaskScores(frames, self.columns, self.device, self.rows, weights, self.priors, self._fold)
+
+    def _outputs(self) -> dict[str, dd.DataFrame]:
+        """The frames that `frame` joins, by what the names of its columns begin with."""
+        if self._fold is None:
+            return self._frames
+        return {folded_name(name, self._fold): frame for name, frame in self._frames.items()}
+
+
+class DaskAnyKnownScores(DaskScores):
+    """Worst and mean scores of a Dask frame over all attackers who know any r columns; made by `gpupif.score` with
+    ``known=r``. Lazy.
+
+    All that `DaskScores` has, of each cell's worst score; ``scores.mean`` has the same of each cell's mean score. Both
+    share one graph. `frame` and `to_parquet` have both, columns named <measure>_worst_<column> and
+    <measure>_mean_<column>.
+
+    mean: `DaskScores` of the means. subsets: `KnownSubsets`, what the attackers know. weights: by column the lowest
+    weight, in ``mean`` the mean weight.
+    """
+
+    def __init__(self, worst: DaskScores, mean: DaskScores, subsets: KnownSubsets) -> None:
+        self.__dict__.update(worst.__dict__)
+        self.mean = mean
+        self.subsets = subsets
+
+    def __repr__(self) -> str:
+        partitions = next(iter(self._frames.values())).npartitions
+        return (
+            f"<DaskAnyKnownScores of {partitions:,} partitions x {len(self.columns)} columns: "
+            f"{', '.join(self.measures)}; any {self.subsets.known} columns known: {self.subsets!r}; lazy>"
         )
+
+    def _outputs(self) -> dict[str, dd.DataFrame]:
+        each = {**super()._outputs(), **self.mean._outputs()}
+        return {name: each[name] for name in folded_names(self.measures)}
+
+    def persist(self, **options: Any) -> DaskAnyKnownScores:
+        """Score once and keep all scores in the memory of the workers; returns them, at once on a cluster."""
+        import dask
+
+        sides = (self, self.mean)
+        kept = dask.persist(*((scores._frames, scores.weights) for scores in sides), **options)
+        worst, mean = (scores._with(*both) for scores, both in zip(sides, kept, strict=True))
+        return DaskAnyKnownScores(worst, mean, self.subsets)
 
 
 class DaskAttackerScores(ByAttacker[DaskScores]):

@@ -18,18 +18,23 @@ import pandas as pd
 
 from ..device import check_device
 from ..errors import InputError
+from ..folds import FOLDS, folded_name
 from ..frames import known_orders
 from ..job import ask
+from ..known_subsets import ask_any, subsets_of
 from ..measures import POPULATION_SIZE
 from ..priors import Priors
 from ..weighting import counts_people
 from . import home, part, plan, routes
 from .graph import Graph, ref
 from .meeting import PeopleGraph, bring_together, open_people
-from .scores import DaskAttackerScores, DaskScores
+from .scores import DaskAnyKnownScores, DaskAttackerScores, DaskScores
 
 if TYPE_CHECKING:
+    from dask.delayed import Delayed
+
     from ..job import Question
+    from ..known_subsets import AnyKnown
     from ..measures import Measure
 
 
@@ -48,6 +53,7 @@ def score_dask(
     attackers: Mapping[str, Sequence[Hashable]] | None = None,
     population: Any = None,
     lacks: str = "error",
+    any_known: AnyKnown | None = None,
 ) -> DaskScores | DaskAttackerScores:
     """See `gpupif.score`. Raises what the names of columns show at once; the rest is raised when Dask computes."""
     from dask.dataframe import DataFrame
@@ -56,24 +62,27 @@ def score_dask(
         raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
     check_device(device)
     names = list(table.columns)
-    given = distances if isinstance(distances, Mapping) else {}
-    walked = [name for name in names if name not in given] if any(one.walks for one in measures) else []
+    placed = distances if isinstance(distances, Mapping) else {}
+    walked = [name for name in names if name not in placed] if any(one.walks for one in measures) else []
     orders = known_orders(table, walked)
-    question = ask(
-        names,
-        (),
-        measures,
-        columns,
-        known,
-        priors,
-        accuracies,
-        missing,
-        dtype,
-        weights,
-        attackers,
-        distances=distances,
-        orders=orders,
-    )
+    given: dict[str, Any] = {
+        "measures": measures,
+        "columns": columns,
+        "priors": priors,
+        "accuracies": accuracies,
+        "missing": missing,
+        "dtype": dtype,
+        "weights": weights,
+        "attackers": attackers,
+        "distances": distances,
+        "orders": orders,
+    }
+    if any_known is None:
+        question = ask(names, (), known=known, **given)
+    else:
+        question = ask_any(any_known, names, (), **given)
+        # At once, for as far as the number of rows does not matter.
+        subsets_of(question, 1)
     # The same for all attackers, so that Dask reads it once for all that are computed together.
     read = table[question.read] if question.read != names else table
     people = None
@@ -132,7 +141,7 @@ def _score(table: Any, read: Any, question: Question, device: str, people: Peopl
     arguments = ([labels] * len(partitions), [given] * len(partitions), count, back, rows, list(map(ref, homeward)))
     arrived = list(map(ref, graph.each("receive", home.receive, plans, ways, *arguments)))
     frames = {}
-    for measure in measures if people is None else [*measures, POPULATION_SIZE]:
+    for measure in question.outputs if people is None else [*measures, POPULATION_SIZE]:
         keys = graph.each(measure.name, itemgetter(measure.name), arrived)
         kind = "int64" if measure.integer else dtype
         if question.weights is not None and counts_people(measure) and measure is not POPULATION_SIZE:
@@ -141,17 +150,32 @@ def _score(table: Any, read: Any, question: Question, device: str, people: Peopl
         frames[measure.name] = (keys, meta)
     total = graph.one("count", attrgetter("rows"), planned)
     shares = graph.one("priors", _priors, planned)
+    found_weights = {"weights": weights}
+    if question.any_known is not None:
+        found_weights["mean-weights"] = graph.one("mean-weights", plan.find_mean_weights, planned, ref(sizes))
     # After the last task: each takes the graph as it is then.
     alone = (None, None)
     empty = pd.Series([], pd.Index(question.targets[:0], tupleize_cols=False), "float64", "weight")
-    return DaskScores(
-        {name: graph.frame(name, keys, meta, table.divisions) for name, (keys, meta) in frames.items()},
-        question.targets,
-        device,
-        graph.frame("count", [total], np.int64(0), alone),
-        graph.frame("weights", [weights], empty, alone),
-        graph.value(shares),
+    lazy = {name: graph.frame(name, keys, meta, table.divisions) for name, (keys, meta) in frames.items()}
+    known_later = graph.frame("count", [total], np.int64(0), alone), graph.value(shares)
+    own = [graph.frame(stage, [key], empty, alone) for stage, key in found_weights.items()]
+    return _scores_of(question, device, lazy, own, *known_later)
+
+
+def _scores_of(
+    question: Question, device: str, frames: Mapping[str, Any], weights: Sequence[Any], rows: Any, priors: Delayed
+) -> DaskScores:
+    """Frames as scores: over attackers who know any few columns, the worst and the mean; weights: of each."""
+    if question.any_known is None:
+        return DaskScores(frames, question.targets, device, rows, weights[0], priors)
+    worst, mean = (
+        DaskScores(
+            {measure.name: frames[folded_name(measure.name, what)] for measure in question.measures},
+            *(question.targets, device, rows, own, priors, what),
+        )
+        for what, own in zip(FOLDS, weights, strict=True)
     )
+    return DaskAnyKnownScores(worst, mean, subsets_of(question, 1))
 
 
 def _priors(planned: plan.Plan) -> Priors:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from .any_memory import AnyShares
     from .base import Engine, Job, Progress
 
 
@@ -33,10 +34,14 @@ class AnyResult:
     distinct_rows: int
 
 
-def score_sets(engine: Engine, job: Job, sets: Sequence[SetOfColumns], progress: Progress) -> AnyResult:
+def score_sets(
+    engine: Engine, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
+) -> AnyResult:
     """Worst and mean scores of each cell over the attackers that the sets stand for, at least one for each target.
 
-    sets: in an order of their own, the faster the more columns of neighbours are the same. What comes out depends on
-    nothing else: sums run in the order of the sets. Scores lie where the job wants them; they may be on a device.
+    sets: in an order of their own, the faster the more columns of neighbours are the same; what serves none of the
+    job's targets is passed over. What comes out depends on nothing else: sums run in the order of the sets. Scores lie
+    where the job wants them; they may be on a device. shares: of the host's memory, where it is limited.
     """
-    return engine.score_sets(job, sets, progress)
+    mine = [SetOfColumns(one.columns, tuple(target for target in one.targets if target in job.targets)) for one in sets]
+    return engine.score_sets(job, [one for one in mine if one.targets], progress, shares)

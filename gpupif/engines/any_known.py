@@ -27,11 +27,12 @@ from gpupif.kernels.spread import look_up, take_pairs
 from ..information import column_weight
 from ..keys import KeyLayout
 from .any_engine import AnyResult, SetOfColumns
+from .any_memory import MOST_SLOTS, AnyShares
 from .base import Job, Progress
 from .cpu_scorer import CpuScorer, CpuTargets
 from .distinct import distinct_rows
 from .host_run import pack_keys, unpack_keys
-from .partition import Rows, index_type
+from .partition import NO_ROWS, Rows, index_type
 from .run import Run
 from .tally import Tally
 from .workers import Workers
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 # Slots, one for each possible pair of a number and a code, that a thread may have: always, for each row, and at most.
 # For more, rows are grouped by keys.
-SLOTS, SLOTS_PER_ROW, MOST_SLOTS = 1 << 22, 16, 1 << 26
+SLOTS, SLOTS_PER_ROW = 1 << 22, 16
 # Of combinations' scores and numbers of rows that are kept at once for each thread; of results that are folded at once.
 BATCH_BYTES, FOLDED_BYTES = 1 << 28, 1 << 31
 # Sets that are scored before any is folded, and those, with all columns but the last in common, that are one task.
@@ -60,19 +61,32 @@ class _Scored:
 
 
 class AnyKnownRun:
-    """One run; see `score_any_known`. slots: as SLOTS; changes no result."""
+    """One run; see `score_any_known`. slots: as SLOTS; shares: of the memory, where it is limited; change no result."""
 
-    def __init__(self, job: Job, workers: Workers, progress: Progress, slots: int | None = None) -> None:
+    def __init__(
+        self,
+        job: Job,
+        workers: Workers,
+        progress: Progress,
+        slots: int | None = None,
+        shares: AnyShares | None = None,
+    ) -> None:
         job = job.on_host().in_order()
         cardinalities = [len(counts) for counts in job.counts]
         layout = KeyLayout.of(cardinalities)
-        found = distinct_rows(Rows(pack_keys(job.codes, layout, workers)), job.rows, workers)
+        times = NO_ROWS if job.times is None else job.times.astype(index_type(job.total + 1))
+        # Counted once: with `times` it is a sum.
+        self._total = job.total
+        found = distinct_rows(Rows(pack_keys(job.codes, layout, workers), times), self._total, workers)
         self.job, self.workers = job, workers
         self.rows = len(found.rows.counts)
         self._codes = unpack_keys(found.rows.keys, layout)
         self._times, self._of_row = found.rows.counts, found.number
         self._cardinalities = cardinalities
         self._slots = max(SLOTS, min(MOST_SLOTS, SLOTS_PER_ROW * self.rows)) if slots is None else slots
+        self._batch, self._at_once = BATCH_BYTES * workers.threads, len(job.targets)
+        if shares is not None:
+            self._slots, self._batch, self._at_once = shares.slots, min(self._batch, shares.batch), shares.targets
         # Only its scorer's description of the targets is used, no arrays for results.
         self._run = Run(replace(job, extremes_only=True), progress, workers, self.rows, CpuScorer())
         kernel = CpuScorer().describe(self._run, job.targets, layout).kernel
@@ -94,7 +108,7 @@ class AnyKnownRun:
         mean = {measure.name: np.empty(shape, job.dtype) for measure in job.measures}
         worst = {measure.name: np.empty(shape, "int64" if measure.integer else job.dtype) for measure in job.measures}
         weights: dict[int, list[float]] = {column: [] for column in job.targets}
-        at_once = max(1, FOLDED_BYTES // (32 * len(self._signs) * self.rows))
+        at_once = max(1, min(self._at_once, FOLDED_BYTES // (32 * len(self._signs) * self.rows)))
         for first in range(0, len(job.targets), at_once):
             group = job.targets[first : first + at_once]
             mine = [SetOfColumns(one.columns, tuple(t for t in one.targets if t in group)) for one in sets]
@@ -148,7 +162,7 @@ class AnyKnownRun:
         for one in sets:
             most = min(self.rows, math.prod(self._cardinalities[column] for column in one.columns))
             needed = 4 * self.rows + 16 * pairs * len(one.targets) * most
-            if batch and (len(batch) == SETS_PER_THREAD * threads or taken + needed > BATCH_BYTES * threads):
+            if batch and (len(batch) == SETS_PER_THREAD * threads or taken + needed > self._batch):
                 yield batch
                 batch, taken = [], 0
             batch.append(one)
@@ -213,7 +227,7 @@ class AnyKnownRun:
             np.empty((len(which), combinations), index_type(combinations + values + 1)),
         )
         CpuTargets(one.targets, which, self._kernel, values, run.wanted.measures).put_values(out)
-        cohorts = Tally.of(len(which), job.total, combinations)
+        cohorts = Tally.of(len(which), self._total, combinations)
         room, scratch, ordered = desk.room_for(combinations, counts.dtype, run.wanted.kinds)
         whole = (np.array([0, combinations]), (0, 1), which)
         kernel = self._kernel._replace(fields=fields)
@@ -225,11 +239,11 @@ class AnyKnownRun:
         if len(job.measures) % 2:
             # The second of the last pair is none.
             scores[:, -1, :, 1] = 0.0
-        own = Tally.of(1, job.total, combinations)
+        own = Tally.of(1, self._total, combinations)
         own.listed[0] = count_sizes(counts, combinations, own.small[0], own.large[0], 0)
         distinct = own.sum_log(0)
         weights = [
-            column_weight(cohorts.sum_log(t) - distinct, job.total, run.results.entropies[column])
+            column_weight(cohorts.sum_log(t) - distinct, self._total, run.results.entropies[column])
             for t, column in enumerate(one.targets)
         ]
         if self._factored:
@@ -268,8 +282,12 @@ def _by_prefix(sets: Sequence[SetOfColumns]) -> list[list[SetOfColumns]]:
 
 
 def score_any_known(
-    job: Job, sets: Sequence[SetOfColumns], progress: Progress, threads: int | None = None
+    job: Job,
+    sets: Sequence[SetOfColumns],
+    progress: Progress,
+    threads: int | None = None,
+    shares: AnyShares | None = None,
 ) -> AnyResult:
     """Run on the CPU; see `any_engine.score_sets`. threads: default all cores."""
-    with Workers(threads) as workers:
-        return AnyKnownRun(job, workers, progress).score(sets)
+    with Workers(threads if shares is None else shares.threads) as workers:
+        return AnyKnownRun(job, workers, progress, shares=shares).score(sets)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..information import LogSum, Sizes
     from ..measures import Measure
     from .any_engine import AnyResult, SetOfColumns
+    from .any_memory import AnyShares
     from .cuda_frames import FrameLibrary
 
 
@@ -136,7 +137,9 @@ class Engine(Protocol):
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job."""
 
-    def score_sets(self, job: Job, sets: Sequence[SetOfColumns], progress: Progress) -> AnyResult:
+    def score_sets(
+        self, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
+    ) -> AnyResult:
         """Score them against any attacker; see `any_engine.score_sets`."""
 
 

@@ -19,6 +19,7 @@ from .workers import Workers
 
 if TYPE_CHECKING:
     from .any_engine import AnyResult, SetOfColumns
+    from .any_memory import AnyShares
 
 
 class CpuEngine:
@@ -52,9 +53,11 @@ class CpuEngine:
             run = Run(job.on_host().in_order(), progress, workers, self.block_rows, CpuScorer())
             return score_matching(run, targets)
 
-    def score_sets(self, job: Job, sets: Sequence[SetOfColumns], progress: Progress) -> AnyResult:
+    def score_sets(
+        self, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
+    ) -> AnyResult:
         """Score against any attacker (see `Engine`)."""
-        return score_any_known(job, sets, progress, self.threads)
+        return score_any_known(job, sets, progress, self.threads, shares)
 
     def counting(self, workers: Workers) -> contextlib.AbstractContextManager[CpuCounting]:
         """See `CountingEngine`."""

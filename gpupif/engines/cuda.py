@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import DeviceError, InputError
 from .any_engine import AnyResult, SetOfColumns
+from .any_memory import AnyShares
 from .base import EngineResult, Job, Progress
 from .cuda_any_known import (
     AnyKnownJob,
@@ -88,7 +89,9 @@ class CudaEngine:
                 lambda given: self._score(given, _Onward(progress), libraries),
             )
 
-    def score_sets(self, job: Job, sets: Sequence[SetOfColumns], progress: Progress) -> AnyResult:
+    def score_sets(
+        self, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
+    ) -> AnyResult:
         """Score against any attacker (see `Engine`). Raises DeviceError where a GPU fails or is too small."""
         onward = _Onward(progress)
         with self._opened() as libraries:

@@ -75,7 +75,11 @@ def part_ids(
 
 def part_measures(job: Job) -> tuple[Measure, ...]:
     """What parts are scored for: CIG in place of wCIG, for the weights of columns need all parts."""
-    return resolve_measures([source_of(measure) for measure in job.measures])
+    return tuple(
+        dict.fromkeys(
+            resolve_measures(source_of(measure))[0] if measure.weighted else measure for measure in job.measures
+        )
+    )
 
 
 def part_job(job: Job, targets: Sequence[int], codes: Sequence[npt.NDArray[Any]], times: Any = None) -> Job:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..engines.passes import weight_of
@@ -11,7 +11,7 @@ from ..priors import Prior
 from ..summary import Summary
 from .chunks import TableChunks
 from .found import Found
-from .gather import Facts, Gatherer, riskiest
+from .gather import Cell, Facts, Gatherer, riskiest
 from .scored import Scored
 from .summarise import riskiest_cells, row_gain_percentiles, summary_columns
 
@@ -40,7 +40,7 @@ class Attack:
         found = scored.score()
         if self.people is not None:
             self.people.score()
-        weights = [found.weights[target] for target in job.targets] if job.wildcards else self._weights(found)
+        weights = [found.weights[target] for target in job.targets] if found.weights else self._weights(found)
         self._gatherer = Gatherer(scored, weights, scored.file("facts"), self.people)
         return self._gatherer
 
@@ -61,9 +61,14 @@ class Attack:
         columns: pd.DataFrame = summary_columns(job, self.prior_of, chunks, facts, gatherer.weights, scored.gains)
         pif = row_gain_percentiles(gatherer, chunks)
         cells = riskiest(cell for chunk in facts for cell in chunk.top)
-        top = riskiest_cells(job, gatherer.measures, chunks, cells, scored.units)
+        top = self._riskiest(cells)
         distinct = scored.distinct_rows()
         means.timed("summarise", started)
         return Summary(
             chunks.rows, distinct, means.engine.device, tuple(gatherer.measures), dict(seconds), columns, pif, top
         )
+
+    def _riskiest(self, cells: Sequence[Cell]) -> pd.DataFrame:
+        """`Summary.top`."""
+        scored = self.scored
+        return riskiest_cells(scored.job, self._gatherer.measures, self.chunks, cells, scored.units)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..engines.any_memory import AnyNeeds
 from ..engines.base import Job
 from ..engines.passes import part_measures, source_of
 from ..errors import InputError, OutputError
@@ -57,17 +58,27 @@ class Budget(NamedTuple):
         # Row numbers, and counts, which with weights are large.
         index = 4 if job.unit is None else 8
         row = codes + 8 * 5 * words + 12 * index + scores + 8
+        return self._part_bytes(job, row) // row
+
+    def any_known_bytes(self, job: Job, needs: AnyNeeds) -> int:
+        """Bytes that the different rows of the table may take that are scored against attackers who know any few
+        columns; InputError where that is nothing.
+        """
+        return self._part_bytes(job, -(-needs.least(LEAST_PART) // LEAST_PART))
+
+    def _part_bytes(self, job: Job, row: int) -> int:
+        """What a part may take each of whose rows takes so much, beside what values of columns do."""
         different = sum(len(counts) for counts in job.counts)
         # Scores of values by themselves: of all columns, and of the one at work once more.
         values = 8 * ((3 + len(job.measures)) * different + len(job.measures) * max(map(len, job.counts)))
-        rows = int(PART_SHARE * (self.working - values) / row)
-        if rows < LEAST_PART:
-            more = values + LEAST_PART * row / PART_SHARE - self.working
+        least, found = LEAST_PART * row, int(PART_SHARE * (self.working - values))
+        if found < least:
+            more = values + least / PART_SHARE - self.working
             raise InputError(
                 f"memory_limit: the columns have {different:,} different values, so that {shown(more)} more are needed "
                 "to score. Leave identifiers out, bin measurements, or raise it."
             )
-        return rows
+        return found
 
     def planned_rows(self, limit: int, rows: int, columns: int) -> int:
         """Rows that parts are planned with, of which `limit` are scored at once: not so few that files run out."""
@@ -93,10 +104,10 @@ def plan_budget(limit: int, question: Question, population: bool = False) -> Bud
     resident = resident_bytes()
     working = limit - resident - RESERVE
     cells = len(question.targets) * len(question.attackers or [None])
-    written = sum(np.dtype("int64" if measure.integer else question.dtype).itemsize for measure in question.measures)
+    written = sum(np.dtype("int64" if measure.integer else question.dtype).itemsize for measure in question.outputs)
     written += 8 * population
     # A chunk is written while the next one is put together of what parts have for it.
-    row = cells * (2 * written + 8 * (len(question.measures) + population)) + 16 * len(question.read) + 64
+    row = cells * (2 * written + 8 * (len(question.outputs) + population)) + 16 * len(question.read) + 64
     fits = int(CHUNK_SHARE * working) // row
     if fits < LEAST_CHUNK:
         least = (resident + RESERVE + int(LEAST_CHUNK * row / CHUNK_SHARE)) / 2**20
@@ -140,12 +151,12 @@ def check_disk(
     rows = source.about_rows()
     attackers = len(question.attackers or [None])
     targets = len(question.targets) * attackers
-    kept = len({source_of(measure) for measure in question.measures}) + bool(people)
+    kept = len({source_of(measure) for measure in question.outputs}) + bool(people)
     spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(question.read) + SCORE_BYTES * targets * kept + 8))
     # The population is encoded, and cut with the table.
     spilled += int(CODE_BYTES * len(question.used) * (people + 2 * attackers * (people + rows * bool(people))))
     each = TEXT_BYTES if wish.output.suffix.lower() == ".csv" else SCORE_BYTES
-    written = int(rows * each * targets * (len(question.measures) + bool(people)))
+    written = int(rows * each * targets * (len(question.outputs) + bool(people)))
     if wish.keep_input:
         written += source.bytes
     same = spill.stat().st_dev == output.stat().st_dev

@@ -18,7 +18,8 @@ class Found:
     """What is found in a part beside its scores, by target.
 
     cohorts, distinct: sums over those of `EngineResult`. gains: the CIG that occur, and how often. rows: different rows
-    over all columns, where they are known. weights: of targets, where wildcards are: no sums are of use then.
+    over all columns, where they are known. weights: of targets, where no sums are of use: with wildcards, and over
+    attackers who know any few columns.
     """
 
     cohorts: dict[int, LogSum] = field(default_factory=dict)

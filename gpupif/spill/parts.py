@@ -140,7 +140,7 @@ class PartScorer:
         codes = chunks.all_codes()
         people = None if self.units is None else self.units.times(codes.pop())
         result, found = self._run(one, columns, codes, None, people, self.progress)
-        with _writer(out, self.job, one.targets) as writer:
+        with score_writer(out, self.job, one.targets) as writer:
             start = 0
             for size in chunks.sizes:
                 writer.write([values[start : start + size] for values in result])
@@ -154,7 +154,7 @@ class PartScorer:
         table = collapsed.rows
         codes = unpack_keys(table.keys, self._layout(used))
         result, found = self._run(one, used, codes, table.counts.astype(np.int64), collapsed.people, Silent())
-        with _writer(out, self.job, one.targets) as writer, Workers() as workers:
+        with score_writer(out, self.job, one.targets) as writer, Workers() as workers:
             size = len(table.keys)
             for keys, _, sizes in self._keys(chunks, used, workers, self.asked):
                 both = Rows(np.concatenate([table.keys, keys]))
@@ -198,7 +198,7 @@ class PartScorer:
     def _put_together(self, chunks: Chunks, one: Pass, halves: Sequence[Pass], cuts: Sequence[Cut], out: Path) -> None:
         """The scores of several cuts of the same rows, each for some of the targets, in the order of these rows."""
         schema = score_columns(self.job, one.targets)
-        with _writer(out, self.job, one.targets) as writer, Workers() as workers, contextlib.ExitStack() as files:
+        with score_writer(out, self.job, one.targets) as writer, Workers() as workers, contextlib.ExitStack() as files:
             gatherings = [
                 files.enter_context(Gathering(pieces, list(score_columns(self.job, half.targets))))
                 for half, pieces in zip(halves, cuts, strict=True)
@@ -238,7 +238,7 @@ class PartScorer:
             gains = result.values["cig"]
             with Workers() as workers:
                 for place, target in enumerate(one.targets):
-                    found.gains[target] = _multiset(gains[place], times, workers)
+                    found.gains[target] = multiset(gains[place], times, workers)
         return values, found
 
     def _collapse(self, chunks: Chunks, used: Sequence[int], limit: int) -> Collapsed | None:
@@ -302,7 +302,7 @@ class PartScorer:
 _NO_CODES: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
 
 
-def _multiset(values: npt.NDArray[np.float64], times: npt.NDArray[np.int64] | None, workers: Workers) -> Multiset:
+def multiset(values: npt.NDArray[np.float64], times: npt.NDArray[np.int64] | None, workers: Workers) -> Multiset:
     """Different values, and how many rows of the table have them; times: how often each occurs, None: once."""
     total = len(values) if times is None else int(times.sum())
     counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
@@ -311,7 +311,8 @@ def _multiset(values: npt.NDArray[np.float64], times: npt.NDArray[np.int64] | No
     return found.keys[:, 0].copy().view(np.float64), found.counts.astype(np.int64)
 
 
-def _writer(out: Path, job: Job, targets: Sequence[int]) -> BatchWriter:
+def score_writer(out: Path, job: Job, targets: Sequence[int]) -> BatchWriter:
+    """A file for the scores of a part."""
     kinds = {"int64": pa.int64(), "float64": pa.float64()}
     return BatchWriter(out, {name: kinds[kind] for name, kind in score_columns(job, targets).items()}, threads=True)
 

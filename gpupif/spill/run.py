@@ -77,7 +77,7 @@ def score_source(
     """Score a table from files to files within a memory limit (see `gpupif.score`)."""
     question = ask(source.names, source.index_names)
     check_place(source, wish)
-    measures = [measure.name for measure in question.measures]
+    measures = [measure.name for measure in question.outputs]
     if population is not None:
         check_exist("population", question.used, population.source.names)
         check_place(population.source, wish, inputs_only=True)
@@ -169,6 +169,7 @@ def _options(
         FILES_OF_POPULATION: {} if population is None else _stamps(population.source),
         "population lacks": None if population is None else population.lacks,
         "attackers": {name: [str(one) for one in known] for name, known in (question.attackers or {}).items()},
+        "subsets of known columns": _any_known(question),
         "weights": None if question.weights is None else str(question.weights),
         "columns scored": [str(name) for name in question.targets],
         "columns known": [str(name) for name in question.known],
@@ -183,6 +184,12 @@ def _options(
         "rows per file": wish.rows_per_file,
         "keep input": wish.keep_input,
     }
+
+
+def _any_known(question: Question) -> dict[str, int | None] | None:
+    """Which subsets of the known columns attackers know, where it is any of them."""
+    asked = question.any_known
+    return None if asked is None else {"known": asked.known, "subsets": asked.subsets, "seed": asked.seed}
 
 
 def _stamps(source: Source) -> dict[str, list[int]]:

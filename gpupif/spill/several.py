@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..writing import attacker_names
+from ..folds import folded_name
+from ..writing import attacker_names, output_names
 from .gather import Gatherer
 
 if TYPE_CHECKING:
@@ -35,20 +36,36 @@ class Gatherers:
     def nothing(self) -> list[npt.NDArray[Any]]:
         """The score columns, without rows."""
         return [
-            column
-            for gatherer in self._gatherers.values()
-            for kind in gatherer.types.values()
-            for column in np.empty((len(gatherer.job.targets), 0), kind)
+            np.empty(0, self._gatherers[attacker].types[measure])
+            for attacker, measure in self._order()
+            for _ in self._gatherers[attacker].job.targets
         ]
+
+    def _order(self) -> list[tuple[str | None, str]]:
+        """Attackers and measures in the order of the score columns."""
+        return [(name, measure) for name, gatherer in self._gatherers.items() for measure in gatherer.measures]
 
     def chunks(
         self, first: int, last: int, sizes: Sequence[int], row: int, threads: int | None
     ) -> Generator[dict[str, npt.NDArray[Any]]]:
-        """See `Gatherer`; the arrays of one attacker after those of the other."""
+        """See `Gatherer`; the arrays of all, in the order of the score columns."""
         with contextlib.ExitStack() as closing:
             made = [
                 closing.enter_context(contextlib.closing(gatherer.chunks(first, last, sizes, row, threads)))
                 for gatherer in self._gatherers.values()
             ]
-            for parts in zip(*made, strict=True):
-                yield {f"{place}:{name}": array for place, part in enumerate(parts) for name, array in part.items()}
+            for several in zip(*made, strict=True):
+                parts = dict(zip(self._gatherers, several, strict=True))
+                yield {f"{name}:{measure}": parts[name][measure] for name, measure in self._order()}
+
+
+class FoldGatherers(Gatherers):
+    """What puts together the worst and the mean scores over attackers, measure by measure."""
+
+    def names(self, columns: Sequence[Hashable]) -> list[str]:
+        """Names of the score columns, <measure>_worst_<column> and <measure>_mean_<column>."""
+        return output_names([folded_name(measure, str(what)) for what, measure in self._order()], columns, [])
+
+    def _order(self) -> list[tuple[str | None, str]]:
+        first = next(iter(self._gatherers.values()))
+        return [(what, measure) for measure in first.measures for what in self._gatherers]

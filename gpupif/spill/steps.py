@@ -9,20 +9,23 @@ from typing import Any
 
 from ..engines.base import Engine
 from ..errors import InputError, Teller
+from ..folds import folded_name
 from ..job import Question
+from ..known_subsets import subsets_of
 from ..priors import Prior
 from ..progress import Reporter
 from ..sources import Source
-from ..stored import StoredAttackerScores, StoredScores
+from ..stored import StoredAnyKnownScores, StoredAttackerScores, StoredScores
 from ..summary import Summary
 from .attack import Attack
 from .budget import Budget
 from .chunks import EncodedChunks, SomeColumns
 from .encode import JOINED, encode, open_encoded, rows_read, weigh_chunks
+from .folds import any_attacks
 from .outputs import Piece, is_file, plan_outputs
 from .people import People
 from .scored import Means, Scored
-from .several import Gatherers
+from .several import FoldGatherers, Gatherers
 from .store import BEGUN, FINISHED, Store, identity
 from .wish import OfPopulation, Wish
 from .write import ScoreWriter
@@ -91,7 +94,8 @@ class Steps:
         self, attacks: Mapping[str | None, Attack], sizes: Sequence[int], outputs: list[Piece]
     ) -> dict[str | None, Summary]:
         """The steps from codes to written scores; a summary for each attacker."""
-        gatherers = Gatherers({name: attack.score() for name, attack in attacks.items()})
+        side_by_side = Gatherers if self.question.any_known is None else FoldGatherers
+        gatherers = side_by_side({name: attack.score() for name, attack in attacks.items()})
         started = time.perf_counter()
         self.writer.write(gatherers, sizes, outputs)
         for source in (self.source, None if self.population is None else self.population.source):
@@ -116,8 +120,12 @@ class Steps:
             raise
 
     def _attacks(self, chunks: EncodedChunks, people: People | None) -> dict[str | None, Attack]:
-        """What is to be done for each attacker; for one without a name, None."""
+        """What is to be done for each attacker; for one without a name, None; for any who know few, see `FOLDS`."""
         question, weighted, units = self.question, None, None
+        if question.any_known is not None:
+            mine = SomeColumns(chunks, range(len(question.used)))
+            job, prior_of = question.job(mine.columns, chunks.rows)
+            return any_attacks(self.means, job, mine, prior_of, subsets_of(question, chunks.rows))
         if question.weights is not None:
             units, weighted = weigh_chunks(chunks, question.read.index(question.weights), len(question.used))
         names: list[str | None] = [None] if question.attackers is None else list(question.attackers)
@@ -169,7 +177,11 @@ def stored_scores(
     scores = {}
     for name, document in finished["summaries"]:
         summary = (summaries or {}).get(name) or Summary.from_dict(document)
-        prefix = "" if name is None else f"{name}_"
+        begins, gain = ("" if name is None else f"{name}_"), "cig"
+        if question.any_known is not None:
+            begins, gain = "", folded_name(gain, name)
         prior_of = (priors or {}).get(name, {})
-        scores[name] = StoredScores(output, files, question.targets, summary, prior_of, spilled, prefix)
+        scores[name] = StoredScores(output, files, question.targets, summary, prior_of, spilled, begins + gain)
+    if question.any_known is not None:
+        return StoredAnyKnownScores(scores["worst"], scores["mean"], subsets_of(question, scores["mean"].rows))
     return scores[None] if question.attackers is None else StoredAttackerScores(scores, question.attackers)

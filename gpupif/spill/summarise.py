@@ -96,7 +96,7 @@ def riskiest_cells(
 
     names: of the measures that they have scores of. units: of the weights, whose codes are the chunks' last column.
     """
-    keys = [_codes_of_row(chunks, cell.row) for cell in cells]
+    keys = [codes_of_row(chunks, cell.row) for cell in cells]
     found = np.zeros((len(cells), 3), np.int64)
     for number in range(len(chunks.sizes)):
         codes = chunks.codes(number)
@@ -112,7 +112,8 @@ def riskiest_cells(
     return pd.DataFrame.from_records(records)
 
 
-def _codes_of_row(chunks: TableChunks, row: int) -> list[int]:
+def codes_of_row(chunks: TableChunks, row: int) -> list[int]:
+    """The codes of one row."""
     ends = list(accumulate(chunks.sizes))
     number = bisect_right(ends, row)
     place = row - (ends[number] - chunks.sizes[number])
