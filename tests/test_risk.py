@@ -529,6 +529,9 @@ def test_the_benchmark_runs(tmp_path, monkeypatch, capsys):
 
     alone = measures.run_alone
     monkeypatch.setattr(measures, "run_alone", lambda *job: (alone if job[0] == "polars" else measures.run)(*job))
+    monkeypatch.setattr(measures, "ROUNDS", 1)
+    # Those of pairs are tested in test_toxic.py.
+    monkeypatch.setattr(engines, "measure_pairs", lambda rows, runs: {"results": [], "goals": {"pairs": rows * runs}})
     arguments = ["--measures", "--rows", "600", "--seconds", "0", "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", ["engines", *arguments])
     monkeypatch.chdir(Path(__file__).parent.parent)
@@ -541,5 +544,6 @@ def test_the_benchmark_runs(tmp_path, monkeypatch, capsys):
         k, distinct, t = result["figures"]
         assert (k, distinct) == (gpupif.k_anonymity(frame, known), gpupif.l_diversity(frame, known, sensitive))
         assert t == pytest.approx(gpupif.t_closeness(frame, known, sensitive))
-    assert len(document["goals"]) == 3
+    assert len(document["goals"]) == 4
+    assert document["goals"]["pairs"] == 600 * engines.PAIR_RUNS
     assert all(goal > 0 for goal in document["goals"].values())
