@@ -317,7 +317,7 @@ def test_the_benchmark_runs_and_its_contenders_agree(tmp_path):
         "--rows",
         "1000",
         "--small",
-        "200",
+        "1000",
         "--no-plot",
         "--seconds",
         "0",

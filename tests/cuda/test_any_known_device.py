@@ -39,9 +39,9 @@ def question(frame, known=1, measures=FEW):
     asked = []
 
     class Spy(CpuEngine):
-        def score_sets(self, job, sets, progress):
+        def score_sets(self, job, sets, progress, shares=None):
             asked.extend([job, sets])
-            return super().score_sets(job, sets, progress)
+            return super().score_sets(job, sets, progress, shares)
 
     scores = score(Spy(), frame, known, measures)
     return *asked, scores
