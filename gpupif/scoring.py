@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from .any_known import refuse_with_any_known, score_any
+from .arguments import AnyOf, AnyOfStored, Attackers, Known, Measures, People, PeopleStored, Place
 from .attackers import AttackerScores
 from .device import choose_engine
 from .errors import InputError
@@ -32,148 +33,60 @@ if TYPE_CHECKING:
 @overload
 def score(
     table: Any,
-    measures: str | Iterable[str] = ...,
+    measures: Measures = ...,
     *,
-    columns: Sequence[Hashable] | None = ...,
-    known: Sequence[Hashable] | None = ...,
-    priors: Any = ...,
-    accuracies: Any = ...,
-    distances: Mapping[Any, Any] | None = ...,
-    missing: str = ...,
-    device: str = ...,
-    dtype: str = ...,
-    progress: bool | None = ...,
-    output: None = ...,
-    weights: Hashable = ...,
+    known: Known = ...,
     attackers: None = ...,
-    population: Any = ...,
-    population_lacks: str = ...,
+    output: None = ...,
+    **more: Unpack[People],
 ) -> Scores: ...
 
 
 @overload
 def score(
     table: Any,
-    measures: str | Iterable[str] = ...,
+    measures: Measures = ...,
     *,
-    columns: Sequence[Hashable] | None = ...,
     known: None = ...,
-    priors: Any = ...,
-    accuracies: Any = ...,
-    distances: Mapping[Any, Any] | None = ...,
-    missing: str = ...,
-    device: str = ...,
-    dtype: str = ...,
-    progress: bool | None = ...,
+    attackers: Attackers,
     output: None = ...,
-    weights: Hashable = ...,
-    attackers: Mapping[str, Sequence[Hashable]],
-    population: Any = ...,
-    population_lacks: str = ...,
+    **more: Unpack[People],
 ) -> AttackerScores: ...
 
 
 @overload
 def score(
-    table: str | os.PathLike[str],
-    measures: str | Iterable[str] = ...,
-    *,
-    columns: Sequence[Hashable] | None = ...,
-    known: Sequence[Hashable] | None = ...,
-    priors: Any = ...,
-    accuracies: Any = ...,
-    distances: Mapping[Any, Any] | None = ...,
-    missing: str = ...,
-    device: str = ...,
-    dtype: str = ...,
-    progress: bool | None = ...,
-    output: str | os.PathLike[str],
-    memory_limit: int | str | None = ...,
-    temp: str | os.PathLike[str] | None = ...,
-    rows_per_file: int | None = ...,
-    resume: bool = ...,
-    overwrite: bool = ...,
-    keep_input: bool = ...,
-    weights: Hashable = ...,
-    attackers: None = ...,
-    population: str | os.PathLike[str] | None = ...,
-    population_lacks: str = ...,
-) -> StoredScores: ...
-
-
-@overload
-def score(
-    table: str | os.PathLike[str],
-    measures: str | Iterable[str] = ...,
-    *,
-    columns: Sequence[Hashable] | None = ...,
-    known: None = ...,
-    priors: Any = ...,
-    accuracies: Any = ...,
-    distances: Mapping[Any, Any] | None = ...,
-    missing: str = ...,
-    device: str = ...,
-    dtype: str = ...,
-    progress: bool | None = ...,
-    output: str | os.PathLike[str],
-    memory_limit: int | str | None = ...,
-    temp: str | os.PathLike[str] | None = ...,
-    rows_per_file: int | None = ...,
-    resume: bool = ...,
-    overwrite: bool = ...,
-    keep_input: bool = ...,
-    weights: Hashable = ...,
-    attackers: Mapping[str, Sequence[Hashable]],
-    population: str | os.PathLike[str] | None = ...,
-    population_lacks: str = ...,
-) -> StoredAttackerScores: ...
-
-
-@overload
-def score(
-    table: Any,
-    measures: str | Iterable[str] = ...,
-    *,
-    columns: Sequence[Hashable] | None = ...,
-    known: int,
-    among: Sequence[Hashable] | None = ...,
-    subsets: int | None = ...,
-    seed: int = ...,
-    priors: Any = ...,
-    accuracies: Any = ...,
-    distances: Mapping[Any, Any] | None = ...,
-    missing: str = ...,
-    device: str = ...,
-    dtype: str = ...,
-    progress: bool | None = ...,
-    output: None = ...,
+    table: Any, measures: Measures = ..., *, known: int, output: None = ..., **more: Unpack[AnyOf]
 ) -> AnyKnownScores: ...
 
 
 @overload
 def score(
-    table: str | os.PathLike[str],
-    measures: str | Iterable[str] = ...,
+    table: Place,
+    measures: Measures = ...,
     *,
-    columns: Sequence[Hashable] | None = ...,
-    known: int,
-    among: Sequence[Hashable] | None = ...,
-    subsets: int | None = ...,
-    seed: int = ...,
-    priors: Any = ...,
-    accuracies: Any = ...,
-    distances: Mapping[Any, Any] | None = ...,
-    missing: str = ...,
-    device: str = ...,
-    dtype: str = ...,
-    progress: bool | None = ...,
-    output: str | os.PathLike[str],
-    memory_limit: int | str | None = ...,
-    temp: str | os.PathLike[str] | None = ...,
-    rows_per_file: int | None = ...,
-    resume: bool = ...,
-    overwrite: bool = ...,
-    keep_input: bool = ...,
+    known: Known = ...,
+    attackers: None = ...,
+    output: Place,
+    **more: Unpack[PeopleStored],
+) -> StoredScores: ...
+
+
+@overload
+def score(
+    table: Place,
+    measures: Measures = ...,
+    *,
+    known: None = ...,
+    attackers: Attackers,
+    output: Place,
+    **more: Unpack[PeopleStored],
+) -> StoredAttackerScores: ...
+
+
+@overload
+def score(
+    table: Place, measures: Measures = ..., *, known: int, output: Place, **more: Unpack[AnyOfStored]
 ) -> StoredAnyKnownScores: ...
 
 

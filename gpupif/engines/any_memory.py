@@ -69,7 +69,7 @@ class AnyNeeds(NamedTuple):
         most = max(len(one.columns) for one in sets)
         keys = KeyLayout.of(sorted(sizes)[-most:]).words
         # Keys, counts, hashes, first rows; what groups and cohorts are found with has room for twice as many.
-        scoring = 8 * keys + index + 8 + 2 * (20 + 64 + 48 + 8 * kinds)
+        scoring = 8 * keys + index + 8 + 2 * (20 + 72 + 48 + 8 * kinds)
         return cls(
             # Codes and counts as they come, and what the run makes of them.
             fixed=2 * codes + 16 + 2 * index,
