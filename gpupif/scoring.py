@@ -144,8 +144,8 @@ def score(
         columns, of those scored or of ``among``; each cell gets its worst and its mean score over all attackers who
         know r of them, see Returns. All are tried (r = 3 of 20 columns: 969 for each), unless ``subsets`` says less.
         No part of a table holds the cohorts of all of them whole, so its *different* rows have to fit into memory: with
-        ``output`` into ``memory_limit``, of a Dask DataFrame into that of one worker, 4 GiB at most. Goes with neither
-        ``weights``, ``attackers``, ``population`` nor wildcards.
+        ``output`` into ``memory_limit``, of a Dask DataFrame into that of one worker, 4 GiB at most, and where a GPU
+        scores them into its own. Goes with neither ``weights``, ``attackers``, ``population`` nor wildcards.
     priors:
         ``{column: {value: probability}}`` in place of the table's own distribution. Every value that occurs needs a
         probability above 0; further values are fine. None stands for a missing value. A sum within 1e-6 of 1 is made 1.

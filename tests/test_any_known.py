@@ -190,6 +190,14 @@ def test_slots_are_left_as_they_were():
         np.testing.assert_array_equal(other.mean["cig"], found[0].mean["cig"])
 
 
+def test_zeros_are_never_below_zero(any_engine):
+    """Of measures of which the lowest is the worst, the negative is folded."""
+    scores = gpupif.score(pd.DataFrame({"a": [1, 2, 3, 4], "b": [1, 2, 3, 4], "c": [1, 1, 2, 2]}), "entropy", known=1)
+    for found in (scores, scores.mean):
+        assert (found.entropy["c"] == 0).all()
+        assert not np.signbit(found.entropy).any(axis=None)
+
+
 def test_types(one_engine):
     frame = gpupif.datasets.census(200, columns=5)
     wide, narrow = (gpupif.score(frame, ALL, known=2, dtype=dtype) for dtype in ("float64", "float32"))

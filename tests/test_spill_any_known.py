@@ -6,6 +6,7 @@ import contextlib
 import json
 import signal
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -17,8 +18,10 @@ from test_measures import ALL, SHARED_FIXTURES, frame_of, jobs
 from test_resume import die
 
 import gpupif
+from gpupif.engines.any_engine import SetOfColumns
 from gpupif.engines.any_memory import AnyNeeds, share_out
 from gpupif.errors import InputError, OutputError
+from gpupif.population import counting_job
 from gpupif.spill import any_known, budget
 
 __all__ = ["folder", "run"]
@@ -274,3 +277,13 @@ def test_needs_grow_with_what_is_asked():
     assert few.least(10**6) < many.least(10**6)
     few = few._replace(collapsing=0)
     assert few.least(10**6, kept=4) - few.least(10**6) == 3 * 16 * len(FEW) * 10**6
+
+
+@pytest.mark.parametrize(("values", "nbytes"), [(256, 1), (257, 2), (65_536, 2), (65_537, 4)])
+def test_codes_take_what_they_are_kept_in(values, nbytes):
+    def job(several):
+        return counting_job([np.ones(several, np.int64)] * 2, [0], [1])
+
+    fixed = [AnyNeeds.of(job(several), 1000, [SetOfColumns((0, 1), (0,))]).fixed for several in (2, values)]
+    # Of two columns, as they come and as the run has them.
+    assert fixed[1] - fixed[0] == 2 * 2 * (nbytes - 1)

@@ -147,7 +147,8 @@ class AnyKnownRun:
             for k, measure in enumerate(job.measures):
                 pair, side, sign = k // 2, k % 2, self._signs[k // 2, k % 2]
                 self._spread(sign * found[place, pair, :, side], worst[measure.name][target])
-                self._spread(sign * found[place, pair, :, 2 + side] / subsets, mean[measure.name][target])
+                # Plus zero: the negative of a sum that is zero would be written as -0.0.
+                self._spread(sign * found[place, pair, :, 2 + side] / subsets + 0.0, mean[measure.name][target])
 
     def _spread(self, values: npt.NDArray[np.float64], out: npt.NDArray[Any]) -> None:
         """Values of distinct rows to those of all rows."""

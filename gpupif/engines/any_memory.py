@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..keys import KeyLayout
+from ..labels import code_type
 from ..measures import wanted_of
 from .partition import index_type
 
@@ -64,7 +65,7 @@ class AnyNeeds(NamedTuple):
         """For a job, without codes perhaps, on a table of so many rows."""
         sizes = [len(counts) for counts in job.counts]
         words, index = KeyLayout.of(sizes).words, np.dtype(index_type(rows + 1)).itemsize
-        codes = sum(max(1, (size - 1).bit_length() // 8) for size in sizes)
+        codes = sum(np.dtype(code_type(size)).itemsize for size in sizes)
         pairs, kinds = -(-len(job.measures) // 2), len(wanted_of(job.measures).kinds)
         most = max(len(one.columns) for one in sets)
         keys = KeyLayout.of(sorted(sizes)[-most:]).words
