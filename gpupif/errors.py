@@ -51,11 +51,14 @@ def _some(names: list[object], most: int = 40) -> str:
 class ColumnTypeError(InputError, TypeError):
     """A column whose values cannot be compared for equality as categories (lists, structs, ...)."""
 
-    def __init__(self, column: object, came: object) -> None:
-        super().__init__(
-            f"column {column!r}: expected plain values (text, numbers, dates, ...), got {came}. Convert them to text, "
-            "make columns of their own of them, or leave the column out with columns=."
-        )
+    def __init__(
+        self,
+        column: object,
+        came: object,
+        expected: str = "plain values (text, numbers, dates, ...)",
+        mend: str = "Convert them to text, make columns of their own of them, or leave the column out with columns=.",
+    ) -> None:
+        super().__init__(f"column {column!r}: expected {expected}, got {came}. {mend}")
 
 
 class PriorError(InputError):

@@ -51,6 +51,8 @@ class AnyKnown:
 
 def ask_any_known(known: Any, among: Any, subsets: Any, seed: Any) -> AnyKnown | None:
     """The arguments of `score` checked: None where `known` is no number. Raises InputError."""
+    if isinstance(known, float | np.floating):
+        raise InputError(f"known: expected columns, or how many of them as a whole number, 2 say; got {known!r}.")
     if isinstance(known, bool) or not isinstance(known, int | np.integer):
         for argument, value, default in (("among", among, None), ("subsets", subsets, None), ("seed", seed, 0)):
             if value is not default and value != default:
@@ -92,7 +94,7 @@ def check_known(asked: AnyKnown, targets: Sequence[Hashable], pool: Sequence[Has
         where = "scored" if asked.among is None else "named in among="
         raise InputError(
             f"known: expected at most {others}, the number of other columns {where}, got {asked.known}. Give a lower "
-            "number, or more columns."
+            "number, or name more columns that the attacker may know any of, with among=."
         )
 
 

@@ -175,7 +175,8 @@ def _join(mine: Column, theirs: Column) -> tuple[npt.NDArray[Any], npt.NDArray[A
         numbers += merger.flush()
     except ColumnTypeError as error:
         came = f"{labels[0].type} in the table and {labels[1].type} in the population"
-        raise ColumnTypeError(mine.name, came).about("population") from error
+        both = ("values of the same type in both", "Convert either of them.")
+        raise ColumnTypeError(mine.name, came, *both).about("population") from error
     merged = merger.values.labels
     codes = [
         np.append(place, len(merged))[on_host(column.codes)]

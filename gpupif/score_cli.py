@@ -232,4 +232,6 @@ def _show_facts(facts: dict[str, Any], as_json: bool, quiet: bool) -> None:
             f"{facts['rows']:,} rows x {len(facts['columns'])} columns ({', '.join(facts['measures'])}) scored by "
             f"{facts['workers']} workers in {facts['partitions']} partitions, in {facts['seconds']:.1f} s"
         )
+        if "known_any" in facts:
+            typer.echo(f"Worst and mean over {facts['attackers']}")
         typer.echo(f"Scores written to {facts['output']}, a folder of Parquet files")

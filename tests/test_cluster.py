@@ -386,7 +386,11 @@ class TestCommandLine:
         asked = {"columns": ["age", "sex"], "known": 1, "among": ["region", "sex", "age"], "subsets": 1}
         facts = on_cluster(tmp_path / "in.parquet", tmp_path / "out", threads.scheduler.address, **asked)
         assert facts["measures"] == ["cig_worst", "cig_mean", "csf_worst", "csf_mean"]
-        expected = gpupif.score(frame, **asked).to_arrow().to_pandas()
+        expected = gpupif.score(frame, **asked)
+        assert facts["attackers"] == repr(expected.subsets)
+        assert facts["known_any"] == expected.subsets.to_dict()
+        assert facts["known_any"]["sampled"]
+        expected = expected.to_arrow().to_pandas()
         pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out"), expected, check_exact=True)
         with pytest.raises(gpupif.InputError, match="among: no column 'regio'"):
             on_cluster(

@@ -125,6 +125,15 @@ def test_bad_populations_are_refused_at_once(people, arguments, fragments):
     assert [fragment for fragment in fragments if fragment not in str(caught.value)] == []
 
 
+def test_a_population_in_files_that_lacks_a_column(tmp_path):
+    CENSUS.drop(columns="region").to_parquet(tmp_path / "people.parquet")
+    with pytest.raises(
+        gpupif.InputError, match=r"population: no column 'region' in the population.*'age', 'sex', "
+    ) as caught:
+        gpupif.score(cut(SAMPLE[["age", "region"]], [50]), population=tmp_path / "people.parquet")
+    assert all(repr(name) in str(caught.value) for name in CENSUS.columns if name != "region")
+
+
 def test_a_population_that_is_no_parquet(tmp_path):
     CENSUS.to_csv(tmp_path / "people.csv")
     with pytest.raises(gpupif.InputError, match=r"population: .*people\.csv: a cluster reads Parquet"):

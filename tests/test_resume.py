@@ -134,7 +134,7 @@ def test_resume_says_whether_it_goes_on(tmp_path, monkeypatch, capfd):
         fail(patch, "gpupif.spill.write.write_tables")
         with pytest.raises(InputError, match="went wrong"):
             gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
-        assert "no run was ended that could be gone on with" in capfd.readouterr().err
+        assert "there is no run to resume" in capfd.readouterr().err
     with in_pieces(30, 40):
         gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
     assert "going on with a run that was ended" in capfd.readouterr().err

@@ -169,6 +169,22 @@ def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch)
     assert nothing_left(tmp_path)
 
 
+def test_resumed_with_less_memory(census, expected, tmp_path, monkeypatch):
+    def failing(*_):
+        raise InputError("stop")
+
+    arguments = {"known": 2, "output": tmp_path / "out", "resume": True}
+    with room_for(20 * expected.distinct_rows, 30), monkeypatch.context() as patch:
+        patch.setattr("gpupif.spill.any_known.score_sets", failing)
+        with pytest.raises(InputError, match="stop"):
+            gpupif.score(census, FEW, **arguments)
+    says = r"memory_limit: the run to be resumed had more, for 5 columns of \d+ different rows"
+    with room_for(expected.distinct_rows, 30), pytest.raises(InputError, match=says):
+        gpupif.score(census, FEW, **arguments)
+    with room_for(20 * expected.distinct_rows, 30):
+        assert_same(gpupif.score(census, FEW, **arguments), expected)
+
+
 def test_killed_when_all_was_done(census, expected, tmp_path, monkeypatch):
     """The last mark says what a run gives back that only has to clean up."""
     arguments = {"known": 2, "output": tmp_path / "out", "resume": True}
@@ -204,6 +220,7 @@ def test_killed_at_many_moments_and_resumed(census, expected, tmp_path):
         ({"among": ["agee"]}, "among: no column 'agee'"),
         ({"among": ["age"]}, "at most 0, the number of other columns named in among="),
         ({"subsets": 0}, "subsets: expected a whole number"),
+        ({"known": 2.0}, "known: expected columns, or how many of them as a whole number"),
     ],
 )
 def test_refused(census, tmp_path, arguments, says):

@@ -90,6 +90,7 @@ def score_on_cluster(
         "rows": files.rows,
         "columns": targets,
         "measures": made,
+        **({} if any_known is None else {"attackers": repr(scores.subsets), "known_any": scores.subsets.to_dict()}),
         "workers": several,
         "partitions": files.partitions,
         "seconds": time.perf_counter() - started,

@@ -92,7 +92,10 @@ def cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
             reason = " ".join(str(error).split()).rstrip(".")
             if workers is not None:
                 raise DeviceError(f"--workers {workers}: they could not be started ({reason}); try again.") from error
-            raise DeviceError(f"--scheduler {scheduler}: no cluster can be reached there ({reason}).") from error
+            raise DeviceError(
+                f"--scheduler {scheduler}: no cluster can be reached there ({reason}). Start one (dask scheduler), "
+                "check its address, or use --workers N for one here."
+            ) from error
         try:
             yield client
         except KilledWorker as error:

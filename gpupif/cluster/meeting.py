@@ -116,7 +116,12 @@ def open_people(population: Any, used: Sequence[Hashable]) -> Any:
     """A population of any kind, with its columns checked: a Dask frame, or a table in memory. Raises InputError."""
     if isinstance(population, str | os.PathLike):
         given = find_input(Path(population))
-        population = read_files("population", given, lambda names: [name for name in names if name in used]).frame
+
+        def pick(names: Sequence[str]) -> list[str]:
+            check_exist("population", used, names, "the population")
+            return [name for name in names if name in used]
+
+        population = read_files("population", given, pick).frame
     if type(population).__module__.partition(".")[0] == "dask":
         from dask.dataframe import DataFrame
 

@@ -77,12 +77,21 @@ class AnyKnownScored:
         groups = store.once(
             "groups", lambda: [job.targets[first : first + most] for first in range(0, len(job.targets), most)]
         )
+        left = [len(group) for number, group in enumerate(groups) if store.done(f"scored-{number}") is None]
+        needed = self._needs.least(found["rows"], kept=max(left, default=0))
+        if left and needed > memory:
+            # The groups are those of the run that is gone on with.
+            raise InputError(
+                f"memory_limit: the run to be resumed had more, for {max(left)} columns of {found['rows']:,} different "
+                f"rows at once; these take {shown(needed)}, and the limit leaves {shown(memory)}. Raise it, or start "
+                "again without resume (--resume)."
+            )
         scored = {target: self.subsets.scored[name] for target, name in zip(job.targets, self.names, strict=True)}
         report.stage("score", found["rows"] * sum(scored.values()), "cells")
         for number, group in enumerate(groups):
             step = f"scored-{number}"
             if store.done(step) is None:
-                shares = share(len(group), threads, memory)
+                shares = share(len(group), threads, memory, kept=len(group))
                 one = replace(job, targets=group, codes=self.codes, times=self.times, dtype="float64")
                 result = score_sets(self.means.engine, one, self.subsets.sets, report, shares)
                 store.mark(step, self._spread(result, group, number))
@@ -155,7 +164,7 @@ class AnyKnownScored:
             f"memory_limit: the different rows of the table, of which each has a worst and a mean score over all "
             f"attackers who know any {self.subsets.known} columns, have to fit into memory: they are more than "
             f"{limit:,} of the {self.chunks.rows:,} rows, which take {shown(memory)}, all that the limit leaves. "
-            "Raise it, score fewer columns (columns, among), bin those with many values, or name the known columns."
+            "Raise it, score fewer columns (columns=, among=), bin those with many values, or name the known columns."
         )
 
     def _keys(self, most: int, workers: Workers) -> Iterator[tuple[npt.NDArray[np.uint64], list[int]]]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # What rows count for: of the table, and of the population; those added to it may count for more.
 NOBODY, SOMEBODY = 0, 1
+# Of the rows that there is memory for, one in so many may wait to be looked for.
+LOOKED_FOR = 16
 
 
 class Both(Chunks):
@@ -126,12 +128,12 @@ class Joined:
 class Lacking:
     """The rows of a table that its population lacks, told of part by part, for what is to be said of the first.
 
-    limit: of rows that are looked for at once.
+    limit: rows that there is memory for; a part of them may be there meanwhile, so few are looked for at once.
     """
 
     def __init__(self, joined: Joined, limit: int) -> None:
         self._joined = joined
-        self._limit = limit
+        self._limit = limit // LOOKED_FOR
         self._waiting: list[Met] = []
         self._rows = 0
         # Where the first one is, how often it is in the population and in the table, and what else is to be said.

@@ -111,7 +111,7 @@ def score_source(
             with disk_errors(spill):
                 spill.mkdir(exist_ok=True)
             if wish.resume:
-                report.say("no run was ended that could be gone on with; this one begins anew.")
+                report.say("there is no run to resume; this one begins anew.")
             check_disk(source, question, spill, work, wish, None if population is None else population.source)
             store.mark(BEGUN, options | {"chunk rows": budget.chunk_rows})
             keep = wish.resume
