@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
     from .asked import Asked
 
+# Of the rows that there is memory for: they are matched, beside the part that they come in.
+SHARE = 0.5
+
 
 class Beside(NamedTuple):
     """What a table is looked at beside. population: of any kind; lacks: as `population_lacks` of `gpupif.risk`."""
@@ -92,7 +95,7 @@ class Beside(NamedTuple):
         both = joined.both(range(known))
         whose = np.array([table.rows, people.rows])
         job = counting_job([*joined.counts, whose], targets=[known], known=list(range(known)))
-        parts = Parts(job, both, budget, folder / "beside", report, " with the population")
+        parts = Parts(job, both, budget, folder / "beside", report, " with the population", SHARE)
         report.stage("compare with the population", both.rows, "rows")
         lacking = Lacking(joined, parts.limit)
         found: list[ClassesThere] = []

@@ -54,11 +54,19 @@ class Parts:
     """The parts of an encoded table, as jobs; to be gone through more than once.
 
     job: for all of it, without codes of rows; the columns known come first. folder: for what is cut. report: hears of
-    it; what: the table is, in words, where that has to be said.
+    it; what: the table is, in words, where that has to be said. share: how many of the rows that there is memory for
+    are looked at at once, where more than scores is made of them.
     """
 
     def __init__(
-        self, job: Job, chunks: Chunks, budget: Budget, folder: Path, report: Reporter, what: str = ""
+        self,
+        job: Job,
+        chunks: Chunks,
+        budget: Budget,
+        folder: Path,
+        report: Reporter,
+        what: str = "",
+        share: float = 1.0,
     ) -> None:
         self._job = job
         self._table = chunks
@@ -66,7 +74,7 @@ class Parts:
         self._report = report
         self._what = what
         self._cardinalities = [len(counts) for counts in job.counts]
-        self.limit = budget.part_rows(job)
+        self.limit = max(1, int(share * budget.part_rows(job)))
         self._planned = budget.planned_rows(self.limit, chunks.rows, len(job.counts))
         self._type = index_type(chunks.rows + 1)
         with Workers() as workers:
