@@ -52,7 +52,9 @@ class AnyKnown:
 def ask_any_known(known: Any, among: Any, subsets: Any, seed: Any) -> AnyKnown | None:
     """The arguments of `score` checked: None where `known` is no number. Raises InputError."""
     if isinstance(known, float | np.floating):
-        raise InputError(f"known: expected columns, or how many of them as a whole number, 2 say; got {known!r}.")
+        raise InputError(
+            f"known: expected a list of column names, or how many of them as a whole number, 2 say; got {known!r}."
+        )
     if isinstance(known, bool) or not isinstance(known, int | np.integer):
         for argument, value, default in (("among", among, None), ("subsets", subsets, None), ("seed", seed, 0)):
             if value is not default and value != default:

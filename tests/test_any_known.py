@@ -410,7 +410,10 @@ def test_example():
         ({"seed": 3}, "seed: goes with a number of columns"),
         ({"among": ["age"]}, "among: goes with a number of columns"),
         ({"known": True}, "known: expected a list of column names, got True"),
-        ({"known": 2.0}, "known: expected a list of column names, got 2.0"),
+        (
+            {"known": 2.0},
+            "known: expected a list of column names, or how many of them as a whole number, 2 say; got 2.0",
+        ),
         ({"known": 1, "output": "x.parquet"}, "table: with output= expected the path of a file"),
         ({"known": 1, "weights": "age"}, "weights: does not go with a number of columns"),
         ({"known": 1, "weights": 0}, "weights: does not go with a number of columns"),

@@ -220,7 +220,7 @@ def test_killed_at_many_moments_and_resumed(census, expected, tmp_path):
         ({"among": ["agee"]}, "among: no column 'agee'"),
         ({"among": ["age"]}, "at most 0, the number of other columns named in among="),
         ({"subsets": 0}, "subsets: expected a whole number"),
-        ({"known": 2.0}, "known: expected columns, or how many of them as a whole number"),
+        ({"known": 2.0}, "known: expected a list of column names, or how many of them"),
     ],
 )
 def test_refused(census, tmp_path, arguments, says):
