@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .any_known_scores import AnyKnownScores
-from .engines.any_engine import score_sets
+from .engines.any_known_sets import score_sets
 from .errors import InputError
 from .frame_scoring import by_stage, encode_frame, scores_on
 from .job import needed_columns

@@ -6,15 +6,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .engines.base import EngineResult
-from .folds import FOLDS, folded_name
 from .result import Scores
+from .worst_mean import FOLDS, folded_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from .any_known_summary import AnyKnownSummary
     from .columns import EncodedTable
-    from .engines.any_engine import AnyResult
+    from .engines.any_known_sets import AnyResult
     from .engines.base import Job
     from .frames import Frame
     from .known_subsets import KnownSubsets

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from .any_known import refuse_with_any_known
 from .device import choose_engine
-from .folds import FOLDS, folded_names
 from .frames import open_file
 from .inputs import find_input
 from .job import ask, check_missing, check_word, needed_columns
@@ -25,6 +24,7 @@ from .sources import Source, open_source
 from .spill.outputs import is_file
 from .spill.run import open_people, score_source
 from .spill.wish import Wish, make_wish
+from .worst_mean import FOLDS, folded_names
 from .writing import attacker_names, check_output
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from .axes import Axis, CategoryOrder, make_axis
 from .columns import Column
 from .engines.base import Job
 from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
-from .folds import folded
 from .measures import Measure
 from .names import as_attackers, as_list, as_mapping, check_exist, check_unique, check_weights
 from .priors import Prior, make_prior
 from .quantities import brief, within
 from .reading import Pick
 from .weighting import Weighted
+from .worst_mean import folded
 
 if TYPE_CHECKING:
     import numpy.typing as npt

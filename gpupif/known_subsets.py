@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .engines.any_engine import SetOfColumns
+from .engines.any_known_sets import SetOfColumns
 from .errors import InputError, NothingKnownWarning
 from .job import Question, ask
 from .names import as_list, check_exist

@@ -44,7 +44,7 @@ def any_engine(engine, monkeypatch):
         monkeypatch.setattr("gpupif.engines.any_known.SLOTS_PER_ROW", 1)
     if getattr(engine, "share", None) == 0:
         for name, value in (("SLOTS", 3), ("SLOTS_PER_ROW", 1), ("COUNTERS", 6)):
-            monkeypatch.setattr(f"gpupif.engines.cuda_numbers.{name}", value)
+            monkeypatch.setattr(f"gpupif.engines.cuda_numbering.{name}", value)
     return engine
 
 

@@ -19,7 +19,7 @@ from test_risk import questions
 
 import gpupif
 from gpupif.errors import ColumnNotFoundError, InputError, OutputError, TableReadError
-from gpupif.risks import beside, parts
+from gpupif.risks import parts, with_population
 from gpupif.spill import budget
 
 PLENTY = "64GiB"
@@ -189,9 +189,11 @@ def test_populations_of_other_kinds(sampled, tmp_path, small, monkeypatch):
         found = gpupif.risk(place / "in", ["age", "sex"], population=population, memory_limit=PLENTY)
         assert found.population == expected
     # A table in memory beside a population that is too large for it.
-    monkeypatch.setattr(beside, "too_large", lambda population, choose, sep: True)
+    monkeypatch.setattr(with_population, "too_large", lambda population, choose, sep: True)
     for table in (place / "in", pd.read_parquet(place / "in")):
-        with mock.patch.object(beside.Beside, "_in_parts", autospec=True, side_effect=beside.Beside._in_parts) as parts:
+        with mock.patch.object(
+            with_population.Beside, "_in_parts", autospec=True, side_effect=with_population.Beside._in_parts
+        ) as parts:
             found = gpupif.risk(table, ["age", "sex"], population=people)
         assert found.population == expected
         assert parts.call_count == 1

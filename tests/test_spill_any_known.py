@@ -18,8 +18,8 @@ from test_measures import ALL, SHARED_FIXTURES, frame_of, jobs
 from test_resume import die
 
 import gpupif
-from gpupif.engines.any_engine import SetOfColumns
-from gpupif.engines.any_memory import AnyNeeds, share_out
+from gpupif.engines.any_known_memory import AnyNeeds, share_out
+from gpupif.engines.any_known_sets import SetOfColumns
 from gpupif.errors import InputError, OutputError
 from gpupif.population import counting_job
 from gpupif.spill import any_known, budget

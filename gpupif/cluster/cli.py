@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import OutputError
-from ..folds import folded_names
 from ..inputs import find_input
 from ..job import needed_columns
 from ..known_subsets import any_known_of
 from ..measures import POPULATION_SIZE, resolve_measures
 from ..reading import Pick, every_column
 from ..spill.outputs import check_folder, is_file
+from ..worst_mean import folded_names
 from ..writing import attacker_names
 from .connect import check_place, connected
 from .files import read_files

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..engines.any_engine import score_sets
-from ..engines.any_memory import AnyNeeds, share_out
+from ..engines.any_known_memory import AnyNeeds, share_out
+from ..engines.any_known_sets import score_sets
 from ..engines.base import on_host
 from ..engines.distinct import distinct_rows
 from ..engines.host_run import unpack_keys

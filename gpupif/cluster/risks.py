@@ -31,10 +31,10 @@ from ..risks.question import about_distance, ask_risk, check_columns
 from ..risks.search import Assessed, Search, Second
 from . import home, routes
 from .graph import Graph, ref
-from .meeting import meet_population, open_people
 from .parcels import unpack
 from .people import Lacking, People, add_lacking, find_lacking, settle
 from .plan import Plan, Totals, add_totals, make_plan
+from .population_graph import meet_population, open_people
 from .watch import compute
 from .workers import task_engine, task_workers, tell
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ..engines.base import Job
     from ..job import Question
     from ..risks.asked import Asked
-    from ..risks.beside import Beside
+    from ..risks.with_population import Beside
     from .home import Local
     from .routes import Routes
 

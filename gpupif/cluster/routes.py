@@ -18,7 +18,7 @@ import numpy as np
 
 from gpupif.kernels import partition as kernels
 
-from ..engines.any_memory import AnyNeeds
+from ..engines.any_known_memory import AnyNeeds
 from ..engines.distinct import distinct_somebody_first
 from ..engines.partition import Rows, split
 from ..engines.passes import Pass, plan_shuffles

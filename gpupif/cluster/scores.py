@@ -11,8 +11,8 @@ import pandas as pd
 
 from ..by_attacker import ByAttacker
 from ..errors import InputError
-from ..folds import folded_name, folded_names
 from ..measures import find_measure, is_measure
+from ..worst_mean import folded_name, folded_names
 from ..writing import attacker_names, output_names
 from .folder import write_scores
 

@@ -18,16 +18,16 @@ import pandas as pd
 
 from ..device import check_device
 from ..errors import InputError
-from ..folds import FOLDS, folded_name
 from ..frames import known_orders
 from ..job import ask
 from ..known_subsets import ask_any, subsets_of
 from ..measures import POPULATION_SIZE
 from ..priors import Priors
 from ..weighting import counts_people
+from ..worst_mean import FOLDS, folded_name
 from . import home, part, plan, routes
 from .graph import Graph, ref
-from .meeting import PeopleGraph, bring_together, open_people
+from .population_graph import PeopleGraph, bring_together, open_people
 from .scores import DaskAnyKnownScores, DaskAttackerScores, DaskScores
 
 if TYPE_CHECKING:

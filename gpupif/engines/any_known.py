@@ -26,8 +26,8 @@ from gpupif.kernels.spread import look_up, take_pairs
 
 from ..information import column_weight
 from ..keys import KeyLayout
-from .any_engine import AnyResult, SetOfColumns
-from .any_memory import MOST_SLOTS, AnyShares
+from .any_known_memory import MOST_SLOTS, AnyShares
+from .any_known_sets import AnyResult, SetOfColumns
 from .base import Job, Progress
 from .cpu_scorer import CpuScorer, CpuTargets
 from .distinct import distinct_rows
@@ -289,6 +289,6 @@ def score_any_known(
     threads: int | None = None,
     shares: AnyShares | None = None,
 ) -> AnyResult:
-    """Run on the CPU; see `any_engine.score_sets`. threads: default all cores."""
+    """Run on the CPU; see `any_known_sets.score_sets`. threads: default all cores."""
     with Workers(threads if shares is None else shares.threads) as workers:
         return AnyKnownRun(job, workers, progress, shares=shares).score(sets)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ..axes import Axis
     from ..information import LogSum, Sizes
     from ..measures import Measure
-    from .any_engine import AnyResult, SetOfColumns
-    from .any_memory import AnyShares
+    from .any_known_memory import AnyShares
+    from .any_known_sets import AnyResult, SetOfColumns
     from .cuda_frames import FrameLibrary
 
 
@@ -140,7 +140,7 @@ class Engine(Protocol):
     def score_sets(
         self, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
     ) -> AnyResult:
-        """Score them against any attacker; see `any_engine.score_sets`."""
+        """Score them against any attacker; see `any_known_sets.score_sets`."""
 
 
 def kernel_values(job: Job, columns: Sequence[int]) -> Values:

@@ -18,8 +18,8 @@ from .wildcards import score_apart
 from .workers import Workers
 
 if TYPE_CHECKING:
-    from .any_engine import AnyResult, SetOfColumns
-    from .any_memory import AnyShares
+    from .any_known_memory import AnyShares
+    from .any_known_sets import AnyResult, SetOfColumns
 
 
 class CpuEngine:

@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any
 
 from ..errors import DeviceError, InputError
-from .any_engine import AnyResult, SetOfColumns
-from .any_memory import AnyShares
+from .any_known_memory import AnyShares
+from .any_known_sets import AnyResult, SetOfColumns
 from .base import EngineResult, Job, Progress
 from .cuda_any_known import (
     AnyKnownJob,

@@ -18,11 +18,11 @@ from gpupif.kernels.spread import look_up
 
 from ..information import column_weight, entropy_of_counts
 from ..keys import KeyLayout
-from .any_engine import AnyResult, SetOfColumns
+from .any_known_sets import AnyResult, SetOfColumns
 from .base import Job, Progress
 from .cuda_library import DeviceMemoryError, Library
 from .cuda_memory import accumulator_bytes, row_bytes
-from .cuda_numbers import Numbers, numbering_bytes
+from .cuda_numbering import Numbers, numbering_bytes
 from .cuda_outbox import Outbox
 from .cuda_rows import DeviceRows, collapse, pack_keys, sizes_of
 from .cuda_scores import describe_target, score_targets

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gpupif.columns import Column
     from gpupif.engines.base import Engine, Job, Progress
 
-    from .beside import Beside
+    from .with_population import Beside
 
 
 def assess(table: Any, asked: Asked, most: int = 0, beside: Beside | None = None) -> Assessed:

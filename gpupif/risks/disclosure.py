@@ -15,13 +15,13 @@ from gpupif.summary import json_value
 
 from .asked import Asked
 from .assess import assess
-from .beside import Beside
 from .classes import ClassRisks, class_risks
 from .estimators import PopulationUniques, population_uniques
 from .homogeneity import Group
 from .journalist import PopulationRisks
 from .models import MODELS, resolve_models
 from .search import Assessed
+from .with_population import Beside
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gpupif.engines.base import Engine
     from gpupif.progress import Reporter
 
-    from .beside import Beside
+    from .with_population import Beside
 
 
 def assess_files(

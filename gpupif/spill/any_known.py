@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ..engines.any_engine import score_sets
-from ..engines.any_memory import AT_ONCE, AnyNeeds, share_out
+from ..engines.any_known_memory import AT_ONCE, AnyNeeds, share_out
+from ..engines.any_known_sets import score_sets
 from ..engines.distinct import distinct_rows
 from ..engines.host_run import pack_keys, unpack_keys
 from ..engines.partition import Rows, index_type
 from ..engines.workers import Workers, default_threads
 from ..errors import InputError
-from ..folds import FOLDS, fold_of
 from ..keys import KeyLayout
 from ..memory import shown
+from ..worst_mean import FOLDS, fold_of
 from .cut import Cut
 from .parts import multiset, score_writer
 from .scored import Means
@@ -34,7 +34,7 @@ from .store import BatchReader, BatchWriter, read_batch, write_batch
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..engines.any_engine import AnyResult
+    from ..engines.any_known_sets import AnyResult
     from ..engines.base import Job
     from ..known_subsets import KnownSubsets
     from .chunks import TableChunks

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engines.any_memory import AnyNeeds
+from ..engines.any_known_memory import AnyNeeds
 from ..engines.base import Job
 from ..engines.passes import part_measures, source_of
 from ..errors import InputError, OutputError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..folds import folded_name
+from ..worst_mean import folded_name
 from ..writing import attacker_names, output_names
 from .gather import Gatherer
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from ..engines.base import Engine
 from ..errors import InputError, Teller
-from ..folds import folded_name
 from ..job import Question
 from ..known_subsets import subsets_of
 from ..priors import Prior
@@ -17,17 +16,18 @@ from ..progress import Reporter
 from ..sources import Source
 from ..stored import StoredAnyKnownScores, StoredAttackerScores, StoredScores
 from ..summary import Summary
+from ..worst_mean import folded_name
 from .attack import Attack
 from .budget import Budget
 from .chunks import EncodedChunks, SomeColumns
 from .encode import JOINED, encode, open_encoded, rows_read, weigh_chunks
-from .folds import any_attacks
 from .outputs import Piece, is_file, plan_outputs
 from .people import People
 from .scored import Means, Scored
 from .several import FoldGatherers, Gatherers
 from .store import BEGUN, FINISHED, Store, identity
 from .wish import OfPopulation, Wish
+from .worst_mean import any_attacks
 from .write import ScoreWriter
 
 

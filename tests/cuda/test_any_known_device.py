@@ -13,8 +13,8 @@ from test_strict import StrictFrames, StrictLibrary, plain, table  # noqa: F401
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.engines import cuda_any_known, cuda_numbers
-from gpupif.engines.any_engine import score_sets
+from gpupif.engines import cuda_any_known, cuda_numbering
+from gpupif.engines.any_known_sets import score_sets
 from gpupif.engines.base import on_host
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
@@ -165,8 +165,8 @@ def test_memory_may_run_out_anywhere(once, share):
 @pytest.mark.parametrize("columns", [3, 25])
 def test_memory_is_planned_for_what_is_taken(monkeypatch, columns):
     """NumPy's arrays are those that CuPy would make; a device's sort needs no more than NumPy's."""
-    monkeypatch.setattr(cuda_numbers, "SLOTS", 1)
-    monkeypatch.setattr(cuda_numbers, "COUNTERS", 1)
+    monkeypatch.setattr(cuda_numbering, "SLOTS", 1)
+    monkeypatch.setattr(cuda_numbering, "COUNTERS", 1)
     frame = census(1000, columns=columns)
     job, sets, _ = question(frame, 1, ["cig", "entropy"])
     job = replace(job, targets=[0, 1])

@@ -14,7 +14,7 @@ from ..measures import wanted_of
 from .partition import index_type
 
 if TYPE_CHECKING:
-    from .any_engine import SetOfColumns
+    from .any_known_sets import SetOfColumns
     from .base import Job
 
 # Rows among which different ones are looked for at once, as a share of these.

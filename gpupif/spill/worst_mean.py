@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from ..engines.passes import Pass
-from ..folds import FOLDS
 from ..riskiest import describe
 from ..worst_attacker import find_worst
+from ..worst_mean import FOLDS
 from .any_known import DISTINCT, AnyKnownScored, fold_job, gains_file
 from .attack import Attack
 from .cut import Cut

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from .any_memory import AnyShares
+    from .any_known_memory import AnyShares
     from .base import Engine, Job, Progress
 
 
