@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+import warnings
 from pathlib import Path
 
 from pieces import in_pieces
@@ -49,7 +50,10 @@ def main() -> None:
     moments = [int(moment) for moment in sys.argv[4].split(",") if moment]
     with in_pieces(chunk_rows, part_rows):
         for moment in [*moments, None]:
-            child = os.fork()
+            with warnings.catch_warnings():
+                # Python 3.12 and later warn of threads: here of pools that are idle.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                child = os.fork()
             if child == 0:
                 code = 0
                 try:
