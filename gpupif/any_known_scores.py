@@ -25,9 +25,10 @@ class AnyKnownScores(Scores):
     """Worst and mean scores over all attackers who know any r columns; made by `gpupif.score` with ``known=r``.
 
     All that `Scores` has, of each cell's *worst* score over the attackers: the highest, of measures where low is risky
-    (``cohort_size``, ``prior``, ``entropy``, ``distinct_values``) the lowest. ``scores.mean`` has the same of each
-    cell's mean score. wCIG is weighted with the weight of each attacker before. The worst of two cells may be against
-    different attackers, so that ``fig``, ``rig`` and ``pif`` of the worst, sums, are what no single one need reach.
+    (``cohort_size``, ``class_size``, ``prior``, ``entropy``, ``distinct_values``) the lowest. ``scores.mean`` has the
+    same of each cell's mean score. wCIG is weighted with the weight of each attacker before. The worst of two cells may
+    be against different attackers, so that ``fig``, ``rig`` and ``pif`` of the worst, sums, are what no single one need
+    reach.
 
     mean: `Scores` of the means. subsets: `KnownSubsets`, what the attackers know. weights: by column the lowest weight
     (in ``mean`` the mean weight): that against the attackers to whom the column says least that is new.

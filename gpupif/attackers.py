@@ -51,8 +51,8 @@ class AttackerScores(ByAttacker["Scores"]):
         """Of each cell the score against the attacker who is worst for it.
 
         measure: one of those scored. The highest score is the worst; the lowest of ``prior``, ``cohort_size``,
-        ``entropy``, ``distinct_values`` and ``population_size``. n rows by scored columns, a frame of the kind that
-        came in, as those of `Scores`. Raises InputError for one that was not scored.
+        ``class_size``, ``entropy``, ``distinct_values`` and ``population_size``. n rows by scored columns, a frame of
+        the kind that came in, as those of `Scores`. Raises InputError for one that was not scored.
         """
         frame = self._first._frame
         with frame.active():

@@ -22,7 +22,7 @@ from .measures import POPULATION_SIZE
 from .population import match_population
 from .progress import Reporter
 from .result import Scores
-from .weighting import Weighted, in_people, read_weights, weigh
+from .weighting import Weighted, read_weights, weigh
 
 if TYPE_CHECKING:
     from .engines.base import Engine, EngineResult
@@ -55,8 +55,6 @@ def score_frame(
             result = score_job(engine, job, report)
         else:
             result = collapsed.score(engine, job, [question.used.index(name) for name in one.used], report)
-        with frame.active():
-            result = in_people(result, job)
         if people is not None:
             sizes = {POPULATION_SIZE.name: people.sizes(one, engine)}
             result = replace(result, values=result.values | sizes)

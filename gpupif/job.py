@@ -12,7 +12,7 @@ from .axes import Axis, CategoryOrder, make_axis
 from .columns import Column
 from .engines.base import Job
 from .errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
-from .measures import Measure
+from .measures import Measure, in_people
 from .names import as_attackers, as_list, as_mapping, check_exist, check_unique, check_weights
 from .priors import Prior, make_prior
 from .quantities import brief, within
@@ -198,7 +198,7 @@ def ask(
             **as_mapping("distances", distances, names, used, table=False),
         },
         missing,
-        measures,
+        measures if weights is None else tuple(map(in_people, measures)),
         dtype,
         weights,
         several,

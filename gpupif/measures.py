@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import InputError
@@ -31,8 +31,8 @@ class Measure:
     name: as in `measures=` and in output columns. cell: what of the cell it is, by name of a constant in
     `kernels/formulas.py`. unit, range: of its values ("and up": to infinity, which is one of them); source: where it is
     defined. statistic: that of the cohort, where the measure is one. weighted: multiplied by the column's weight when
-    that is known. low_is_risky: the riskiest cells are those with the lowest values. integer: counts rows, so it is
-    kept as int64 whatever `dtype` says.
+    that is known. low_is_risky: the riskiest cells are those with the lowest values. kept_as: the type of
+    its scores whatever `dtype` says, if any: of counts "int64".
     example: its value for the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker who
     knows g: in the cohort the values are a, a, a, b, and the prior of a, b and c is 1/2, 1/4 and 1/4.
     """
@@ -46,13 +46,32 @@ class Measure:
     statistic: Statistic | None = None
     weighted: bool = False
     low_is_risky: bool = False
-    integer: bool = False
+    kept_as: str | None = None
     example: float | None = None
+
+    @property
+    def of_cohort(self) -> bool:
+        """Whether it is the same for all cells of a cohort."""
+        return self.statistic is not None or self.cell == "COHORT_SIZE"
+
+    @property
+    def of_class(self) -> bool:
+        """Whether it is the same for all rows that agree on everything the attacker knows of whole rows."""
+        return self.cell in ("CLASS_SIZE", "REIDENTIFICATION", "UNIQUE")
+
+    @property
+    def of_size(self) -> bool:
+        """Whether it follows from how many people are in the cohort, or the class."""
+        return self.of_class or self.cell == "COHORT_SIZE"
 
     @property
     def walks(self) -> bool:
         """Whether it needs the cohort's values in the order of the column."""
         return self.statistic is not None and self.statistic.kind == "MOVER"
+
+    def type_in(self, dtype: str) -> str:
+        """The type of its scores where others are of this one."""
+        return self.kept_as or dtype
 
 
 @dataclass(frozen=True)
@@ -138,8 +157,38 @@ MEASURES: dict[str, Measure] = {
             "Sweeney, k-Anonymity (2002)",
             cell="COHORT_SIZE",
             low_is_risky=True,
-            integer=True,
+            kept_as="int64",
             example=4,
+        ),
+        Measure(
+            "class_size",
+            "rows",
+            "the row's equivalence class: rows, with weights people, that agree on all columns the attacker knows, the "
+            "scored one too where it is one of these; so the same for all of these",
+            "1 and up; with weights 0 and up",
+            "Sweeney, k-Anonymity (2002)",
+            cell="CLASS_SIZE",
+            low_is_risky=True,
+            kept_as="int64",
+            example=4,
+        ),
+        Measure(
+            "reidentification_risk",
+            "probability",
+            "re-identification risk of the row: 1 / class_size; of at most one person 1, of nobody 0 (weights)",
+            "0 to 1",
+            "El Emam & Dankar, Protecting Privacy Using k-Anonymity (2008): prosecutor risk",
+            cell="REIDENTIFICATION",
+            example=0.25,
+        ),
+        Measure(
+            "unique",
+            "0 or 1",
+            "whether the row is unique: 1 where class_size is 1 (with weights at most 1 and above 0), else 0",
+            "0 or 1",
+            "Skinner & Elliot, A Measure of Disclosure Risk for Microdata (2002): sample uniques",
+            cell="UNIQUE",
+            example=0,
         ),
         Measure(
             "pointwise_information",
@@ -215,7 +264,7 @@ MEASURES: dict[str, Measure] = {
             "Machanavajjhala et al., l-Diversity (2007), section 4",
             statistic=Statistic("VALUES"),
             low_is_risky=True,
-            integer=True,
+            kept_as="int64",
             example=2,
         ),
         Measure(
@@ -336,13 +385,18 @@ POPULATION_SIZE = Measure(
     "1 and up",
     "El Emam, Guide to the De-Identification of Personal Health Information (2013), chapter 16",
     low_is_risky=True,
-    integer=True,
+    kept_as="int64",
 )
 
 
 def find_measure(name: str) -> Measure:
     """The measure of this name, of one that was scored."""
     return POPULATION_SIZE if name == POPULATION_SIZE.name else resolve_measures(name)[0]
+
+
+def in_people(measure: Measure) -> Measure:
+    """What a measure is where rows have sampling weights: how many people, in place of rows, is no whole number."""
+    return replace(measure, kept_as="float64") if measure.kept_as and measure.of_size else measure
 
 
 def alike(measures: Sequence[Measure]) -> tuple[list[Measure], list[int]]:
@@ -355,8 +409,11 @@ def alike(measures: Sequence[Measure]) -> tuple[list[Measure], list[int]]:
     return [measures[of.index(one)] for one in different], [different.index(one) for one in of]
 
 
-def wanted_of(measures: Sequence[Measure]) -> Wanted:
-    """The measures as kernels know them; a statistic that several are of stands there once."""
+def wanted_of(measures: Sequence[Measure], unit: float | None = None) -> Wanted:
+    """The measures as kernels know them; a statistic that several are of stands there once.
+
+    unit: with sampling weights, how many people sizes of cohorts count as 1.
+    """
     import numpy as np
 
     from gpupif.kernels import formulas, statistics
@@ -368,4 +425,5 @@ def wanted_of(measures: Sequence[Measure]) -> Wanted:
         np.array([-1 if measure.statistic is None else needed.index(measure.statistic) for measure in measures]),
         np.array([getattr(statistics, statistic.kind) for statistic in needed], np.int64),
         np.array([statistic.order for statistic in needed], np.float64),
+        np.array([1.0 if unit is None else unit]),
     )

@@ -135,7 +135,9 @@ def score(
         int64), ``pointwise_information``, ``information_content``, ``jensen_shannon``, ``entropy`` (bits), ``renyi_2``,
         ``renyi_inf``, ... (bits; any order from 0 on), ``total_variation``, ``hellinger`` (0 to 1), ``emd`` (earth
         mover's distance), ``distinct_values``, ``recursive_3``, ... (l-diversity), ``relative_gain``,
-        ``enhanced_gain``, ``log_ratio``.
+        ``enhanced_gain``, ``log_ratio``. Of whole rows: ``class_size`` (rows that agree on all of ``known``, the scored
+        column too where it is one of these; int64), ``reidentification_risk`` (1 / class size, 0 to 1) and ``unique``
+        (1 where the class is one row, else 0): the same whichever of the known columns is scored, so score one.
     columns:
         Columns to score; default all.
     known:
@@ -202,14 +204,14 @@ def score(
         With ``output``: replace what exists; put the table's columns before the scores (those of CSV as text).
     weights:
         A column with the sampling weight of each row: how many people of the population it stands for, any number of 0
-        or more. Priors, posteriors and the weights of wCIG are then shares of weights, and ``cohort_size`` is the sum
-        of weights (float64): an estimate of the cohort's size in the population. Sums are exact, whatever the order of
-        the rows, for whole weights and multiples of 1/2, 1/4, ...; others are first rounded to multiples of a power of
-        two that is less than 2^-60 of their sum. A row of weight 0 stands for nobody: its cells are scored against the
-        people who have its known values, and where there are none nothing is learnt: posterior = prior, CIG and CSF 0,
-        cohort size 0. A value that only such rows have still lies between others (``emd``). The column itself is scored
-        or known only where it is named. Given priors stay as they are. Summaries (FIG, RIG, PIF, means) are of the
-        table's cells: each row counts once, whatever its weight.
+        or more. Priors, posteriors and the weights of wCIG are then shares of weights, and ``cohort_size`` (and
+        ``class_size``) the sum of weights (float64): an estimate of its size in the population. Sums are exact,
+        whatever the order of the rows, for whole weights and multiples of 1/2, 1/4, ...; others are first rounded to
+        multiples of a power of two that is less than 2^-60 of their sum. A row of weight 0 stands for nobody: its cells
+        are scored against the people who have its known values, and where there are none nothing is learnt: posterior =
+        prior, CIG and CSF 0, sizes and re-identification risk 0. A value that only such rows have still lies between
+        others (``emd``). The column itself is scored or known only where it is named. Given priors stay as they are.
+        Summaries (FIG, RIG, PIF, means) are of the table's cells: each row counts once, whatever its weight.
     attackers:
         ``{"neighbour": ["age", "sex"], "employer": [...]}``: several attackers at once, by name what each knows, in
         place of ``known``.

@@ -10,7 +10,7 @@ One that would be rounded to nothing is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .columns import Column
-    from .engines.base import EngineResult, Job
     from .engines.workers import Workers
-    from .measures import Measure
 
 # Base-2 logarithm of what all weights together are at most, in units; rounding adds next to nothing.
 TOTAL_BITS = 61
@@ -136,23 +134,3 @@ def add_chunk(
         lambda column, own: kernels.add_times(on_host(own), times, counts[column.name]),
         list(zip(columns, codes, strict=True)),
     )
-
-
-def counts_people(measure: Measure) -> bool:
-    """Whether a measure counts rows, and so people where these have weights."""
-    return measure.integer and measure.unit == "rows"
-
-
-def score_type(measure: Measure, job: Job) -> str:
-    """The type of a measure's scores, in people where rows have weights."""
-    if job.unit is not None and counts_people(measure):
-        return "float64"
-    return "int64" if measure.integer else job.dtype
-
-
-def in_people(result: EngineResult, job: Job) -> EngineResult:
-    """The result of a weighted job with people in place of units, in float64."""
-    if job.unit is None:
-        return result
-    sizes = [measure.name for measure in job.measures if counts_people(measure)]
-    return replace(result, values=result.values | {name: result.values[name] * job.unit for name in sizes})

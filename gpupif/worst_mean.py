@@ -13,7 +13,7 @@ FOLDS = ("worst", "mean")
 
 def fold_of(measure: Measure, what: str) -> Measure:
     """What a cell has of a measure's worst or mean: weighted already, and a mean of whole numbers is none."""
-    return replace(measure, weighted=False, integer=measure.integer and what == "worst")
+    return replace(measure, weighted=False, kept_as=measure.kept_as if what == "worst" else None)
 
 
 def folded(measures: Sequence[Measure]) -> tuple[Measure, ...]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from numba import uint64
 
 from .cohorts import Cells, Values, sort_runs, sum_runs, walk_runs
-from .formulas import COHORT_SIZE, OF_COHORT, cell_measure, posterior
+from .formulas import OF_COHORT, cell_measure, is_of_size, posterior, size_measure
 from .groups import block_of, group_rows, sum_groups
 from .jit import kernel
 from .sizes import count_heads, log2_count
@@ -97,6 +97,7 @@ def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
         values.log2_priors,
     )
     starts, runs, found, codes = scratch.starts, scratch.runs, scratch.found, scratch.cells.values
+    unit, inside, counts = wanted.unit[0], values.inside[target], scratch.cells.counts
     posteriors, log2_shares = scratch.cells.posteriors, scratch.cells.log2_shares
     for cohort in range(cohorts):
         for i in range(starts[cohort], starts[cohort + 1]):
@@ -111,15 +112,14 @@ def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
             if measure == OF_COHORT:
                 for i in range(first, last):
                     out[i, k] = found[runs[i], place]
-            elif measure == COHORT_SIZE:
+            elif is_of_size(measure):
                 for i in range(first, last):
-                    out[i, k] = sizes[rows[starts[runs[i]]]]
+                    size = sizes[rows[starts[runs[i]]]]
+                    out[i, k] = size_measure(measure, size, counts[i] if inside else size, unit)
             else:
                 for i in range(first, last):
                     prior, log2_prior = priors[base + codes[i]], log2_priors[base + codes[i]]
-                    out[i, k] = cell_measure(
-                        measure, 0.0, posteriors[i], log2_shares[i], prior, log2_prior, accuracy, 0
-                    )
+                    out[i, k] = cell_measure(measure, 0.0, posteriors[i], log2_shares[i], prior, log2_prior, accuracy)
 
 
 @kernel
@@ -139,14 +139,19 @@ def score_values(target, start, stop, targets, wanted, scratch, ordered):
 
 
 @kernel
-def put_values(alone, measures, few, out):
+def put_value(alone, measures, size, unit, out):
+    """Scores of rows that are all of their cohort, of this size; alone: those of one such row."""
+    for k in range(measures.size):
+        out[k] = size_measure(measures[k], size, size, unit) if is_of_size(measures[k]) else alone[k]
+
+
+@kernel
+def put_values(alone, wanted, few, out):
     """Scores of each value by itself, for 1 to `few` rows: its cohort's size is another then."""
-    values = len(alone)
+    values, measures, unit = len(alone), wanted.measures, wanted.unit[0]
     for count in range(few):
         for value in range(values):
-            for k in range(measures.size):
-                size = measures[k] == COHORT_SIZE
-                out[count * values + value, k] = float(count + 1) if size else alone[value, k]
+            put_value(alone[value], measures, count + 1, unit, out[count * values + value])
 
 
 @kernel
@@ -162,23 +167,22 @@ def point_at_values(keys, counts, target, targets, rows, places):
 
 
 @kernel
-def score_sizes(counts, heads, start, sizes, measures, rows, few, alone, scores, places):
+def score_sizes(counts, heads, start, sizes, wanted, rows, few, alone, scores, places):
     """Scores of their own for the rows of a block that are all the values of their cohort, but more than `few`.
 
     The cohort's size is another in each, where it is wanted. Returns how many they are.
     """
-    number = 0
+    number, measures, unit = 0, wanted.measures, wanted.unit[0]
     for k in range(measures.size):
-        if measures[k] == COHORT_SIZE:
+        if is_of_size(measures[k]):
             for row in range(counts.size):
                 if counts[row] > few and sizes[heads[row]] == counts[row]:
                     place = start + number
                     value = np.int64(places[row]) - rows
-                    for one in range(measures.size):
-                        scores[place, one] = alone[value, one]
-                    scores[place, k] = counts[row]
+                    put_value(alone[value], measures, counts[row], unit, scores[place])
                     places[row] = place
                     number += 1
+            break
     return number
 
 
@@ -264,7 +268,7 @@ def score_blocks(rows, offsets, blocks, which, targets, wanted, room, scratch, o
             point_at_values(part[0], counts, target, targets, all_rows, places)
             alone = targets.alone[targets.values.first[target] :]
             place = start + score_sizes(
-                *(counts, room.heads, start, scratch.sizes, wanted.measures),
+                *(counts, room.heads, start, scratch.sizes, wanted),
                 *(all_rows, targets.few[target], alone, scores, places),
             )
             cohorts = find_cohorts(counts, room.heads, size, scratch)

@@ -16,20 +16,22 @@ class Wanted(NamedTuple):
     """What is asked of each cell, and of each cohort for it.
 
     measures: constants of `formulas`; places: for each which statistic it is of, if any. kinds: of the statistics,
-    constants of `statistics`; orders: their parameters.
+    constants of `statistics`; orders: their parameters. unit: one number, how many people sizes of cohorts count as 1.
     """
 
     measures: npt.NDArray[np.int64]
     places: npt.NDArray[np.int64]
     kinds: npt.NDArray[np.int64]
     orders: npt.NDArray[np.float64]
+    unit: npt.NDArray[np.float64]
 
 
 class Values(NamedTuple):
     """The values of target columns, one column after the other.
 
     first: where those of each begin in priors and log2_priors, and where those of the last end. accuracies: of columns;
-    numbers, masses: how many values occur in the table, and their prior mass. axes: how far values are apart.
+    numbers, masses: how many values occur in the table, and their prior mass; inside: whether the attacker knows the
+    column, when it is not the one that is scored. axes: how far values are apart.
     """
 
     first: npt.NDArray[np.int64]
@@ -38,6 +40,7 @@ class Values(NamedTuple):
     accuracies: npt.NDArray[np.float64]
     numbers: npt.NDArray[np.int64]
     masses: npt.NDArray[np.float64]
+    inside: npt.NDArray[np.int64]
     axes: Axes
 
 

@@ -13,9 +13,9 @@ import math
 from .jit import kernel
 
 # What a cell can be given: what its cohort has, or what its own value has there.
-OF_COHORT, SURPRISE, POSTERIOR, PRIOR, COHORT_SIZE, POINTWISE, CONTENT, RELATIVE_GAIN, ENHANCED_GAIN, LOG_RATIO = range(
-    10
-)
+OF_COHORT, SURPRISE, POSTERIOR, PRIOR, POINTWISE, CONTENT, RELATIVE_GAIN, ENHANCED_GAIN, LOG_RATIO = range(9)
+# What follows from how many people are in the cohort, or the equivalence class.
+COHORT_SIZE, CLASS_SIZE, REIDENTIFICATION, UNIQUE = range(9, 13)
 LN2 = math.log(2.0)
 # More than what rounding does to a logarithm of a number of up to 64 bits.
 CLOSE = 1e-9
@@ -66,8 +66,29 @@ def enhanced_gain(posterior, prior, log2_prior):
 
 
 @kernel
-def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, accuracy, cohort_size):
-    """Value of one measure (one of the constants above) for one cell; weighted ones before their weight is known.
+def is_of_size(measure):
+    """Whether a measure follows from how many people are in the cohort, or the class."""
+    return measure >= COHORT_SIZE
+
+
+@kernel
+def size_measure(measure, cohort_size, class_size, unit):
+    """Value of a measure that is of the size of the cohort, or the class, in units of so many people.
+
+    The class of a row are the rows that agree on all columns of the attacker's, the scored one too where it is known.
+    """
+    people = unit * (cohort_size if measure == COHORT_SIZE else class_size)
+    if measure <= CLASS_SIZE:
+        return people
+    # Who stands for nobody is nobody's match; less than one person, by sampling weights, is one who is picked out.
+    if people <= 1.0:
+        return 1.0 if people > 0.0 else 0.0
+    return 1.0 / people if measure == REIDENTIFICATION else 0.0
+
+
+@kernel
+def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, accuracy):
+    """Value of one measure (one of the constants above, but those of sizes) for one cell, before any weighting.
 
     posterior: of the cell's value; statistic: of its cohort, where the measure is of one.
     """
@@ -79,8 +100,6 @@ def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, a
         return posterior
     if measure == PRIOR:
         return prior
-    if measure == COHORT_SIZE:
-        return float(cohort_size)
     if measure == POINTWISE:
         return log2_ratio(posterior, log2_share, prior, log2_prior, accuracy)
     if measure == CONTENT:

@@ -46,22 +46,22 @@ def spread_measure(scores, k, factor, index, out):
 
 
 @kernel
-def spread(scores, picks, factors, index, outs, integers):
+def spread(scores, picks, factors, index, outs, others):
     """Scores of distinct rows (rows, measures) to rows of the table.
 
-    outs[m][i] = factors[m] * scores[index[i], picks[0][m]]; integers as outs, of picks[1], with the factors behind. The
-    scores of a row lie side by side, so all measures cost one access to far memory. There may be more arrays than
-    picks: always as many, so that it is compiled once.
+    outs[m][i] = factors[m] * scores[index[i], picks[0][m]]; others, of another type, as outs, of picks[1], with the
+    factors behind. The scores of a row lie side by side, so all measures cost one access to far memory. There may be
+    more arrays than picks: always as many, so that it is compiled once.
     """
-    numbers, whole = picks
-    rows = max(1, CHUNK // (numbers.size + whole.size))
+    numbers, rest = picks
+    rows = max(1, CHUNK // (numbers.size + rest.size))
     for first in range(0, index.size, rows):
         part = index[first : first + rows]
         for m in range(numbers.size):
             spread_measure(scores, numbers[m], factors[m], part, outs[m][first : first + rows])
-        for m in range(whole.size):
+        for m in range(rest.size):
             factor = factors[numbers.size + m]
-            spread_measure(scores, whole[m], factor, part, integers[m][first : first + rows])
+            spread_measure(scores, rest[m], factor, part, others[m][first : first + rows])
     finish_stores()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .blocks import find_statistics
-from .formulas import COHORT_SIZE, OF_COHORT, cell_measure, posterior
+from .formulas import OF_COHORT, cell_measure, is_of_size, posterior, size_measure
 from .jit import kernel
 from .sizes import log2_count
 from .statistics import ENTROPY, RECURSIVE
@@ -49,12 +49,6 @@ def of_nothing(kind):
 
 
 @kernel
-def is_of_cohort(measure):
-    """Whether a row has a measure though its own value is missing."""
-    return measure in (OF_COHORT, COHORT_SIZE)
-
-
-@kernel
 def loss(count, log2_share):
     """What so many rows add to H(X|known) whose value has this share of their cohort, in bits."""
     return count * -log2_share
@@ -70,6 +64,7 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
     missing, priors, log2_priors, accuracy = of_target(values, target)
     starts, row_values, row_counts = known.starts, known.values, known.counts
     runs, sizes, certains, found = scratch.order, scratch.sizes, scratch.place, scratch.found
+    unit, inside = wanted.unit[0], values.inside[target]
     for k in range(wanted.measures.size):
         measure, place = wanted.measures[k], wanted.places[k]
         for j in range(number):
@@ -78,17 +73,19 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
                 statistic = found[runs[j], place] if runs[j] >= 0 else of_nothing(wanted.kinds[place])
             for row in range(starts[first + j], starts[first + j + 1]):
                 value = row_values[row]
-                if is_of_cohort(measure):
-                    out[row, k] = statistic if measure == OF_COHORT else size
+                if is_of_size(measure):
+                    # Who lacks a value matches every value.
+                    same = own[row] + size - certain if inside and value != missing else size
+                    out[row, k] = size_measure(measure, size, same, unit)
+                elif measure == OF_COHORT:
+                    out[row, k] = statistic
                 elif value == missing:
                     out[row, k] = math.nan
                 else:
                     prior, log2_prior = priors[value], log2_priors[value]
                     chance = posterior(own[row], certain, prior, accuracy)
                     log2_share = log2_count(own[row], logs) - log2_count(certain, logs)
-                    out[row, k] = cell_measure(
-                        measure, statistic, chance, log2_share, prior, log2_prior, accuracy, size
-                    )
+                    out[row, k] = cell_measure(measure, statistic, chance, log2_share, prior, log2_prior, accuracy)
     for j in range(number):
         for row in range(starts[first + j], starts[first + j + 1]):
             losses[row] = 0.0

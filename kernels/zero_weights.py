@@ -24,6 +24,4 @@ def score_absent(values, somebody, prior, accuracy, measure, out):
             # Also where nobody has the value at all: 0 stays 0.
             out[i] = 0.0
             continue
-        out[i] = cell_measure(
-            measure, 0.0, probability, log2_posterior, share, log2_share, accuracy, 1 if somebody[i] else 0
-        )
+        out[i] = cell_measure(measure, 0.0, probability, log2_posterior, share, log2_share, accuracy)

@@ -117,6 +117,18 @@ def of_value(posterior, prior):
     }
 
 
+def of_size(cohort, people):
+    """The measures that follow from how many people are in the cohort, and in the class, by name."""
+    risk = min(1.0, 1 / people) if people else 0.0
+    unique = float(0 < people <= 1)
+    return {"cohort_size": cohort, "class_size": people, "reidentification_risk": risk, "unique": unique}
+
+
+def class_rows(table, row, columns, known):
+    """Rows that agree with `row` on all columns of the attacker, the target too where it is one of them."""
+    return cohort_rows(table, row, columns if known is None else known)
+
+
 def score(table, columns=None, known=None, priors=None, accuracies=None, distances=None):
     """Measure to column to the list of its scores.
 
@@ -134,7 +146,8 @@ def score(table, columns=None, known=None, priors=None, accuracies=None, distanc
             posterior = posterior_of([values[other] for other in cohort], prior, accuracy)
             found = divergences(posterior, prior, [values[other] for other in cohort], (distances or {}).get(name))
             found |= of_value(posterior[value], prior[value])
-            found |= {"wcig": weight * found["cig"], "cohort_size": len(cohort)}
+            same = class_rows(table, row, columns, known)
+            found |= {"wcig": weight * found["cig"], **of_size(len(cohort), len(same))}
             for measure, score in found.items():
                 scores[measure][name].append(score)
     return scores

@@ -28,7 +28,7 @@ ALL = [
     "recursive_2",
     "recursive_3",
 ]
-INTEGERS = ("cohort_size", "distinct_values")
+INTEGERS = ("cohort_size", "class_size", "distinct_values")
 
 # In the simulator kernels are Python.
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
@@ -205,6 +205,8 @@ def test_stated_ranges():
     # They are no wider than they have to be.
     assert (lowest["plain", "cohort_size"], lowest["plain", "distinct_values"]) == (1, 1)
     assert (lowest["weights", "cohort_size"], lowest["weights", "distinct_values"]) == (0, 0)
+    assert lowest["plain", "unique"] == lowest["weights", "unique"] == lowest["weights", "reidentification_risk"] == 0
+    assert 0 < lowest["plain", "reidentification_risk"] < 1
     assert (lowest["weights", "pointwise_information"], lowest["wildcards", "distinct_values"]) == (-math.inf, 0)
 
 

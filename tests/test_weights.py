@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
+import naive
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -26,6 +27,8 @@ from gpupif.weighting import read_weights
 __all__ = ["folder", "run"]
 
 ALL = list(MEASURES)
+# Counts of rows, and of people where rows have weights.
+SIZES = ("cohort_size", "class_size")
 FEW = settings(SHARED_FIXTURES, max_examples=25)
 WEIGHTS = {
     "whole": st.integers(1, 5),
@@ -67,14 +70,14 @@ def test_all_measures(engine, job):
     expected = weighted.score(table, weights, **arguments)
     assert_scores(scores, expected)
     assert scores.columns == arguments.get("columns", list(table))
-    assert (scores.cohort_size.dtypes == np.float64).all()
+    assert all((scores[name].dtypes == np.float64).all() for name in SIZES)
     for name in scores.columns:
-        known = weighted.naive.knowledge(name, scores.columns, arguments.get("known"))
+        known = naive.knowledge(name, scores.columns, arguments.get("known"))
         assert scores.weights[name] == pytest.approx(weighted.column_weight(table, weights, name, known), abs=1e-10)
 
 
 def bits(scores):
-    return {name: scores.array(name).tobytes() for name in scores.measures if name != "cohort_size"}, scores.weights
+    return {name: scores.array(name).tobytes() for name in scores.measures if name not in SIZES}, scores.weights
 
 
 @given(job=jobs())
@@ -84,9 +87,17 @@ def test_weights_of_1_are_none(engine, job):
     plain = gpupif.score(frame_of(table), ALL, **arguments)
     ones = score(table, [1] * plain.rows, **arguments)
     assert bits(ones) == bits(plain)
-    np.testing.assert_array_equal(ones.array("cohort_size"), plain.array("cohort_size"))
-    assert plain.array("cohort_size").dtype == np.int64
+    for name in SIZES:
+        np.testing.assert_array_equal(ones.array(name), plain.array(name))
+        assert plain.array(name).dtype == np.int64
     assert ones.distinct_rows == plain.distinct_rows
+
+
+def of_sizes(scores, times):
+    """By name the measures of sizes, where these are so many times what they are in the scores."""
+    sizes, classes = (times * scores.array(name) for name in ("cohort_size", "class_size"))
+    found = [naive.of_size(*both) for both in zip(sizes.ravel().tolist(), classes.ravel().tolist(), strict=True)]
+    return {name: np.array([one[name] for one in found]).reshape(sizes.shape) for name in found[0]}
 
 
 @given(table=tables(), weight=st.floats(1e-6, 1e6))
@@ -94,9 +105,10 @@ def test_weights_of_1_are_none(engine, job):
 def test_equal_weights_multiply_sizes_only(engine, table, weight):
     plain = gpupif.score(frame_of(table), ALL)
     same = score(table, [weight] * plain.rows)
+    sizes = of_sizes(plain, weight)
     for measure in ALL:
-        factor = weight if measure == "cohort_size" else 1
-        np.testing.assert_allclose(same[measure], factor * plain[measure], rtol=1e-12, atol=1e-12)
+        expected = sizes.get(measure, plain.array(measure))
+        np.testing.assert_allclose(same.array(measure), expected, rtol=1e-12, atol=1e-12)
 
 
 @given(table=tables(), data=st.data())

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_measures import ALL, SIMULATED, VALUES, frame_of
+from test_weights import of_sizes
 from typer.testing import CliRunner
 
 import gpupif
@@ -42,12 +43,14 @@ def score(table, columns=None, known=None, priors=None, accuracies=None, distanc
         prior = (priors or {}).get(name) or naive.distribution(there)
         accuracy = (accuracies or {}).get(name, 1.0)
         cohorts = [[j for j in rows if all(matches(table[k][i], table[k][j]) for k in others)] for i in rows]
+        whole = columns if known is None else known
+        classes = [[j for j in rows if all(matches(table[k][i], table[k][j]) for k in whole)] for i in rows]
         of_values = [[values[j] for j in cohort if values[j] is not None] for cohort in cohorts]
         losses = [-math.log2(of_values[i].count(values[i]) / len(of_values[i])) for i in rows if values[i] is not None]
         entropy = naive.entropy(there)
         weight = min(1.0, sum(losses) / len(losses) / entropy) if len(set(there)) > 1 else 0.0
         for i in rows:
-            found = {"cohort_size": len(cohorts[i])}
+            found = naive.of_size(len(cohorts[i]), len(classes[i]))
             if of_values[i]:
                 posterior = naive.posterior_of(of_values[i], prior, accuracy)
                 found |= naive.divergences(posterior, prior, of_values[i], (distances or {}).get(name))
@@ -308,9 +311,10 @@ def test_whole_weights_repeat_rows(engine, table, data):
         np.testing.assert_array_equal(scores.array(measure), repeated.array(measure)[:, first])
     assert scores.weights == repeated.weights
     halves = gpupif.score(frame.assign(people=weights / 2), ALL, missing="wildcard", weights="people")
+    sizes = of_sizes(scores, 1 / 2)
     for measure in ALL:
-        factor = 2 if measure == "cohort_size" else 1
-        np.testing.assert_array_equal(halves.array(measure) * factor, scores.array(measure))
+        expected = sizes.get(measure, scores.array(measure))
+        np.testing.assert_allclose(halves.array(measure), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_weights_far_apart_and_what_top_says_of_them(engine):

@@ -59,7 +59,8 @@ def score(table, weights, columns=None, known=None, priors=None, accuracies=None
             posterior = posterior_of(theirs, people, prior, accuracy)
             found = of_cohort(theirs, people, posterior, prior, (distances or {}).get(name))
             found |= naive.of_value(posterior[value], prior[value])
-            found |= {"wcig": weight * found["cig"], "cohort_size": math.fsum(people)}
+            same = [weights[other] for other in naive.class_rows(table, row, columns, known)]
+            found |= {"wcig": weight * found["cig"], **naive.of_size(math.fsum(people), math.fsum(same))}
             for measure, score in found.items():
                 scores[measure][name].append(score)
     return scores

@@ -22,7 +22,7 @@ from ..frames import open_frame
 from ..keys import KeyLayout
 from ..measures import POPULATION_SIZE
 from ..merge import Values, encode_part, number_in, recode
-from ..weighting import add_chunk, counts_people, score_type
+from ..weighting import add_chunk
 from .parcels import Parcel, pack, unpack
 from .plan import Plan, Reads, Totals, WeightedCounts, Weights
 from .routes import Routes, Trip, find_trips
@@ -181,9 +181,7 @@ def receive(
     measures = list(plan.question.outputs) if plan.people is None else [*job.measures, POPULATION_SIZE]
     sources = list(dict.fromkeys(source_of(measure) for measure in measures))
     shape = (len(job.targets), len(back.number))
-    # Sizes in a population are of its rows, and never in units.
-    types = ["int64" if measure is POPULATION_SIZE else score_type(measure, job) for measure in measures]
-    values = [np.empty(shape, kind) for kind in types]
+    values = [np.empty(shape, measure.type_in(job.dtype)) for measure in measures]
     with task_workers() as workers:
         arrived = _arrivals(plan, routes, len(sources), source, rows, frame, workers)
         # Most targets come by the same trips.
@@ -194,11 +192,9 @@ def receive(
                 index = trips, _places([arrived[number] for number in trips], len(rows.keys))[back.number]
             for measure, out in zip(measures, values, strict=True):
                 found = _together([arrived[number] for number in trips], sources.index(source_of(measure)), column)
-                scores: npt.NDArray[Any] = found if measure.integer else found.view(np.float64)
+                scores: npt.NDArray[Any] = found.view(measure.type_in("float64"))
                 if measure.weighted and weights is not None:
                     scores = float(weights.iloc[target]) * scores
-                if job.unit is not None and counts_people(measure) and measure is not POPULATION_SIZE:
-                    scores = scores * job.unit
                 spread.look_up(scores, index[1], out[target])
     return {measure.name: frame_of(array, back, columns) for measure, array in zip(measures, values, strict=True)}
 

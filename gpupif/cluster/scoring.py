@@ -23,7 +23,6 @@ from ..job import ask
 from ..known_subsets import ask_any, subsets_of
 from ..measures import POPULATION_SIZE
 from ..priors import Priors
-from ..weighting import counts_people
 from ..worst_mean import FOLDS, folded_name
 from . import home, part, plan, routes
 from .graph import Graph, ref
@@ -143,9 +142,7 @@ def _score(table: Any, read: Any, question: Question, device: str, people: Peopl
     frames = {}
     for measure in question.outputs if people is None else [*measures, POPULATION_SIZE]:
         keys = graph.each(measure.name, itemgetter(measure.name), arrived)
-        kind = "int64" if measure.integer else dtype
-        if question.weights is not None and counts_people(measure) and measure is not POPULATION_SIZE:
-            kind = "float64"
+        kind = measure.type_in(dtype)
         meta = home.frame_of(np.empty((len(question.targets), 0), kind), home.nobody(table._meta), labels)
         frames[measure.name] = (keys, meta)
     total = graph.one("count", attrgetter("rows"), planned)

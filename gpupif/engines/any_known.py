@@ -106,7 +106,7 @@ class AnyKnownRun:
         job = self.job
         shape = (len(job.targets), job.rows)
         mean = {measure.name: np.empty(shape, job.dtype) for measure in job.measures}
-        worst = {measure.name: np.empty(shape, "int64" if measure.integer else job.dtype) for measure in job.measures}
+        worst = {measure.name: np.empty(shape, measure.type_in(job.dtype)) for measure in job.measures}
         weights: dict[int, list[float]] = {column: [] for column in job.targets}
         at_once = max(1, min(self._at_once, FOLDED_BYTES // (32 * len(self._signs) * self.rows)))
         for first in range(0, len(job.targets), at_once):
@@ -227,7 +227,7 @@ class AnyKnownRun:
             np.empty((len(which), combinations + values, len(run.wanted.measures))),
             np.empty((len(which), combinations), index_type(combinations + values + 1)),
         )
-        CpuTargets(one.targets, which, self._kernel, values, run.wanted.measures).put_values(out)
+        CpuTargets(one.targets, which, self._kernel, values, run.wanted).put_values(out)
         cohorts = Tally.of(len(which), self._total, combinations)
         room, scratch, ordered = desk.room_for(combinations, counts.dtype, run.wanted.kinds)
         whole = (np.array([0, combinations]), (0, 1), which)

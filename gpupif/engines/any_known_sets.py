@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,5 +43,7 @@ def score_sets(
     job's targets is passed over. What comes out depends on nothing else: sums run in the order of the sets. Scores lie
     where the job wants them; they may be on a device. shares: of the host's memory, where it is limited.
     """
+    # Of the others any few are known, never the scored one.
+    job = replace(job, known=[])
     mine = [SetOfColumns(one.columns, tuple(target for target in one.targets if target in job.targets)) for one in sets]
     return engine.score_sets(job, [one for one in mine if one.targets], progress, shares)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -112,21 +112,29 @@ def spread_scores(run: Run, scores: npt.NDArray[np.float64], index: npt.NDArray[
     """Scores of one target (places, `run.wanted`) to all rows; index: the place of each row's."""
     job, target = run.job, run.job.targets.index(column)
     factors = np.array(run.results.factors(column))
-    measures = sorted(range(len(job.measures)), key=lambda measure: job.measures[measure].integer)
-    for first in range(0, len(measures), AT_ONCE):
-        some = measures[first : first + AT_ONCE]
-        slots, whole = np.array(run.slots)[some], np.array([job.measures[measure].integer for measure in some])
+    for kind, some in _by_type([measure.type_in(job.dtype) for measure in job.measures], job.dtype):
+        slots, others = np.array(run.slots)[some], np.array([job.measures[k].type_in(job.dtype) == kind for k in some])
         values = [run.results.values[measure][target] for measure in some]
-        numbers = _padded([out for out, one in zip(values, whole, strict=True) if not one], job.dtype)
-        integers = _padded([out for out, one in zip(values, whole, strict=True) if one], np.int64)
+        numbers = _padded([out for out, one in zip(values, others, strict=True) if not one], job.dtype)
+        counts = _padded([out for out, one in zip(values, others, strict=True) if one], kind)
 
-        def spread_range(start: int, stop: int, part: Any = (slots, factors[some], whole, numbers, integers)) -> None:
-            slots, factors, whole, numbers, integers = part
+        def spread_range(start: int, stop: int, part: Any = (slots, factors[some], others, numbers, counts)) -> None:
+            slots, factors, others, numbers, counts = part
             own = index[start:stop]
-            outs = tuple(out[start:stop] for out in numbers), tuple(out[start:stop] for out in integers)
-            spread.spread(scores, (slots[~whole], slots[whole]), factors, own, *outs)
+            outs = tuple(out[start:stop] for out in numbers), tuple(out[start:stop] for out in counts)
+            spread.spread(scores, (slots[~others], slots[others]), factors, own, *outs)
 
         run.workers.run(spread_range, run.workers.ranges(len(index)))
+
+
+def _by_type(types: Sequence[str], dtype: str) -> Iterator[tuple[str, list[int]]]:
+    """Measures of these types in groups of those of `dtype` and at most one other, which is given with them."""
+    mine = [measure for measure, kind in enumerate(types) if kind == dtype]
+    for kind in sorted({*types} - {dtype}) or ["int64"]:
+        measures = mine + [measure for measure, own in enumerate(types) if own == kind]
+        for first in range(0, len(measures), AT_ONCE):
+            yield kind, measures[first : first + AT_ONCE]
+        mine = []
 
 
 def _padded(outs: list[npt.NDArray[Any]], dtype: Any) -> tuple[npt.NDArray[Any], ...]:

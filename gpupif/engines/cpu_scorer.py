@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpupif.kernels import blocks as kernels
-from gpupif.kernels.formulas import COHORT_SIZE
 from gpupif.kernels.groups import Room
 
 from ..keys import KeyLayout
@@ -22,6 +21,8 @@ from .tally import Tally
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from gpupif.kernels.cohorts import Wanted
+
 # So many targets are scored and spread to all rows before the next ones that a cache holds their scores.
 CACHED_BYTES = 1 << 24
 # Rows that are all of their cohort share scores by value and number, of up to so many.
@@ -32,14 +33,14 @@ FEW = 16
 class CpuTargets:
     """Target columns, which they are of those that the kernels know, and what these are.
 
-    values: see `Targets`. measures: see `Wanted`.
+    values: see `Targets`.
     """
 
     columns: Sequence[int]
     which: npt.NDArray[np.int64]
     kernel: kernels.Targets
     values: int
-    measures: npt.NDArray[np.int64]
+    wanted: Wanted
 
     def only(self, places: list[int]) -> CpuTargets:
         """See `Targets`."""
@@ -50,7 +51,7 @@ class CpuTargets:
         rows, first = out.places.shape[1], self.kernel.values.first
         for scores, target in zip(out.scores, self.which.tolist(), strict=True):
             alone = self.kernel.alone[first[target] : first[target + 1]]
-            kernels.put_values(alone, self.measures, self.kernel.few[target], scores[rows:])
+            kernels.put_values(alone, self.wanted, self.kernel.few[target], scores[rows:])
 
 
 class CpuScorer:
@@ -67,7 +68,7 @@ class CpuScorer:
         fields = np.array([layout.fields[column] for column in columns], np.uint64)
         numbers = np.diff(values.first)
         # But for its size, a cohort of one value has the same scores however many rows it is.
-        most = FEW if (run.wanted.measures == COHORT_SIZE).any() else 1
+        most = FEW if any(measure.of_size for measure in job.measures) else 1
         few = np.clip(SHARED_SCORES // np.maximum(1, numbers), 1, most)
         kernel = kernels.Targets(fields, values, np.empty((values.first[-1], len(run.wanted.measures))), few, run.logs)
 
@@ -82,7 +83,7 @@ class CpuScorer:
             for edges in run.workers.ranges(len(job.priors[column]))
         ]
         run.workers.run(score_values, tasks)
-        return CpuTargets(columns, np.arange(len(columns)), kernel, int((few * numbers).max()), run.wanted.measures)
+        return CpuTargets(columns, np.arange(len(columns)), kernel, int((few * numbers).max()), run.wanted)
 
     def score(self, run: Run, blocks: CohortBlocks, targets: CpuTargets, out: kernels.Out) -> list[Tally]:
         """See `Scorer`."""

@@ -73,7 +73,7 @@ class _Results:
 
     def __init__(self, job: Job, empty: Callable[[tuple[int, int], str], Any]) -> None:
         shape = (len(job.targets), job.rows)
-        self.worst = {one.name: empty(shape, "int64" if one.integer else job.dtype) for one in job.measures}
+        self.worst = {one.name: empty(shape, one.type_in(job.dtype)) for one in job.measures}
         self.mean = {one.name: empty(shape, job.dtype) for one in job.measures}
         self.weights: dict[int, list[float]] = {column: [] for column in job.targets}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..keys import KeyLayout
 from .base import Job
 from .partition import OVERSIZE
@@ -58,7 +60,7 @@ def score_bytes(job: Job) -> int:
     """Bytes of the scores of all targets."""
     if job.extremes_only:
         return 0
-    cell = sum(8 if measure.integer or job.dtype == "float64" else 4 for measure in job.measures)
+    cell = sum(np.dtype(measure.type_in(job.dtype)).itemsize for measure in job.measures)
     return cell * job.rows * len(job.targets)
 
 

@@ -32,7 +32,7 @@ class Described(NamedTuple):
 
 def describe_target(library: Library, job: Job, target: int) -> Described:
     """What the kernels have to know of a target and the job's measures."""
-    wanted, values = wanted_of(job.measures), kernel_values(job, [target])
+    wanted, values = wanted_of(job.measures, job.unit), kernel_values(job, [target])
     walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
     wanted = wanted._replace(**{name: library.bring(array) for name, array in wanted._asdict().items()})
     axes = values.axes._replace(**{name: library.bring(array) for name, array in values.axes._asdict().items()})

@@ -145,7 +145,7 @@ class _Scorer:
             own,
             first,
             rows.mask,
-            (run_of, keys.sizes, starts),
+            (run_of, keys.sizes, certain, starts),
             values,
             wanted,
             cells,

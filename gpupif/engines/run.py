@@ -72,9 +72,7 @@ class Results:
         # Counted once: with `times` it is a sum.
         self.total = job.total
         measures = () if job.extremes_only else job.measures
-        self.values = [
-            empty((len(job.targets), job.rows), "int64" if measure.integer else job.dtype) for measure in measures
-        ]
+        self.values = [empty((len(job.targets), job.rows), measure.type_in(job.dtype)) for measure in measures]
         self.extremes = np.zeros((len(job.measures), len(job.targets), 2))
 
     def weigh(self, column: int, cohorts: Sizes, distinct: Sizes) -> None:
@@ -119,7 +117,7 @@ class Run:
         self.block_rows = block_rows
         self.scorer = scorer
         different, self.slots = alike(job.measures)
-        self.wanted = wanted_of(different)
+        self.wanted = wanted_of(different, job.unit)
         self.logs = log2_counts(np.arange(LOG_TABLE))
         self.results = Results(job)
         for values in self.results.values:

@@ -46,14 +46,10 @@ def score_job(engine: Engine, job: Job, progress: Progress) -> EngineResult:
         result = engine.score(replace(job, codes=codes, times=times[somebody], scores_on="host"), progress)
     else:
         none: list[Sizes | LogSum] = [LogSum({})] * len(job.targets)
-        empty = {measure.name: np.empty((len(job.targets), 0), _kind(measure, job)) for measure in job.measures}
+        empty = {measure.name: np.empty((len(job.targets), 0), measure.type_in(job.dtype)) for measure in job.measures}
         result = EngineResult(empty, [0.0] * len(job.targets), 0, none, none, {})
     with Workers() as workers:
         return _Filler(job, somebody, result, workers).filled()
-
-
-def _kind(measure: Measure, job: Job) -> str:
-    return "int64" if measure.integer else job.dtype
 
 
 class _Filler:
@@ -73,7 +69,7 @@ class _Filler:
         """The result with the scores of all rows."""
         job = self.job
         shape = (len(job.targets), job.rows)
-        values = {measure.name: np.empty(shape, _kind(measure, job)) for measure in job.measures}
+        values = {measure.name: np.empty(shape, measure.type_in(job.dtype)) for measure in job.measures}
         for name, scores in values.items():
             scores[:, self._rows] = self.result.values[name]
         for place, target in enumerate(job.targets):
@@ -120,9 +116,10 @@ class _Filler:
     ) -> npt.NDArray[Any]:
         """Scores of one measure; scores: those of the rows that the places in `cohort` and `equal` mean."""
         found = np.zeros(len(cohort), scores.dtype)
-        if measure.statistic is not None or measure.integer:
-            # The same for all cells of a cohort.
-            found[cohort >= 0] = scores[cohort[cohort >= 0]]
+        if measure.of_cohort or measure.of_class:
+            # The same for all cells of a cohort, or all rows of a class.
+            first = equal if measure.of_class and target in self.job.known else cohort
+            found[first >= 0] = scores[first[first >= 0]]
             if measure.statistic is not None and measure.statistic.kind == "RECURSIVE":
                 # As where a cohort has fewer values than are asked for.
                 found[cohort < 0] = np.inf

@@ -104,7 +104,7 @@ def plan_budget(limit: int, question: Question, population: bool = False) -> Bud
     resident = resident_bytes()
     working = limit - resident - RESERVE
     cells = len(question.targets) * len(question.attackers or [None])
-    written = sum(np.dtype("int64" if measure.integer else question.dtype).itemsize for measure in question.outputs)
+    written = sum(np.dtype(measure.type_in(question.dtype)).itemsize for measure in question.outputs)
     written += 8 * population
     # A chunk is written while the next one is put together of what parts have for it.
     row = cells * (2 * written + 8 * (len(question.outputs) + population)) + 16 * len(question.read) + 64

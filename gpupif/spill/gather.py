@@ -17,7 +17,6 @@ from ..engines.workers import Workers
 from ..measures import POPULATION_SIZE, find_measure
 from ..riskiest import highest
 from ..summary import TOP_CELLS
-from ..weighting import counts_people, score_type
 from .cut import Gathering
 from .parts import score_columns
 from .scored import Scored
@@ -72,9 +71,9 @@ class Gatherer:
         self.job = scored.job
         self.folder = folder
         self.weights = weights
-        self.types = {measure.name: score_type(measure, self.job) for measure in self.job.measures}
+        self.types = {measure.name: measure.type_in(self.job.dtype) for measure in self.job.measures}
         if people is not None:
-            self.types[POPULATION_SIZE.name] = score_type(POPULATION_SIZE, people.job)
+            self.types[POPULATION_SIZE.name] = POPULATION_SIZE.type_in(people.job.dtype)
         self._scored = scored
         self._people = people
         self.by = "cig" if "cig" in self.types else self.measures[0]
@@ -129,9 +128,7 @@ class Gatherer:
         for place, target in enumerate(job.targets):
             for measure in job.measures:
                 # In the type of the scores as engines have them, so that the product is what theirs is.
-                factor: Any = 1 if measure.integer else self.weights[place] if measure.weighted else 1.0
-                if job.unit is not None and counts_people(measure):
-                    factor = job.unit
+                factor: Any = self.weights[place] if measure.weighted else 1 if measure.kept_as == "int64" else 1.0
                 outs[f"{target}:{source_of(measure)}"].append((factor, arrays[measure.name][place]))
         both = [outs]
         if self._people is not None:

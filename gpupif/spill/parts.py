@@ -48,9 +48,7 @@ class Silent:
 def score_columns(job: Job, targets: Sequence[int]) -> dict[str, str]:
     """Columns of a file of scores, and their types in Arrow's words."""
     return {
-        f"{target}:{measure.name}": "int64" if measure.integer else "float64"
-        for target in targets
-        for measure in part_measures(job)
+        f"{target}:{measure.name}": measure.type_in("float64") for target in targets for measure in part_measures(job)
     }
 
 

@@ -10,7 +10,7 @@ import math
 from numba import cuda, float64, uint64
 
 from ..cohorts import sum_runs, walk_runs
-from ..formulas import cell_measure, posterior
+from ..formulas import cell_measure, is_of_size, posterior, size_measure
 from ..statistics import absent, absent_mass, begin, combine, finish, is_walk, term
 
 # Threads that share a long cohort; the sums of all of them are added in a fixed order.
@@ -101,8 +101,12 @@ def score_cells(runs, run_of, values, wanted, cells, found, out):
         row, run, value = order[i], run_of[i] - 1, cells.values[i]
         prior, log2_prior, log2_share = values.priors[value], values.log2_priors[value], cells.log2_shares[i]
         for k in range(wanted.measures.size):
-            place = wanted.places[k]
-            statistic = found[run, place] if place >= 0 else 0.0
-            out[k, row] = cell_measure(
-                wanted.measures[k], statistic, cells.posteriors[i], log2_share, prior, log2_prior, accuracy, sizes[run]
-            )
+            measure, place = wanted.measures[k], wanted.places[k]
+            if is_of_size(measure):
+                same = cells.counts[i] if values.inside[0] else sizes[run]
+                out[k, row] = size_measure(measure, sizes[run], same, wanted.unit[0])
+            else:
+                statistic = found[run, place] if place >= 0 else 0.0
+                out[k, row] = cell_measure(
+                    measure, statistic, cells.posteriors[i], log2_share, prior, log2_prior, accuracy
+                )

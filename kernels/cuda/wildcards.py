@@ -9,8 +9,8 @@ import math
 
 from numba import cuda, int64, uint64
 
-from ..formulas import cell_measure
-from ..wildcards import is_of_cohort, loss, of_nothing
+from ..formulas import OF_COHORT, cell_measure, is_of_size, size_measure
+from ..wildcards import loss, of_nothing
 
 
 @cuda.jit
@@ -97,17 +97,18 @@ def score_rows(rows, first, mask, cohorts, values, wanted, cells, found, losses,
     """out[k, order[i]] = measure k of the i-th row, weighted ones before weighting.
 
     rows: (order, keys, words, counts): of each row its key, from `first` on, and the word whose `mask` is its value.
-    cohorts: (runs, sizes, starts): by key the run of its cells or -1, and rows of the table. losses: for each row -log2
+    cohorts: (runs, sizes, certain, starts): by key the run of its cells or -1, and rows of the table, all and those
+    whose value is known. losses: for each row -log2
     of the share of its cohort that has its value, times how often it occurs.
     """
     order, keys, words, counts = rows
-    runs, sizes, starts = cohorts
+    runs, sizes, certain, starts = cohorts
     missing, accuracy = values.first[1], values.accuracies[0]
     for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
         key, value = keys[i] - first, int64(words[i] & uint64(mask))
         run = runs[key]
         chance, log2_share, prior, log2_prior = math.nan, math.nan, math.nan, math.nan
-        losses[i] = 0.0
+        losses[i], same = 0.0, sizes[key]
         if value != missing:
             low, high = starts[run], starts[run + 1] - 1
             while low < high:
@@ -119,13 +120,16 @@ def score_rows(rows, first, mask, cohorts, values, wanted, cells, found, losses,
             chance, log2_share = cells.posteriors[low], cells.log2_shares[low]
             prior, log2_prior = values.priors[value], values.log2_priors[value]
             losses[i] = loss(counts[i], log2_share)
+            if values.inside[0]:
+                # Who lacks a value matches every value.
+                same = cells.counts[low] + sizes[key] - certain[key]
         for k in range(wanted.measures.size):
             measure, place, statistic = wanted.measures[k], wanted.places[k], 0.0
             if place >= 0:
                 statistic = found[run, place] if run >= 0 else of_nothing(wanted.kinds[place])
-            if value == missing and not is_of_cohort(measure):
+            if is_of_size(measure):
+                out[k, order[i]] = size_measure(measure, sizes[key], same, wanted.unit[0])
+            elif value == missing and measure != OF_COHORT:
                 out[k, order[i]] = math.nan
             else:
-                out[k, order[i]] = cell_measure(
-                    measure, statistic, chance, log2_share, prior, log2_prior, accuracy, sizes[key]
-                )
+                out[k, order[i]] = cell_measure(measure, statistic, chance, log2_share, prior, log2_prior, accuracy)

@@ -64,7 +64,7 @@ SIGNATURES = {
             types.Tuple((ints, ints, words, ints)),
             int64,
             int64,
-            types.UniTuple(ints, 3),
+            types.UniTuple(ints, 4),
             values,
             wanted,
             cells,

@@ -1,0 +1,95 @@
+"""Measures of rows: the equivalence class over all that the attacker knows, 1 / its size, and whether it is one row."""
+
+from __future__ import annotations
+
+import naive
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_measures import SHARED_FIXTURES, frame_of, tables
+
+import gpupif
+
+OF_ROWS = ["class_size", "reidentification_risk", "unique"]
+
+
+@given(table=tables(), data=st.data())
+@SHARED_FIXTURES
+def test_as_counted_by_hand_for_any_attacker(engine, table, data):
+    known = data.draw(st.lists(st.sampled_from(list(table)), unique=True))
+    scores = gpupif.score(frame_of(table), ["cohort_size", *OF_ROWS], columns=list(table), known=known)
+    sizes = [len(naive.cohort_rows(table, row, known)) for row in range(scores.rows)]
+    for name in table:
+        assert scores.class_size[name].tolist() == sizes
+        assert scores.reidentification_risk[name].tolist() == [1 / size for size in sizes]
+        assert scores.unique[name].tolist() == [float(size == 1) for size in sizes]
+        if name not in known:
+            assert scores.cohort_size[name].tolist() == sizes
+
+
+@given(table=tables(), data=st.data())
+@SHARED_FIXTURES
+def test_of_all_rows_they_are_the_risks_of_the_table(engine, table, data):
+    known = data.draw(st.lists(st.sampled_from(list(table)), min_size=1, unique=True))
+    frame = frame_of(table)
+    scores = gpupif.score(frame, OF_ROWS, columns=known[:1], known=known)
+    sizes, risks, unique = (scores.array(name)[0] for name in OF_ROWS)
+    classes = gpupif.class_risks(list(pd.Series(sizes).groupby(naive_classes(table, known)).first()))
+    assert (classes.k, classes.uniques) == (sizes.min(), unique.sum())
+    assert risks.sum() == pytest.approx(classes.classes)
+    assert risks.mean() == pytest.approx(classes.marketer)
+    assert risks.max() == pytest.approx(classes.prosecutor.highest)
+
+
+def naive_classes(table, known):
+    """For each row the first of its class."""
+    return [naive.cohort_rows(table, row, known)[0] for row in range(len(next(iter(table.values()))))]
+
+
+def test_worked_example(engine):
+    table = pd.DataFrame({"age": [30, 30, 30, 41], "sex": [*"ffmm"], "job": [*"aabc"]})
+    scores = gpupif.score(table, OF_ROWS, columns=["age", "job"], known=["age", "sex"])
+    # Whoever knows age and sex cannot tell the first two apart, whatever is asked about them.
+    for name in ("age", "job"):
+        assert scores.class_size[name].tolist() == [2, 2, 1, 1]
+        assert scores.reidentification_risk[name].tolist() == [0.5, 0.5, 1.0, 1.0]
+        assert scores.unique[name].tolist() == [0.0, 0.0, 1.0, 1.0]
+    top = scores.top(1, by="reidentification_risk")
+    assert (top["row"][0], top["column"][0], top["unique"][0]) == (2, "age", 1.0)
+
+
+def test_people_in_place_of_rows(engine):
+    table = pd.DataFrame({"sex": [*"ffmmx"], "w": [0.25, 0.5, 3.0, 1.0, 0.0]})
+    scores = gpupif.score(table, OF_ROWS, columns=["sex"], known=["sex"], weights="w")
+    assert scores.class_size["sex"].tolist() == [0.75, 0.75, 4.0, 4.0, 0.0]
+    assert scores.reidentification_risk["sex"].tolist() == [1.0, 1.0, 0.25, 0.25, 0.0]
+    assert scores.unique["sex"].tolist() == [1.0, 1.0, 0.0, 0.0, 0.0]
+    narrow = gpupif.score(table, OF_ROWS, columns=["sex"], known=["sex"], weights="w", dtype="float32")
+    assert [narrow[name]["sex"].dtype for name in OF_ROWS] == [np.float64, np.float32, np.float32]
+
+
+def test_who_lacks_a_value_is_in_several_classes(engine):
+    table = pd.DataFrame({"age": [30, 30, None, 41], "sex": ["f", "m", "f", None]})
+    scores = gpupif.score(table, OF_ROWS, missing="wildcard")
+    assert scores.class_size["age"].tolist() == scores.class_size["sex"].tolist() == [2, 1, 3, 2]
+    assert scores.unique["age"].tolist() == [0.0, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("bounded", [False, True], ids=["memory", "files"])
+def test_files(tmp_path, bounded):
+    census = gpupif.datasets.census(3000, seed=5)
+    known = list(census)[:4]
+    census.to_parquet(tmp_path / "in.parquet")
+    arguments = {"columns": [known[0], list(census)[5]], "known": known}
+    expected = gpupif.score(census, OF_ROWS, **arguments, device="cpu")
+    limit = {"memory_limit": "800MiB"} if bounded else {}
+    gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments, output=tmp_path / "out.parquet", **limit, device="cpu")
+    written = pl.read_parquet(tmp_path / "out.parquet")
+    for measure in OF_ROWS:
+        for name in arguments["columns"]:
+            assert written[f"{measure}_{name}"].to_list() == expected[measure][name].tolist()
+    sizes = census.groupby(known, dropna=False)[known[0]].transform("size")
+    assert expected.class_size[known[0]].tolist() == sizes.tolist()
