@@ -1,4 +1,4 @@
-"""Disclosure measures beside Polars and pyCANON, and all measures of cells beside two: `benchmarks.engines --measures`.
+"""Disclosure measures beside Polars and pyCANON, all of cells beside two: `benchmarks.engines --measures`.
 
 k, distinct l and t of an occupation behind five quasi-identifiers of the synthetic census, frame in to figures out,
 encoding counted; then every measure of cells in one call against CIG and CSF alone. Each contender in a process of its
@@ -103,13 +103,16 @@ def _as_it_is(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
+# Class size, re-identification risk and uniqueness are of whole rows.
+OF_CELLS = [name for name, measure in MEASURES.items() if not measure.of_class]
 # Name to: how the table gets into the library (not timed), and what is timed.
 CONTENDERS: dict[str, tuple[Callable[[pd.DataFrame], Any], Callable[[Any], Any]]] = {
     "gpupif": (_as_it_is, gpupif_figures),
     "polars": (polars_table, polars_figures),
     "packed": (polars_table, packed_figures),
     "two measures": (_as_it_is, score_cells(["cig", "csf"])),
-    "all measures": (_as_it_is, score_cells(list(MEASURES))),
+    "all measures": (_as_it_is, score_cells(OF_CELLS)),
+    "with those of rows": (_as_it_is, score_cells(list(MEASURES))),
 }
 
 
@@ -173,9 +176,12 @@ def goals(results: list[dict[str, Any]]) -> dict[str, float]:
     }
     for (name, rows), taken in seconds.items():
         if name == "all measures":
-            figures[f"cost of {len(MEASURES)} measures of cells over CIG and CSF at {rows:,} rows"] = (
-                taken / seconds["two measures", rows]
-            )
+            what = f"cost of {len(OF_CELLS)} measures of cells"
+        elif name == "with those of rows":
+            what = f"cost of these and {len(MEASURES) - len(OF_CELLS)} of rows"
+        else:
+            continue
+        figures[f"{what} over CIG and CSF at {rows:,} rows"] = taken / seconds["two measures", rows]
     return figures
 
 
