@@ -1,7 +1,7 @@
-"""The measures of a cell: one entry each. A new measure is a new entry here and its body in `gpupif.kernels`.
+"""The measures of a cell, or its row: one entry each. A new one is a new entry here and its body in `gpupif.kernels`.
 
-Of a cell's own value: `kernels/formulas.py`; of its cohort: `kernels/statistics.py`, or `kernels/walks.py` for those
-that need the cohort's values in the order of the column.
+Of a cell's own value, and of sizes: `kernels/formulas.py`; of its cohort: `kernels/statistics.py`, or
+`kernels/walks.py` for those that need the cohort's values in the order of the column.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Measure:
     name: as in `measures=` and in output columns. cell: what of the cell it is, by name of a constant in
     `kernels/formulas.py`. unit, range: of its values ("and up": to infinity, which is one of them); source: where it is
     defined. statistic: that of the cohort, where the measure is one. weighted: multiplied by the column's weight when
-    that is known. low_is_risky: the riskiest cells are those with the lowest values. kept_as: the type of
-    its scores whatever `dtype` says, if any: of counts "int64".
+    that is known. low_is_risky: the riskiest cells are those with the lowest values. kept_as: the type of its scores
+    whatever `dtype` says, if any: of counts "int64".
     example: its value for the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker who
     knows g: in the cohort the values are a, a, a, b, and the prior of a, b and c is 1/2, 1/4 and 1/4.
     """
@@ -57,12 +57,14 @@ class Measure:
     @property
     def of_class(self) -> bool:
         """Whether it is the same for all rows that agree on everything the attacker knows of whole rows."""
-        return self.cell in ("CLASS_SIZE", "REIDENTIFICATION", "UNIQUE")
+        return self.of_size and self.cell != "COHORT_SIZE"
 
     @property
     def of_size(self) -> bool:
         """Whether it follows from how many people are in the cohort, or the class."""
-        return self.of_class or self.cell == "COHORT_SIZE"
+        from gpupif.kernels import formulas
+
+        return bool(formulas.is_of_size.py_func(getattr(formulas, self.cell)))
 
     @property
     def walks(self) -> bool:

@@ -28,7 +28,7 @@ def measures(as_json: Json = False) -> None:
 
     to = console()
     titles = {
-        "Of cells: gpupif score --measures": of_cells(),
+        "Of cells and rows: gpupif score --measures": of_cells(),
         "Of tables: gpupif risk --models": of_tables(),
     }
     for title, entries in titles.items():
