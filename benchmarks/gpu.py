@@ -43,8 +43,8 @@ from .draw import draw_scaling
 from .stages import Stages
 
 RESULTS = Path(__file__).parent / "results"
-NAMES = ("cuda", "test_measures.py", "test_row_risks.py", "test_invariants.py")
-TESTS = [Path(__file__).parent.parent / "tests" / name for name in NAMES]
+TEST_NAMES = ("cuda", "test_measures.py", "test_row_risks.py", "test_invariants.py")
+TESTS = [Path(__file__).parent.parent / "tests" / name for name in TEST_NAMES]
 COPIED_BYTES = 1 << 30
 TOLERANCE = 1e-12
 # Below it differences are measured as if it were the value: what is left of sums that cancel has no relative accuracy.

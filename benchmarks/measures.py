@@ -1,9 +1,9 @@
-"""Disclosure measures beside Polars and pyCANON, all of cells beside two: `benchmarks.engines --measures`.
+"""Disclosure measures beside Polars and pyCANON, all measures beside CIG and CSF: `benchmarks.engines --measures`.
 
 k, distinct l and t of an occupation behind five quasi-identifiers of the synthetic census, frame in to figures out,
-encoding counted; then every measure of cells in one call against CIG and CSF alone. Each contender in a process of its
-own, one after another, all figures checked against each other. pyCANON runs in an interpreter that is named with
---pycanon, for it pins old versions of what gpupif needs.
+encoding counted; then every measure of cells in one call, and those of rows with them, against CIG and CSF alone. Each
+contender in a process of its own, one after another, all figures checked against each other. pyCANON runs in an
+interpreter that is named with --pycanon, for it pins old versions of what gpupif needs.
 
 Polars as its best user would write it: distinct rows by count, grouped again; of 1 M rows (2 cores) streaming took
 0.84 s, in memory 1.04 s. "packed" has the codes packed by hand into one integer, which gpupif's own idea is: 0.55 s.

@@ -94,7 +94,8 @@ class AnyKnownScores(Scores):
         """The n riskiest cells by their worst score, as `Scores.top` has them, and which attacker that is.
 
         known: names of the columns that the attacker knows who is the worst for the cell by this measure, of several
-        the first; posterior and cohort_size: against that attacker, even where they were scored.
+        the first; posterior and cohort_size: against that attacker, even where they were scored; all other scores: the
+        worst over all attackers.
         """
         return super().top(n, by)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from .printed import Printed
-from .summary import Summary
+from .summary import OF_ROWS, Summary
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,10 +20,11 @@ class AttackerSummary(Printed):
     """Risk by attacker; made by `AttackerScores.summary`.
 
     summaries: by attacker its `Summary`. known: by attacker the columns it knows. attackers: one row an attacker; known
-    (how many columns), fig (bits, of all columns), pif_50, pif_95, pif_99, pif_100 (bits), csf_mean, csf_max
-    (probability, over all scored cells); those of measures that were scored. columns: one row a scored column; for CIG,
-    else CSF, worst_by_mean and worst_by_max (attackers, of equal ones the first), and the scores <measure>_mean and
-    <measure>_max against them; empty where neither was scored. fig: bits, attackers by scored columns.
+    (how many columns), fig (bits, of all columns), pif_50, pif_95, pif_99, pif_100 (bits), csf_mean, csf_max,
+    reidentification_risk_mean, reidentification_risk_max (probability, over all scored cells), unique_mean (share of
+    these), class_size_min; those of measures that were scored. columns: one row a scored column; for CIG, else CSF,
+    else re-identification risk, worst_by_mean and worst_by_max (attackers, of equal ones the first), and the scores
+    <measure>_mean and <measure>_max against them; empty where none was scored. fig: bits, attackers by scored columns.
     """
 
     summaries: Mapping[str, Summary]
@@ -65,10 +66,11 @@ def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Se
         if "fig" in first:
             row["fig"] = float(tables[name]["fig"].sum())
             row |= {f"pif_{percentile}": bits for percentile, bits in summaries[name].pif.items()}
-        if "csf_mean" in first:
-            row |= {"csf_mean": float(tables[name]["csf_mean"].mean()), "csf_max": float(tables[name]["csf_max"].max())}
+        for key in ("csf_mean", "csf_max", *(f"{one}_{figure}" for one in OF_ROWS for figure in OF_ROWS[one])):
+            if key in first:
+                row[key] = float(getattr(tables[name][key], key.rpartition("_")[2])())
         rows.append(row)
-    by = next((measure for measure in ("cig", "csf") if f"{measure}_mean" in first), None)
+    by = next((measure for measure in ("cig", "csf", "reidentification_risk") if f"{measure}_mean" in first), None)
     worst = []
     for place in range(len(first) if by else 0):
         found: dict[str, Any] = {}

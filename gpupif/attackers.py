@@ -6,11 +6,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .by_attacker import ByAttacker
 from .inputs import PARQUET
-from .measures import find_measure, is_measure
+from .measures import as_risk, find_measure, is_measure
 from .writing import attacker_names, check_output, row_groups, write_tables
 
 if TYPE_CHECKING:
@@ -51,16 +49,22 @@ class AttackerScores(ByAttacker["Scores"]):
         """Of each cell the score against the attacker who is worst for it.
 
         measure: one of those scored. The highest score is the worst; the lowest of ``prior``, ``cohort_size``,
-        ``class_size``, ``entropy``, ``distinct_values`` and ``population_size``. n rows by scored columns, a frame of
-        the kind that came in, as those of `Scores`. Raises InputError for one that was not scored.
+        ``class_size``, ``entropy``, ``distinct_values`` and ``population_size``, but a size of 0 (weights), that of
+        nobody, only where it is so against all. n rows by scored columns, a frame of the kind that came in, as those of
+        `Scores`. Raises InputError for one that was not scored.
         """
         frame = self._first._frame
         with frame.active():
             arrays = [scores.array(measure) for scores in self.values()]
-            low = find_measure(measure).low_is_risky
+            kind = find_measure(measure)
             worst = arrays[0].copy()
             for array in arrays[1:]:
-                (np.minimum if low else np.maximum)(worst, array, out=worst)
+                # Column by column, so that little memory is taken beside.
+                for most, other in zip(worst, array, strict=True):
+                    worse = as_risk(kind, other) > as_risk(kind, most)
+                    # Where nothing can be said against one of them (NaN), nothing can of the worst.
+                    worse |= other != other
+                    most[worse] = other[worse]
         return frame.wrap(worst, self.columns)
 
     def summary(self) -> AttackerSummary:

@@ -23,6 +23,8 @@ class ByAttacker(Mapping[str, One]):
         self._scores = dict(scores)
 
     def __getitem__(self, attacker: str) -> One:
+        if attacker not in self._scores:
+            raise KeyError(f"{attacker!r}: expected one of the attackers {', '.join(map(repr, self._scores))}")
         return self._scores[attacker]
 
     def __iter__(self) -> Iterator[str]:

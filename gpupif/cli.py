@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from . import __version__
-from .cli_messages import as_options
+from .cli_messages import UsageError, as_options, usage_error
 from .cli_options import complete
 from .demo_cli import demo, info
 from .errors import GpupifError
@@ -70,7 +70,12 @@ def main() -> None:
     for number in numbers:
         signal.signal(number, interrupt)
     try:
-        app()
+        code = app(standalone_mode=False)
+        if code:
+            raise SystemExit(code)
+    except UsageError as error:
+        print(usage_error(error), end="", file=sys.stderr)
+        raise SystemExit(error.exit_code) from None
     except GpupifError as error:
         print(f"gpupif: error: {as_options(str(error))}", file=sys.stderr)
         raise SystemExit(2) from None

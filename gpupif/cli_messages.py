@@ -4,6 +4,23 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import Any
+
+import typer
+
+# What the framework says of options and arguments, whose base it names nowhere in public.
+UsageError: Any = typer.BadParameter.__mro__[2]
+
+
+def usage_error(error: Any) -> str:
+    """What is wrong with options or arguments in one line; nothing for no argument at all, which gives the help."""
+    message: str = error.format_message().strip()
+    if not message:
+        return ""
+    message = re.sub(r"Input should be a valid integer.*", "expected a whole number", message)
+    context = getattr(error, "ctx", None)
+    command = "gpupif" if context is None else context.command_path
+    return f"gpupif: error: {message}{'' if message[-1] in '.?' else '.'} `{command} --help` says what there is.\n"
 
 
 def as_options(message: str) -> str:

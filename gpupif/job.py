@@ -178,11 +178,14 @@ def ask(
         check_weights(weights, names)
     # A weight is no fact about a person: it is scored only where it is asked for.
     labels = [*index_names, *([] if weights is None else [weights])]
+    # The class of a row is over the scored column too.
+    of_rows = all(measure.of_class for measure in measures)
     if several is None:
-        targets, attacker = _resolve_columns(names, labels, columns, known)
+        targets, attacker = _resolve_columns(names, labels, columns, known, of_rows)
     else:
         found = [
-            _resolve_columns(names, labels, columns, theirs, f"attackers: {name!r}") for name, theirs in several.items()
+            _resolve_columns(names, labels, columns, theirs, of_rows, f"attackers: {name!r}")
+            for name, theirs in several.items()
         ]
         targets = found[0][0]
         attacker = list(dict.fromkeys(column for _, theirs in found for column in theirs))
@@ -256,11 +259,12 @@ def _resolve_columns(
     labels: Sequence[Hashable],
     columns: Sequence[Hashable] | None,
     known: Sequence[Hashable] | None,
+    of_rows: bool,
     argument: str = "known",
 ) -> tuple[list[Hashable], list[Hashable]]:
     """Targets and the columns the attacker knows, in the order asked for, checked against the table.
 
-    argument: what messages call `known`.
+    of_rows: whether a scored column may be all that is known. argument: what messages call `known`.
     """
     if not names:
         raise InputError("table: expected at least one column, got none.")
@@ -272,14 +276,15 @@ def _resolve_columns(
     attacker = list(targets) if known is None else as_list(argument, known)
     check_exist("columns", targets, names)
     check_exist(argument, attacker, names)
-    if known is None and len(targets) == 1 and (columns is not None or set(str(targets[0])) & set(",;\t| ")):
+    separators = columns is None and set(str(targets[0])) & set(",;\t| ")
+    if known is None and len(targets) == 1 and (separators or (columns is not None and not of_rows)):
         mend = "Is the separator right?" if columns is None else "Name the columns the attacker knows with known=."
         warn(
             f"columns: only {targets[0]!r} is scored, so by default the attacker knows nothing and every cohort is the "
             f"whole table. {mend}",
             NothingKnownWarning,
         )
-    elif known is not None and len(attacker) == 1 and attacker[0] in targets:
+    elif known is not None and len(attacker) == 1 and attacker[0] in targets and not of_rows:
         warn(
             f"{argument}: the attacker knows only {attacker[0]!r}, so nothing when that column is scored itself: every "
             f"cohort is the whole table. Name further columns with {argument.partition(':')[0]}=.",

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import InputError
 
@@ -177,18 +178,20 @@ MEASURES: dict[str, Measure] = {
         Measure(
             "reidentification_risk",
             "probability",
-            "re-identification risk of the row: 1 / class_size; of at most one person 1, of nobody 0 (weights)",
+            "re-identification risk of the row: 1 / class_size (prosecutor risk); with weights 1 / the size estimated "
+            "in the population (naive journalist risk), of at most one person 1, of nobody 0",
             "0 to 1",
-            "El Emam & Dankar, Protecting Privacy Using k-Anonymity (2008): prosecutor risk",
+            "El Emam & Dankar, Protecting Privacy Using k-Anonymity (2008)",
             cell="REIDENTIFICATION",
             example=0.25,
         ),
         Measure(
             "unique",
             "0 or 1",
-            "whether the row is unique: 1 where class_size is 1 (with weights at most 1 and above 0), else 0",
+            "whether the row is unique: 1 where class_size is 1, else 0; with weights, in the estimated population: 1 "
+            "where it is above 0 and at most 1",
             "0 or 1",
-            "Skinner & Elliot, A Measure of Disclosure Risk for Microdata (2002): sample uniques",
+            "Skinner & Elliot, A Measure of Disclosure Risk for Microdata (2002)",
             cell="UNIQUE",
             example=0,
         ),
@@ -375,7 +378,12 @@ def resolve_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
     if unknown or not wanted:
         came = ", ".join(repr(name) for name in unknown) or "none"
         several = ", ".join(f"{family.prefix}..." for family in FAMILIES)
-        raise InputError(f"measures: expected some of {', '.join(MEASURES)}, {several}; got {came}.")
+        near = get_close_matches(str(unknown[0]).lower(), MEASURES, n=1) if unknown else []
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise InputError(
+            f"measures: expected some of {', '.join(MEASURES)}, {several}; got {came}.{hint} `gpupif measures` lists "
+            "what they mean."
+        )
     return tuple(dict.fromkeys(measure for measure in found if measure is not None))
 
 
@@ -394,6 +402,19 @@ POPULATION_SIZE = Measure(
 def find_measure(name: str) -> Measure:
     """The measure of this name, of one that was scored."""
     return POPULATION_SIZE if name == POPULATION_SIZE.name else resolve_measures(name)[0]
+
+
+def as_risk(measure: Measure, scores: Any) -> Any:
+    """Scores as numbers that are the higher the riskier; a size of 0, with weights, is that of nobody: the last of all.
+
+    scores: an array of host or device.
+    """
+    if not measure.low_is_risky:
+        return scores
+    risks = -scores
+    if measure.of_size and scores.dtype.kind == "f":
+        risks[scores == 0] = -math.inf
+    return risks
 
 
 def in_people(measure: Measure) -> Measure:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .progress import short
+from .summary import OF_ROWS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +33,10 @@ HEADS = {
     "fig": "FIG",
     "csf_mean": "CSF mean",
     "csf_max": "max",
+    "reidentification_risk_mean": "risk mean",
+    "reidentification_risk_max": "max",
+    "unique_mean": "unique",
+    "class_size_min": "least class",
     "weight": "weight",
 }
 
@@ -39,6 +44,10 @@ ATTACKER_HEADS = {
     "fig": "FIG",
     "csf_mean": "CSF mean",
     "csf_max": "max",
+    "reidentification_risk_mean": "risk mean",
+    "reidentification_risk_max": "max",
+    "unique_mean": "unique",
+    "class_size_min": "least class",
     "worst_by_mean": "worst by mean",
     "worst_by_max": "worst by max",
 }
@@ -73,7 +82,7 @@ def print_attackers(summary: AttackerSummary, console: Console) -> None:
         highlight=False,
     )
     console.print()
-    table = Table(title="Risk by attacker (bits; CSF as probability)", title_justify="left", header_style="bold")
+    table = Table(title=f"Risk by attacker {_units(summary.attackers)}", title_justify="left", header_style="bold")
     table.add_column("attacker", overflow="fold")
     table.add_column("knows", overflow="fold")
     keys = [key for key in summary.attackers.columns if key != "known"]
@@ -128,9 +137,19 @@ def _columns(summary: Summary, console: Console) -> list[Table]:
     return [_part(frame, part, False) for part in (first, [key for key in keys if key not in first]) if part]
 
 
+def _units(frame: pd.DataFrame) -> str:
+    """What the figures are in, as a title has it."""
+    said = {"csf_mean": "CSF", "reidentification_risk_mean": "risk"}
+    names = [name for key, name in said.items() if key in frame.columns]
+    parts = ["bits"] if {"fig", "prior_entropy"} & {*frame.columns} else []
+    parts += [f"{' and '.join(names)} as probability"] if names else []
+    parts += ["unique: share of rows"] if "unique_mean" in frame.columns else []
+    return f"({'; '.join(parts)})" if parts else ""
+
+
 def _part(frame: pd.DataFrame, keys: Sequence[str], bars: bool) -> Table:
     """Some of the figures by column; bars: the mean CIG on the scale of the largest prior entropy or mean CIG."""
-    table = Table(title="Risk by column (bits; CSF as probability)", title_justify="left", header_style="bold")
+    table = Table(title=f"Risk by column {_units(frame)}", title_justify="left", header_style="bold")
     table.add_column("column", overflow="fold")
     if bars:
         table.add_column("CIG", no_wrap=True)
@@ -146,6 +165,8 @@ def _part(frame: pd.DataFrame, keys: Sequence[str], bars: bool) -> Table:
 def _notes(summary: Summary) -> list[str]:
     """What to know of the figures: columns that the others give away as a whole."""
     frame = summary.columns
+    if all(name in OF_ROWS for name in summary.measures):
+        return []
     given_away = frame.index[(frame["weight"] < GIVEN_AWAY) & (frame["prior_entropy"] > 0)]
     if not len(given_away):
         return []
@@ -165,6 +186,8 @@ def _bar(share: float) -> str:
 def _number(key: str, value: float) -> str:
     if key == "distinct_values":
         return f"{value:,.0f}"
+    if key == "class_size_min":
+        return f"{value:,.6g}"
     return f"{value:,.1f}" if key == "fig" else f"{value:.3f}"
 
 

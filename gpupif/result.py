@@ -157,9 +157,10 @@ class Scores:
     def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
         """The n riskiest cells, by the measure `by` (default: CIG, or else the first that was scored).
 
-        The highest come first, by `prior`, `cohort_size` and others where low is risky the lowest; ties go to the
-        earlier row, then the earlier column. Columns: row (position, from 0), index (the table's label of the row,
-        pandas and cuDF only), column, value, the scored measures, posterior, prior, cohort_size.
+        The highest come first, by `prior`, `cohort_size` and others where low is risky the lowest (a size of 0, that of
+        nobody, last); ties go to the earlier row, then the earlier column. Columns: row (position, from 0), index (the
+        table's label of the row, pandas and cuDF only), column, value, the scored measures, posterior, prior,
+        cohort_size.
         """
         from .riskiest import riskiest_cells
 

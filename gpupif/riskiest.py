@@ -11,7 +11,7 @@ import pandas as pd
 from gpupif.kernels import formulas
 
 from .engines.base import on_host
-from .measures import find_measure
+from .measures import as_risk, find_measure
 from .quantities import whole_number
 
 if TYPE_CHECKING:
@@ -26,9 +26,11 @@ def riskiest_cells(scores: Scores, n: int, by: str) -> pd.DataFrame:
     """The n riskiest cells by one measure (see `Scores.top`)."""
     n = whole_number("top", n, "cells")
     table = scores._values_of(by)
-    sign = -1 if find_measure(by).low_is_risky else 1
+    measure = find_measure(by)
     find = _highest_known if scores._job.wildcards else highest
-    found = [(-value, row, target) for target, column in enumerate(table) for value, row in find(sign * column, n)]
+    found = [
+        (-value, row, target) for target, column in enumerate(table) for value, row in find(as_risk(measure, column), n)
+    ]
     records = [scores._describe(row, target, by) for _, row, target in sorted(found)[:n]]
     return pd.DataFrame.from_records(records)
 

@@ -137,17 +137,20 @@ def score(
         mover's distance), ``distinct_values``, ``recursive_3``, ... (l-diversity), ``relative_gain``,
         ``enhanced_gain``, ``log_ratio``. Of whole rows: ``class_size`` (rows that agree on all of ``known``, the scored
         column too where it is one of these; int64), ``reidentification_risk`` (1 / class size, 0 to 1) and ``unique``
-        (1 where the class is one row, else 0): the same whichever of the known columns is scored, so score one.
+        (1 where the class is one row, else 0): the same whichever of the known columns is scored, so score one. Their
+        means are what `gpupif.risk` says of the table: prosecutor risk, and the share of unique rows.
     columns:
         Columns to score; default all.
     known:
-        Columns that the attacker knows; default all scored columns. For a target among them, the others of them.
-        An empty list: nothing, so that every cohort is the whole table. Or a whole number r: *any* r of the other
-        columns, of those scored or of ``among``; each cell gets its worst and its mean score over all attackers who
-        know r of them, see Returns. All are tried (r = 3 of 20 columns: 969 for each), unless ``subsets`` says less.
-        No part of a table holds the cohorts of all of them whole, so its *different* rows have to fit into memory: with
-        ``output`` into ``memory_limit``, of a Dask DataFrame into that of one worker, 4 GiB at most, and where a GPU
-        scores them into its own. Goes with neither ``weights``, ``attackers``, ``population`` nor wildcards.
+        Columns that the attacker knows; default all scored columns. For a target among them, the others of them. An
+        empty list: nothing, so that every cohort is the whole table. Or a whole number r: *any* r of the other columns,
+        of those scored or of ``among``; each cell gets its worst and its mean score over all attackers who know r of
+        them, see Returns. The scored one is none of them, so ``class_size`` is ``cohort_size`` then: for rows, score a
+        column that is not in ``among``. All are tried (r = 3 of 20 columns: 969 for each), unless ``subsets`` says
+        less. No part of a table holds the cohorts of all of them whole, so its *different* rows have to fit into
+        memory: with ``output`` into ``memory_limit``, of a Dask DataFrame into that of one worker, 4 GiB at most, and
+        where a GPU scores them into its own. Goes with neither ``weights``, ``attackers``, ``population`` nor
+        wildcards.
     priors:
         ``{column: {value: probability}}`` in place of the table's own distribution. Every value that occurs needs a
         probability above 0; further values are fine. None stands for a missing value. A sum within 1e-6 of 1 is made 1.
@@ -170,16 +173,17 @@ def score(
         "wildcard": what is missing or suppressed in a known column matches every value, in the row that is scored and
         in all others, as in sdcMicro's frequency counts (``freqCalc``, alpha = 1): row j is in the cohort of row i
         where the two agree on each known column that neither lacks. Cohorts then overlap, and each row has its own. In
-        a scored column a missing value is unknown: such rows count in ``cohort_size``, but in no prior or posterior,
-        and what is said of a cell's own value (``csf``, ``posterior``, ``prior``, ...) is NaN where that is missing.
-        What is said of its cohort (``cig``, ...) is what the others' known values give away of it: suppression is no
-        protection where all of them agree, and where none has a value nothing is learnt (0; ``entropy`` and
-        ``recursive_3`` are NaN). The weight of wCIG, H(X|known) / H(X), is the mean of -log2(c/C) over the rows with a
-        value, divided by the entropy of these values, at most 1: the same number where cohorts do not overlap. Where
-        no used column has missing values, scores are those of "category". The work grows with the number of different
-        patterns of missing values. No part of a table holds such cohorts whole, so its *different* rows have to fit
-        into memory together: with ``output`` into ``memory_limit``, of a Dask DataFrame into that of one worker, 4 GiB
-        at most, and where a GPU scores them into its own. Sampling weights have to be above 0.
+        a scored column a missing value is unknown: such rows count in ``cohort_size``, and in ``class_size`` match
+        every value where the column is known too, but they count in no prior or posterior, and what is said of a cell's
+        own value (``csf``, ``posterior``, ``prior``, ...) is NaN where that is missing. What is said of its cohort
+        (``cig``, ...) is what the others' known values give away of it: suppression is no protection where all of them
+        agree, and where none has a value nothing is learnt (0; ``entropy`` and ``recursive_3`` are NaN). The weight of
+        wCIG, H(X|known) / H(X), is the mean of -log2(c/C) over the rows with a value, divided by the entropy of these
+        values, at most 1: the same number where cohorts do not overlap. Where no used column has missing values, scores
+        are those of "category". The work grows with the number of different patterns of missing values. No part of a
+        table holds such cohorts whole, so its *different* rows have to fit into memory together: with ``output`` into
+        ``memory_limit``, of a Dask DataFrame into that of one worker, 4 GiB at most, and where a GPU scores them into
+        its own. Sampling weights have to be above 0.
     device:
         "cpu"; "cuda" (all GPUs) or "cuda:1" (one); or "auto": "cuda" where that can be used, else "cpu".
         ``Scores.device`` says which ran, ``gpupif info`` why not CUDA.
@@ -205,13 +209,14 @@ def score(
     weights:
         A column with the sampling weight of each row: how many people of the population it stands for, any number of 0
         or more. Priors, posteriors and the weights of wCIG are then shares of weights, and ``cohort_size`` (and
-        ``class_size``) the sum of weights (float64): an estimate of its size in the population. Sums are exact,
-        whatever the order of the rows, for whole weights and multiples of 1/2, 1/4, ...; others are first rounded to
-        multiples of a power of two that is less than 2^-60 of their sum. A row of weight 0 stands for nobody: its cells
-        are scored against the people who have its known values, and where there are none nothing is learnt: posterior =
-        prior, CIG and CSF 0, sizes and re-identification risk 0. A value that only such rows have still lies between
-        others (``emd``). The column itself is scored or known only where it is named. Given priors stay as they are.
-        Summaries (FIG, RIG, PIF, means) are of the table's cells: each row counts once, whatever its weight.
+        ``class_size``) the sum of weights (float64): an estimate of its size in the population. ``unique`` is then 1
+        where that is at most 1 and above 0, ``reidentification_risk`` at most 1. Sums are exact, whatever the order of
+        the rows, for whole weights and multiples of 1/2, 1/4, ...; others are first rounded to multiples of a power of
+        two that is less than 2^-60 of their sum. A row of weight 0 stands for nobody: its cells are scored against the
+        people who have its known values, and where there are none nothing is learnt: posterior = prior, CIG and CSF 0,
+        sizes and re-identification risk 0. A value that only such rows have still lies between others (``emd``). The
+        column itself is scored or known only where it is named. Given priors stay as they are. Summaries (FIG, RIG,
+        PIF, means) are of the table's cells: each row counts once, whatever its weight.
     attackers:
         ``{"neighbour": ["age", "sex"], "employer": [...]}``: several attackers at once, by name what each knows, in
         place of ``known``.
@@ -219,8 +224,10 @@ def score(
         A second table, of any kind or a path, that the table is a sample of, with all columns that are scored or known.
         Its distributions are the priors (given ones stay), and ``scores.population_size`` is, beside the cohort in the
         sample, for each cell the number of its rows that agree on everything the attacker knows (int64): what an
-        attacker is up against who does not know who is in the sample (the journalist model). With ``output`` it is a
-        path, read in streams; for a Dask DataFrame a Dask DataFrame, a path of Parquet, or a table in memory.
+        attacker is up against who does not know who is in the sample (the journalist model). ``class_size``,
+        ``reidentification_risk`` and ``unique`` stay those of the table; a row's journalist risk is 1 /
+        ``population_size`` of a column that is scored but not known. With ``output`` it is a path, read in streams; for
+        a Dask DataFrame a Dask DataFrame, a path of Parquet, or a table in memory.
     population_lacks:
         Where the population lacks rows of the table, those beyond as many equal ones as it has: "error", or "count"
         them as rows of the population too.

@@ -95,7 +95,8 @@ def check_work(columns: int, size: int, rows: int) -> None:
 
     if not fits(size):
         most = max((k for k in range(1, size) if fits(k)), default=1)
+        where = f" in {rows:,} distinct rows" if rows > 1 else ""
         raise InputError(
-            f"max_size: {columns} columns have {count_sets(columns, size):,} sets of up to {size}, too many to search "
-            f"in {rows:,} distinct rows. Give max_size={most} ({count_sets(columns, most):,} sets), or fewer columns."
+            f"max_size: {columns} columns have {count_sets(columns, size):,} sets of up to {size}, too many to search"
+            f"{where}. Give max_size={most} ({count_sets(columns, most):,} sets), or fewer columns."
         )

@@ -26,7 +26,9 @@ class Summary(Printed):
     """Risk of a table; made by `Scores.summary`.
 
     columns: one row a scored column; prior_entropy (bits), cig_mean, cig_median, cig_p95, cig_max (bits per cell), fig
-    (bits), csf_mean, csf_max (probability), weight (of wCIG), distinct_values; those of measures that were scored.
+    (bits), csf_mean, csf_max (probability), reidentification_risk_mean, reidentification_risk_max (probability),
+    unique_mean (share of the rows), class_size_min, weight (of wCIG), distinct_values; those of measures that were
+    scored.
     pif: percentile to PIF in bits (empty without CIG). top: the riskiest cells. seconds: wall time by stage.
     """
 
@@ -121,6 +123,10 @@ def summarize(scores: Scores) -> Summary:
     )
 
 
+# Of measures of rows, what is said of a column.
+OF_ROWS = {"reidentification_risk": ("mean", "max"), "unique": ("mean",), "class_size": ("min",)}
+
+
 def _column(scores: Scores, name: Hashable, target: int) -> dict[str, float]:
     prior = scores._prior_of[name]
     row: dict[str, float] = {"distinct_values": prior.column.cardinality, "prior_entropy": prior.entropy}
@@ -129,6 +135,15 @@ def _column(scores: Scores, name: Hashable, target: int) -> dict[str, float]:
         median, high, most = np.percentile(gains, [50, 95, 100]).tolist()
         total = float(gains.sum(dtype=np.float64))
         row |= {"cig_mean": total / scores.rows, "cig_median": median, "cig_p95": high, "cig_max": most, "fig": total}
+    for measure, figures in OF_ROWS.items():
+        if measure in scores.measures:
+            values = scores._values_of(measure)[target]
+            total = float(values.sum(dtype=np.float64))
+            found = {"mean": total / scores.rows, "max": float(values.max())}
+            if "min" in figures:
+                # With weights a class may be nobody.
+                found["min"] = float(values[values > 0].min()) if found["max"] > 0 else 0.0
+            row |= {f"{measure}_{figure}": found[figure] for figure in figures}
     if "csf" in scores.measures:
         surprise = scores._values_of("csf")[target]
         if scores._job.targets[target] in scores._job.wildcards:

@@ -173,16 +173,17 @@ def score_sizes(counts, heads, start, sizes, wanted, rows, few, alone, scores, p
     The cohort's size is another in each, where it is wanted. Returns how many they are.
     """
     number, measures, unit = 0, wanted.measures, wanted.unit[0]
+    of_size = False
     for k in range(measures.size):
-        if is_of_size(measures[k]):
-            for row in range(counts.size):
-                if counts[row] > few and sizes[heads[row]] == counts[row]:
-                    place = start + number
-                    value = np.int64(places[row]) - rows
-                    put_value(alone[value], measures, counts[row], unit, scores[place])
-                    places[row] = place
-                    number += 1
-            break
+        of_size |= is_of_size(measures[k])
+    if of_size:
+        for row in range(counts.size):
+            if counts[row] > few and sizes[heads[row]] == counts[row]:
+                place = start + number
+                value = np.int64(places[row]) - rows
+                put_value(alone[value], measures, counts[row], unit, scores[place])
+                places[row] = place
+                number += 1
     return number
 
 

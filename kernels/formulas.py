@@ -68,17 +68,17 @@ def enhanced_gain(posterior, prior, log2_prior):
 @kernel
 def is_of_size(measure):
     """Whether a measure follows from how many people are in the cohort, or the class."""
-    return measure >= COHORT_SIZE
+    return measure in (COHORT_SIZE, CLASS_SIZE, REIDENTIFICATION, UNIQUE)
 
 
 @kernel
 def size_measure(measure, cohort_size, class_size, unit):
     """Value of a measure that is of the size of the cohort, or the class, in units of so many people.
 
-    The class of a row are the rows that agree on all columns of the attacker's, the scored one too where it is known.
+    A row's class: the rows that agree on all columns of the attacker's, the scored one too where it is known.
     """
     people = unit * (cohort_size if measure == COHORT_SIZE else class_size)
-    if measure <= CLASS_SIZE:
+    if measure in (COHORT_SIZE, CLASS_SIZE):
         return people
     # Who stands for nobody is nobody's match; less than one person, by sampling weights, is one who is picked out.
     if people <= 1.0:

@@ -51,7 +51,7 @@ def spread(scores, picks, factors, index, outs, others):
 
     outs[m][i] = factors[m] * scores[index[i], picks[0][m]]; others, of another type, as outs, of picks[1], with the
     factors behind. The scores of a row lie side by side, so all measures cost one access to far memory. There may be
-    more arrays than picks: always as many, so that it is compiled once.
+    more arrays than picks: always as many, so that it is compiled once for each pair of types.
     """
     numbers, rest = picks
     rows = max(1, CHUNK // (numbers.size + rest.size))

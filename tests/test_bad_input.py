@@ -222,7 +222,7 @@ BAD_MEASURES = [("risk", "'risk'"), (["cig", "CSF"], "'CSF'"), ("cig,csf", "'cig
 
 @pytest.mark.parametrize(("measures", "got"), BAD_MEASURES)
 def test_measures_unknown_or_none(measures, got):
-    expected = ["measures", "cig, wcig, csf, posterior, prior, cohort_size", f"got {got}"]
+    expected = ["measures", "cig, wcig, csf, posterior, prior, cohort_size", f"got {got}", "`gpupif measures`"]
     assert_refused(InputError, expected, measures=measures)
 
 
@@ -424,3 +424,9 @@ def test_hint_at_an_index_without_a_name():
 def test_hints_at_what_is_wrong_with_a_prior(prior, hints):
     table = pd.DataFrame({"sex": ["f", "m"] * 3, "age": range(6)})
     assert_refused(PriorError, ["'sex'", *hints], table, priors={"sex": prior})
+
+
+@pytest.mark.parametrize(("misspelt", "meant"), [("uniqe", "unique"), ("CIG", "cig"), ("class_sizes", "class_size")])
+def test_a_misspelt_measure(misspelt, meant):
+    with pytest.raises(InputError, match=f"got '{misspelt}'. Did you mean '{meant}'?"):
+        gpupif.score(pd.DataFrame({"a": [1]}), misspelt)

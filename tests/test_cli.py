@@ -429,3 +429,16 @@ def test_warning_where_one_column_alone_is_scored(folder):
     assert loud.err.startswith("gpupif: warning: --columns: only 'age'")
     assert "--known" in loud.err
     assert start("score", "people.csv", "-o", "two.csv", "--columns", "age", "--quiet").err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["score", "people.csv"], "Missing option '-o' / '--output'. `gpupif score --help`"),
+        (["score", "people.csv", "-o", "x.parquet", "--knwon", "a"], "No such option: --knwon"),
+        (["score", "people.csv", "-o", "x.parquet", "--known-any", "two"], "'--known-any': expected a whole number."),
+        (["scores"], "No such command 'scores'."),
+    ],
+)
+def test_wrong_options_are_one_line(run, arguments, said):
+    assert_refused(run(*arguments), [said, "--help` says what there is."])

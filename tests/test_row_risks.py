@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import naive
 import numpy as np
 import pandas as pd
@@ -78,6 +80,14 @@ def test_who_lacks_a_value_is_in_several_classes(engine):
     assert scores.unique["age"].tolist() == [0.0, 1.0, 0.0, 0.0]
 
 
+def test_one_column_is_enough_to_know(engine):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for known in (["age"], None):
+            scores = gpupif.score(pd.DataFrame({"age": [30, 30, 41]}), OF_ROWS, columns=["age"], known=known)
+            assert scores.class_size["age"].tolist() == [2, 2, 1]
+
+
 @pytest.mark.parametrize("bounded", [False, True], ids=["memory", "files"])
 def test_files(tmp_path, bounded):
     census = gpupif.datasets.census(3000, seed=5)
@@ -93,3 +103,83 @@ def test_files(tmp_path, bounded):
             assert written[f"{measure}_{name}"].to_list() == expected[measure][name].tolist()
     sizes = census.groupby(known, dropna=False)[known[0]].transform("size")
     assert expected.class_size[known[0]].tolist() == sizes.tolist()
+
+
+WEIGHTED = pd.DataFrame({"a": [1, 2, 3, 3], "b": [1, 1, 1, 1], "w": [0, 5, 0.5, 2]})
+BOTH = {"one": ["a"], "other": ["b"]}
+
+
+def test_a_class_of_nobody_ranks_last_in_all_places(tmp_path):
+    arguments = {"columns": ["b"], "known": ["a"], "weights": "w", "device": "cpu"}
+    scores = gpupif.score(WEIGHTED, OF_ROWS, **arguments)
+    assert scores.class_size["b"].tolist() == [0, 5, 2.5, 2.5]
+    assert scores.top(4)["row"].tolist() == [2, 3, 1, 0]
+    WEIGHTED.to_parquet(tmp_path / "in.parquet")
+    stored = gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments, output=tmp_path / "out.parquet")
+    assert stored.summary().top["row"].tolist() == [2, 3, 1, 0]
+
+
+def test_the_worst_attacker_is_none_for_whom_there_is_nobody():
+    arguments = {"columns": ["b"], "attackers": BOTH, "weights": "w", "device": "cpu"}
+    scores = gpupif.score(WEIGHTED, OF_ROWS, **arguments)
+    lazy = gpupif.score(dask_frame(WEIGHTED), OF_ROWS, **arguments)
+    sizes = [7.5, 5, 2.5, 2.5]
+    for measure, expected in zip(OF_ROWS, (sizes, [1 / size for size in sizes], [0.0] * 4), strict=True):
+        assert scores.worst(measure)["b"].tolist() == pytest.approx(expected)
+        assert lazy.worst(measure).compute()["b"].tolist() == pytest.approx(expected)
+    with pytest.raises(KeyError, match="'nobody': expected one of the attackers 'one', 'other'"):
+        scores["nobody"]
+
+
+def dask_frame(frame):
+    return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=2)
+
+
+def test_what_is_unknown_against_one_attacker_is_in_the_worst():
+    table = pd.DataFrame({"a": [1, 2, 2], "b": ["x", "x", "y"], "c": [None, "u", "v"]})
+    arguments = {"columns": ["c"], "missing": "wildcard", "device": "cpu"}
+    for attackers in ({"one": ["a"], "other": ["b"]}, {"other": ["b"], "one": ["a"]}):
+        memory = gpupif.score(table, "entropy", attackers=attackers, **arguments).worst("entropy")
+        lazy = gpupif.score(dask_frame(table), "entropy", attackers=attackers, **arguments).worst("entropy").compute()
+        np.testing.assert_array_equal(memory["c"], [np.nan, 0.0, 0.0])
+        np.testing.assert_array_equal(lazy["c"], memory["c"])
+
+
+@pytest.mark.parametrize("arguments", [{}, {"weights": "w"}, {"missing": "wildcard"}], ids=["plain", "weights", "wild"])
+def test_summaries(tmp_path, arguments):
+    table = pd.DataFrame({"a": [1, 1, 2, 3], "b": [*"xxyy"], "w": [0.5, 1.5, 4.0, 0.0]})
+    table.to_parquet(tmp_path / "in.parquet")
+    arguments = {"columns": ["a", "b"], "known": ["a", "b"], "device": "cpu", **arguments}
+    memory = gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments).summary()
+    files = gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments, output=tmp_path / "out.parquet").summary()
+    weighted = "weights" in arguments
+    expected = {
+        "reidentification_risk_mean": (0.5 + 0.5 + 0.25 + 0) / 4 if weighted else 0.75,
+        "reidentification_risk_max": 0.5 if weighted else 1.0,
+        "unique_mean": 0.0 if weighted else 0.5,
+        "class_size_min": 2.0 if weighted else 1.0,
+    }
+    for found in (memory, files):
+        for key, value in expected.items():
+            assert found.columns[key].tolist() == [value, value]
+        text = str(found)
+        assert all(head in text for head in ("risk mean", "unique", "least class"))
+        assert "Weight near 0" not in text
+
+
+def test_a_run_of_other_temporary_files_is_not_resumed(tmp_path, monkeypatch):
+    from gpupif.spill import run, write
+
+    WEIGHTED.to_parquet(tmp_path / "in.parquet")
+    arguments = {"columns": ["b"], "known": ["a"], "output": tmp_path / "out.parquet", "resume": True, "device": "cpu"}
+
+    def end(*_):
+        raise RuntimeError("ended here")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(write.ScoreWriter, "write", end)
+        with pytest.raises(RuntimeError, match="ended here"):
+            gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments)
+    monkeypatch.setattr(run, "FORMAT", run.FORMAT + 1)
+    with pytest.raises(gpupif.OutputError, match="had other format of temporary files"):
+        gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments)

@@ -200,9 +200,10 @@ def test_by_hand():
     gain = 1 / 3 * math.log2(1 / 2) + 2 / 3 * math.log2(2)
     assert scores.cig["age"].tolist() == pytest.approx([gain] * 4 + [math.log2(3 / 2), 0])
     top = scores.top(6, by="cohort_size")
-    assert top["row"].tolist() == [5, 0, 1, 2, 3, 4]
-    assert top["cohort_size"].tolist() == [0.0, 3.0, 3.0, 3.0, 3.0, 3.0]
-    assert top["posterior"].tolist() == pytest.approx([4 / 6, 1 / 3, 2 / 3, 1 / 3, 0, 1])
+    # A cohort of nobody is no risk.
+    assert top["row"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert top["cohort_size"].tolist() == [3.0, 3.0, 3.0, 3.0, 3.0, 0.0]
+    assert top["posterior"].tolist() == pytest.approx([1 / 3, 2 / 3, 1 / 3, 0, 1, 4 / 6])
     assert scores.rows == 6
     assert scores.fig()["age"] == pytest.approx(4 * gain + math.log2(3 / 2))
 

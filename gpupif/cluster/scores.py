@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import pandas as pd
 
 from ..by_attacker import ByAttacker
 from ..errors import InputError
-from ..measures import find_measure, is_measure
+from ..measures import Measure, find_measure, is_measure
 from ..worst_mean import folded_name, folded_names
 from ..writing import attacker_names, output_names
 from .folder import write_scores
@@ -205,8 +206,8 @@ class DaskAttackerScores(ByAttacker[DaskScores]):
         from dask.dataframe import map_partitions
 
         frames = [scores[measure] for scores in self.values()]
-        low = find_measure(measure).low_is_risky
-        return map_partitions(_worst, low, *frames, meta=frames[0]._meta, align_dataframes=False)
+        kind = find_measure(measure)
+        return map_partitions(_worst, kind, *frames, meta=frames[0]._meta, align_dataframes=False)
 
     def frame(self) -> dd.DataFrame:
         """All scores in one lazy frame, columns named <attacker>_<measure>_<column>.
@@ -233,10 +234,17 @@ def _lacking(scores: Any, name: str) -> AttributeError:
     )
 
 
-def _worst(low: bool, first: Any, *others: Any) -> Any:
-    """The highest, or the lowest, of several frames' values at each place."""
+def _worst(measure: Measure, first: Any, *others: Any) -> Any:
+    """The riskiest of several frames' values at each place, see `AttackerScores.worst`."""
+
+    def risks(frame: Any) -> Any:
+        if not measure.low_is_risky:
+            return frame
+        weighted = measure.of_size and frame.dtypes.iloc[0].kind == "f"
+        return (-frame).where(frame != 0, -math.inf) if weighted else -frame
+
     for other in others:
-        first = first.where(first <= other if low else first >= other, other)
+        first = first.where((risks(first) >= risks(other)) | (first != first), other)
     return first
 
 

@@ -113,16 +113,16 @@ def spread_scores(run: Run, scores: npt.NDArray[np.float64], index: npt.NDArray[
     job, target = run.job, run.job.targets.index(column)
     factors = np.array(run.results.factors(column))
     for kind, some in _by_type([measure.type_in(job.dtype) for measure in job.measures], job.dtype):
-        slots, others = np.array(run.slots)[some], np.array([job.measures[k].type_in(job.dtype) == kind for k in some])
+        slots, kept = np.array(run.slots)[some], np.array([job.measures[k].type_in(job.dtype) == kind for k in some])
         values = [run.results.values[measure][target] for measure in some]
-        numbers = _padded([out for out, one in zip(values, others, strict=True) if not one], job.dtype)
-        counts = _padded([out for out, one in zip(values, others, strict=True) if one], kind)
+        numbers = _padded([out for out, one in zip(values, kept, strict=True) if not one], job.dtype)
+        others = _padded([out for out, one in zip(values, kept, strict=True) if one], kind)
 
-        def spread_range(start: int, stop: int, part: Any = (slots, factors[some], others, numbers, counts)) -> None:
-            slots, factors, others, numbers, counts = part
+        def spread_range(start: int, stop: int, part: Any = (slots, factors[some], kept, numbers, others)) -> None:
+            slots, factors, kept, numbers, others = part
             own = index[start:stop]
-            outs = tuple(out[start:stop] for out in numbers), tuple(out[start:stop] for out in counts)
-            spread.spread(scores, (slots[~others], slots[others]), factors, own, *outs)
+            outs = tuple(out[start:stop] for out in numbers), tuple(out[start:stop] for out in others)
+            spread.spread(scores, (slots[~kept], slots[kept]), factors, own, *outs)
 
         run.workers.run(spread_range, run.workers.ranges(len(index)))
 

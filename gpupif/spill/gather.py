@@ -14,9 +14,9 @@ import numpy as np
 
 from ..engines.passes import part_measures, source_of
 from ..engines.workers import Workers
-from ..measures import POPULATION_SIZE, find_measure
+from ..measures import POPULATION_SIZE, as_risk, find_measure
 from ..riskiest import highest
-from ..summary import TOP_CELLS
+from ..summary import OF_ROWS, TOP_CELLS
 from .cut import Gathering
 from .parts import score_columns
 from .scored import Scored
@@ -40,17 +40,20 @@ class Cell(NamedTuple):
 
 @dataclass
 class Facts:
-    """What a summary needs of a chunk: by measure and target sums and the highest value; its riskiest cells."""
+    """What a summary needs of a chunk: by measure and target sums, the highest and lowest value, of sizes that of
+    somebody; its riskiest cells.
+    """
 
     sums: dict[str, list[list[float]]]
     highest: dict[str, list[float]]
+    lowest: dict[str, list[float]]
     top: list[Cell]
 
     @classmethod
     def read(cls, file: Path) -> Facts:
         """As `write` left them."""
         facts = json.loads(file.read_text())
-        return cls(facts["sums"], facts["highest"], [Cell(*cell) for cell in facts["top"]])
+        return cls(facts["sums"], facts["highest"], facts["lowest"], [Cell(*cell) for cell in facts["top"]])
 
     def write(self, file: Path) -> None:
         """Keep them; the file appears whole."""
@@ -143,8 +146,9 @@ class Gatherer:
         """Keep what a summary needs of a chunk that begins at `row`."""
         sums: dict[str, list[list[float]]] = {}
         most: dict[str, list[float]] = {}
+        least: dict[str, list[float]] = {}
         for name in arrays:
-            if name in ("cig", "csf"):
+            if name in ("cig", "csf", *OF_ROWS):
                 columns = list(arrays[name])
                 if name == "csf":
                     # Cells whose value is missing, and no category, have none.
@@ -153,13 +157,16 @@ class Gatherer:
                         for target, column in zip(self.job.targets, columns, strict=True)
                     ]
                 sums[name] = workers.run(_sums, [(column,) for column in columns])
-                most[name] = [float(column.max(initial=-np.inf)) for column in columns]
+                most[name] = [float(column.max()) if len(column) else -np.inf for column in columns]
+            if name == "class_size":
+                some = [column[column > 0] for column in arrays[name]]
+                least[name] = [float(column.min()) if len(column) else np.inf for column in some]
         if "cig" in arrays:
             write_batch(self.gains(number), {"rig": arrays["cig"].sum(axis=0, dtype=np.float64)})
         found = riskiest([cell for place in range(len(self.job.targets)) for cell in self._risky(place, row, arrays)])
         if len(found) == TOP_CELLS:
             self._least = max(self._least, found[-1].risk)
-        Facts(sums, most, found).write(self.facts(number))
+        Facts(sums, most, least, found).write(self.facts(number))
 
     def _risky(self, target: int, row: int, arrays: dict[str, npt.NDArray[Any]]) -> list[Cell]:
         """Cells of a column that may be among the riskiest of the table: as risky as the last of those known so far."""
@@ -169,10 +176,10 @@ class Gatherer:
             column = column[scored]
             if not len(column):
                 return []
-        sign = -1 if find_measure(self.by).low_is_risky else 1
-        if (column.max() if sign == 1 else -column.min()) < self._least:
+        risks = as_risk(find_measure(self.by), column)
+        if risks.max() < self._least:
             return []
-        found = [(value, place) for value, place in highest(sign * column, TOP_CELLS) if value >= self._least]
+        found = [(value, place) for value, place in highest(risks, TOP_CELLS) if value >= self._least]
         places = [place if scored is None else int(scored[place]) for _, place in found]
         return [
             Cell(value, row + place, target, [values[target, place].item() for values in arrays.values()])

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ..progress import Reporter
     from ..stored import StoredAttackerScores, StoredScores
 
+# Of what parts and steps of a run hold, which another version may not read as its own.
+FORMAT = 2
 # The option that has the identity of the population's files.
 FILES_OF_POPULATION = "files of the population"
 
@@ -165,6 +167,7 @@ def _options(
     """What must be the same when a run is taken up again."""
     return {
         "gpupif": __version__,
+        "format of temporary files": FORMAT,
         "files": _stamps(source),
         FILES_OF_POPULATION: {} if population is None else _stamps(population.source),
         "population lacks": None if population is None else population.lacks,

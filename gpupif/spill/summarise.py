@@ -16,7 +16,7 @@ from ..engines.base import Job
 from ..percentiles import ONCE, percentiles
 from ..priors import Prior
 from ..riskiest import describe
-from ..summary import PERCENTILES
+from ..summary import OF_ROWS, PERCENTILES
 from ..weighting import Units
 from .chunks import TableChunks
 from .gather import Cell, Facts, Gatherer
@@ -47,6 +47,16 @@ def summary_columns(
             most = _highest(facts, "cig", place)
             row |= {"cig_mean": total / chunks.rows, "cig_median": median, "cig_p95": high, "cig_max": most}
             row["fig"] = total
+        for measure, figures in OF_ROWS.items():
+            if measure in facts[0].sums:
+                all_of = {
+                    "mean": _sum(facts, measure, place) / chunks.rows,
+                    "max": _highest(facts, measure, place),
+                    "min": min(chunk.lowest[measure][place] for chunk in facts) if "min" in figures else 0.0,
+                }
+                if all_of["max"] == 0:
+                    all_of["min"] = 0.0
+                row |= {f"{measure}_{figure}": all_of[figure] for figure in figures}
         if "csf" in facts[0].sums:
             rows_of = chunks.rows - (chunks.columns[target].missing_rows if target in job.wildcards else 0)
             row |= {"csf_mean": np.nan, "csf_max": np.nan}
