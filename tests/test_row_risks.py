@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pieces import in_pieces
 from test_measures import SHARED_FIXTURES, frame_of, tables
 
 import gpupif
@@ -88,15 +89,14 @@ def test_one_column_is_enough_to_know(engine):
             assert scores.class_size["age"].tolist() == [2, 2, 1]
 
 
-@pytest.mark.parametrize("bounded", [False, True], ids=["memory", "files"])
-def test_files(tmp_path, bounded):
+def test_files_in_parts(tmp_path):
     census = gpupif.datasets.census(3000, seed=5)
     known = list(census)[:4]
     census.to_parquet(tmp_path / "in.parquet")
     arguments = {"columns": [known[0], list(census)[5]], "known": known}
     expected = gpupif.score(census, OF_ROWS, **arguments, device="cpu")
-    limit = {"memory_limit": "800MiB"} if bounded else {}
-    gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments, output=tmp_path / "out.parquet", **limit, device="cpu")
+    with in_pieces(700, 300):
+        gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments, output=tmp_path / "out.parquet", device="cpu")
     written = pl.read_parquet(tmp_path / "out.parquet")
     for measure in OF_ROWS:
         for name in arguments["columns"]:
