@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .formulas import size_measure
 from .jit import kernel
 from .stream import finish_stores, store_past_cache
 
@@ -43,6 +44,15 @@ def spread_measure(scores, k, factor, index, out):
     """out[i] = factor * scores[index[i], k]."""
     for i in range(index.size):
         store_past_cache(out, i, factor * scores[index[i], k])
+
+
+@kernel
+def spread_sizes(sizes, index, measure, unit, out):
+    """out[i] = a measure of the row whose equivalence class is sizes[index[i]] units."""
+    for i in range(index.size):
+        size = sizes[index[i]]
+        store_past_cache(out, i, size_measure(measure, size, size, unit[0]))
+    finish_stores()
 
 
 @kernel

@@ -183,3 +183,14 @@ def test_a_run_of_other_temporary_files_is_not_resumed(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "FORMAT", run.FORMAT + 1)
     with pytest.raises(gpupif.OutputError, match="had other format of temporary files"):
         gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments)
+
+
+def test_of_several_known_columns_they_take_the_memory_of_one():
+    scores = gpupif.score(gpupif.datasets.census(500), ["cig", *OF_ROWS], device="cpu")
+    for name in OF_ROWS:
+        values = scores.array(name)
+        assert values.shape == (10, 500)
+        assert np.shares_memory(values[0], values[9])
+        assert not values.flags.writeable
+    assert not np.shares_memory(scores.array("cig")[0], scores.array("cig")[9])
+    assert scores.measures == ("cig", *OF_ROWS)

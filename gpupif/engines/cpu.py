@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .any_known import score_any_known
@@ -11,7 +12,7 @@ from .base import EngineResult, Job, Progress
 from .counting import CpuCounting
 from .cpu_scorer import CpuScorer
 from .cpu_wildcards import score_matching
-from .host_run import score_in_blocks, working_memory
+from .host_run import score_in_blocks, shared_by_targets, working_memory
 from .partition import BLOCK_ROWS
 from .run import Run
 from .wildcards import score_apart
@@ -44,9 +45,12 @@ class CpuEngine:
 
     def _score(self, job: Job, progress: Progress) -> EngineResult:
         job, scorer = job.on_host().in_order(), CpuScorer()
-        memory = working_memory(job, scorer.targets_at_once(job.rows, len(job.measures)))
+        of_rows = shared_by_targets(job)
+        rest = replace(job, measures=[measure for measure in job.measures if measure not in of_rows])
+        memory = working_memory(rest, scorer.targets_at_once(job.rows, len(rest.measures)))
         with Workers(self.threads, memory) as workers:
-            return score_in_blocks(Run(job, progress, workers, self.block_rows, scorer))
+            result = score_in_blocks(Run(rest, progress, workers, self.block_rows, scorer), of_rows)
+        return replace(result, values={one.name: result.values[one.name] for one in job.measures if result.values})
 
     def _score_matching(self, job: Job, targets: Sequence[int], progress: Progress) -> EngineResult:
         with Workers(self.threads) as workers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from gpupif.kernels import pack, spread
 
 from ..keys import KeyLayout
 from ..labels import code_type
+from ..measures import wanted_of
 from .base import EngineResult, Job
 from .cohort_scores import score_group
 from .distinct import Distinct, distinct_rows
@@ -21,6 +23,8 @@ from .workers import Workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from ..measures import Measure
 
 # Keys that one column after the other is put into: those of few words stay in the second-level cache.
 PACKED_ROWS = 1 << 16
@@ -74,8 +78,19 @@ def count_rows(codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], 
     return distinct_rows(Rows(keys), len(keys), workers).rows.counts
 
 
-def score_in_blocks(run: Run) -> EngineResult:
-    """Run all projections of the table that the targets need; the one for the targets among the known comes last."""
+def shared_by_targets(job: Job) -> list[Measure]:
+    """The measures of rows, where they are the same for all targets: those of equal rows; others are scored anyway."""
+    of_rows = [measure for measure in job.measures if measure.of_class]
+    everything = set(range(len(job.codes)))
+    alike = everything == {*job.known} and len(job.targets) > 1 and not job.extremes_only
+    return of_rows if alike and len(of_rows) < len(job.measures) else []
+
+
+def score_in_blocks(run: Run, of_rows: Sequence[Measure] = ()) -> EngineResult:
+    """Run all projections of the table that the targets need; the one for the targets among the known comes last.
+
+    of_rows: further measures, see `shared_by_targets`; of all targets they are one array.
+    """
     job = run.job
     layout, total = run.results.layout, run.results.total
     counts = NO_ROWS if job.times is None else job.times.astype(index_type(total + 1))
@@ -84,6 +99,7 @@ def score_in_blocks(run: Run) -> EngineResult:
         distinct_rows(Rows(pack_keys(job.codes, layout, run.workers), counts), total, run.workers, run.block_rows)
     ]
     distinct = len(tables[0].rows.keys)
+    shared = _score_rows(run, tables[0], of_rows) if of_rows else {}
     inside = [column for column in job.targets if column in job.known]
     projections = [[column] for column in job.targets if column not in job.known] + ([inside] if inside else [])
     for number, targets in enumerate(projections):
@@ -93,7 +109,23 @@ def score_in_blocks(run: Run) -> EngineResult:
             _score_projection(run, [part], words, targets)
         else:
             _score_projection(run, tables if number == len(projections) - 1 else tables.copy(), layout, targets)
-    return run.results.finished(distinct)
+    result = run.results.finished(distinct)
+    return replace(result, values=result.values | shared)
+
+
+def _score_rows(run: Run, table: Distinct, measures: Sequence[Measure]) -> dict[str, npt.NDArray[Any]]:
+    """Measures of rows by the sizes of the groups of equal ones, the same for all targets."""
+    job, counts, number = run.job, table.rows.counts, table.number
+    wanted, found = wanted_of(measures, job.unit), {}
+    for measure, kind in zip(measures, wanted.measures, strict=True):
+        out = np.empty(job.rows, measure.type_in(job.dtype))
+
+        def score(first: int, last: int, kind: Any = kind, out: Any = out) -> None:
+            spread.spread_sizes(counts, number[first:last], kind, wanted.unit, out[first:last])
+
+        run.workers.run(score, run.workers.ranges(job.rows))
+        found[measure.name] = np.broadcast_to(out, (len(job.targets), job.rows))
+    return found
 
 
 def project(run: Run, table: Distinct, layout: KeyLayout, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
