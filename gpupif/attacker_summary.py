@@ -85,6 +85,6 @@ def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Se
         summaries,
         known,
         pd.DataFrame.from_records(rows, index=index),
-        pd.DataFrame.from_records(worst, index=labels),
+        pd.DataFrame(worst, index=labels),
         pd.DataFrame(fig).T.rename_axis("attacker"),
     )

@@ -116,7 +116,8 @@ def _encode_objects(name: Hashable, series: pd.Series[Any]) -> Column:
         codes, labels = pd.factorize(series, use_na_sentinel=True)
     except TypeError as error:
         raise ColumnTypeError(name, next(type(value).__name__ for value in series if not _hashable(value))) from error
-    return _renumber(name, codes, 0, len(labels), pd.Index(labels))
+    # As it is: pandas 2 would guess a type for Python objects, and warn of it.
+    return _renumber(name, codes, 0, len(labels), labels if isinstance(labels, pd.Index) else pd.Index(labels))
 
 
 def _hashable(value: Any) -> bool:

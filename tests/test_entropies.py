@@ -92,9 +92,10 @@ def test_exactly_zero_where_it_must_be(table, times):
     grid = np.array(np.meshgrid(*(range(len(column)) for column in repeated.values()))).reshape(len(repeated), -1)
     independent = pd.DataFrame(
         {
-            name: pd.Series([column[row] for row in rows] * times, dtype=object)
+            name: [column[row] for row in rows] * times
             for (name, column), rows in zip(repeated.items(), grid, strict=True)
-        }
+        },
+        dtype=object,
     )
     assert total_correlation(independent) == 0
     assert dual_total_correlation(independent) == 0

@@ -129,7 +129,7 @@ def test_the_table_as_its_own_population_changes_nothing(engine):
     assert scores.array("population_size").tobytes() == plain.array("cohort_size").tobytes()
 
 
-POPULATION = pd.concat([FRAME, FRAME, pd.DataFrame({"age": [50], "sex": ["x"], "a=b": [None]})], ignore_index=True)
+POPULATION = pd.concat([FRAME, FRAME, pd.DataFrame({"age": [50], "sex": ["x"], "a=b": [np.nan]})], ignore_index=True)
 
 
 def test_kinds_of_tables_and_types_of_columns(tmp_path, engine):
