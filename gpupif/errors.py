@@ -38,9 +38,14 @@ class ColumnNotFoundError(InputError):
         self, argument: str, missing: Iterable[object], existing: Iterable[object], where: str = "the table"
     ) -> None:
         unknown, have = list(missing), list(existing)
-        near = get_close_matches(str(unknown[0]), [str(name) for name in have], n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(str(unknown[0]), [str(name) for name in have])
         super().__init__(f"{argument}: no column {_some(unknown)} in {where}.{hint} Columns that exist: {_some(have)}.")
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Which of some names may have been meant, as a sentence behind another; nothing where none is near."""
+    near = get_close_matches(name, list(names), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def _some(names: list[object], most: int = 40) -> str:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .errors import InputError
+from .errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from gpupif.kernels.cohorts import Wanted
@@ -378,8 +377,7 @@ def resolve_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
     if unknown or not wanted:
         came = ", ".join(repr(name) for name in unknown) or "none"
         several = ", ".join(f"{family.prefix}..." for family in FAMILIES)
-        near = get_close_matches(str(unknown[0]).lower(), MEASURES, n=1) if unknown else []
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(str(unknown[0]).lower(), MEASURES) if unknown else ""
         raise InputError(
             f"measures: expected some of {', '.join(MEASURES)}, {several}; got {came}.{hint} `gpupif measures` lists "
             "what they mean."
