@@ -31,7 +31,7 @@ class Targets(NamedTuple):
     values: Values
     alone: npt.NDArray[np.float64]
     few: npt.NDArray[np.int64]
-    logs: npt.NDArray[np.float64]
+    logs: npt.NDArray[np.int64]
 
 
 class Out(NamedTuple):
@@ -90,12 +90,8 @@ def find_statistics(cohorts, target, values, wanted, scratch, ordered):
 @kernel
 def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
     """Put measure k of cell i into out[i, k], see `Out`; sizes: of cohorts, at their first row."""
-    base, accuracy, priors, log2_priors = (
-        values.first[target],
-        values.accuracies[target],
-        values.priors,
-        values.log2_priors,
-    )
+    base, accuracy, unit_bits = values.first[target], values.accuracies[target], values.unit_bits[target]
+    priors, log2_priors = values.priors, values.log2_priors
     starts, runs, found, codes = scratch.starts, scratch.runs, scratch.found, scratch.cells.values
     unit, inside, counts = wanted.unit[0], values.inside[target], scratch.cells.counts
     posteriors, log2_shares = scratch.cells.posteriors, scratch.cells.log2_shares
@@ -119,7 +115,9 @@ def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
             else:
                 for i in range(first, last):
                     prior, log2_prior = priors[base + codes[i]], log2_priors[base + codes[i]]
-                    out[i, k] = cell_measure(measure, 0.0, posteriors[i], log2_shares[i], prior, log2_prior, accuracy)
+                    out[i, k] = cell_measure(
+                        measure, 0.0, posteriors[i], log2_shares[i], prior, log2_prior, accuracy, unit_bits
+                    )
 
 
 @kernel
@@ -129,7 +127,7 @@ def score_values(target, start, stop, targets, wanted, scratch, ordered):
     alone = targets.alone[values.first[target] :]
     for value in range(start, stop):
         cell = value - start
-        cells.values[cell], cells.counts[cell], cells.shares[cell], cells.log2_shares[cell] = value, 1, 1.0, 0.0
+        cells.values[cell], cells.counts[cell], cells.log2_shares[cell], cells.shares[cell] = value, 1, 0, 1.0
         prior = values.priors[values.first[target] + value]
         cells.posteriors[cell] = posterior(1, 1, prior, values.accuracies[target])
         scratch.starts[cell], scratch.order[cell], scratch.sizes[cell] = cell, cell, 1
@@ -236,13 +234,18 @@ def describe_cells(rows, cohorts, heads, target, targets, scratch):
     log2_shares, posteriors = scratch.cells.log2_shares, scratch.cells.posteriors
     for cohort in range(cohorts):
         size = sizes[heads[order[starts[cohort]]]]
-        log2_size = log2_count(size, logs)
         for i in range(starts[cohort], starts[cohort + 1]):
             row = order[i]
             value, count = (keys[row, word] >> shift) & mask, counts[row]
             values[i], cell_counts[i], shares[i] = value, count, count / size
-            log2_shares[i] = log2_count(count, logs) - log2_size
             posteriors[i] = posterior(count, size, priors[base + value], accuracy)
+        if size < logs.size:
+            for i in range(starts[cohort], starts[cohort + 1]):
+                log2_shares[i] = logs[cell_counts[i]] - logs[size]
+        else:
+            log2_size = log2_count(size, logs)
+            for i in range(starts[cohort], starts[cohort + 1]):
+                log2_shares[i] = log2_count(cell_counts[i], logs) - log2_size
 
 
 @kernel

@@ -39,7 +39,7 @@ class Job:
     codes: per column one code per row, 0 to its cardinality - 1, all of them in use unless rows stand for nobody; of
     the host or of a device. counts: per column the number of rows with each code. priors: per column the prior by code,
     positive, but 0 for values of the table's own distribution that nobody has; log2_priors: its logarithm, of that
-    distribution log2 count - log2 rows. accuracies: per column, in [0, 1].
+    distribution log2 count - log2 rows, in units of 2^-unit_bits bits, by column. accuracies: per column, in [0, 1].
     targets: the columns to score; known: the columns the attacker knows (a target among them is not known when it
     is itself scored).
     axes: per column where its values lie, None for one that is not asked for, or altogether. whole: per column how many
@@ -55,7 +55,8 @@ class Job:
     codes: Sequence[npt.NDArray[Any]]
     counts: Sequence[npt.NDArray[np.int64]]
     priors: Sequence[npt.NDArray[np.float64]]
-    log2_priors: Sequence[npt.NDArray[np.float64]]
+    log2_priors: Sequence[npt.NDArray[np.int64]]
+    unit_bits: Sequence[int]
     accuracies: Sequence[float]
     targets: list[int]
     known: list[int]
@@ -156,6 +157,7 @@ def kernel_values(job: Job, columns: Sequence[int]) -> Values:
         np.cumsum([0, *(len(job.priors[column]) for column in columns)]),
         np.concatenate([job.priors[column] for column in columns]),
         np.concatenate([job.log2_priors[column] for column in columns]),
+        np.array([job.unit_bits[column] for column in columns], np.int64),
         np.array([job.accuracies[column] for column in columns], np.float64),
         np.array([values for values, _ in whole]),
         np.array([mass for _, mass in whole]),

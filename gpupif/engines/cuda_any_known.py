@@ -16,7 +16,7 @@ import numpy as np
 from gpupif.kernels.cuda import any_known as kernels
 from gpupif.kernels.spread import look_up
 
-from ..information import column_weight, entropy_of_counts
+from ..information import column_weight, conditional_entropy, entropy_of_counts
 from ..keys import KeyLayout
 from .any_known_sets import AnyResult, SetOfColumns
 from .base import Job, Progress
@@ -225,13 +225,13 @@ class _DeviceRun:
         with library.stage("group"):
             numbered = numbers.over(columns)
             combinations, layout = numbers.combinations(numbered, order)
-            joint = sizes_of(library, combinations.counts, total).sum_log()
+            joint = sizes_of(library, combinations.counts, total).log_sum()
         turns = [column for column in order if column in targets]
         for target, sizes, scores in score_targets(
             library, self._describe, combinations, layout, order, turns, self._asked.grouping
         ):
-            conditional = sizes_of(library, sizes, total).sum_log() - joint
-            weight = column_weight(conditional, total, self._entropies[target])
+            conditional = conditional_entropy(sizes_of(library, sizes, total).log_sum(), joint, total)
+            weight = column_weight(conditional, self._entropies[target])
             self.results.weights[target].append(weight)
             for k, measure in enumerate(job.measures):
                 if measure.weighted:
