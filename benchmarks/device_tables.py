@@ -14,7 +14,7 @@ from gpupif.engines.base import Job
 from gpupif.engines.cuda_frames import FrameLibrary
 from gpupif.engines.cuda_library import Library
 from gpupif.engines.cuda_simulated import OnDevice, SimulatedLibrary
-from gpupif.information import log2_counts
+from gpupif.information import LOG_BITS, log2_of_shares
 from gpupif.measures import resolve_measures
 
 CARDINALITIES = (50, 101, 2, 6, 11, 29, 45, 8, 12, 5)
@@ -55,9 +55,9 @@ def device_job(library: Library, rows: int) -> Job:
         for column, cardinality in zip(codes, CARDINALITIES, strict=True)
     ]
     counts = [np.maximum(one, 1) for one in occurrences]
-    logs = [log2_counts(one) - np.log2(rows) for one in counts]
+    logs = [log2_of_shares(one, rows) for one in counts]
     columns = list(range(len(codes)))
-    known = ([one / rows for one in counts], logs, [1.0] * len(codes), columns, columns)
+    known = ([one / rows for one in counts], logs, [LOG_BITS] * len(codes), [1.0] * len(codes), columns, columns)
     return Job(codes, occurrences, *known, resolve_measures(MEASURES), "float64", scores_on="device")
 
 
@@ -88,7 +88,7 @@ def cudf_group_bys(library: Library, job: Job) -> None:
     distinct = table.groupby(names, sort=False).size().reset_index(name="c")
     for column, name in enumerate(names):
         others = [other for other in names if other != name]
-        logs = library.xp.asarray(job.log2_priors[column])[distinct[name].values]
+        logs = library.xp.asarray(job.log2_priors[column] / (1 << LOG_BITS))[distinct[name].values]
         counts = distinct["c"].values
         distinct["t"] = counts * (library.xp.log2(counts) - logs)
         sums = distinct.groupby(others, sort=False)[["c", "t"]].sum().reset_index()

@@ -44,7 +44,7 @@ def log2_of_shares(counts: npt.NDArray[np.integer], total: int) -> npt.NDArray[n
 
 
 def log2_of_probabilities(probabilities: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], int]:
-    """log2 of probabilities above 0, and what they are in: units of 2^-bits, coarser where the least has too long a one."""
+    """log2 of probabilities above 0 in units of 2^-b bits, and b: less where the least has too long a logarithm."""
     import numpy as np
 
     from gpupif.kernels import logarithms as kernels
@@ -99,7 +99,7 @@ class Sizes(NamedTuple):
 
 
 class LogSum(NamedTuple):
-    """The sum of c log2 c over groups of c rows each, as a whole number of units: the logarithms are rounded, nothing else.
+    """The sum of c log2 c over groups of c rows each, as a whole number of units: only the logarithms are rounded.
 
     So it is the same whatever the order and the parts that groups come in, and small, however many sizes there are.
     """
@@ -130,7 +130,7 @@ def entropy_of_counts(counts: npt.NDArray[np.integer]) -> float:
 
 
 def conditional_entropy(cohorts: LogSum, distinct: LogSum, rows: int) -> float:
-    """H(X|known) in bits, rounded once, from the sums over cohorts and over groups that agree on X too; 0 for no rows."""
+    """H(X|known) in bits, rounded once, from sums over cohorts and over groups that agree on X too; 0 for no rows."""
     return max(0.0, (cohorts.units - distinct.units) / (max(1, rows) << LOG_BITS))
 
 

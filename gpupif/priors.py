@@ -33,7 +33,8 @@ class Prior:
     """Distribution assumed for a column before anything is known of a person.
 
     probabilities: by code, over the values that occur; log2_probabilities: their logarithms, in units of 2^-unit_bits
-    bits. entropy: in bits, over all values the prior names. given: the user's own, None where it is the table's distribution.
+    bits. entropy: in bits, over all values the prior names. given: the user's own, None where it is the table's
+    distribution.
     """
 
     column: Column

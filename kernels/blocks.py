@@ -9,7 +9,15 @@ import numpy.typing as npt
 from numba import uint64
 
 from .cohorts import Cells, Values, sort_runs, sum_runs, walk_runs
-from .formulas import OF_COHORT, cell_measure, is_of_size, posterior, size_measure
+from .formulas import (
+    OF_COHORT,
+    is_of_probabilities,
+    is_of_size,
+    logarithm_measure,
+    posterior,
+    probability_measure,
+    size_measure,
+)
 from .groups import block_of, group_rows, sum_groups
 from .jit import kernel
 from .sizes import count_heads, log2_count
@@ -112,11 +120,14 @@ def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
                 for i in range(first, last):
                     size = sizes[rows[starts[runs[i]]]]
                     out[i, k] = size_measure(measure, size, counts[i] if inside else size, unit)
+            elif is_of_probabilities(measure):
+                for i in range(first, last):
+                    out[i, k] = probability_measure(measure, posteriors[i], priors[base + codes[i]])
             else:
                 for i in range(first, last):
                     prior, log2_prior = priors[base + codes[i]], log2_priors[base + codes[i]]
-                    out[i, k] = cell_measure(
-                        measure, 0.0, posteriors[i], log2_shares[i], prior, log2_prior, accuracy, unit_bits
+                    out[i, k] = logarithm_measure(
+                        measure, posteriors[i], log2_shares[i], prior, log2_prior, accuracy, unit_bits
                     )
 
 
@@ -232,20 +243,25 @@ def describe_cells(rows, cohorts, heads, target, targets, scratch):
     )
     values, cell_counts, shares = scratch.cells.values, scratch.cells.counts, scratch.cells.shares
     log2_shares, posteriors = scratch.cells.log2_shares, scratch.cells.posteriors
+    large = False
     for cohort in range(cohorts):
         size = sizes[heads[order[starts[cohort]]]]
+        large |= size >= logs.size
+        log2_size = logs[size if size < logs.size else 0]
         for i in range(starts[cohort], starts[cohort + 1]):
             row = order[i]
             value, count = (keys[row, word] >> shift) & mask, counts[row]
             values[i], cell_counts[i], shares[i] = value, count, count / size
+            log2_shares[i] = logs[count if count < logs.size else 0] - log2_size
             posteriors[i] = posterior(count, size, priors[base + value], accuracy)
-        if size < logs.size:
-            for i in range(starts[cohort], starts[cohort + 1]):
-                log2_shares[i] = logs[cell_counts[i]] - logs[size]
-        else:
-            log2_size = log2_count(size, logs)
-            for i in range(starts[cohort], starts[cohort + 1]):
-                log2_shares[i] = log2_count(cell_counts[i], logs) - log2_size
+    # Apart, so that the loop above, in which nearly all cells are done, has no logarithm in it.
+    if large:
+        for cohort in range(cohorts):
+            size = sizes[heads[order[starts[cohort]]]]
+            if size >= logs.size:
+                log2_size = log2_count(size, logs)
+                for i in range(starts[cohort], starts[cohort + 1]):
+                    log2_shares[i] = log2_count(cell_counts[i], logs) - log2_size
 
 
 @kernel

@@ -59,8 +59,9 @@ class Values(NamedTuple):
     """The values of target columns, one column after the other.
 
     first: where those of each begin in priors and log2_priors, and where those of the last end. log2_priors: in units
-    of 2^-unit_bits bits, by column; see `logarithms.py`. accuracies: of columns; numbers, masses: how many values occur in the table, and their prior mass; inside: whether the attacker knows the
-    column, when it is not the one that is scored. axes: how far values are apart.
+    of 2^-unit_bits bits, by column; see `logarithms.py`. accuracies: of columns; numbers, masses: how many values occur
+    in the table, and their prior mass; inside: whether the attacker knows the column, when it is not the one that is
+    scored. axes: how far values are apart.
     """
 
     first: npt.NDArray[np.int64]
@@ -75,8 +76,8 @@ class Values(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Cells of cohorts, cohort by cohort: the code of each one's value, how many rows of the cohort have it (c), log2 c -
-    log2 C in units of 2^-LOG_BITS bits, c / C, and the posterior.
+    """Cells of cohorts, cohort by cohort: the code of each one's value, how many rows of the cohort have it (c), log2 c
+    - log2 C in units of 2^-LOG_BITS bits, c / C, and the posterior.
     """
 
     values: npt.NDArray[np.int64]
@@ -203,16 +204,20 @@ def find_other(kind, order, span, mass, base, accuracy, unit_bits, priors, log2_
     """A statistic of a cohort that is none of logarithms. span: of all its cells; mass: see `absent`."""
     if kind == VALUES:
         return float64(span[1] - span[0])
-    largest, found = 0.0, (codes, log2_shares, posteriors)
+    largest = 0.0
     if kind in (RENYI_MOST, RENYI_HIGH):
-        largest = find_largest(kind, order, span, base, accuracy, unit_bits, priors, log2_priors, *found)
+        largest = find_largest(
+            kind, order, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
+        )
     if kind == RENYI_MOST:
         return max(0.0, log2(largest))
     if is_of_powers(kind):
         top = max(largest, absent(kind, order, mass, accuracy)) if kind == RENYI_HIGH else 0.0
-        total, rest = sum_powers(kind, order, top, span, base, accuracy, unit_bits, priors, log2_priors, *found)
+        total, rest = sum_powers(
+            kind, order, top, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
+        )
         return finish_powers(kind, order, top, total, rest, mass, accuracy)
-    high, low = sum_bounded(kind, span, base, accuracy, unit_bits, priors, log2_priors, *found)
+    high, low = sum_bounded(kind, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors)
     return finish_whole(kind, order, high, low, mass, accuracy)
 
 
@@ -251,9 +256,20 @@ def sum_runs(starts, which, target, values, wanted, cells, found):
                 if needs_mass(kind, accuracy):
                     present = float_of_digits(*sum_priors((start, stop, 1), base, priors, codes))
                     mass = absent_mass(stop - start, present, all_values, all_mass)
+                span = (start, stop, 1)
                 found[run, s] = find_other(
-                    *(kind, order, (start, stop, 1), mass, base, accuracy, unit_bits),
-                    *(priors, log2_priors, codes, log2_shares, posteriors),
+                    kind,
+                    order,
+                    span,
+                    mass,
+                    base,
+                    accuracy,
+                    unit_bits,
+                    priors,
+                    log2_priors,
+                    codes,
+                    log2_shares,
+                    posteriors,
                 )
 
 

@@ -101,6 +101,36 @@ def content(prior, log2_prior, unit_bits):
 
 
 @kernel
+def is_of_probabilities(measure):
+    """Whether a measure follows from the posterior and the prior of the cell's value, without a logarithm."""
+    return measure in (SURPRISE, POSTERIOR, PRIOR, RELATIVE_GAIN)
+
+
+@kernel
+def probability_measure(measure, posterior, prior):
+    """Value of such a measure."""
+    if measure == SURPRISE:
+        return surprise(posterior, prior)
+    if measure == POSTERIOR:
+        return posterior
+    if measure == PRIOR:
+        return prior
+    return relative_gain(posterior, prior)
+
+
+@kernel
+def logarithm_measure(measure, posterior, log2_share, prior, log2_prior, accuracy, unit_bits):
+    """Value of a measure of the cell's own value that needs a logarithm."""
+    if measure == POINTWISE:
+        return log2_ratio(posterior, log2_share, prior, log2_prior, accuracy, unit_bits)
+    if measure == CONTENT:
+        return content(prior, log2_prior, unit_bits)
+    if measure == ENHANCED_GAIN:
+        return enhanced_gain(posterior, prior, content(prior, log2_prior, unit_bits))
+    return abs(log2_ratio(posterior, log2_share, prior, log2_prior, accuracy, unit_bits)) * LN2
+
+
+@kernel
 def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, accuracy, unit_bits):
     """Value of one measure (one of the constants above, but those of sizes) for one cell, before any weighting.
 
@@ -108,18 +138,6 @@ def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, a
     """
     if measure == OF_COHORT:
         return statistic
-    if measure == SURPRISE:
-        return surprise(posterior, prior)
-    if measure == POSTERIOR:
-        return posterior
-    if measure == PRIOR:
-        return prior
-    if measure == POINTWISE:
-        return log2_ratio(posterior, log2_share, prior, log2_prior, accuracy, unit_bits)
-    if measure == CONTENT:
-        return content(prior, log2_prior, unit_bits)
-    if measure == RELATIVE_GAIN:
-        return relative_gain(posterior, prior)
-    if measure == ENHANCED_GAIN:
-        return enhanced_gain(posterior, prior, content(prior, log2_prior, unit_bits))
-    return abs(log2_ratio(posterior, log2_share, prior, log2_prior, accuracy, unit_bits)) * LN2
+    if is_of_probabilities(measure):
+        return probability_measure(measure, posterior, prior)
+    return logarithm_measure(measure, posterior, log2_share, prior, log2_prior, accuracy, unit_bits)

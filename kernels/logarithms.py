@@ -1,8 +1,8 @@
 """Logarithms to base 2 in whole numbers, and so the same on every processor, for CPU and CUDA alike.
 
-A logarithm is a whole number of units of 2^-LOG_BITS bits, and right to 0.51 of a unit; those of powers of two are exact.
-Of m in [1, 2): a table of 256 numbers r near 1 / m brings m r to [1, 1 + 2^-7), where 8 terms of the series of log2(1 + z)
-are enough, and log2 m = log2(m r) - log2 r.
+A logarithm is a whole number of units of 2^-LOG_BITS bits, and right to 0.51 of a unit; of a power of two it is exact.
+Of m in [1, 2): a table of 256 numbers r near 1 / m brings m r to [1, 1 + 2^-8), where nine terms of the series of
+log2(1 + z) are enough, and log2 m = log2(m r) - log2 r.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SCALE = uint64(7)
 
 
 def _tables() -> tuple[np.ndarray, np.ndarray, list[int]]:
-    """By the upper bits of m: r in units of 2^-63, and -log2 r in units of 2^-64; and 1 / (k ln 2) in units of 2^-62."""
+    """By the upper bits of m: r in units of 2^-63, -log2 r in units of 2^-64. And 1 / (k ln 2) in units of 2^-62."""
     size = 1 << TABLE_BITS
     with localcontext(prec=50):
         ln2 = Decimal(2).ln()

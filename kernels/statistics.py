@@ -3,9 +3,9 @@
 p is the posterior of a value, q its prior, d = 1 - a the doubt that an accuracy a leaves. A value that does not occur
 in the cohort has posterior d q; what all of these add follows from their prior mass together (`absent`).
 
-Sums are made in one of three ways. Those of counts times logarithms, and those of terms that are bounded, are whole
-numbers (`whole_sums.py`), the same in any order. Those of powers, which have no bound, are floats that keep what rounding
-takes from them: right to about 1e-16 in any order, but not to the last bit.
+Sums of counts times logarithms, and of terms that are bounded, are whole numbers (`whole_sums.py`), the same in any
+order. Those of powers, which have no bound, are floats that keep what rounding takes from them: right to about 1e-16 in
+any order, but not to the last bit.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def term(kind, order, top, p, log2_share, q, log2_q, accuracy, unit_bits):
 
 @kernel
 def absent(kind, order, mass, accuracy):
-    """What the values add that do not occur in the cohort, of prior mass `mass` together; of RENYI_HIGH its logarithm."""
+    """What the values add that do not occur in the cohort, of prior mass `mass`; of RENYI_HIGH its logarithm."""
     doubt = 1.0 - accuracy
     if kind == RENYI_HIGH:
         return log2(mass) + order * log2(doubt) if mass > 0.0 and doubt > 0.0 else -math.inf

@@ -1,8 +1,7 @@
 """Sums that are the same in any order: whole numbers of 128 bits, for CPU and CUDA alike.
 
 A number is (high, low): high x 2^64 + low, high signed, low from 0 to 2^64 - 1. Sums of such numbers are exact, so they
-do not depend on the order of rows, threads, blocks, parts or workers; a result is rounded once, when it is made a float.
-Factors that are powers of two are exact too, so that nothing depends on whether a compiler fuses products and sums.
+do not depend on the order of rows, threads, blocks, parts or workers; they are rounded once, when they are made floats.
 """
 
 from __future__ import annotations

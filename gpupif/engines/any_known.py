@@ -244,9 +244,7 @@ class AnyKnownRun:
         own.listed[0] = count_sizes(counts, combinations, own.small[0], own.large[0], 0)
         distinct = own.log_sum(0)
         weights = [
-            column_weight(
-                conditional_entropy(cohorts.log_sum(t), distinct, self._total), run.results.entropies[column]
-            )
+            column_weight(conditional_entropy(cohorts.log_sum(t), distinct, self._total), run.results.entropies[column])
             for t, column in enumerate(one.targets)
         ]
         if self._factored:

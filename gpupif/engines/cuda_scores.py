@@ -84,7 +84,14 @@ def describe_cohorts(
         long = xp.flatnonzero(runs.starts[1:] - runs.starts[:-1] > LONG)
         if len(long):
             library.launch_blocks(
-                kernels.sum_long, len(long), kernels.THREADS, long, (runs.starts, runs.sizes, found), values, wanted, cells
+                kernels.sum_long,
+                len(long),
+                kernels.THREADS,
+                long,
+                (runs.starts, runs.sizes, found),
+                values,
+                wanted,
+                cells,
             )
     if walks:
         library.launch(kernels.walk_all, len(found), (runs.starts, found), values, wanted, cells)

@@ -121,7 +121,7 @@ class _Scorer:
 
     def _score_cohorts(self, cohorts: DeviceRows, first: int, last: int) -> None:
         """Score the rows of the keys first to last - 1, each of which has one of the cohorts."""
-        library, rows, (values, wanted, _) = self._library, self._rows, self._described
+        library, rows, values, wanted = self._library, self._rows, self._described.values, self._described.wanted
         xp, words, counts = library.xp, cohorts.keys[0], cohorts.counts
         keys = find_runs(library, cohorts, xp.arange(len(words)), ~np.array([rows.mask], np.uint64))
         there = words & rows.mask != self._missing

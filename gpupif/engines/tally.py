@@ -76,10 +76,11 @@ class Tally(NamedTuple):
 
 @cache
 def _small_terms() -> npt.NDArray[np.int64]:
-    """c log2 c for each small size c in units, as DIGITS digits of DIGIT_BITS bits each, the lowest first."""
+    """Of each small size c, c log2 c in units: DIGITS digits of DIGIT_BITS bits each, the lowest first."""
     logs = log2_counts(np.arange(SMALL_COHORTS)).tolist()
     terms = [size * log if size else 0 for size, log in enumerate(logs)]
-    return np.array([[term >> (DIGIT_BITS * place) & (1 << DIGIT_BITS) - 1 for place in range(DIGITS)] for term in terms])
+    lowest = (1 << DIGIT_BITS) - 1
+    return np.array([[term >> (DIGIT_BITS * place) & lowest for place in range(DIGITS)] for term in terms])
 
 
 def sizes_of_counts(counts: npt.NDArray[Any], total: int, workers: Workers) -> Sizes:

@@ -50,8 +50,7 @@ class Found:
     def from_json(cls, facts: dict[str, Any]) -> Found:
         """What `as_json` made."""
         cohorts, distinct = (
-            {int(target): LogSum(units) for target, units in by.items()}
-            for by in (facts["cohorts"], facts["distinct"])
+            {int(target): LogSum(units) for target, units in by.items()} for by in (facts["cohorts"], facts["distinct"])
         )
         weights = {int(target): weight for target, weight in facts["weights"].items()}
         return cls(cohorts, distinct, rows=facts["rows"], weights=weights)

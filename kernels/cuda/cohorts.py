@@ -136,7 +136,7 @@ def sum_long(which, cohorts, values, wanted, cells):
                 present = float_of_digits(highs[0], lows[0])
                 mass = absent_mass(stop - start, present, values.numbers[0], values.masses[0])
                 cuda.syncthreads()
-            if kind == RENYI_MOST or kind == RENYI_HIGH:
+            if kind in (RENYI_MOST, RENYI_HIGH):
                 totals[thread] = find_largest(
                     kind, order, span, 0, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
                 )

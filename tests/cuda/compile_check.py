@@ -49,10 +49,10 @@ SIGNATURES = {
         "number_rows": (ints, ints, ints),
     },
     cohorts: {
-        "describe_cells": (runs, ints, columns, field, values, cells),
+        "describe_cells": (runs, ints, columns, field, ints, values, cells),
         "sum_short": (found, int64, values, wanted, cells),
         "walk_all": (found, values, wanted, cells),
-        "sum_long": (ints, found, values, wanted, cells),
+        "sum_long": (ints, types.Tuple((ints, ints, float64[:, ::1])), values, wanted, cells),
         "score_cells": (runs, ints, values, wanted, cells, float64[:, ::1], float64[:, ::1]),
     },
     wildcards: {
