@@ -247,12 +247,12 @@ def describe_cells(rows, cohorts, heads, target, targets, scratch):
     for cohort in range(cohorts):
         size = sizes[heads[order[starts[cohort]]]]
         large |= size >= logs.size
-        log2_size = logs[size if size < logs.size else 0]
+        log2_size = logs[uint64(size) if size < logs.size else uint64(0)]
         for i in range(starts[cohort], starts[cohort + 1]):
             row = order[i]
             value, count = (keys[row, word] >> shift) & mask, counts[row]
             values[i], cell_counts[i], shares[i] = value, count, count / size
-            log2_shares[i] = logs[count if count < logs.size else 0] - log2_size
+            log2_shares[i] = logs[uint64(count) if count < logs.size else uint64(0)] - log2_size
             posteriors[i] = posterior(count, size, priors[base + value], accuracy)
     # Apart, so that the loop above, in which nearly all cells are done, has no logarithm in it.
     if large:

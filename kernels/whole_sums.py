@@ -26,6 +26,7 @@ UPPER_BITS, FIXED_BITS = 50, 80
 @kernel
 def multiply_words(a, b):
     """The product of two words of 64 bits: (its upper word, its lower word)."""
+    a, b = uint64(a), uint64(b)
     a_high, a_low, b_high, b_low = a >> HALF, a & LOW_HALF, b >> HALF, b & LOW_HALF
     low = a_low * b_low
     middle = a_high * b_low + (low >> HALF)
@@ -43,8 +44,8 @@ def upper_word(a, b):
 @kernel
 def add_wide(high, low, more_high, more_low):
     """The sum of two numbers."""
-    total = low + more_low
-    return high + more_high + int64(total < low), total
+    total = uint64(low) + uint64(more_low)
+    return int64(high) + int64(more_high) + int64(total < uint64(low)), total
 
 
 @kernel
@@ -66,7 +67,7 @@ def power_of_two(exponent):
 @kernel
 def float_of_wide(high, low):
     """A number as the nearest float."""
-    sign = 1.0
+    sign, high, low = 1.0, int64(high), uint64(low)
     if high < 0:
         sign = -1.0
         low = uint64(0) - low
