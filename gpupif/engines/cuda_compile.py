@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..versions import installed_version
 
 # For NVVM, beside what numba-cuda asks of it.
 OPTIONS = {"fma": False}
+MEND = "Install what gpupif is known to work with: pip install 'gpupif[gpu-cu13]' (or gpu-cu12); or use device='cpu'."
 # From this capability on, numba-cuda compiles for what only devices of exactly one capability have.
 SPECIFIC = (9, 0)
 
@@ -43,17 +44,31 @@ class CompiledKernel:
                 self._library._nvvm_options.update(OPTIONS)
                 self.name: str = self._library._entry_name
             self.modules: list[str] = self._library.llvm_strs
-        self._target = (*capability, "a" if capability >= SPECIFIC else "")
+        self._target = architecture(capability)
 
     def ptx(self) -> str:
-        """What NVVM makes of the modules."""
-        with _compiling:
-            return self._library.get_asm_str(cc=self._target)  # type: ignore[no-any-return]
+        """What NVVM makes of the modules. Raises DeviceError where it cannot."""
+        return self._made(lambda: self._library.get_asm_str(cc=self._target))  # type: ignore[no-any-return]
 
     def cubin(self) -> bytes:
-        """The machine code."""
+        """The machine code. Raises DeviceError where NVVM and the linker cannot make it."""
+        return self._made(lambda: self._library.get_cubin(cc=self._target).code)  # type: ignore[no-any-return]
+
+    def _made(self, make: Callable[[], Any]) -> Any:
         with _compiling:
-            return self._library.get_cubin(cc=self._target).code  # type: ignore[no-any-return]
+            try:
+                return make()
+            except Exception as error:
+                # The toolkit's, which has many ways to say that it is missing or too old for the device.
+                raise DeviceError(
+                    f"{self.name}: cannot be compiled for sm_{''.join(map(str, self._target))}: "
+                    f"{' '.join(str(error).split())}. {MEND}"
+                ) from error
+
+
+def architecture(capability: tuple[int, int]) -> tuple[int, int, str]:
+    """What is compiled for devices of a compute capability, as numba-cuda puts it."""
+    return (*capability, "a" if capability >= SPECIFIC else "")
 
 
 @contextlib.contextmanager
@@ -84,6 +99,5 @@ def _private_names() -> Iterator[None]:
         yield
     except (ImportError, AttributeError) as error:
         raise DeviceError(
-            f"numba-cuda {installed_version('numba-cuda')} cannot compile kernels as they are needed: {error}. Use one "
-            "that can: pip install 'numba-cuda>=0.28,<0.31'; or device='cpu'."
+            f"numba-cuda {installed_version('numba-cuda')} cannot compile kernels as they are needed: {error}. {MEND}"
         ) from error
