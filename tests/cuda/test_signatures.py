@@ -13,12 +13,13 @@ import numpy as np
 import pylibcudf
 import pytest
 import rmm
-from cuda.core._utils.cuda_utils import CUDAError
-from numba.cuda.cudadrv.driver import CudaAPIError
+from numba import float64
 from rmm.allocators.cupy import rmm_cupy_allocator
 
 import gpupif.engines
+from gpupif.engines.cuda_arguments import pack
 from gpupif.engines.cuda_cupy import device_failures, free_of_pool, is_out_of_memory, user_pool
+from gpupif.engines.cuda_launch import DriverError
 
 # Function to the arguments that are given by name.
 CALLED = [
@@ -164,10 +165,8 @@ def test_a_pool_of_the_user(monkeypatch):
     [
         (cupy.cuda.memory.OutOfMemoryError(1, 1, 1), True),
         (MemoryError("std::bad_alloc: out_of_memory: CUDA error"), True),
-        (CudaAPIError(2, "Call to cuLaunchKernel results in CUDA_ERROR_OUT_OF_MEMORY"), True),
-        (CudaAPIError(719, "unspecified launch failure"), False),
-        (CUDAError("CUDA_ERROR_OUT_OF_MEMORY: the API call failed"), True),
-        (CUDAError("CUDA_ERROR_LAUNCH_FAILED"), False),
+        (DriverError("cuLaunchKernel returned CUDA_ERROR_OUT_OF_MEMORY (2)", 2), True),
+        (DriverError("cuLaunchKernel returned CUDA_ERROR_LAUNCH_FAILED (719)", 719), False),
         (np._core._exceptions._ArrayMemoryError((1 << 60,), np.dtype("u1")), False),
         (ValueError("OUT_OF_MEMORY"), False),
     ],
@@ -177,8 +176,18 @@ def test_what_says_that_the_memory_of_the_device_is_used_up(error, expected):
 
 
 def test_what_a_launch_raises_is_known_as_a_failure():
-    """numba-cuda launches through cuda.core, whose error is none of Numba's own."""
     failures = device_failures()
-    assert issubclass(CUDAError, failures)
+    assert issubclass(DriverError, failures)
     assert issubclass(cupy.cuda.runtime.CUDARuntimeError, failures)
     assert not issubclass(MemoryError, failures)
+
+
+def test_arrays_of_cupy_are_typed_and_packed():
+    memory = cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(0x1000, 1 << 10, None, 0), 16)
+    array = cupy.ndarray((3, 4), np.float64, memory)
+    packed = pack((array, array[1]))
+    assert packed.signature.types == (float64[:, ::1], float64[::1])
+    assert packed.words == [0, 0, 12, 8, 0x1010, 3, 4, 32, 8, 0, 0, 4, 8, 0x1010 + 32, 4, 8]
+    for other in (array.T, array[:, 1], array[:, :2]):
+        with pytest.raises(TypeError, match="expected a C-contiguous array"):
+            pack((other,))
