@@ -46,7 +46,6 @@ def leave_out_the_driver() -> None:
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=CAPABILITY)
     dispatcher.launch = lambda *arguments: None
     dispatcher._Kernel.initialize_once = lambda *arguments: None
-    dispatcher.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     codegen.CUDACodeLibrary.get_asm_str = lambda library, cc=None: ""
     codegen.CUDACodeLibrary.get_cufunc = lambda library: found
     vars(cuda_launch)["driver"] = SimpleNamespace(

@@ -6,6 +6,7 @@ import ast
 import inspect
 from functools import reduce
 from pathlib import Path
+from types import SimpleNamespace
 
 import cudf
 import cupy
@@ -17,8 +18,9 @@ from numba import float64
 from rmm.allocators.cupy import rmm_cupy_allocator
 
 import gpupif.engines
+from gpupif.engines import cuda_cupy
 from gpupif.engines.cuda_arguments import pack
-from gpupif.engines.cuda_cupy import device_failures, free_of_pool, is_out_of_memory, user_pool
+from gpupif.engines.cuda_cupy import CupyLibrary, device_failures, free_of_pool, is_out_of_memory, user_pool
 from gpupif.engines.cuda_launch import DriverError
 
 # Function to the arguments that are given by name.
@@ -180,6 +182,21 @@ def test_what_a_launch_raises_is_known_as_a_failure():
     assert issubclass(DriverError, failures)
     assert issubclass(cupy.cuda.runtime.CUDARuntimeError, failures)
     assert not issubclass(MemoryError, failures)
+
+
+def test_grids_have_a_thread_for_each_item_up_to_a_limit_and_are_never_empty(monkeypatch):
+    launched = []
+    monkeypatch.setattr(cuda_cupy, "launch", lambda *arguments: launched.append(arguments))
+    library = CupyLibrary.__new__(CupyLibrary)
+    library._blocks, library._stream, library._capability = 100, SimpleNamespace(ptr=5), (8, 0)
+    for size in (0, 1, 256, 257, 10**6):
+        library.launch("kernel", size, "array", 3)
+    for blocks in (0, 7):
+        library.launch_blocks("kernel", blocks, 128, "array", 3)
+    assert [grid for _, _, *grid, _, _ in launched] == [[1, 256]] * 3 + [[2, 256], [100, 256], [1, 128], [7, 128]]
+    assert {(kernel, arguments, *rest[2:]) for kernel, arguments, *rest in launched} == {
+        ("kernel", ("array", 3), 5, (8, 0))
+    }
 
 
 def test_arrays_of_cupy_are_typed_and_packed():
