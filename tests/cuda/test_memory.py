@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import tracemalloc
 from dataclasses import replace
@@ -10,16 +9,18 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from measured import Measured
 
 import gpupif
 from gpupif.datasets import census
 from gpupif.device import CudaStatus, Gpu
-from gpupif.engines import cuda_rows
+from gpupif.engines import cuda_blocks, cuda_rows
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import SHARE, CudaEngine
 from gpupif.engines.cuda_memory import (
     TYPICAL,
     RowBytes,
+    row_bytes,
     score_bytes,
     scores_on,
     stages,
@@ -34,49 +35,6 @@ ROWS = 3_000
 SLACK = 12
 # Of a row of a census of 10 columns, CIG and CSF, scores to the host: those of one cohort are made.
 TYPICAL_BYTES = 120
-
-
-class Measured(SimulatedLibrary):
-    """A device whose arrays are measured, stage by stage: what there is at most at the same time.
-
-    The simulator copies what a kernel gets, which is left out, and NumPy's sort has other buffers than CuPy's: a copy
-    of the keys, and of keys and places a second each.
-    """
-
-    def __init__(self):
-        super().__init__()
-        self.most = {}
-        self._stage = None
-
-    @contextlib.contextmanager
-    def stage(self, name):
-        self._note()
-        tracemalloc.reset_peak()
-        self._stage = name
-        yield
-        self._note()
-        self._stage = None
-
-    def _note(self):
-        if self._stage is not None:
-            most = tracemalloc.get_traced_memory()[1]
-            self.most[self._stage] = max(most, self.most.get(self._stage, 0))
-
-    def launch(self, kernel, size, *arguments):
-        self._note()
-        super().launch(kernel, size, *arguments)
-        tracemalloc.reset_peak()
-
-    def launch_blocks(self, kernel, blocks, threads, *arguments):
-        self._note()
-        super().launch_blocks(kernel, blocks, threads, *arguments)
-        tracemalloc.reset_peak()
-
-    def stable_order(self, keys):
-        buffers = np.empty((len(keys), 8 + 2 * keys.itemsize), np.uint8)
-        order = super().stable_order(keys)
-        del buffers
-        return order
 
 
 def job_of(frame, measures, **asked):
@@ -119,11 +77,8 @@ def test_each_stage_takes_what_is_planned_for_it(columns, targets, inside, weigh
     # What is compiled and loaded the first time is no array.
     CudaEngine().score(job, Silent())
     library = Measured()
-    tracemalloc.start()
-    try:
+    with library.measuring():
         CudaEngine(libraries=[library]).score(job, Silent())
-    finally:
-        tracemalloc.stop()
     planned = {}
     for stage in stages(RowBytes.of(job), "rotation", to_host=True):
         planned[stage.name] = max(stage.row_bytes, planned.get(stage.name, 0))
@@ -132,6 +87,30 @@ def test_each_stage_takes_what_is_planned_for_it(columns, targets, inside, weigh
     assert {name: most for name, most in taken.items() if most > planned[name] + SLACK} == {}
     # What takes the most is not planned for with more than it takes.
     assert planned["score"] <= taken["score"]
+
+
+def test_blocks_take_what_is_planned_for_them(monkeypatch):
+    job = job_of(different(6), ["cig", "csf"])
+    CudaEngine(share=0).score(replace(job, codes=[codes[:9] for codes in job.codes]), Silent())
+    library, real, taken = Measured(memory=380_000), cuda_blocks._score_rows, []
+
+    def measured(given, run, blocks, targets, out, first, last):
+        given.note()
+        given.peak, before = 0, tracemalloc.get_traced_memory()[0]
+        tally = real(given, run, blocks, targets, out, first, last)
+        given.note()
+        # The tally is the host's.
+        before += sum(array.nbytes for array in tally)
+        taken.append((given.peak - before, int(blocks.offsets[last] - blocks.offsets[first])))
+        return tally
+
+    monkeypatch.setattr(cuda_blocks, "_score_rows", measured)
+    with library.measuring():
+        result = CudaEngine(libraries=[library]).score(job, Silent())
+    assert result.through_host
+    assert sum(rows for _, rows in taken) >= ROWS
+    for most, rows in taken:
+        assert most <= rows * row_bytes(job) + ROWS * (SLACK + 4)
 
 
 class Silent:
