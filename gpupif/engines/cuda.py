@@ -167,7 +167,7 @@ class CudaEngine:
     def _score_sets(self, asked: AnyKnownJob, progress: _Onward, libraries: Sequence[Library]) -> AnyResult:
         """Score from tables on the devices where these fit, or else from distinct rows that the host finds."""
         job = asked.job
-        memory, needed = self._memory(libraries), table_bytes(job)
+        memory, needed = self._memory(libraries), table_bytes(job, self.grouping)
         fits = needed <= memory
         if fits:
             there = job.scores_on != "host" and needed + 2 * score_bytes(job) <= memory
@@ -244,7 +244,7 @@ class CudaEngine:
                 refused, rows = block.rows, rows // 2
 
     def _too_large(self, job: Job, block: BlockTooLargeError) -> DeviceError:
-        needed, free = block.rows * row_bytes(job) / 2**30, block.library.free_bytes() / 2**30
+        needed, free = block.rows * row_bytes(job, self.grouping) / 2**30, block.library.free_bytes() / 2**30
         return DeviceError(
             f"device {self.device!r}: {block.library.name} ran out of memory on {block.rows:,} rows that belong "
             f"together. They need about {needed:.3f} GiB, {free:.3f} GiB are free. Free some, score fewer columns, or "

@@ -65,7 +65,7 @@ class AnyKnownJob(NamedTuple):
         columns = max(len(one.columns) for one in self.sets)
         accumulators = targets * accumulator_bytes(self.job, rows)
         spread = 8 * SPREAD_ARRAYS * self.job.rows
-        return rows * row_bytes(self.job) + numbering_bytes(rows, columns) + accumulators + spread
+        return rows * row_bytes(self.job, self.grouping) + numbering_bytes(rows, columns) + accumulators + spread
 
 
 class _Results:

@@ -188,6 +188,12 @@ def test_a_table_that_goes_through_the_host_says_so_and_why():
     assert re.match(said, small.through_host)
     assert f"Scored {small.through_host}" in " ".join(str(small.summary()).split())
     assert small.summary().to_dict()["through_host"] == small.through_host
+    several = score(
+        CudaEngine(libraries=[SimulatedLibrary(memory=6_000)]),
+        frame,
+        attackers={"all": list(frame.columns), "two": list(frame.columns)[:2]},
+    )
+    assert "Scored through the host, in " in str(several.summary())
     full = score(CudaEngine(libraries=[Narrow()]), frame)
     assert re.match(
         r"through the host, in \d+ parts: as a whole .* GiB of the GPU's memory, which ran out", full.through_host
