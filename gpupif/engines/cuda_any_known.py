@@ -24,7 +24,7 @@ from .cuda_library import DeviceMemoryError, Library
 from .cuda_memory import accumulator_bytes, row_bytes
 from .cuda_numbering import Numbers, numbering_bytes
 from .cuda_outbox import Outbox
-from .cuda_rows import DeviceRows, collapse, pack_keys, sizes_of
+from .cuda_rows import DeviceRows, collapse_table, sizes_of
 from .cuda_scores import describe_target, score_targets
 from .distinct import Distinct, distinct_rows
 from .host_run import pack_keys as pack_keys_on_host
@@ -65,7 +65,7 @@ class AnyKnownJob(NamedTuple):
         columns = max(len(one.columns) for one in self.sets)
         accumulators = targets * accumulator_bytes(self.job, rows)
         spread = 8 * SPREAD_ARRAYS * self.job.rows
-        return rows * row_bytes(self.job) + numbering_bytes(rows, columns) + accumulators + spread
+        return rows * row_bytes(self.job, self.grouping) + numbering_bytes(rows, columns) + accumulators + spread
 
 
 class _Results:
@@ -93,10 +93,7 @@ def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyResult:
     def begin(device: Sequence[Library], outbox: Outbox) -> _DeviceRun:
         library = device[0]
         layout = KeyLayout.of([len(counts) for counts in job.counts])
-        with library.stage("group"):
-            keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, layout)
-            times = library.xp.ones(job.rows, "int64") if job.times is None else library.upload(job.times)
-            rows, number = collapse(library, DeviceRows(keys, times), layout, range(len(job.codes)))
+        rows, number = collapse_table(library, job, layout, range(len(job.codes)))
 
         def spread(values: Sequence[Any], places: Sequence[Any]) -> None:
             outbox.put([a.astype(p.dtype)[number] for a, p in zip(values, places, strict=True)], places)
