@@ -1,4 +1,4 @@
-"""The CUDA engine: rows sorted into cohorts on the device, scored by Numba CUDA kernels.
+"""The CUDA engine: rows grouped into cohorts on the device, scored by Numba CUDA kernels.
 
 A table that fits is there as a whole, once on each device, and each scores its share of the targets. Any other stays on
 the host, which finds distinct rows and cuts them into blocks that hold every cohort whole (see `partition`), and the
@@ -28,6 +28,7 @@ from .cuda_any_known import (
 from .cuda_blocks import BlockTooLargeError, CudaScorer
 from .cuda_counting import CudaCounting
 from .cuda_frames import FrameLibrary
+from .cuda_grouping import GROUPINGS
 from .cuda_library import DeviceMemoryError, Library, frame_library, open_libraries
 from .cuda_memory import (
     OVERSIZED_BLOCKS,
@@ -53,7 +54,8 @@ class CudaEngine:
 
     devices: which of those that are visible. libraries: what it works with, one for each stream; default two streams
     for each of the devices. share: of the devices' free memory what is planned with; no result depends on it.
-    grouping: how cohorts are found, "rotation" or, to compare with, "cudf". name: what `Scores.device` says.
+    grouping: how rows that agree are found, one of `GROUPINGS`; no result depends on it. name: what `Scores.device`
+    says.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class CudaEngine:
         self.devices = devices
         self.libraries = libraries
         self.share = share
-        self.grouping = grouping
+        self.grouping = GROUPINGS[grouping]
 
     @property
     def frames(self) -> FrameLibrary:
@@ -199,7 +201,7 @@ class CudaEngine:
         for there in places:
             progress.restart()
             left = max(0, room - (scores if there == "device" else 0))
-            score = partial(score_matching, memory=left, targets=len(targets))
+            score = partial(score_matching, memory=left, targets=len(targets), grouping=self.grouping)
             try:
                 return score_table(replace(job, scores_on=there), targets, progress, _by_device(libraries), score)
             except KeyTooLargeError as key:

@@ -20,11 +20,12 @@ from ..information import column_weight, entropy_of_counts
 from ..keys import KeyLayout
 from .any_known_sets import AnyResult, SetOfColumns
 from .base import Job, Progress
+from .cuda_grouping import Grouping
 from .cuda_library import DeviceMemoryError, Library
 from .cuda_memory import accumulator_bytes, row_bytes
 from .cuda_numbering import Numbers, numbering_bytes
 from .cuda_outbox import Outbox
-from .cuda_rows import DeviceRows, collapse, pack_keys, sizes_of
+from .cuda_rows import DeviceRows, pack_keys, sizes_of
 from .cuda_scores import describe_target, score_targets
 from .distinct import Distinct, distinct_rows
 from .host_run import pack_keys as pack_keys_on_host
@@ -56,7 +57,7 @@ class AnyKnownJob(NamedTuple):
     sets: Sequence[SetOfColumns]
     progress: Progress
     streams: Sequence[Sequence[Library]]
-    grouping: str
+    grouping: Grouping
     share: float
     most: int
 
@@ -96,7 +97,8 @@ def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyResult:
         with library.stage("group"):
             keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, layout)
             times = library.xp.ones(job.rows, "int64") if job.times is None else library.upload(job.times)
-            rows, number = collapse(library, DeviceRows(keys, times), layout, range(len(job.codes)))
+            table = DeviceRows(keys, times)
+            rows, number = asked.grouping.collapse(library, table, layout, range(len(job.codes)))
 
         def spread(values: Sequence[Any], places: Sequence[Any]) -> None:
             outbox.put([a.astype(p.dtype)[number] for a, p in zip(values, places, strict=True)], places)
@@ -201,7 +203,7 @@ class _DeviceRun:
         for k, measure in enumerate(job.measures):
             worst[:, k] = np.inf if measure.low_is_risky else -np.inf
         found = {column: (worst[place], total[place]) for place, column in enumerate(group)}
-        numbers = Numbers(self.library, self.rows, self._layout, self._cardinalities)
+        numbers = Numbers(self.library, self.rows, self._layout, self._cardinalities, self._asked.grouping)
         for one in self._asked.sets:
             targets = [column for column in one.targets if column in found]
             if targets:

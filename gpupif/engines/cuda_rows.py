@@ -1,15 +1,10 @@
-"""Distinct rows and cohorts on the device, as runs of rows in order.
-
-Rows sorted by one column after another, stably, are sorted with the first of these columns as the lowest: rows that
-agree on all others are neighbours, the cohorts of that column. Sorting by that column alone makes the next one the
-lowest, and so on round: one sort by one column for each target.
-"""
+"""Rows on the device: their keys, and runs of those that agree, in order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpupif.kernels.cuda import rows as kernels
 
@@ -18,14 +13,9 @@ from ..keys import KeyLayout
 from .cuda_library import Library
 from .cuda_sorting import in_few_bytes
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-
 @dataclass(frozen=True)
 class DeviceRows:
-    """Rows on the device: packed keys (words, rows), and how often each row occurs."""
+    """Rows on the device: packed keys (words, rows), of the columns of a layout only, and how often each row occurs."""
 
     keys: Any
     counts: Any
@@ -102,40 +92,3 @@ def sizes_of(library: Library, counts: Any, total: int) -> Sizes:
     narrow = several.astype("uint32") if total < 1 << 32 else several
     sizes, times = library.xp.unique(narrow, return_counts=True)
     return Sizes.of(library.to_host(sizes), library.to_host(times))
-
-
-def rotate(
-    library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], targets: Sequence[int]
-) -> Iterator[tuple[int, Runs]]:
-    """Cohorts of each target, for rows that `collapse` made of `columns`; targets: in the order they have there."""
-    order = library.xp.arange(rows.rows)
-    for column in columns:
-        if column in targets:
-            with library.stage("group"):
-                runs = find_runs(library, rows, order, _masks(layout, columns, column))
-            yield column, runs
-            del runs
-        if column == targets[-1]:
-            return
-        with library.stage("group"):
-            order = sort_by(library, rows, layout, order, column)
-
-
-def group_each(
-    library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], targets: Sequence[int]
-) -> Iterator[tuple[int, Runs]]:
-    """The same by a group-by of cuDF for each target, to compare with."""
-    for target in targets:
-        masks = _masks(layout, columns, target)
-        with library.stage("group"):
-            words = [rows.keys[word] & mask for word, mask in enumerate(masks.tolist())]
-            runs = find_runs(library, rows, library.stable_order(library.group_labels(words)), masks)
-        yield target, runs
-
-
-def _masks(layout: KeyLayout, columns: Sequence[int], target: int) -> npt.NDArray[np.uint64]:
-    return layout.masks([column for column in columns if column != target])
-
-
-# How cohorts are found, by name.
-GROUPINGS = {"rotation": rotate, "cudf": group_each}

@@ -335,11 +335,11 @@ def test_every_stream_works_however_few_cores_may_be_used(monkeypatch):
     waiting = threading.Barrier(2, timeout=20)
 
     class Stream(SimulatedLibrary):
-        def group_labels(self, words):
+        def group_rows(self, words, counts):
             if self.device == 1 or not waiting.broken:
                 with contextlib.suppress(threading.BrokenBarrierError):
                     waiting.wait()
-            return super().group_labels(words)
+            return super().group_rows(words, counts)
 
     engine = CudaEngine([0, 1], libraries=[Stream(0), Stream(1)], share=0, grouping="cudf")
     frame = census(12)[["sex", "tenure"]]
