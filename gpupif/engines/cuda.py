@@ -55,7 +55,7 @@ class CudaEngine:
     devices: which of those that are visible. libraries: what it works with, one for each stream; default two streams
     for each of the devices. share: of the devices' free memory what is planned with; no result depends on it.
     grouping: how rows that agree are found, one of `GROUPINGS`; no result depends on it. name: what `Scores.device`
-    says.
+    says. with_frames: whether tables are read and encoded on the device too, which takes cuDF.
     """
 
     def __init__(
@@ -65,17 +65,19 @@ class CudaEngine:
         share: float = SHARE,
         grouping: str = "rotation",
         name: str = "cuda",
+        with_frames: bool = True,
     ) -> None:
         self.device = name
         self.devices = devices
         self.libraries = libraries
         self.share = share
         self.grouping = GROUPINGS[grouping]
+        self.with_frames = with_frames
 
     @property
-    def frames(self) -> FrameLibrary:
+    def frames(self) -> FrameLibrary | None:
         """See `Engine`: those of the first device."""
-        return frame_library(self.devices[0])
+        return frame_library(self.devices[0]) if self.with_frames else None
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job (see `Engine`).

@@ -125,9 +125,7 @@ class Hashing(Grouping):
             yield target, runs
             del runs
 
-    def _runs(
-        self, library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], target: int
-    ) -> Runs:
+    def _runs(self, library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], target: int) -> Runs:
         """The cohorts of a target, one after the other."""
         xp = library.xp
         _, sizes, of_row = library.group_rows(_words(rows, layout, _masks(layout, columns, target)), rows.counts)

@@ -13,7 +13,7 @@ import cupy
 import rmm
 
 
-class CupyMemory(rmm.mr.CallbackMemoryResource):  # type: ignore[misc]
+class CupyMemory(rmm.mr.CallbackMemoryResource):
     """CuPy's own pool as RMM sees it, so that what cuDF needs for a while lies beside the arrays, in one pool."""
 
     def __init__(self) -> None:

@@ -13,6 +13,7 @@ from ..keys import KeyLayout
 from .cuda_library import Library
 from .cuda_sorting import in_few_bytes
 
+
 @dataclass(frozen=True)
 class DeviceRows:
     """Rows on the device: packed keys (words, rows), of the columns of a layout only, and how often each row occurs."""
