@@ -65,13 +65,6 @@ def test_the_simulator_stands_in_for_the_device():
 
 
 @pytest.mark.parametrize("share", [0, 1])
-@pytest.mark.parametrize("columns", [10, 25])
-def test_grouping_by_the_frame_library(share, columns):
-    frame = census(50, columns=columns)
-    assert_same(score(CudaEngine(share=share, grouping="cudf"), frame), score(CpuEngine(), frame))
-
-
-@pytest.mark.parametrize("share", [0, 1])
 def test_as_the_cpu_and_the_same_bits_again(share):
     frame = census(80)
     scores = score(CudaEngine(share=share), frame)
