@@ -147,11 +147,14 @@ def _try_numba(device: int) -> None:
 
 
 def _try_cudf(device: int) -> None:
+    from .engines.cuda_cupy import CupyLibrary
     from .engines.cuda_frames import CudfFrames
 
-    frames = CudfFrames(device)
+    frames, library = CudfFrames(device), CupyLibrary(device)
     with frames.active():
         frames.frames.Series(["a", None, "b"]).factorize()
+    with library.active():
+        library.group_rows({0: library.xp.ones(2, "uint64")}, library.xp.ones(2, "int64"))
 
 
 class AskedDevice(str):

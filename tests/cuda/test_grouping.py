@@ -151,3 +151,22 @@ def test_what_stands_in_for_cudf_gives_groups_in_any_order():
         np.testing.assert_array_equal(groups.words[0][groups.of_row], words[0])
         np.testing.assert_array_equal(groups.words[3], 0)
         np.testing.assert_array_equal(groups.counts, 4 * groups.words[0].astype(np.int64) + 1)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "parquet", "csv"])
+@pytest.mark.parametrize("arguments", [{}, {"attackers": {"a": ["age", "sex"], "b": []}}, {"known": 1}])
+def test_without_frames_of_the_device_tables_are_encoded_on_the_host(monkeypatch, tmp_path, kind, arguments):
+    def refused(*_):
+        raise AssertionError("frames of the device are asked for")
+
+    frame = census(30)[["age", "sex", "tenure"]]
+    table = frame if kind == "pandas" else tmp_path / f"t.{kind}"
+    if kind != "pandas":
+        {"parquet": frame.to_parquet, "csv": frame.to_csv}[kind](table, index=False)
+    expected = score(CpuEngine(), table, **arguments)
+    monkeypatch.setattr("gpupif.engines.cuda.frame_library", refused)
+    scores = score(CudaEngine(with_frames=False), table, **arguments)
+    for name in arguments.get("attackers", [None]):
+        found, wanted = (one if name is None else one[name] for one in (scores, expected))
+        for measure in MEASURES:
+            np.testing.assert_allclose(found.array(measure), wanted.array(measure), rtol=1e-12, atol=1e-14)

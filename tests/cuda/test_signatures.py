@@ -6,6 +6,8 @@ import ast
 import contextlib
 import ctypes
 import inspect
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from pathlib import Path
@@ -331,3 +333,39 @@ def test_what_a_launch_raises_is_known_as_a_failure():
     assert issubclass(CUDAError, failures)
     assert issubclass(cupy.cuda.runtime.CUDARuntimeError, failures)
     assert not issubclass(MemoryError, failures)
+
+
+def test_without_cudf_and_rmm_a_device_is_opened():
+    """As far as that goes without a GPU: nothing but CuPy and numba-cuda is imported for it."""
+    script = """
+import sys
+from types import SimpleNamespace
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("cudf", "pylibcudf", "rmm"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Hidden())
+import cupy
+from gpupif.engines.cuda import CudaEngine
+from gpupif.engines.cuda_cupy import CupyLibrary
+
+class Device:
+    attributes = {"MultiProcessorCount": 4}
+    def __init__(self, number): pass
+    def __enter__(self): return self
+    def __exit__(self, *error): pass
+
+cupy.cuda.Device, cupy.cuda.Stream = Device, lambda non_blocking: SimpleNamespace(ptr=0)
+cupy.cuda.runtime = SimpleNamespace(
+    getDeviceProperties=lambda number: {"name": b"Card 1"}, CUDARuntimeError=cupy.cuda.runtime.CUDARuntimeError
+)
+library = CupyLibrary(0)
+assert library.name == "Card 1"
+assert library._pool is None
+assert not library.ran_out(ValueError())
+assert CudaEngine(with_frames=False).frames is None
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
