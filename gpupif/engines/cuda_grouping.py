@@ -100,8 +100,11 @@ class Hashing(Grouping):
             return self._larger.collapse(library, rows, layout, columns)
         groups = library.group_rows(_words(rows, layout, layout.masks(columns)), rows.counts)
         keys = library.xp.zeros((len(rows.keys), len(groups.counts)), "uint64")
-        for word, values in groups.words.items():
+        while groups.words:
+            # Each as it comes, so that they are never all there twice.
+            word, values = groups.words.popitem()
             keys[word] = values
+            del values
         return DeviceRows(keys, groups.counts), groups.of_row
 
     def serves(

@@ -219,7 +219,7 @@ def test_missing_values_that_match_every_value(monkeypatch, table, share):
     class Engine(CudaEngine):
         frames = StrictFrames()
 
-    engine = Engine(libraries=[StrictLibrary(), StrictLibrary()], share=share)
+    engine = Engine(libraries=[StrictLibrary(), StrictLibrary()], share=share, grouping="cudf")
     monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _: engine)
     scores = gpupif.score(frame if type(table) is pd.DataFrame else DeviceFrame(frame), list(MEASURES), **arguments)
     for measure in MEASURES:
