@@ -31,6 +31,10 @@ def describe() -> dict[str, str]:
     facts["CPU"] = f"{_cpu_model()}, {default_threads()} threads used"
     facts["memory"] = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
     facts["GPU"] = ", ".join(f"{gpu}{gpu.reason and ', ' + gpu.reason}" for gpu in cuda.gpus) or "none"
+    if cuda.usable:
+        from .engines.cuda import whole_tables
+
+        facts["GPU memory"] = "; ".join(f"GPU {device}: {whole_tables(device)}" for device in cuda.devices)
     facts["engine"] = "cuda" if cuda.usable else f"cpu (CUDA is not used: {cuda.reason})"
     return facts
 

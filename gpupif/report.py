@@ -61,6 +61,8 @@ def print_summary(summary: Summary, console: Console) -> None:
         highlight=False,
     )
     console.print(_stages(summary), highlight=False)
+    if summary.through_host:
+        console.print(f"[yellow]Scored {escape(summary.through_host)}[/]", highlight=False)
     console.print()
     for table in _columns(summary, console):
         console.print(table)

@@ -114,7 +114,8 @@ class EngineResult:
     target H(X|known) / H(X), 0 where H(X) is 0. distinct_rows: different rows over all columns of the job. cohorts: per
     target the sizes of its cohorts; distinct: those of groups of rows that agree on the target too; where rows have
     weights only sums over them. From these of all parts of a table its weights can be found. extremes: measure name to
-    the lowest and highest score of each target (targets, 2), where only these were asked for.
+    the lowest and highest score of each target (targets, 2), where only these were asked for. through_host: that, and
+    why, a table was not scored as a whole on a GPU; empty where it was, and on the CPU.
     """
 
     values: dict[str, npt.NDArray[Any]]
@@ -123,6 +124,7 @@ class EngineResult:
     cohorts: list[Sizes | LogSum]
     distinct: list[Sizes | LogSum]
     extremes: dict[str, npt.NDArray[np.float64]]
+    through_host: str = ""
 
 
 class Engine(Protocol):

@@ -20,12 +20,12 @@ from ..information import column_weight, entropy_of_counts
 from ..keys import KeyLayout
 from .any_known_sets import AnyResult, SetOfColumns
 from .base import Job, Progress
-from .cuda_grouping import Grouping
+from .cuda_grouping import Grouping, collapse_table
 from .cuda_library import DeviceMemoryError, Library
 from .cuda_memory import accumulator_bytes, row_bytes
 from .cuda_numbering import Numbers, numbering_bytes
 from .cuda_outbox import Outbox
-from .cuda_rows import DeviceRows, pack_keys, sizes_of
+from .cuda_rows import DeviceRows, sizes_of
 from .cuda_scores import describe_target, score_targets
 from .distinct import Distinct, distinct_rows
 from .host_run import pack_keys as pack_keys_on_host
@@ -94,11 +94,7 @@ def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyResult:
     def begin(device: Sequence[Library], outbox: Outbox) -> _DeviceRun:
         library = device[0]
         layout = KeyLayout.of([len(counts) for counts in job.counts])
-        with library.stage("group"):
-            keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, layout)
-            times = library.xp.ones(job.rows, "int64") if job.times is None else library.upload(job.times)
-            table = DeviceRows(keys, times)
-            rows, number = asked.grouping.collapse(library, table, layout, range(len(job.codes)))
+        rows, number = collapse_table(library, asked.grouping, job, layout, range(len(job.codes)))
 
         def spread(values: Sequence[Any], places: Sequence[Any]) -> None:
             outbox.put([a.astype(p.dtype)[number] for a, p in zip(values, places, strict=True)], places)

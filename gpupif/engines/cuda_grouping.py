@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..keys import KeyLayout
 from .cuda_library import Library
-from .cuda_rows import DeviceRows, Runs, collapse, find_runs, sort_by
+from .cuda_rows import DeviceRows, Runs, collapse, find_runs, pack_keys, place_type, sort_by
 from .cuda_sorting import in_few_bytes
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from .base import Job
 
 # cuDF counts the rows of a table in 32 bits.
 MOST_ROWS = (1 << 31) - 1
@@ -70,17 +72,19 @@ class Rotation(Grouping):
         self, library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], targets: Sequence[int]
     ) -> Iterator[tuple[int, Runs]]:
         """See `Grouping`."""
-        order = library.xp.arange(rows.rows)
+        order = library.xp.arange(rows.rows, dtype=place_type(rows.rows))
         for column in columns:
             if column in targets:
-                with library.stage("group"):
-                    runs = find_runs(library, rows, order, _masks(layout, columns, column))
-                yield column, runs
-                del runs
+                yield column, self._runs(library, rows, order, _masks(layout, columns, column))
             if column == targets[-1]:
                 return
             with library.stage("group"):
                 order = sort_by(library, rows, layout, order, column)
+
+    def _runs(self, library: Library, rows: DeviceRows, order: Any, masks: npt.NDArray[np.uint64]) -> Runs:
+        """As `find_runs`; handed over without a name, so that who takes them can free them."""
+        with library.stage("group"):
+            return find_runs(library, rows, order, masks)
 
 
 class Hashing(Grouping):
@@ -123,21 +127,24 @@ class Hashing(Grouping):
             yield from self._larger.cohorts(library, rows, layout, columns, targets)
             return
         for target in targets:
-            with library.stage("group"):
-                runs = self._runs(library, rows, layout, columns, target)
-            yield target, runs
-            del runs
+            yield target, self._runs(library, rows, layout, columns, target)
 
     def _runs(self, library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], target: int) -> Runs:
         """The cohorts of a target, one after the other."""
-        xp = library.xp
-        _, sizes, of_row = library.group_rows(_words(rows, layout, _masks(layout, columns, target)), rows.counts)
-        order = sort_by(library, rows, layout, xp.arange(rows.rows), target)
-        order = order[library.stable_order(in_few_bytes(of_row, len(sizes).bit_length())[order])]
-        run_of = of_row[order].astype("int64") + 1
-        heads = xp.ones(rows.rows, "bool")
-        heads[1:] = run_of[1:] != run_of[:-1]
-        return Runs(order, xp.append(xp.flatnonzero(heads), rows.rows), run_of, sizes)
+        xp, place = library.xp, place_type(rows.rows)
+        with library.stage("group"):
+            _, sizes, of_row = library.group_rows(_words(rows, layout, _masks(layout, columns, target)), rows.counts)
+            order = sort_by(library, rows, layout, xp.arange(rows.rows, dtype=place), target)
+            order = order[library.stable_order(in_few_bytes(of_row, len(sizes).bit_length())[order])]
+            run_of = of_row[order].astype(place)
+            del of_row
+            heads = xp.ones(rows.rows, "bool")
+            heads[1:] = run_of[1:] != run_of[:-1]
+            run_of += 1
+            starts = xp.empty(len(sizes) + 1, place)
+            starts[:-1] = xp.flatnonzero(heads)
+            starts[-1:] = rows.rows
+            return Runs(order, starts, run_of, sizes)
 
 
 def _words(rows: DeviceRows, layout: KeyLayout, masks: npt.NDArray[np.uint64]) -> dict[int, Any]:
@@ -155,6 +162,17 @@ def _words(rows: DeviceRows, layout: KeyLayout, masks: npt.NDArray[np.uint64]) -
 
 def _masks(layout: KeyLayout, columns: Sequence[int], target: int) -> npt.NDArray[np.uint64]:
     return layout.masks([column for column in columns if column != target])
+
+
+def collapse_table(
+    library: Library, grouping: Grouping, job: Job, layout: KeyLayout, columns: Sequence[int]
+) -> tuple[DeviceRows, Any]:
+    """`Grouping.collapse` of a job's table, which is brought to the device for it."""
+    with library.stage("pack"):
+        keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, layout)
+        times = None if job.times is None else library.upload(job.times)
+    with library.stage("collapse"):
+        return grouping.collapse(library, DeviceRows(keys, times), layout, columns)
 
 
 # By name.

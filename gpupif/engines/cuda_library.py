@@ -90,7 +90,8 @@ class Library(ABC):
     def group_rows(self, words: Mapping[int, Any], counts: Any) -> RowGroups:
         """Groups of rows that agree in all words, in any order, found by hash tables of the frame library.
 
-        words: by any numbers, uint64, at least one; counts: how often each row occurs, int64. At most 2^31 - 1 rows.
+        words: by any numbers, uint64, at least one; counts: how often each row occurs, int64, or None: once. At most
+        2^31 - 1 rows.
         """
 
     @abstractmethod

@@ -58,9 +58,11 @@ def score_targets(
     for target, runs in grouping.cohorts(library, rows, layout, columns, targets):
         with library.stage("score"):
             scores = _score(library, describe(target), rows, runs, layout.fields[target])
-        yield target, runs.sizes, scores
-        # Before the next ones are made.
-        del scores
+        sizes = runs.sizes
+        # Before what is found is spread, and before the next ones are made.
+        del runs
+        yield target, sizes, scores
+        del sizes, scores
 
 
 def describe_cohorts(

@@ -82,7 +82,7 @@ class SimulatedLibrary(Library):
         order = self._chance.permutation(int(number.max()) + 1)
         of_row = order[number].astype(np.int32)
         sums, first = np.zeros(len(order), np.int64), np.empty(len(order), np.int64)
-        np.add.at(sums, of_row, np.asarray(counts))
+        np.add.at(sums, of_row, 1 if counts is None else np.asarray(counts))
         first[of_row] = np.arange(len(of_row))
         return RowGroups({word: values[first] for word, values in words.items()}, sums, of_row)
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from .base import EngineResult, Job, Progress
-from .cuda_grouping import Grouping
+from .cuda_grouping import Grouping, collapse_table
 from .cuda_library import Library
 from .cuda_outbox import Outbox
-from .cuda_rows import DeviceRows, pack_keys, sizes_of
+from .cuda_rows import DeviceRows, sizes_of
 from .cuda_scores import describe_target, score_targets
 from .run import Results
 from .workers import Workers
@@ -65,11 +65,7 @@ class TableRun:
 
     def distinct_rows(self, columns: Sequence[int], grouping: Grouping) -> tuple[DeviceRows, Any]:
         """Distinct rows of the table, fit for the cohorts of the first of its columns; and which each row is."""
-        job, library, layout = self.job, self.library, self.results.layout
-        with library.stage("group"):
-            keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, layout)
-            counts = library.xp.ones(job.rows, "int64") if job.times is None else library.upload(job.times)
-            return grouping.collapse(library, DeviceRows(keys, counts), layout, columns)
+        return collapse_table(self.library, grouping, self.job, self.results.layout, columns)
 
     def put(self, target: int, scores: Any, number: Any) -> None:
         """Put the scores (measures, distinct rows) of a target into the results, before weighting its weighted ones.
@@ -79,9 +75,9 @@ class TableRun:
         library, results = self.library, self.results
         place = self.job.targets.index(target)
         outs = [values[place] for values in results.values]
-        with library.stage("write"):
+        with library.stage("spread"):
             of_rows = [
-                (factor * values)[number].astype(out.dtype, copy=False)
+                (values if factor == 1.0 else factor * values)[number].astype(out.dtype, copy=False)
                 for factor, values, out in zip(results.factors(target), scores, outs, strict=True)
             ]
             self._outbox.put(of_rows, outs)
@@ -119,13 +115,17 @@ def _score_projection(
     library, job, results = run.library, run.job, run.results
     columns = [*targets, *(column for column in job.known if column not in targets)]
     if not grouping.serves(distinct, collapsed, columns, targets):
-        with library.stage("group"):
+        with library.stage("collapse"):
             distinct, narrow = grouping.collapse(library, distinct, results.layout, columns)
             number = narrow[number]
-    joint = sizes_of(library, distinct.counts, results.total)
+            del narrow
+    with library.stage("weigh"):
+        joint = sizes_of(library, distinct.counts, results.total)
     layout, describe = results.layout, partial(describe_target, library, job)
     for target, sizes, scores in score_targets(library, describe, distinct, layout, columns, targets, grouping):
-        results.weigh(target, sizes_of(library, sizes, results.total), joint)
+        with library.stage("weigh"):
+            results.weigh(target, sizes_of(library, sizes, results.total), joint)
+        del sizes
         if job.extremes_only:
             low, high = (library.to_host(found) for found in (scores.min(axis=1), scores.max(axis=1)))
             results.add_extremes(target, low, high)

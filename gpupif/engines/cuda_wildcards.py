@@ -10,7 +10,7 @@ from .cuda_grouping import Grouping
 from .cuda_library import DeviceMemoryError, Library
 from .cuda_matching import Lists, PatternRows, by_pattern, cohorts_of, count_patterns, list_answers, match
 from .cuda_memory import link_bytes, match_bytes
-from .cuda_rows import DeviceRows, Runs, collapse, find_runs
+from .cuda_rows import DeviceRows, Runs, collapse, find_runs, place_type
 from .cuda_scores import Described, describe_cohorts, describe_target
 from .cuda_table import TableRun
 from .wildcards import Wild, weigh
@@ -136,7 +136,11 @@ class _Scorer:
         order = xp.flatnonzero(there)
         cells_of = keys.starts[1:] - keys.starts[:-1] - (lacking > 0)
         starts = xp.append(xp.zeros(1, "int64"), xp.cumsum(cells_of[known]))
-        runs = Runs(order, starts, number[keys.run_of[order] - 1], certain[known])
+        run_of_cell = number[keys.run_of[order] - 1]
+        order, cell_starts, run_of_cell = (
+            array.astype(place_type(len(words))) for array in (order, starts, run_of_cell)
+        )
+        runs = Runs(order, cell_starts, run_of_cell, certain[known])
         cells, found = describe_cohorts(library, self._described, runs, (words, counts), (0, rows.mask))
         row, end = (int(library.to_host(rows.starts[key : key + 1])[0]) for key in (first, last))
         own = (rows.order[row:end], rows.key_of[row:end], rows.keys[-1][row:end], rows.counts[row:end])

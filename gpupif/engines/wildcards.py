@@ -97,6 +97,7 @@ def score_apart(
             result.weights[place] = found.weights[number]
             for name, values in result.values.items():
                 values[place] = found.values[name][number]
+        result = replace(result, through_host=found.through_host)
     return result
 
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
 import threading
-import tracemalloc
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,13 +19,10 @@ from gpupif.engines.base import Job
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
 from gpupif.engines.cuda_library import open_libraries
-from gpupif.engines.cuda_memory import score_bytes, table_bytes
 from gpupif.engines.cuda_simulated import DeviceFrame, OnDevice, SimulatedLibrary
 from gpupif.engines.cuda_staging import Staging
 from gpupif.errors import DeviceError, InputError
 from gpupif.measures import MEASURES
-
-ROOT = Path(__file__).parent.parent.parent
 
 
 class SmallDevice(SimulatedLibrary):
@@ -202,17 +195,6 @@ def test_a_device_that_fails_is_one_clear_error():
         score(CudaEngine(libraries=[LostDevice()]), census(10))
 
 
-def test_the_benchmark_runs_without_a_gpu_and_writes_no_figures(tmp_path):
-    command = [sys.executable, "-m", "benchmarks.gpu", "--no-tests", "--rows", "40", "--compare-rows", "20"]
-    command += ["--times", "1", "--out", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "40 rows cuda" in done.stdout
-    assert "not run" not in done.stdout
-    assert "40 rows cpu" in done.stdout
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("measure", ["cig", "cohort_size"])
 def test_codes_on_the_device_give_scores_on_the_device(measure):
     job = {}
@@ -241,28 +223,6 @@ def test_scores_that_are_too_large_for_the_device():
     frame = census(30)
     with pytest.raises(DeviceError, match=r"the scores of 30 rows need .* GiB on .*Bring the table to the host"):
         score(CudaEngine(libraries=[Full()], share=0), DeviceFrame(frame))
-
-
-@pytest.mark.parametrize("targets", [1, 3])
-@pytest.mark.parametrize("columns", [3, 10, 30])
-def test_memory_is_planned_for_what_is_taken(columns, targets):
-    """NumPy's arrays are those that CuPy would make; a device's sort needs no more than NumPy's."""
-    jobs = []
-
-    class Spy(CudaEngine):
-        def score(self, job, progress):
-            jobs.append(job)
-            tracemalloc.start()
-            try:
-                return super().score(job, progress)
-            finally:
-                jobs.append(tracemalloc.get_traced_memory()[1])
-                tracemalloc.stop()
-
-    frame = census(3_000, columns=columns)
-    score(Spy(), frame, columns=list(frame.columns)[:targets])
-    job, peak = jobs
-    assert peak - score_bytes(job) < table_bytes(job)
 
 
 def test_same_bits_however_much_memory_there_is():

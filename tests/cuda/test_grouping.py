@@ -89,7 +89,7 @@ def test_more_rows_than_cudf_can_count_are_sorted(monkeypatch, most, way):
 
     class Small(Counting):
         def group_rows(self, words, counts):
-            assert len(counts) <= most
+            assert len(words[min(words)]) <= most
             return super().group_rows(words, counts)
 
     hashed = score(CudaEngine(libraries=[Small()], grouping="cudf"), table(), **arguments)
@@ -129,7 +129,9 @@ def test_distinct_rows_and_cohorts(name):
     assert not grouping.serves(rows, [*columns, 3], columns, [2, 0])
     for target, runs in grouping.cohorts(library, rows, layout, columns, [2, 0]):
         assert sorted(runs.order.tolist()) == list(range(rows.rows))
-        assert (runs.order.dtype, runs.run_of.dtype, runs.starts.dtype, runs.sizes.dtype) == (np.int64,) * 4
+        assert (runs.order.dtype, runs.run_of.dtype, runs.starts.dtype, runs.sizes.dtype) == (np.int32,) * 3 + (
+            np.int64,
+        )
         seen = set()
         for run, (start, stop) in enumerate(zip(runs.starts[:-1], runs.starts[1:], strict=True)):
             places = runs.order[start:stop]
