@@ -285,6 +285,7 @@ def test_info_of_a_gpu_without_cudf(run, monkeypatch):
     status = CudaStatus([Gpu("Card 1", (9, 0))], [0], no_cudf="cudf 26.6.0 is too old")
     monkeypatch.setattr("gpupif.environment.cuda_status", lambda: status)
     monkeypatch.setattr("gpupif.environment.installed_version", {"cudf": "26.6.0"}.get)
+    monkeypatch.setattr("gpupif.engines.cuda.whole_tables", lambda device: "free")
     facts = json.loads(run("info", "--json").out)
     assert facts["engine"] == "cuda"
     assert facts["cudf"] == "26.6.0, not used: cudf 26.6.0 is too old"
