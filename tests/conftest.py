@@ -36,9 +36,9 @@ SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 if SIMULATED:
     # Kernels in Numba's simulator, NumPy in place of CuPy, pandas of cuDF: all else is what a GPU runs.
     ENGINES: dict[str, Engine] = {
-        "cuda-simulated": CudaEngine(),
-        "cuda-simulated-2-devices": CudaEngine([0, 1]),
-        "cuda-simulated-tiny-blocks": CudaEngine([0, 1], share=0),
+        "cuda-simulated": CudaEngine(grouping="cudf"),
+        "cuda-simulated-2-devices": CudaEngine([0, 1], grouping="rotation"),
+        "cuda-simulated-tiny-blocks": CudaEngine([0, 1], share=0, grouping="cudf"),
     }
 else:
     ENGINES = {
@@ -49,9 +49,11 @@ else:
 
 
 if cuda_status().usable:
-    devices = cuda_status().devices
-    ENGINES["cuda"] = CudaEngine(devices)
-    ENGINES["cuda-tiny-blocks"] = CudaEngine(devices, share=0)
+    devices, with_cudf = cuda_status().devices, not cuda_status().no_cudf
+    for grouping in ["rotation", "cudf"] if with_cudf else ["rotation"]:
+        settings = {"grouping": grouping, "with_frames": with_cudf}
+        ENGINES[f"cuda-{grouping}"] = CudaEngine(devices, **settings)
+        ENGINES[f"cuda-{grouping}-tiny-blocks"] = CudaEngine(devices, share=0, **settings)
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The CUDA engine: rows sorted into cohorts on the device, scored by Numba CUDA kernels.
+"""The CUDA engine: rows grouped into cohorts on the device, scored by Numba CUDA kernels.
 
 A table that fits is there as a whole, once on each device, and each scores its share of the targets. Any other stays on
 the host, which finds distinct rows and cuts them into blocks that hold every cohort whole (see `partition`), and the
@@ -28,6 +28,7 @@ from .cuda_any_known import (
 from .cuda_blocks import BlockTooLargeError, CudaScorer
 from .cuda_counting import CudaCounting
 from .cuda_frames import FrameLibrary
+from .cuda_grouping import GROUPINGS
 from .cuda_library import DeviceMemoryError, Library, frame_library, open_libraries
 from .cuda_memory import (
     OVERSIZED_BLOCKS,
@@ -58,7 +59,8 @@ class CudaEngine:
 
     devices: which of those that are visible. libraries: what it works with, one for each stream; default two streams
     for each of the devices. share: of the devices' free memory what is planned with; no result depends on it.
-    grouping: how cohorts are found, "rotation" or, to compare with, "cudf". name: what `Scores.device` says.
+    grouping: how rows that agree are found, one of `GROUPINGS`; no result depends on it. name: what `Scores.device`
+    says. with_frames: whether tables are read and encoded on the device too, which takes cuDF.
     """
 
     def __init__(
@@ -68,17 +70,19 @@ class CudaEngine:
         share: float = SHARE,
         grouping: str = "rotation",
         name: str = "cuda",
+        with_frames: bool = True,
     ) -> None:
         self.device = name
         self.devices = devices
         self.libraries = libraries
         self.share = share
         self.grouping = grouping
+        self.with_frames = with_frames
 
     @property
-    def frames(self) -> FrameLibrary:
+    def frames(self) -> FrameLibrary | None:
         """See `Engine`: those of the first device."""
-        return frame_library(self.devices[0])
+        return frame_library(self.devices[0]) if self.with_frames else None
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job (see `Engine`).
@@ -102,7 +106,7 @@ class CudaEngine:
         with self._opened() as libraries:
             job, libraries = self._settled(job, libraries)
             streams = _by_device(libraries)
-            asked = AnyKnownJob(job, sets, onward, streams, self.grouping, self.share, len(job.targets))
+            asked = AnyKnownJob(job, sets, onward, streams, GROUPINGS[self.grouping], self.share, len(job.targets))
             result = self._score_sets(asked, onward, libraries)
             if job.scores_on != "device" or all(map(libraries[0].on_device, result.worst.values())):
                 return result
@@ -138,7 +142,7 @@ class CudaEngine:
         ran_out = False
         if there is not None:
             try:
-                score = partial(score_cohorts, grouping=self.grouping)
+                score = partial(score_cohorts, grouping=GROUPINGS[self.grouping])
                 return score_table(replace(job, scores_on=there), job.targets, progress, streams, score)
             except DeviceMemoryError:
                 ran_out, rows = True, min(rows, job.rows // 2)
@@ -212,7 +216,7 @@ class CudaEngine:
         for there in places:
             progress.restart()
             left = max(0, room - (scores if there == "device" else 0))
-            score = partial(score_matching, memory=left, targets=len(targets))
+            score = partial(score_matching, memory=left, targets=len(targets), grouping=GROUPINGS[self.grouping])
             try:
                 return score_table(replace(job, scores_on=there), targets, progress, _by_device(libraries), score)
             except KeyTooLargeError as key:
@@ -232,7 +236,7 @@ class CudaEngine:
         while True:
             progress.restart()
             try:
-                scorer = CudaScorer(libraries, self.grouping)
+                scorer = CudaScorer(libraries, GROUPINGS[self.grouping])
                 with Workers(None, working_memory(job, len(job.targets))) as workers:
                     block_rows = max(1, rows // OVERSIZED_BLOCKS)
                     result = score_in_blocks(Run(job, progress, workers, block_rows, scorer))

@@ -20,11 +20,12 @@ from ..information import column_weight, conditional_entropy, entropy_of_counts
 from ..keys import KeyLayout
 from .any_known_sets import AnyResult, SetOfColumns
 from .base import Job, Progress
+from .cuda_grouping import Grouping, collapse_table
 from .cuda_library import DeviceMemoryError, Library
 from .cuda_memory import accumulator_bytes, row_bytes
 from .cuda_numbering import Numbers, numbering_bytes
 from .cuda_outbox import Outbox
-from .cuda_rows import DeviceRows, collapse_table, sizes_of
+from .cuda_rows import DeviceRows, sizes_of
 from .cuda_scores import describe_target, score_targets
 from .distinct import Distinct, distinct_rows
 from .host_run import pack_keys as pack_keys_on_host
@@ -56,7 +57,7 @@ class AnyKnownJob(NamedTuple):
     sets: Sequence[SetOfColumns]
     progress: Progress
     streams: Sequence[Sequence[Library]]
-    grouping: str
+    grouping: Grouping
     share: float
     most: int
 
@@ -65,7 +66,7 @@ class AnyKnownJob(NamedTuple):
         columns = max(len(one.columns) for one in self.sets)
         accumulators = targets * accumulator_bytes(self.job, rows)
         spread = 8 * SPREAD_ARRAYS * self.job.rows
-        return rows * row_bytes(self.job, self.grouping) + numbering_bytes(rows, columns) + accumulators + spread
+        return rows * row_bytes(self.job, self.grouping.name) + numbering_bytes(rows, columns) + accumulators + spread
 
 
 class _Results:
@@ -93,7 +94,7 @@ def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyResult:
     def begin(device: Sequence[Library], outbox: Outbox) -> _DeviceRun:
         library = device[0]
         layout = KeyLayout.of([len(counts) for counts in job.counts])
-        rows, number = collapse_table(library, job, layout, range(len(job.codes)))
+        rows, number = collapse_table(library, asked.grouping, job, layout, range(len(job.codes)))
 
         def spread(values: Sequence[Any], places: Sequence[Any]) -> None:
             outbox.put([a.astype(p.dtype)[number] for a, p in zip(values, places, strict=True)], places)
@@ -198,7 +199,7 @@ class _DeviceRun:
         for k, measure in enumerate(job.measures):
             worst[:, k] = np.inf if measure.low_is_risky else -np.inf
         found = {column: (worst[place], total[place]) for place, column in enumerate(group)}
-        numbers = Numbers(self.library, self.rows, self._layout, self._cardinalities)
+        numbers = Numbers(self.library, self.rows, self._layout, self._cardinalities, self._asked.grouping)
         for one in self._asked.sets:
             targets = [column for column in one.targets if column in found]
             if targets:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..keys import KeyLayout
+from .cuda_grouping import Grouping
 from .cuda_library import DeviceMemoryError, Library
-from .cuda_rows import DeviceRows, collapse
+from .cuda_rows import DeviceRows
 from .cuda_scores import describe_target, score_targets
 from .partition import OVERSIZE, Blocks, CohortBlocks
 from .run import Run
@@ -37,7 +38,7 @@ class CudaTargets:
 
     columns: Sequence[int]
     layout: KeyLayout
-    grouping: str
+    grouping: Grouping
     values: int = 0
 
     def only(self, places: list[int]) -> CudaTargets:
@@ -54,7 +55,7 @@ class CudaScorer:
     parts: in how many runs of blocks so far.
     """
 
-    def __init__(self, libraries: Sequence[Library], grouping: str) -> None:
+    def __init__(self, libraries: Sequence[Library], grouping: Grouping) -> None:
         self.grouping = grouping
         self.parts = 0
         self._streams = len(libraries)
@@ -63,7 +64,7 @@ class CudaScorer:
             self._idle.put(library)
 
     def targets_at_once(self, rows: int, measures: int) -> int:
-        """See `Scorer`: all, for one round of sorts serves them."""
+        """See `Scorer`: all, for they share what is found of their rows."""
         return 1 << 30
 
     def describe(self, run: Run, columns: Sequence[int], layout: KeyLayout) -> CudaTargets:
@@ -109,10 +110,10 @@ def _score_rows(
     start, stop = int(blocks.offsets[first]), int(blocks.offsets[last])
     columns, layout = targets.columns, targets.layout
     known = [*columns, *(column for column in run.job.known if column not in columns)]
-    ordered, number = collapse(library, _uploaded(library, blocks, start, stop), layout, known)
+    distinct, number = targets.grouping.collapse(library, _uploaded(library, blocks, start, stop), layout, known)
     tally = Tally.of(len(columns), run.results.total, stop - start)
     describe = partial(describe_target, library, run.job)
-    for target, sizes, values in score_targets(library, describe, ordered, layout, known, columns, targets.grouping):
+    for target, sizes, values in score_targets(library, describe, distinct, layout, known, columns, targets.grouping):
         place = columns.index(target)
         for slot in range(len(run.wanted.measures)):
             library.to_host(values[run.slots.index(slot)][number], out.scores[place, start:stop, slot])

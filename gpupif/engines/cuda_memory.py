@@ -21,6 +21,8 @@ from .partition import OVERSIZE
 # Row numbers by which rows are looked up: CuPy takes them as they are, NumPy in 8 bytes.
 LOOK_UP = {"row numbers, as they are looked up": 8}
 DEFAULT = "rotation"
+# cuDF keeps the hashes of keys of more than 4 words.
+CACHED_KEY = 4 * 8
 # Of a cell of a cohort.
 CELL = sum(array.itemsize for array in Cells.of(0))
 # Where missing values match every value: arrays of 8 bytes a row beside keys, twice each, and measures, four times.
@@ -84,24 +86,48 @@ class Stage(NamedTuple):
 TYPICAL = RowBytes(codes=1, key=8, field=1, place=4, times=0, found=8, scores=16, kept=16, projects=False)
 
 
-def rotation_arrays(row: RowBytes) -> Sequence[dict[str, int]]:
-    """What finding equal rows takes beside the rows themselves, by sorting them by one column after the other."""
+class Finding(NamedTuple):
+    """What finding equal rows takes beside the rows themselves, one after the other: distinct rows, and cohorts."""
+
+    distinct: Sequence[dict[str, int]]
+    cohorts: Sequence[dict[str, int]]
+
+
+def rotation_arrays(row: RowBytes, counts: int) -> Finding:
+    """By sorting rows by one column after the other; counts: bytes of how often a row occurs."""
     order = {"order": row.place}
     taken = {"values, shifted": 8, **LOOK_UP, "values": row.field}
-    buffers = {"sort's values, twice": 2 * row.field, "sort's places, twice": 2 * 8}
-    return [order | taken, order | {"values": row.field} | buffers]
+    sort = [order | taken, order | {"values": row.field} | _sort_buffers(row.field)]
+    return Finding([*sort, _runs(row, counts), _collapsed(row)], [*sort, _runs(row, 8)])
 
 
-def cudf_arrays(row: RowBytes) -> Sequence[dict[str, int]]:
-    """The same by cuDF's group-by: a hash table of row numbers of 4 bytes that is half full, and sorted labels."""
+def cudf_arrays(row: RowBytes, counts: int) -> Finding:
+    """By cuDF's group-by and join, as its sources have it: tables of slots half full, row numbers of 4 bytes.
+
+    What it has added up it has by row of the table first, then by group. counts: as of `rotation_arrays`.
+    """
+    hashes = 4 if row.key > CACHED_KEY else 0
+    slots = {"slots of rows": 2 * 4, "rows by block": 4, "first rows of groups": 4, "hashes": hashes}
+    grouped = slots | {"sums by row": counts or 4, "sums": 8, "keys of groups": row.key}
+    joined = {"sums": 8, "keys of groups": row.key, "slots of groups": 2 * 8, "pairs": 2 * 4, "groups of rows": 4}
+    distinct = {"keys of groups": row.key, "distinct keys": row.key, "sums": 8, "distinct row of each row": 4}
     words = {"words, masked": row.key}
-    table = {"hash table": 8, "groups by row": 3 * 8}
-    labels = {"labels": 8, "sort's labels, twice": 2 * 8, "sort's places, twice": 2 * 8, "order": row.place}
-    return [words | table, words | labels]
+    labels = {"sums": 8, "groups of rows": 4, "order": row.place}
+    shuffled = labels | {"groups in order": 4} | LOOK_UP
+    ordered = labels | {"groups in order": 4} | _sort_buffers(4)
+    runs = labels | {"run of each row": row.place, "heads": 1, "first places": 8, "starts": row.place} | LOOK_UP
+    by_value = [labels | arrays for arrays in rotation_arrays(row, 8).cohorts[:2]]
+    cohorts = [words | grouped, words | joined, *by_value, shuffled, ordered, runs]
+    return Finding([grouped, joined, distinct], cohorts)
 
 
-# By how cohorts are found: see `cuda_rows.GROUPINGS`.
-FINDING: Mapping[str, Callable[[RowBytes], Sequence[dict[str, int]]]] = {
+def _sort_buffers(key: int) -> dict[str, int]:
+    """What a stable sort of CuPy by keys of so many bytes takes beside them."""
+    return {"sort's keys, twice": 2 * key, "sort's places, twice": 2 * 8}
+
+
+# By how cohorts are found: see `cuda_grouping.GROUPINGS`.
+FINDING: Mapping[str, Callable[[RowBytes, int], Finding]] = {
     "rotation": rotation_arrays,
     "cudf": cudf_arrays,
 }
@@ -115,16 +141,22 @@ def stages(row: RowBytes, grouping: str, to_host: bool) -> list[Stage]:
     rows = {"keys": row.key, "times": row.times}
     distinct = {"distinct keys": row.key, "counts": 8, "distinct row of each row": row.place}
     found = [Stage("pack", {"codes": row.codes} | rows)]
-    found += [Stage("collapse", rows | arrays) for arrays in rotation_arrays(row)]
-    found += [Stage("collapse", rows | arrays) for arrays in (_runs(row, row.times), _collapsed(row))]
+    found += [Stage("collapse", rows | arrays) for arrays in FINDING[grouping](row, row.times).distinct]
     way = {"scores on their way": row.kept} if to_host else {}
     if row.projects:
-        found += [Stage("collapse", distinct | way | arrays) for arrays in (*rotation_arrays(row), _runs(row, 8))]
+        masked = {"words, masked": row.key} if grouping == "cudf" else {}
+        again = FINDING[grouping](row, 8).distinct
+        found += [Stage("collapse", distinct | way | masked | _apart(arrays, distinct)) for arrays in again]
         distinct |= {f"{name}, projected": size for name, size in distinct.items()}
         found.append(Stage("collapse", distinct | way | {"projected row of each distinct row": row.place, **LOOK_UP}))
-    found += [Stage("group", distinct | way | arrays) for arrays in FINDING[grouping](row)]
+    found += [Stage("group", distinct | way | arrays) for arrays in FINDING[grouping](row, 8).cohorts]
     found += [Stage(name, distinct | way | arrays) for name, arrays in _of_target(row)]
     return found
+
+
+def _apart(arrays: Mapping[str, int], others: Mapping[str, int]) -> dict[str, int]:
+    """Arrays by names that those of others do not have, to be counted beside them."""
+    return {f"{name}, new" if name in others else name: size for name, size in arrays.items()}
 
 
 def _runs(row: RowBytes, counts: int) -> dict[str, int]:
@@ -149,7 +181,6 @@ def _of_target(row: RowBytes) -> list[tuple[str, dict[str, int]]]:
     distinct_sizes = {"of several rows": 1 + 8, "sorted": 3 * 8, "different ones": 4 * 8}
     made = {"one measure": 8, "weighted": 8, **LOOK_UP}
     return [
-        ("group", _runs(row, 8)),
         ("score", order | runs | {"cells": CELL, "found": row.found} | scores),
         ("weigh", order | {"sizes": 8} | scores | (distinct_sizes if row.times else {"of several rows": 1 + 24})),
         ("spread", order | scores | {"scores of all rows": row.kept} | made),

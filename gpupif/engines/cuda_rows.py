@@ -1,15 +1,10 @@
-"""Distinct rows and cohorts on the device, as runs of rows in order.
-
-Rows sorted by one column after another, stably, are sorted with the first of these columns as the lowest: rows that
-agree on all others are neighbours, the cohorts of that column. Sorting by that column alone makes the next one the
-lowest, and so on round: one sort by one column for each target.
-"""
+"""Rows on the device: their keys, and runs of those that agree, in order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpupif.kernels.cuda import rows as kernels
 
@@ -18,12 +13,6 @@ from ..keys import Field, KeyLayout
 from .cuda_library import Library
 from .cuda_sorting import in_few_bytes
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from .base import Job
-
 # Of up to so many rows their places, and what is numbered by them, take 4 bytes instead of 8. Signed, for kernels
 # subtract from them.
 NARROW_ROWS = (1 << 31) - 1
@@ -31,8 +20,8 @@ NARROW_ROWS = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class DeviceRows:
-    """Rows on the device: packed keys (words, rows), and how often each row occurs; None before they are collapsed:
-    once.
+    """Rows on the device: packed keys (words, rows), of the columns of a layout only, and how often each row occurs;
+    None before they are collapsed: once.
     """
 
     keys: Any
@@ -135,15 +124,6 @@ def collapse(library: Library, rows: DeviceRows, layout: KeyLayout, columns: Seq
     return DeviceRows(xp.take(rows.keys, first, axis=1), sizes), numbers
 
 
-def collapse_table(library: Library, job: Job, layout: KeyLayout, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
-    """As `collapse`, for a job's table, which is brought to the device for it."""
-    with library.stage("pack"):
-        keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, layout)
-        times = None if job.times is None else library.upload(job.times)
-    with library.stage("collapse"):
-        return collapse(library, DeviceRows(keys, times), layout, columns)
-
-
 def sizes_of(library: Library, counts: Any, total: int) -> Sizes:
     """Groups of so many rows of the table's `total` by size.
 
@@ -153,44 +133,3 @@ def sizes_of(library: Library, counts: Any, total: int) -> Sizes:
     narrow = several.astype("uint32") if total < 1 << 32 else several
     sizes, times = library.xp.unique(narrow, return_counts=True)
     return Sizes.of(library.to_host(sizes), library.to_host(times))
-
-
-def rotate(
-    library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], targets: Sequence[int]
-) -> Iterator[tuple[int, Runs]]:
-    """Cohorts of each target, for rows that `collapse` made of `columns`; targets: in the order they have there."""
-    order = library.xp.arange(rows.rows, dtype=place_type(rows.rows))
-    for column in columns:
-        if column in targets:
-            yield column, _cohorts(library, rows, order, _masks(layout, columns, column))
-        if column == targets[-1]:
-            return
-        with library.stage("group"):
-            order = sort_by(library, rows, layout, order, column)
-
-
-def group_each(
-    library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], targets: Sequence[int]
-) -> Iterator[tuple[int, Runs]]:
-    """The same by a group-by of cuDF for each target, to compare with."""
-    for target in targets:
-        masks = _masks(layout, columns, target)
-        with library.stage("group"):
-            words = [rows.keys[word] & mask for word, mask in enumerate(masks.tolist())]
-            order = library.stable_order(library.group_labels(words)).astype(place_type(rows.rows))
-            del words
-        yield target, _cohorts(library, rows, order, masks)
-
-
-def _cohorts(library: Library, rows: DeviceRows, order: Any, masks: npt.NDArray[np.uint64]) -> Runs:
-    """As `find_runs`; handed over without a name, so that who takes them can free them."""
-    with library.stage("group"):
-        return find_runs(library, rows, order, masks)
-
-
-def _masks(layout: KeyLayout, columns: Sequence[int], target: int) -> npt.NDArray[np.uint64]:
-    return layout.masks([column for column in columns if column != target])
-
-
-# How cohorts are found, by name.
-GROUPINGS = {"rotation": rotate, "cudf": group_each}

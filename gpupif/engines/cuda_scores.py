@@ -13,8 +13,9 @@ from ..information import small_logs
 from ..keys import Field, KeyLayout
 from ..measures import wanted_of
 from .base import Job, kernel_values
+from .cuda_grouping import Grouping
 from .cuda_library import Library
-from .cuda_rows import GROUPINGS, DeviceRows, Runs
+from .cuda_rows import DeviceRows, Runs
 
 if TYPE_CHECKING:
     from gpupif.kernels.cohorts import Values, Wanted
@@ -52,14 +53,14 @@ def score_targets(
     layout: KeyLayout,
     columns: Sequence[int],
     targets: Sequence[int],
-    grouping: str,
+    grouping: Grouping,
 ) -> Iterator[tuple[int, Any, Any]]:
     """Target, sizes of its cohorts, and scores (measures, rows), wCIG before weighting, of each target in turn.
 
-    describe: `describe_target`, or what remembers it. rows: distinct over `columns`, sorted as `collapse` does;
-    columns: the targets, in this order, and all else the attacker knows. grouping: one of `GROUPINGS`.
+    describe: `describe_target`, or what remembers it. rows: distinct over `columns`, as the grouping made
+    them; columns: the targets, in this order, and all else the attacker knows.
     """
-    for target, runs in GROUPINGS[grouping](library, rows, layout, columns, targets):
+    for target, runs in grouping.cohorts(library, rows, layout, columns, targets):
         with library.stage("score"):
             scores = _score(library, describe(target), rows, runs, layout.fields[target])
         sizes = runs.sizes

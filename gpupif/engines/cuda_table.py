@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from .base import EngineResult, Job, Progress
+from .cuda_grouping import Grouping, collapse_table
 from .cuda_library import Library
 from .cuda_outbox import Outbox
-from .cuda_rows import DeviceRows, collapse, collapse_table, sizes_of
+from .cuda_rows import DeviceRows, sizes_of
 from .cuda_scores import describe_target, score_targets
 from .run import Results
 from .workers import Workers
@@ -62,9 +63,9 @@ class TableRun:
         self.library = library
         self._outbox = outbox
 
-    def distinct_rows(self, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
-        """Distinct rows of the table, sorted with the first of its columns as the lowest; and which each row is."""
-        return collapse_table(self.library, self.job, self.results.layout, columns)
+    def distinct_rows(self, columns: Sequence[int], grouping: Grouping) -> tuple[DeviceRows, Any]:
+        """Distinct rows of the table, fit for the cohorts of the first of its columns; and which each row is."""
+        return collapse_table(self.library, grouping, self.job, self.results.layout, columns)
 
     def put(self, target: int, scores: Any, number: Any) -> None:
         """Put the scores (measures, distinct rows) of a target into the results, before weighting its weighted ones.
@@ -87,15 +88,14 @@ class TableRun:
         self._outbox.empty()
 
 
-def score_cohorts(run: TableRun, grouping: str) -> int:
-    """Score the targets among the known on one round of sorts, each of the others on one; returns distinct rows.
-
-    grouping: one of `GROUPINGS`.
+def score_cohorts(run: TableRun, grouping: Grouping) -> int:
+    """Score the targets among the known on the same distinct rows, each of the others on its own; returns how many
+    distinct rows the table has.
     """
     job = run.job
     inside = [column for column in run.targets if column in job.known]
     first = [*inside, *(column for column in range(len(job.codes)) if column not in inside)]
-    distinct, number = run.distinct_rows(first)
+    distinct, number = run.distinct_rows(first, grouping)
     for targets in (inside, *([column] for column in run.targets if column not in job.known)):
         if targets:
             _score_projection(run, distinct, number, targets, first, grouping)
@@ -104,14 +104,19 @@ def score_cohorts(run: TableRun, grouping: str) -> int:
 
 
 def _score_projection(
-    run: TableRun, distinct: DeviceRows, number: Any, targets: Sequence[int], sorted_by: Sequence[int], grouping: str
+    run: TableRun,
+    distinct: DeviceRows,
+    number: Any,
+    targets: Sequence[int],
+    collapsed: Sequence[int],
+    grouping: Grouping,
 ) -> None:
-    """Score targets against the known columns; `distinct` are rows over the columns `sorted_by`, in that order."""
+    """Score targets against the known columns; `distinct` are rows over the columns `collapsed`, in that order."""
     library, job, results = run.library, run.job, run.results
     columns = [*targets, *(column for column in job.known if column not in targets)]
-    if set(columns) != set(sorted_by) or list(targets) != list(sorted_by[: len(targets)]):
+    if not grouping.serves(distinct, collapsed, columns, targets):
         with library.stage("collapse"):
-            distinct, narrow = collapse(library, distinct, results.layout, columns)
+            distinct, narrow = grouping.collapse(library, distinct, results.layout, columns)
             number = narrow[number]
             del narrow
     with library.stage("weigh"):

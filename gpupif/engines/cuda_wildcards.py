@@ -6,6 +6,7 @@ import numpy as np
 
 from gpupif.kernels.cuda import wildcards as kernels
 
+from .cuda_grouping import Grouping
 from .cuda_library import DeviceMemoryError, Library
 from .cuda_matching import Lists, PatternRows, by_pattern, cohorts_of, count_patterns, list_answers, match
 from .cuda_memory import link_bytes, match_bytes
@@ -25,19 +26,20 @@ class KeyTooLargeError(DeviceMemoryError):
         self.nbytes = nbytes
 
 
-def score_matching(run: TableRun, memory: int, targets: int) -> int:
+def score_matching(run: TableRun, memory: int, targets: int, grouping: Grouping) -> int:
     """Score the targets of a run; returns distinct rows.
 
     memory: bytes to plan with for the keys that are scored at once. targets: how many all devices score. Raises
     KeyTooLargeError, and InputError where there are too many patterns of missing values.
     """
     library, job, layout = run.library, run.job, run.results.layout
-    distinct, number = run.distinct_rows(range(len(job.codes)))
+    distinct, number = run.distinct_rows(range(len(job.codes)), grouping)
     everything = Wild.of(job, layout)
     everything.check_work(targets, count_patterns(library, distinct, everything), distinct.rows)
     for target in run.targets:
         asked = Wild.of(job, layout, target)
         with library.stage("group"):
+            # Lists of values are searched by bisection, so these are sorted, whatever the grouping.
             part, place = collapse(library, distinct, layout, [target, *asked.columns])
             place = place[number]
             rows = by_pattern(library, part, asked, target)

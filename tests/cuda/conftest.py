@@ -13,10 +13,10 @@ from gpupif.engines.cuda_library import frame_library
 collect_ignore = []
 if os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
     collect_ignore += ["test_any_known_device.py", "test_counting.py", "test_engine.py", "test_matching.py"]
-    collect_ignore += ["test_benchmark.py", "test_memory.py", "test_strict.py"]
-    if not cuda_status().usable:
+    collect_ignore += ["test_benchmark.py", "test_grouping.py", "test_memory.py", "test_strict.py"]
+    if not cuda_status().usable or cuda_status().no_cudf:
         collect_ignore += ["test_device_dask.py", "test_device_files.py", "test_device_frames.py"]
-# Without cuDF, which brings CuPy, there is nothing to hold calls against.
+# Without cuDF and CuPy there is nothing to hold calls against.
 if importlib.util.find_spec("cudf") is None or os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
     collect_ignore.append("test_signatures.py")
 # What compiles for devices; the simulator does not.

@@ -129,7 +129,7 @@ def test_as_many_runs_as_there_is_time_for():
 
 def test_what_fails_is_noted_and_the_rest_goes_on(monkeypatch):
     class Broken(SimulatedLibrary):
-        def group_labels(self, words):
+        def group_rows(self, words, counts):
             raise RuntimeError("no\nhash table")
 
     one = bench(Budget(1e6), [Broken()])

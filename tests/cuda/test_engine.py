@@ -58,13 +58,6 @@ def test_the_simulator_stands_in_for_the_device():
 
 
 @pytest.mark.parametrize("share", [0, 1])
-@pytest.mark.parametrize("columns", [10, 25])
-def test_grouping_by_the_frame_library(share, columns):
-    frame = census(50, columns=columns)
-    assert_same(score(CudaEngine(share=share, grouping="cudf"), frame), score(CpuEngine(), frame))
-
-
-@pytest.mark.parametrize("share", [0, 1])
 def test_as_the_cpu_and_the_same_bits_again(share):
     frame = census(80)
     scores = score(CudaEngine(share=share), frame)
@@ -295,11 +288,11 @@ def test_every_stream_works_however_few_cores_may_be_used(monkeypatch):
     waiting = threading.Barrier(2, timeout=20)
 
     class Stream(SimulatedLibrary):
-        def group_labels(self, words):
+        def group_rows(self, words, counts):
             if self.device == 1 or not waiting.broken:
                 with contextlib.suppress(threading.BrokenBarrierError):
                     waiting.wait()
-            return super().group_labels(words)
+            return super().group_rows(words, counts)
 
     engine = CudaEngine([0, 1], libraries=[Stream(0), Stream(1)], share=0, grouping="cudf")
     frame = census(12)[["sex", "tenure"]]

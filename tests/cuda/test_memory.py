@@ -17,6 +17,7 @@ from gpupif.device import CudaStatus, Gpu
 from gpupif.engines import cuda_blocks, cuda_rows
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import SHARE, CudaEngine
+from gpupif.engines.cuda_grouping import GROUPINGS
 from gpupif.engines.cuda_memory import (
     TYPICAL,
     RowBytes,
@@ -131,6 +132,8 @@ def large(rows, scores_on):
 def test_a_table_like_the_one_that_is_typical():
     assert RowBytes.of(large(1000, "host")) == TYPICAL
     assert typical_rows_that_fit(TYPICAL_BYTES * 1000) == 1000
+    for grouping in GROUPINGS:
+        assert max(stage.row_bytes for stage in stages(TYPICAL, grouping, to_host=True)) == TYPICAL_BYTES
 
 
 @pytest.mark.parametrize(
@@ -161,7 +164,7 @@ def test_more_rows_than_4_bytes_can_number(monkeypatch, limit):
     monkeypatch.setattr(cuda_rows, "NARROW_ROWS", limit)
     frame = census(60, columns=4)
     expected = gpupif.score(frame, list(MEASURES), device="cpu")
-    for grouping in cuda_rows.GROUPINGS:
+    for grouping in GROUPINGS:
         scores = score(CudaEngine(grouping=grouping), frame)
         for measure in MEASURES:
             np.testing.assert_allclose(scores.array(measure), expected.array(measure), rtol=1e-12, atol=1e-14)
