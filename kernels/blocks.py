@@ -231,6 +231,22 @@ def find_cohorts(counts, heads, size, scratch):
 
 
 @kernel
+def describe_large(cohorts, heads, scratch, logs):
+    """Put the logarithms of cells of large cohorts, beyond the table `logs`, into scratch.cells.
+
+    Apart from `describe_cells`, in which nearly all cells are done: the loop there is the faster without them.
+    """
+    starts, sizes, order, counts = scratch.starts, scratch.sizes, scratch.order, scratch.cells.counts
+    log2_shares = scratch.cells.log2_shares
+    for cohort in range(cohorts):
+        size = sizes[heads[order[starts[cohort]]]]
+        if size >= logs.size:
+            log2_size = log2_count(size, logs)
+            for i in range(starts[cohort], starts[cohort + 1]):
+                log2_shares[i] = log2_count(counts[i], logs) - log2_size
+
+
+@kernel
 def describe_cells(rows, cohorts, heads, target, targets, scratch):
     """Fill in scratch.cells for the rows of a block that `find_cohorts` brought into order."""
     keys, counts, _ = rows
@@ -254,14 +270,8 @@ def describe_cells(rows, cohorts, heads, target, targets, scratch):
             values[i], cell_counts[i], shares[i] = value, count, count / size
             log2_shares[i] = logs[uint64(count) if count < logs.size else uint64(0)] - log2_size
             posteriors[i] = posterior(count, size, priors[base + value], accuracy)
-    # Apart, so that the loop above, in which nearly all cells are done, has no logarithm in it.
     if large:
-        for cohort in range(cohorts):
-            size = sizes[heads[order[starts[cohort]]]]
-            if size >= logs.size:
-                log2_size = log2_count(size, logs)
-                for i in range(starts[cohort], starts[cohort + 1]):
-                    log2_shares[i] = log2_count(cell_counts[i], logs) - log2_size
+        describe_large(cohorts, heads, scratch, logs)
 
 
 @kernel
