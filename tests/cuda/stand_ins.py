@@ -1,6 +1,6 @@
-"""What stands in for a GPU: NumPy for CuPy, pandas for cuDF, Numba's simulator for the device.
+"""What stands in for CuPy and cuDF where there is no GPU: NumPy and pandas, strict where they are not.
 
-With NUMBA_ENABLE_CUDASIM=1 the same host code and kernels run without a GPU, slowly.
+Kernels run in Numba's simulator (`SimulatedLibrary`) or, compiled, on this machine's CPU (`host.library`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .cuda_frames import FrameLibrary, GuardedSink, label_rows
-from .cuda_library import Library
-from .cuda_staging import Staging
+from gpupif.engines.cuda_frames import FrameLibrary, GuardedSink, label_rows
+from gpupif.engines.cuda_library import Library
+from gpupif.engines.cuda_staging import Staging
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# The simulator changes the modules of a kernel while it runs.
-_one_kernel = threading.Lock()
+# The simulator changes the modules of a kernel while it runs, and `host` has one set of registers.
+one_kernel = threading.Lock()
+# What arrays hold that nobody has written to: NaN as floats, huge as integers.
+UNWRITTEN = 0x7FFD_FDFD_FDFD_FDFD
 
 
 class OnDevice(np.ndarray):
@@ -40,11 +42,10 @@ class OnDevice(np.ndarray):
         return np.array(self, subok=False)
 
 
-class SimulatedLibrary(Library):
-    """NumPy and the simulator. memory: bytes that the device is to have; an array beyond them does not fit."""
+class NumpyLibrary(Library):
+    """NumPy in place of CuPy. memory: bytes that the device is to have; an array beyond them does not fit."""
 
     xp: Any = np
-    name = "Numba's CUDA simulator"
 
     def __init__(self, device: int = 0, memory: int = 1 << 40) -> None:
         self.device = device
@@ -59,16 +60,6 @@ class SimulatedLibrary(Library):
     def ran_out(self, error: Exception) -> bool:
         """See `Library`: as with RMM, the bare class is the device's."""
         return type(error) is MemoryError
-
-    def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
-        """See `Library`."""
-        with _one_kernel:
-            kernel[1, 8](*arguments)
-
-    def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
-        """See `Library`."""
-        with _one_kernel:
-            kernel[min(blocks, 2), threads](*arguments)
 
     def stable_order(self, keys: Any) -> Any:
         """See `Library`."""
@@ -129,7 +120,30 @@ class SimulatedLibrary(Library):
         self.staging.release()
 
 
-class DeviceFrame(pd.DataFrame):
+class SimulatedLibrary(NumpyLibrary):
+    """Numba's simulator: kernels as Python runs them, a thread of a block each."""
+
+    name = "Numba's CUDA simulator"
+
+    def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
+        """See `Library`."""
+        with one_kernel:
+            kernel[1, 8](*arguments)
+
+    def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
+        """See `Library`."""
+        with one_kernel:
+            kernel[min(blocks, 2), threads](*arguments)
+
+
+class _OfCudf:
+    """What tables are known by."""
+
+
+_OfCudf.__module__ = "cudf"
+
+
+class DeviceFrame(_OfCudf, pd.DataFrame):
     """A pandas DataFrame that stands for one of cuDF."""
 
     @property
