@@ -1,4 +1,7 @@
-"""How kernels are compiled for the CPU: on first use, without the GIL, kept on disk between runs."""
+"""How kernels are compiled for the CPU: on first use, without the GIL, kept on disk between runs.
+
+What is compiled for devices is kept in the same folder.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ def _cache_folder() -> str:
     Numba itself looks only at the file that a function stands in: a changed formula would leave its callers in other
     files compiled with the old one.
     """
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
     fingerprint = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
     for base in _bases():
         parent = base / "gpupif"
@@ -66,7 +69,8 @@ def _cache_folder() -> str:
     return ""
 
 
-_CACHE_FOLDER = _cache_folder()
+# For all compiled kernels, of these sources only; "" where there is none to use.
+CACHE_FOLDER = _cache_folder()
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -77,8 +81,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     division by zero, as a CUDA kernel does.
     """
     before = config.CACHE_DIR
-    config.CACHE_DIR = _CACHE_FOLDER
+    config.CACHE_DIR = CACHE_FOLDER
     try:
-        return njit(cache=bool(_CACHE_FOLDER), nogil=True, error_model="numpy")(function)
+        return njit(cache=bool(CACHE_FOLDER), nogil=True, error_model="numpy")(function)
     finally:
         config.CACHE_DIR = before

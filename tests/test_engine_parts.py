@@ -247,7 +247,7 @@ def test_scores_can_be_pickled():
         assert type(again.csf) is type(table)
 
 
-CACHE = "from gpupif.kernels import jit; print(jit._CACHE_FOLDER)"
+CACHE = "from gpupif.kernels import jit; print(jit.CACHE_FOLDER)"
 
 
 def cache_folder(**environment):

@@ -1,9 +1,8 @@
-"""CuPy and a real device: all that only CuPy and numba-cuda have, and what they raise."""
+"""CuPy and a real device: all that only CuPy has, and what it raises."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .cuda_frames import label_rows
+from .cuda_launch import DriverError, launch
 from .cuda_library import Library
 from .cuda_staging import Staging
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 THREADS = 256
-# Numba warns below this.
-LEAST_BLOCKS = 128
 # The driver's and the runtime's number for memory that is used up.
 OUT_OF_MEMORY = 2
 # Shares of a pool that are tried, the largest first, to see how much of it is free in one piece.
@@ -36,23 +34,23 @@ class CupyLibrary(Library):
         # cuDF makes RMM the allocator of CuPy when it is imported, which must not be in the middle of a run.
         import cudf  # noqa: F401
         import cupy
-        from numba import cuda
 
         self.xp = cupy
         self.device = device
         self.failures = device_failures()
         self.staging = Staging(self)
-        self._cuda = cuda
         self._device = cupy.cuda.Device(device)
         with self._device:
             self._stream = cupy.cuda.Stream(non_blocking=True)
-            self.name = cupy.cuda.runtime.getDeviceProperties(device)["name"].decode()
+            properties = cupy.cuda.runtime.getDeviceProperties(device)
             self._pool = user_pool()
+        self.name = properties["name"].decode()
+        self._capability = (properties["major"], properties["minor"])
         self._blocks = 32 * self._device.attributes["MultiProcessorCount"]
 
     @contextlib.contextmanager
     def _current(self) -> Iterator[None]:
-        """See `Library`; what the caller's stream was given before is done first. Numba follows CuPy's device."""
+        """See `Library`; what the caller's stream was given before is done first."""
         with self._device, self._allocator():
             before = self.xp.cuda.get_current_stream().record()
             self._stream.wait_event(before)
@@ -79,8 +77,8 @@ class CupyLibrary(Library):
         self.launch_blocks(kernel, min(self._blocks, -(-size // THREADS)), THREADS, *arguments)
 
     def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
-        """See `Library`; Numba warns of grids that leave most of a device idle, and kernels take any."""
-        kernel[max(LEAST_BLOCKS, blocks), threads, self._cuda.external_stream(self._stream.ptr)](*arguments)
+        """See `Library`; the driver takes no grid of 0 blocks."""
+        launch(kernel, arguments, max(1, blocks), threads, self._stream.ptr, self._capability)
 
     def stable_order(self, keys: Any) -> Any:
         """See `Library`; CuPy's stable argsort of integers is a radix sort."""
@@ -183,21 +181,15 @@ def free_of_pool(pool: Any, free: int) -> int:
 
 
 def device_failures() -> tuple[type[Exception], ...]:
-    """What CuPy and numba-cuda raise where the driver, the compiler or the device fails."""
+    """What CuPy and our own launches raise where the driver or the device fails."""
     import cupy
-    from numba.cuda.cudadrv import error
 
-    failures = [cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError]
-    failures += [error.CudaDriverError, error.CudaSupportError, error.NvvmError, error.NvrtcError]
-    failures.append(cupy.cuda.compiler.CompileException)
-    with contextlib.suppress(ImportError, AttributeError):
-        # What numba-cuda launches kernels with; private, so it may go.
-        failures.append(importlib.import_module("cuda.core._utils.cuda_utils").CUDAError)
-    return tuple(failures)
+    runtime, compiler = cupy.cuda.runtime, cupy.cuda.compiler
+    return runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError, compiler.CompileException, DriverError
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error of CuPy, numba-cuda, RMM or cuDF says that the device has no memory left.
+    """Whether an error of CuPy, RMM, cuDF or our own launches says that the device has no memory left.
 
     RMM and cuDF raise a bare MemoryError; NumPy's, for the host, is a class of its own.
     """
@@ -205,5 +197,4 @@ def is_out_of_memory(error: BaseException) -> bool:
 
     if isinstance(error, MemoryError):
         return isinstance(error, cupy.cuda.memory.OutOfMemoryError) or type(error) is MemoryError
-    codes = (getattr(error, "status", None), getattr(error, "code", None))
-    return isinstance(error, device_failures()) and (OUT_OF_MEMORY in codes or "OUT_OF_MEMORY" in str(error))
+    return isinstance(error, device_failures()) and getattr(error, "status", None) == OUT_OF_MEMORY

@@ -1,0 +1,130 @@
+"""What a kernel is launched with: the Numba types of its arguments, and the words that its parameters are.
+
+Numba lowers each array to its bookkeeping, pointer, shape and strides, each number to itself, and tuples to what they
+hold, one parameter after the other, each of 8 bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from struct import Struct
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import from_dtype, types
+
+# By the type of a number: its Numba type, and the word it is, as `struct` has it.
+NUMBERS = {int: (types.int64, "q"), float: (types.float64, "d")}
+NUMPY_NUMBERS = {np.int64: int, np.float64: float}
+
+
+class Packed(NamedTuple):
+    """Arguments of a launch. kinds: all that their types depend on; words: the parameters, whole numbers or floats."""
+
+    kinds: tuple[Any, ...]
+    words: list[Any]
+
+    @property
+    def signature(self) -> Signature:
+        """The types and the layout of the parameters, made once for each kind."""
+        return _signature(self.kinds)
+
+    def __bytes__(self) -> bytes:
+        return self.signature.layout.pack(*self.words)
+
+
+class Signature(NamedTuple):
+    """types: of the arguments, as numba-cuda types them. layout: of the parameters, 8 bytes each."""
+
+    types: tuple[Any, ...]
+    layout: Struct
+
+
+def device_address(array: Any) -> int:
+    """Where an array of CuPy begins on the device."""
+    return array.data.ptr  # type: ignore[no-any-return]
+
+
+def types_of(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The Numba types of a launch's arguments. Raises TypeError as `pack` does."""
+    return pack(arguments, address=lambda array: 0).signature.types
+
+
+def pack(arguments: Sequence[Any], address: Callable[[Any], int] = device_address) -> Packed:
+    """The parameters that arguments are to a kernel, and what their types depend on.
+
+    arguments: C-contiguous arrays (anything with dtype, shape, strides and size), whole numbers, floats and (named)
+    tuples of them. address: where an array begins. Raises TypeError for anything else.
+    """
+    kinds: list[Any] = []
+    words: list[Any] = []
+    _add(arguments, address, kinds, words)
+    return Packed(tuple(kinds), words)
+
+
+def _add(values: Sequence[Any], address: Callable[[Any], int], kinds: list[Any], words: list[Any]) -> None:
+    """Add what values are to those before; called for 36 arrays at each launch, so with few calls of its own."""
+    for value in values:
+        kind = type(value)
+        if kind in NUMBERS:
+            kinds.append(kind)
+            words.append(value)
+        elif isinstance(value, tuple):
+            kinds += (kind, len(value))
+            _add(value, address, kinds, words)
+        elif kind in NUMPY_NUMBERS:
+            kinds.append(NUMPY_NUMBERS[kind])
+            words.append(value.item())
+        elif isinstance(value, np.generic) or not hasattr(value, "dtype"):
+            raise TypeError(f"a kernel's argument: expected an array, int, float or a tuple of them, got {value!r}.")
+        else:
+            dtype, shape = value.dtype, value.shape
+            item, strides = dtype.itemsize, value.strides
+            expected = (item,) if len(shape) == 1 else _c_strides(shape, item)
+            if strides is not None and strides != expected and not _is_contiguous(shape, strides, expected):
+                raise TypeError(
+                    f"a kernel's argument: expected a C-contiguous array, got one of shape {shape} and strides "
+                    f"{strides}. Copy it with ascontiguousarray."
+                )
+            kinds += (dtype, len(shape))
+            # No owner that counts references, and no parent.
+            words += (0, 0, value.size, item, address(value), *shape, *expected)
+
+
+def _c_strides(shape: Sequence[int], item: int) -> tuple[int, ...]:
+    strides = []
+    for length in reversed(shape):
+        strides.append(item)
+        item *= length
+    return tuple(reversed(strides))
+
+
+def _is_contiguous(shape: Sequence[int], strides: Sequence[int], expected: Sequence[int]) -> bool:
+    """Whether strides differ from those expected only where no step is ever made."""
+    return 0 in shape or all(
+        length == 1 or stride == wanted for length, stride, wanted in zip(shape, strides, expected, strict=True)
+    )
+
+
+@functools.cache
+def _signature(kinds: tuple[Any, ...]) -> Signature:
+    letters: list[str] = []
+    of_kinds = iter(kinds)
+    found = []
+    for kind in of_kinds:
+        found.append(_type(kind, of_kinds, letters))
+    return Signature(tuple(found), Struct("<" + "".join(letters)))
+
+
+def _type(kind: Any, rest: Iterator[Any], letters: list[str]) -> Any:
+    """The type of the argument that begins with this kind; takes its own from the rest, adds a letter for each word."""
+    if kind in NUMBERS:
+        number, letter = NUMBERS[kind]
+        letters.append(letter)
+        return number
+    if isinstance(kind, type):
+        return types.BaseTuple.from_types([_type(next(rest), rest, letters) for _ in range(next(rest))], kind)
+    dimensions = next(rest)
+    letters.append("q" * (5 + 2 * dimensions))
+    return types.Array(from_dtype(kind), dimensions, "C")
