@@ -3,8 +3,8 @@
 Runs the tests marked gpu, compares the engines on the synthetic census and on hard tables, then times scoring (CIG and
 CSF, float64) of codes that are on the device to scores that stay there, in all and by stage (events of the device),
 beside the CPU engine on all cores and plain cuDF group-bys; and a table from a Parquet file to a Parquet file. Writes
-benchmarks/results/<gpu>.json and .svg. With NUMBA_ENABLE_CUDASIM=1 it runs without a GPU, on a few rows, to check
-itself: such times mean nothing and are not written.
+benchmarks/results/<gpu>.json and .svg. Tests run it on a few rows with NumPy in place of CuPy: such times mean nothing
+and are not written.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ from unittest.mock import patch
 import numpy as np
 
 import gpupif
-from gpupif.device import cuda_status
+import gpupif.device
 from gpupif.engines.base import Engine
 from gpupif.engines.base import on_host as brought
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_library import Library, frame_library, open_libraries, simulated
-from gpupif.engines.cuda_simulated import SimulatedLibrary
+from gpupif.engines.cuda_library import Library, frame_library, open_libraries
 from gpupif.environment import describe
 from gpupif.errors import DeviceError
 from gpupif.measures import MEASURES as ALL
@@ -65,6 +64,11 @@ class Silent:
 
     def advance(self, cells: int) -> None:
         """See `Progress`."""
+
+
+def is_device(library: Library) -> bool:
+    """Whether it has a GPU, and not NumPy in the place of CuPy."""
+    return hasattr(library.xp, "cuda")
 
 
 def score_with(engine: Engine, table: Any, measures: Sequence[str]) -> Scores:
@@ -121,7 +125,7 @@ def measure(library: Library, rows: int, times: int, moved: float, synchronize: 
         contenders["cpu"] = (partial(CpuEngine().score, on_host(job), Silent()), min(times, PEER_TIMES))
         by_cudf = CudaEngine(libraries=[library], grouping="cudf")
         contenders["cuda, grouped by cuDF"] = (partial(by_cudf.score, job, Silent()), min(times, PEER_TIMES))
-        if not isinstance(library, SimulatedLibrary):
+        if is_device(library):
             contenders["cudf"] = (partial(cudf_group_bys, library, job), min(times, PEER_TIMES))
     results: list[dict[str, Any]] = []
     floor = rows * len(CARDINALITIES) * CELL_BYTES / moved
@@ -197,15 +201,15 @@ def main() -> None:
     if arguments.draw:
         draw_scaling(json.loads(arguments.draw.read_text()), arguments.draw.with_suffix(".svg"))
         return
-    if not simulated() and not (status := cuda_status()).usable:
+    if not (status := gpupif.device.cuda_status()).usable:
         sys.exit(f"There is nothing to measure: {status.reason}.")
     libraries = open_libraries([0])
     library = libraries[0]
     if not arguments.no_tests:
         subprocess.run([sys.executable, "-m", "pytest", "-q", "-m", "gpu", *map(str, TESTS)], check=True)
     differences = compare(libraries, arguments.compare_rows)
-    synchronize = (lambda: None) if simulated() else library.xp.cuda.runtime.deviceSynchronize
-    moved = bandwidth(library, synchronize, 1 << 16 if simulated() else COPIED_BYTES)
+    synchronize = library.xp.cuda.runtime.deviceSynchronize if is_device(library) else library.finish
+    moved = bandwidth(library, synchronize, COPIED_BYTES if is_device(library) else 1 << 16)
     print(f"{library.name}: a copy on the device moves {moved / 1e12:.2f} TB/s", flush=True)
     results: list[dict[str, Any]] = []
     document = {
@@ -220,13 +224,13 @@ def main() -> None:
         results += measure(library, rows, arguments.times, moved, synchronize)
         if rows <= FILE_ROWS:
             results.append(file_to_file(library, rows))
-        if not simulated():
+        if is_device(library):
             # After each size, so that what was measured is kept whatever comes.
             arguments.out.mkdir(parents=True, exist_ok=True)
             (arguments.out / f"{name}.json").write_text(json.dumps(document, indent=2) + "\n")
     print(*against_goals(results), sep="\n")
-    if simulated():
-        print("Simulated: nothing is written.")
+    if not is_device(library):
+        print(f"{library.name} is no GPU: nothing is written.")
         return
     try:
         draw_scaling(document, arguments.out / f"{name}.svg")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -14,10 +13,14 @@ from gpupif.device import CudaStatus, Gpu, cuda_status
 from gpupif.engines.base import Engine
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
+from gpupif.engines.cuda_library import STREAMS, Library
 
 ROOT = Path(__file__).parent.parent
 # For tests of the benchmarks; at the end, so that gpupif is the one that is installed.
 sys.path.append(str(ROOT))
+sys.path.append(str(ROOT / "tests" / "cuda"))
+
+from without_gpu import ON_HOST, SIMULATED, WITHOUT_GPU, DeviceLibrary, install  # noqa: E402
 
 
 def _sources(folder: Path) -> dict[str, bytes]:
@@ -32,10 +35,25 @@ def pytest_configure() -> None:
             pytest.exit(f"{module.__name__} comes from {found}, which differs from {ROOT / name}: run pip install .", 3)
 
 
-SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-if SIMULATED:
-    # Kernels in Numba's simulator, NumPy in place of CuPy, pandas of cuDF: all else is what a GPU runs.
+if ON_HOST and SIMULATED:
+    pytest.exit("GPUPIF_DEVICE_ON_HOST=1 and NUMBA_ENABLE_CUDASIM=1: set one of them", 3)
+if WITHOUT_GPU:
+    # NumPy in place of CuPy, pandas of cuDF: all else is what a GPU runs.
+    install()
+if ON_HOST:
+    from host.library import Shuffled, backward
+
+    def _libraries(order: object) -> list[Library]:
+        """Two streams of each of two devices, whose threads run in an order."""
+        return [DeviceLibrary(device, order=order) for _ in range(STREAMS) for device in (0, 1)]
+
     ENGINES: dict[str, Engine] = {
+        "cuda-on-host": CudaEngine(),
+        "cuda-on-host-2-devices-backward": CudaEngine([0, 1], _libraries(backward)),
+        "cuda-on-host-tiny-blocks-shuffled": CudaEngine([0, 1], _libraries(Shuffled()), share=0),
+    }
+elif SIMULATED:
+    ENGINES = {
         "cuda-simulated": CudaEngine(),
         "cuda-simulated-2-devices": CudaEngine([0, 1]),
         "cuda-simulated-tiny-blocks": CudaEngine([0, 1], share=0),
@@ -55,10 +73,10 @@ if cuda_status().usable:
 
 
 @pytest.fixture(autouse=True)
-def _simulated_device(monkeypatch):
-    """In the simulator device="auto" is the CUDA engine, for every test that does not say otherwise."""
-    if SIMULATED:
-        status = CudaStatus([Gpu("Numba's CUDA simulator", (9, 0))], [0])
+def _device_that_stands_in(monkeypatch):
+    """Where something stands in for a GPU, device="auto" is the CUDA engine in tests that do not say otherwise."""
+    if WITHOUT_GPU:
+        status = CudaStatus([Gpu(DeviceLibrary.name, (9, 0))], [0])
         monkeypatch.setattr("gpupif.device.cuda_status", lambda: status)
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 # The simulator changes the modules of a kernel while it runs, and `host` has one set of registers.
 one_kernel = threading.Lock()
-# What arrays hold that nobody has written to: NaN as floats, huge as integers.
-UNWRITTEN = 0x7FFD_FDFD_FDFD_FDFD
+# Every byte of an array that nobody has written to: 1e306 as a float, huge as an integer.
+POISON = 0x7F
 
 
 class OnDevice(np.ndarray):
@@ -84,6 +84,7 @@ class NumpyLibrary(Library):
         """See `Library`."""
         array = np.empty(shape, dtype).view(OnDevice)
         array.device_number = self.device
+        array.view(np.ndarray).reshape(-1).view(np.uint8)[:] = POISON
         return array
 
     def bring(self, array: Any) -> Any:
@@ -156,6 +157,9 @@ class PandasFrames(FrameLibrary):
 
     xp: Any = np
     frames: Any = pd
+
+    def __init__(self, device: int | None = None) -> None:
+        self.device = device
 
     def active(self) -> contextlib.AbstractContextManager[None]:
         """See `FrameLibrary`."""

@@ -8,12 +8,14 @@ import pytest
 from on_device import to_device
 from test_strict import StrictFrames, StrictLibrary
 
+from stand_ins import DeviceFrame, OnDevice
+from without_gpu import DeviceLibrary
+
 import gpupif
 from gpupif.datasets import census
 from gpupif.device import choose_engine
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_simulated import DeviceFrame, OnDevice, SimulatedLibrary
 from gpupif.engines.workers import Workers
 from gpupif.labels import code_type
 
@@ -23,7 +25,7 @@ SETS = [[0], [2, 0], [1, 2, 3], [], [3], [0, 1, 2, 3, 4]]
 CARDINALITIES = [3, 300, 2**20, 2**32 - 1, 1]
 
 
-class FewBytes(SimulatedLibrary):
+class FewBytes(DeviceLibrary):
     """Memory for so many rows: more of them are brought, but not sorted."""
 
     tried = 0
@@ -75,7 +77,7 @@ def answers(engine, codes, times, chunks=1):
 @pytest.mark.parametrize("repeated", [False, True])
 @pytest.mark.parametrize("chunks", [1, 3])
 @pytest.mark.parametrize(
-    "library", [FewBytes(1 << 30), FewBytes(20), FewBytes(1), SimulatedLibrary(memory=200), StrictLibrary()]
+    "library", [FewBytes(1 << 30), FewBytes(20), FewBytes(1), DeviceLibrary(memory=200), StrictLibrary()]
 )
 def test_what_does_not_fit_is_counted_in_parts(library, chunks, repeated):
     codes, times = table(repeated)
@@ -92,7 +94,7 @@ def test_a_device_too_small_for_a_row_is_said():
 
 
 def test_a_device_that_fails_is_said(monkeypatch):
-    class Broken(SimulatedLibrary):
+    class Broken(DeviceLibrary):
         failures = (ZeroDivisionError,)
 
         def launch(self, kernel, size, *arguments):

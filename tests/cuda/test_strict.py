@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from stand_ins import DeviceFrame, OnDevice, PandasFrames
+from without_gpu import DeviceLibrary
+
 import gpupif
 from gpupif.datasets import census
 from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_simulated import DeviceFrame, OnDevice, PandasFrames, SimulatedLibrary
 from gpupif.measures import MEASURES
 
 pytestmark = pytest.mark.gpu
@@ -86,7 +88,7 @@ class StrictArrays:
         return strict
 
 
-class StrictLibrary(SimulatedLibrary):
+class StrictLibrary(DeviceLibrary):
     xp = StrictArrays()
 
     def launch(self, kernel, size, *arguments):

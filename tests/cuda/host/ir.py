@@ -39,8 +39,8 @@ def _without_gpu(text: str) -> str:
     text = ONLY_GPU.sub("", text)
     text = re.sub(r" addrspace\(\d+\)", "", text).replace("addrspacecast", "bitcast")
     text = re.sub(r'@"?llvm\.nvvm\.([\w.]+)"?', r"@host.\1", text)
-    # Of Numba's environments, which kernels do not have, each module brings one.
-    return text.replace("= common global", "= internal global")
+    # Linked even where what calls it comes later; of Numba's environments, unused by kernels, each module brings one.
+    return text.replace("define linkonce_odr", "define weak_odr").replace("= common global", "= internal global")
 
 
 def parameters(modules: Sequence[str]) -> list[str]:
