@@ -77,6 +77,14 @@ def score_with(engine: Engine, table: Any, measures: Sequence[str]) -> Scores:
         return gpupif.score(table, list(measures), progress=False)
 
 
+def difference(expected: Any, found: Any) -> float:
+    """The largest relative difference; not a number where one of two is none, or infinite."""
+    with np.errstate(invalid="ignore"):
+        relative = np.abs(expected - found) / np.maximum(NEAR_ZERO, np.abs(expected))
+    same = (expected == found) | (np.isnan(expected) & np.isnan(found))
+    return float(np.where(same, 0, relative).max())
+
+
 def compare(libraries: list[Library], rows: int) -> dict[str, float]:
     """Largest relative difference between the engines by table; stops above the tolerance."""
     found = {}
@@ -86,9 +94,7 @@ def compare(libraries: list[Library], rows: int) -> dict[str, float]:
         cpu, cuda, again = ([brought(one.array(measure)) for measure in ALL] for one in scores)
         if any(a.tobytes() != b.tobytes() for a, b in zip(cuda, again, strict=True)):
             sys.exit(f"{name}: two runs of the CUDA engine differ")
-        found[name] = max(
-            float((np.abs(a - b) / np.maximum(NEAR_ZERO, np.abs(a))).max()) for a, b in zip(cpu, cuda, strict=True)
-        )
+        found[name] = float(np.max([difference(a, b) for a, b in zip(cpu, cuda, strict=True)]))
         if not found[name] <= TOLERANCE:
             sys.exit(f"{name}: the CUDA engine differs from the CPU engine by {found[name]}")
         print(f"{name}: engines differ by {found[name]:.1e} at most", flush=True)

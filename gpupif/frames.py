@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from .encode import check_arrow
+from .engines import cuda_frames
 from .engines.base import on_host
 from .engines.cuda_library import frame_library
 from .errors import ColumnTypeError, InputError, OutputError, warn
@@ -272,7 +273,7 @@ def open_frame(table: Any) -> Frame:
 
     Raises InputError for anything else.
     """
-    if any(base.__module__.partition(".")[0] == "cudf" for base in type(table).__mro__):
+    if cuda_frames.CudfFrames.may_hold(table):
         from .frames_device import DeviceTable
 
         library = frame_library()

@@ -137,14 +137,7 @@ class SimulatedLibrary(NumpyLibrary):
             kernel[min(blocks, 2), threads](*arguments)
 
 
-class _OfCudf:
-    """What tables are known by."""
-
-
-_OfCudf.__module__ = "cudf"
-
-
-class DeviceFrame(_OfCudf, pd.DataFrame):
+class DeviceFrame(pd.DataFrame):
     """A pandas DataFrame that stands for one of cuDF."""
 
     @property
@@ -175,6 +168,11 @@ class PandasFrames(FrameLibrary):
 
     def release(self) -> None:
         """See `FrameLibrary`."""
+
+    @staticmethod
+    def may_hold(table: Any) -> bool:
+        """See `FrameLibrary`."""
+        return isinstance(table, DeviceFrame)
 
     def holds(self, table: Any) -> bool:
         """See `FrameLibrary`."""

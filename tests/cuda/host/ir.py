@@ -14,25 +14,30 @@ HERE = Path(__file__).parent
 ENTRY = "kernel"
 # Lines that say which GPU and which IR it is, and what the linker is to keep.
 ONLY_GPU = re.compile(r'^(target |; ModuleID|source_filename|!nvvm|!"nvvm|@"?llvm\.used).*\n?', re.MULTILINE)
-# Functions of Numba, and their environments; each with a number that depends on what was compiled before it.
+# Functions of Numba, and their environments.
 NUMBA_NAME = re.compile(r'"?(_ZN[\w$.]+)"?')
-COMPILED_BEFORE = re.compile(r"B\d+v\d+")
+DEFINED = re.compile(r'^define [^@]*@"?(_ZN[\w$.]+)', re.MULTILINE)
 PARAMETER = re.compile(r"(i64|double|[\w* {},\[\]]+\*) %")
 
 
 def portable(modules: Sequence[str], entry: str) -> list[str]:
-    """Modules of IR for a GPU as IR for any machine, the same text whatever was compiled before; the kernel is ENTRY.
+    """Modules of IR for a GPU as IR for any machine: those of the kernel, ENTRY, and of all functions that it calls.
 
     Registers, barriers and other intrinsics become functions `host.*` (see machine.ll), shared and constant memory
-    plain memory.
+    plain memory. numba-cuda's names, and what it links beside what is called, depend on what was compiled before; the
+    text that is returned does not.
     """
-    numbers = {entry: ENTRY}
-
-    def named(found: re.Match[str]) -> str:
-        return numbers.setdefault(found[1], f"device.{len(numbers)}")
-
-    ordered = sorted(modules, key=lambda text: COMPILED_BEFORE.sub("", text))
-    return [NUMBA_NAME.sub(named, _without_gpu(text)) for text in ordered]
+    where = {name: text for text in modules for name in DEFINED.findall(text)}
+    names = {entry: ENTRY}
+    called = [where[entry]]
+    # Grows meanwhile.
+    for text in called:
+        for name in NUMBA_NAME.findall(text):
+            if name not in names:
+                names[name] = f"device.{len(names)}"
+                if name in where and where[name] not in called:
+                    called.append(where[name])
+    return [NUMBA_NAME.sub(lambda found: names[found[1]], _without_gpu(text)) for text in called]
 
 
 def _without_gpu(text: str) -> str:

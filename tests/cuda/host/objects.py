@@ -24,26 +24,28 @@ MACHINE = llvm.Target.from_default_triple().create_target_machine(cpu=CPU, featu
 
 def object_code(modules: Sequence[str]) -> bytes:
     """The machine code of a kernel, from the cache where it is there; modules: see `ir.portable`."""
-    file = _cache_folder() / f"{_key(modules)}.o"
+    file = _cache_folder() / f"{key(modules)}.o"
     try:
         return file.read_bytes()
     except FileNotFoundError:
         code = _compile(modules)
     # Whole or not at all, whoever else is writing it.
-    with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as part:
-        part.write(code)
-    Path(part.name).replace(file)
+    with tempfile.TemporaryDirectory(dir=file.parent) as folder:
+        part = Path(folder) / file.name
+        part.write_bytes(code)
+        part.replace(file)
     return code
 
 
 def _cache_folder() -> Path:
     """Beside the kernels that are compiled for the CPU engine."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpupif" / "device-on-host"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 
-def _key(modules: Sequence[str]) -> str:
+def key(modules: Sequence[str]) -> str:
     """A name for all that the machine code depends on."""
     parts = [llvmlite.__version__, CPU, FEATURES, *ir.runtime(), *modules, Path(__file__).read_text()]
     digest = hashlib.sha256(ir.libdevice_file().read_bytes())
