@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from stand_ins import DeviceFrame
+from numpy_device import DeviceFrame
 from without_gpu import WITHOUT_GPU
 
 from gpupif.encode import encode_column

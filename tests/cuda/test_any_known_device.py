@@ -11,7 +11,7 @@ import pytest
 from test_engine import Counted, Total
 from test_strict import StrictFrames, StrictLibrary, plain, table  # noqa: F401
 
-from stand_ins import DeviceFrame, OnDevice
+from numpy_device import DeviceFrame, OnDevice
 from without_gpu import DeviceLibrary
 
 import gpupif

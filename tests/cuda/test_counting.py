@@ -8,7 +8,7 @@ import pytest
 from on_device import to_device
 from test_strict import StrictFrames, StrictLibrary
 
-from stand_ins import DeviceFrame, OnDevice
+from numpy_device import DeviceFrame, OnDevice
 from without_gpu import DeviceLibrary
 
 import gpupif

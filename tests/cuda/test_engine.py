@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stand_ins import DeviceFrame, OnDevice
+from numpy_device import DeviceFrame, OnDevice
 from without_gpu import DeviceLibrary
 
 import benchmarks.gpu

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stand_ins import DeviceFrame, OnDevice, PandasFrames
+from numpy_device import DeviceFrame, OnDevice, PandasFrames
 from without_gpu import DeviceLibrary
 
 import gpupif

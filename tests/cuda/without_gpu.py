@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-import stand_ins
+import numpy_device
 
 ON_HOST = os.environ.get("GPUPIF_DEVICE_ON_HOST") == "1"
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
@@ -17,7 +17,7 @@ WITHOUT_GPU = ON_HOST or SIMULATED
 if ON_HOST:
     from host.library import HostLibrary as DeviceLibrary
 else:
-    from stand_ins import SimulatedLibrary as DeviceLibrary
+    from numpy_device import SimulatedLibrary as DeviceLibrary
 
 
 def install() -> None:
@@ -25,4 +25,4 @@ def install() -> None:
     from gpupif.engines import cuda_cupy, cuda_frames
 
     cuda_cupy.CupyLibrary = DeviceLibrary
-    cuda_frames.CudfFrames = stand_ins.PandasFrames
+    cuda_frames.CudfFrames = numpy_device.PandasFrames

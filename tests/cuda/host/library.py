@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from stand_ins import NumpyLibrary, one_kernel
+from numpy_device import NumpyLibrary, one_kernel
 
 from gpupif.engines.cuda_arguments import types_of
 
