@@ -16,7 +16,8 @@ from numba import from_dtype, types
 
 # By the type of a number: its Numba type, and the word it is, as `struct` has it.
 NUMBERS = {int: (types.int64, "q"), float: (types.float64, "d")}
-NUMPY_NUMBERS = {np.int64: int, np.float64: float}
+NUMPY_NUMBERS = (np.int64, np.float64)
+LEAST_INT, LARGEST_INT = -(1 << 63), (1 << 63) - 1
 
 
 class Packed(NamedTuple):
@@ -42,8 +43,11 @@ class Signature(NamedTuple):
 
 
 def device_address(array: Any) -> int:
-    """Where an array of CuPy begins on the device."""
-    return array.data.ptr  # type: ignore[no-any-return]
+    """Where an array of CuPy begins on the device. Raises TypeError for one that is not there."""
+    try:
+        return array.data.ptr  # type: ignore[no-any-return]
+    except AttributeError:
+        raise _unexpected("an array of the device", f"one of {type(array).__module__}") from None
 
 
 def types_of(arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -67,29 +71,32 @@ def _add(values: Sequence[Any], address: Callable[[Any], int], kinds: list[Any],
     """Add what values are to those before; called for 36 arrays at each launch, so with few calls of its own."""
     for value in values:
         kind = type(value)
-        if kind in NUMBERS:
-            kinds.append(kind)
-            words.append(value)
+        if kind in NUMBERS or kind in NUMPY_NUMBERS:
+            number = value if kind in NUMBERS else value.item()
+            if kind is int and not LEAST_INT <= number <= LARGEST_INT:
+                raise _unexpected("a whole number of 64 bits with a sign", number)
+            kinds.append(type(number))
+            words.append(number)
         elif isinstance(value, tuple):
             kinds += (kind, len(value))
             _add(value, address, kinds, words)
-        elif kind in NUMPY_NUMBERS:
-            kinds.append(NUMPY_NUMBERS[kind])
-            words.append(value.item())
         elif isinstance(value, np.generic) or not hasattr(value, "dtype"):
-            raise TypeError(f"a kernel's argument: expected an array, int, float or a tuple of them, got {value!r}.")
+            raise _unexpected("an array, an int, a float, or a tuple of them", repr(value))
         else:
             dtype, shape = value.dtype, value.shape
             item, strides = dtype.itemsize, value.strides
             expected = (item,) if len(shape) == 1 else _c_strides(shape, item)
             if strides is not None and strides != expected and not _is_contiguous(shape, strides, expected):
-                raise TypeError(
-                    f"a kernel's argument: expected a C-contiguous array, got one of shape {shape} and strides "
-                    f"{strides}. Copy it with ascontiguousarray."
+                raise _unexpected(
+                    "a C-contiguous array", f"shape {shape} and strides {strides}; copy it with ascontiguousarray"
                 )
             kinds += (dtype, len(shape))
             # No owner that counts references, and no parent.
             words += (0, 0, value.size, item, address(value), *shape, *expected)
+
+
+def _unexpected(expected: str, came: object) -> TypeError:
+    return TypeError(f"argument of a kernel: expected {expected}, got {came}.")
 
 
 def _c_strides(shape: Sequence[int], item: int) -> tuple[int, ...]:
@@ -110,11 +117,9 @@ def _is_contiguous(shape: Sequence[int], strides: Sequence[int], expected: Seque
 @functools.cache
 def _signature(kinds: tuple[Any, ...]) -> Signature:
     letters: list[str] = []
-    of_kinds = iter(kinds)
-    found = []
-    for kind in of_kinds:
-        found.append(_type(kind, of_kinds, letters))
-    return Signature(tuple(found), Struct("<" + "".join(letters)))
+    rest = iter(kinds)
+    found = tuple(_type(kind, rest, letters) for kind in rest)
+    return Signature(found, Struct("<" + "".join(letters)))
 
 
 def _type(kind: Any, rest: Iterator[Any], letters: list[str]) -> Any:

@@ -15,8 +15,9 @@ from typing import Any
 from ..errors import DeviceError
 from ..versions import installed_version
 
-# For NVVM, beside what numba-cuda asks of it.
-OPTIONS = {"fma": False}
+# Of numba-cuda, whatever the environment asks of it; and of NVVM beside those.
+NUMBA_OPTIONS = {"opt": True, "debug": False}
+NVVM_OPTIONS = {"fma": False}
 MEND = "Install what gpupif is known to work with: pip install 'gpupif[gpu-cu13]' (or gpu-cu12); or use device='cpu'."
 # From this capability on, numba-cuda compiles for what only devices of exactly one capability have.
 SPECIFIC = (9, 0)
@@ -36,15 +37,14 @@ class CompiledKernel:
         with _private_names():
             from numba.cuda.compiler import _compile_pyfunc_with_fixup
         with _compiling, _as_if_on(capability):
-            # opt, debug: whatever the environment asks of Numba.
             self._library, _ = _compile_pyfunc_with_fixup(
-                kernel.py_func, tuple(types), device=False, cc=capability, abi="numba", opt=True, debug=False
+                kernel.py_func, tuple(types), device=False, cc=capability, abi="numba", **NUMBA_OPTIONS
             )
             with _private_names():
-                self._library._nvvm_options.update(OPTIONS)
+                self._library._nvvm_options.update(NVVM_OPTIONS)
                 self.name: str = self._library._entry_name
             self.modules: list[str] = self._library.llvm_strs
-        self._target = architecture(capability)
+        self._kernel, self._target = kernel.py_func.__name__, architecture(capability)
 
     def ptx(self) -> str:
         """What NVVM makes of the modules. Raises DeviceError where it cannot."""
@@ -61,8 +61,8 @@ class CompiledKernel:
             except Exception as error:
                 # The toolkit's, which has many ways to say that it is missing or too old for the device.
                 raise DeviceError(
-                    f"{self.name}: cannot be compiled for sm_{''.join(map(str, self._target))}: "
-                    f"{' '.join(str(error).split())}. {MEND}"
+                    f"the kernel {self._kernel} cannot be compiled for sm_{''.join(map(str, self._target))} with "
+                    f"numba-cuda {installed_version('numba-cuda')}: {' '.join(str(error).split())}. {MEND}"
                 ) from error
 
 

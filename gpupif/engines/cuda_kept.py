@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from gpupif.kernels.jit import CACHE_FOLDER
 
 from ..versions import installed_version
-from .cuda_compile import OPTIONS, CompiledKernel, architecture
+from .cuda_compile import NUMBA_OPTIONS, NVVM_OPTIONS, CompiledKernel, architecture
 
 # What turns a kernel into machine code; a toolkit that is none of these packages does not count.
 COMPILERS = ("numba-cuda", "numba", "llvmlite", "nvidia-nvvm", "nvidia-cuda-nvcc", "nvidia-nvjitlink")
@@ -35,7 +35,8 @@ def code_of(kernel: Any, types: Sequence[Any], capability: tuple[int, int], fold
     may ask at once; files are written whole or not at all, and one that is damaged is written anew.
     """
     function = kernel.py_func
-    key = repr((function.__module__, function.__qualname__, types, architecture(capability), OPTIONS, _versions()))
+    compiled_by = (architecture(capability), NUMBA_OPTIONS, NVVM_OPTIONS, _versions())
+    key = repr((function.__module__, function.__qualname__, types, compiled_by))
     file = Path(folder) / f"{function.__name__}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.kernel"
     found = _read(file, key) if folder else None
     if found is None:

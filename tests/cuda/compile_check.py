@@ -12,11 +12,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
-import numba.cuda.dispatcher
 from numba import cuda, float64, int64, types, uint64
 
+from gpupif.engines.cuda_compile import CompiledKernel, architecture
 from gpupif.kernels.cohorts import Cells, Values, Wanted
 from gpupif.kernels.cuda import any_known, cohorts, rows, wildcards
 from gpupif.kernels.walks import Axes
@@ -98,17 +98,8 @@ def find_ptxas() -> str:
 def check(module: ModuleType, called: str, capability: tuple[int, int], ptxas: str) -> bool:
     """Compile one kernel, for the types it is called with, for one compute capability; print registers and spills."""
     name = called.split()[0]
-    # A kernel that calls device functions asks for the current device: say which it would be.
-    numba.cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
-    target = f"sm_{capability[0]}{capability[1]}"
-    code, _ = cuda.compile(
-        getattr(module, name).py_func,
-        SIGNATURES[module][called],
-        cc=capability,
-        abi="numba",
-        device=False,
-        output="ptx",
-    )
+    target = f"sm_{''.join(map(str, architecture(capability)))}"
+    code = CompiledKernel(getattr(module, name), SIGNATURES[module][called], capability).ptx()
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
         file.write(code)
         file.flush()

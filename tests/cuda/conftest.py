@@ -21,6 +21,9 @@ if not WITHOUT_GPU:
 # Without cuDF, which brings CuPy, there is nothing to hold calls against.
 if importlib.util.find_spec("cudf") is None or SIMULATED:
     collect_ignore.append("test_signatures.py")
+# What compiles for devices; the simulator does not.
+if importlib.util.find_spec("numba_cuda") is None or os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+    collect_ignore.append("test_launch.py")
 
 
 @pytest.fixture

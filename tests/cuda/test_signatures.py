@@ -6,6 +6,7 @@ import ast
 import inspect
 from functools import reduce
 from pathlib import Path
+from types import SimpleNamespace
 
 import cudf
 import cupy
@@ -13,12 +14,14 @@ import numpy as np
 import pylibcudf
 import pytest
 import rmm
-from cuda.core._utils.cuda_utils import CUDAError
-from numba.cuda.cudadrv.driver import CudaAPIError
+from numba import float64
 from rmm.allocators.cupy import rmm_cupy_allocator
 
 import gpupif.engines
-from gpupif.engines.cuda_cupy import device_failures, free_of_pool, is_out_of_memory, user_pool
+from gpupif.engines import cuda_cupy
+from gpupif.engines.cuda_arguments import pack
+from gpupif.engines.cuda_cupy import CupyLibrary, device_failures, free_of_pool, is_out_of_memory, user_pool
+from gpupif.engines.cuda_launch import DriverError
 
 # Function to the arguments that are given by name.
 CALLED = [
@@ -164,10 +167,8 @@ def test_a_pool_of_the_user(monkeypatch):
     [
         (cupy.cuda.memory.OutOfMemoryError(1, 1, 1), True),
         (MemoryError("std::bad_alloc: out_of_memory: CUDA error"), True),
-        (CudaAPIError(2, "Call to cuLaunchKernel results in CUDA_ERROR_OUT_OF_MEMORY"), True),
-        (CudaAPIError(719, "unspecified launch failure"), False),
-        (CUDAError("CUDA_ERROR_OUT_OF_MEMORY: the API call failed"), True),
-        (CUDAError("CUDA_ERROR_LAUNCH_FAILED"), False),
+        (DriverError("cuLaunchKernel returned CUDA_ERROR_OUT_OF_MEMORY (2)", 2), True),
+        (DriverError("cuLaunchKernel returned CUDA_ERROR_LAUNCH_FAILED (719)", 719), False),
         (np._core._exceptions._ArrayMemoryError((1 << 60,), np.dtype("u1")), False),
         (ValueError("OUT_OF_MEMORY"), False),
     ],
@@ -177,8 +178,33 @@ def test_what_says_that_the_memory_of_the_device_is_used_up(error, expected):
 
 
 def test_what_a_launch_raises_is_known_as_a_failure():
-    """numba-cuda launches through cuda.core, whose error is none of Numba's own."""
     failures = device_failures()
-    assert issubclass(CUDAError, failures)
+    assert issubclass(DriverError, failures)
     assert issubclass(cupy.cuda.runtime.CUDARuntimeError, failures)
     assert not issubclass(MemoryError, failures)
+
+
+def test_grids_have_a_thread_for_each_item_up_to_a_limit_and_are_never_empty(monkeypatch):
+    launched = []
+    monkeypatch.setattr(cuda_cupy, "launch", lambda *arguments: launched.append(arguments))
+    library = CupyLibrary.__new__(CupyLibrary)
+    library._blocks, library._stream, library._capability = 100, SimpleNamespace(ptr=5), (8, 0)
+    for size in (0, 1, 256, 257, 10**6):
+        library.launch("kernel", size, "array", 3)
+    for blocks in (0, 7):
+        library.launch_blocks("kernel", blocks, 128, "array", 3)
+    assert [grid for _, _, *grid, _, _ in launched] == [[1, 256]] * 3 + [[2, 256], [100, 256], [1, 128], [7, 128]]
+    assert {(kernel, arguments, *rest[2:]) for kernel, arguments, *rest in launched} == {
+        ("kernel", ("array", 3), 5, (8, 0))
+    }
+
+
+def test_arrays_of_cupy_are_typed_and_packed():
+    memory = cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(0x1000, 1 << 10, None, 0), 16)
+    array = cupy.ndarray((3, 4), np.float64, memory)
+    packed = pack((array, array[1]))
+    assert packed.signature.types == (float64[:, ::1], float64[::1])
+    assert packed.words == [0, 0, 12, 8, 0x1010, 3, 4, 32, 8, 0, 0, 4, 8, 0x1010 + 32, 4, 8]
+    for other in (array.T, array[:, 1], array[:, :2]):
+        with pytest.raises(TypeError, match="expected a C-contiguous array"):
+            pack((other,))
