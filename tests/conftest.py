@@ -27,7 +27,21 @@ def _sources(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.py"))}
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--every-kernel",
+        action="store_true",
+        help="with GPUPIF_DEVICE_ON_HOST=1: fail unless what was launched is what tests/cuda/compile_check.py compiles",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--every-kernel"):
+        if not ON_HOST:
+            raise pytest.UsageError("--every-kernel: nothing is launched here; set GPUPIF_DEVICE_ON_HOST=1")
+        from host.launched import EveryKernel
+
+        config.pluginmanager.register(EveryKernel())
     for module, name in ((gpupif.kernels, "kernels"), (gpupif, "gpupif")):
         found = Path(module.__file__).parent
         installed = {path: text for path, text in _sources(found).items() if not path.startswith("kernels/")}

@@ -18,11 +18,11 @@ if not WITHOUT_GPU:
     collect_ignore += ["test_strict.py"]
     if not cuda_status().usable:
         collect_ignore += ["test_device_dask.py", "test_device_files.py", "test_device_frames.py"]
-# Without cuDF, which brings CuPy, there is nothing to hold calls against.
-if importlib.util.find_spec("cudf") is None or SIMULATED:
+# Without cuDF, which brings CuPy, or with something in their place there is nothing to hold calls against.
+if importlib.util.find_spec("cudf") is None or WITHOUT_GPU:
     collect_ignore.append("test_signatures.py")
 # What compiles for devices; the simulator does not.
-if importlib.util.find_spec("numba_cuda") is None or os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+if importlib.util.find_spec("numba_cuda") is None or SIMULATED:
     collect_ignore.append("test_launch.py")
 
 
