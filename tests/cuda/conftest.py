@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
-from without_gpu import ON_HOST, SIMULATED, WITHOUT_GPU
+from without_gpu import ON_HOST, WITHOUT_GPU
 
 from gpupif.device import cuda_status
 from gpupif.engines.cuda_library import frame_library
@@ -18,11 +18,11 @@ if not WITHOUT_GPU:
     collect_ignore += ["test_strict.py"]
     if not cuda_status().usable:
         collect_ignore += ["test_device_dask.py", "test_device_files.py", "test_device_frames.py"]
-# Without cuDF, which brings CuPy, or with something in their place there is nothing to hold calls against.
+# Without cuDF, which brings CuPy, and without numba-cuda, or with something in their places, there is nothing to hold
+# calls against.
 if importlib.util.find_spec("cudf") is None or WITHOUT_GPU:
     collect_ignore.append("test_signatures.py")
-# What compiles for devices; the simulator does not.
-if importlib.util.find_spec("numba_cuda") is None or SIMULATED:
+if importlib.util.find_spec("numba_cuda") is None or WITHOUT_GPU:
     collect_ignore.append("test_launch.py")
 
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy_device import DeviceFrame, OnDevice
 from test_engine import Counted, Total
 from test_strict import StrictFrames, StrictLibrary, plain, table  # noqa: F401
-
-from numpy_device import DeviceFrame, OnDevice
 from without_gpu import DeviceLibrary
 
 import gpupif
@@ -184,6 +183,20 @@ def test_memory_is_planned_for_what_is_taken(monkeypatch, columns):
     words = KeyLayout.of([len(counts) for counts in job.counts]).words
     there = 8 * (words + 2) * job.rows
     assert peak - 2 * score_bytes(job) < there + plan(job, sets, 2)
+
+
+@pytest.mark.parametrize("slots", [1, cuda_numbering.SLOTS])
+def test_numbers_of_rows_may_need_64_bits(monkeypatch, slots):
+    monkeypatch.setattr(cuda_numbering, "SLOTS", slots)
+    monkeypatch.setattr(cuda_numbering, "SLOTS_PER_ROW", 1)
+    job, sets, _ = question(census(50, columns=5), 2)
+    narrow = score_sets(CudaEngine(), job, sets, Total())
+    monkeypatch.setattr(cuda_numbering, "WIDE_ROWS", 1)
+    wide = score_sets(CudaEngine(), job, sets, Total())
+    for ours, theirs in ((wide.worst, narrow.worst), (wide.mean, narrow.mean)):
+        assert {name: scores.tobytes() for name, scores in ours.items()} == {
+            name: scores.tobytes() for name, scores in theirs.items()
+        }
 
 
 @pytest.mark.parametrize("share", [0, 1])

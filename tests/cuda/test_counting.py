@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy_device import DeviceFrame, OnDevice
 from on_device import to_device
 from test_strict import StrictFrames, StrictLibrary
-
-from numpy_device import DeviceFrame, OnDevice
 from without_gpu import DeviceLibrary
 
 import gpupif
@@ -16,7 +15,9 @@ from gpupif.datasets import census
 from gpupif.device import choose_engine
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
+from gpupif.engines.cuda_rows import pack_keys
 from gpupif.engines.workers import Workers
+from gpupif.keys import KeyLayout
 from gpupif.labels import code_type
 
 pytestmark = pytest.mark.gpu
@@ -85,6 +86,17 @@ def test_what_does_not_fit_is_counted_in_parts(library, chunks, repeated):
     library.tried = 0
     assert answers(CudaEngine(libraries=[library]), codes, times, chunks) == wanted
     assert not isinstance(library, FewBytes) or (library.tried > 0) == (library.rows < len(codes[0]) // chunks)
+
+
+@pytest.mark.parametrize("cardinality", [200, 60_000, 2**31, 2**40])
+def test_codes_of_every_width_are_packed(cardinality):
+    library, layout = DeviceLibrary(), KeyLayout.of([3, cardinality, 2**30])
+    codes = [np.arange(50) % size for size in (3, cardinality, 2**30)]
+    codes[1][-1] = cardinality - 1
+    typed = [values.astype(code_type(size)) for values, size in zip(codes, (3, cardinality, 2**30), strict=True)]
+    keys = pack_keys(library, dict(enumerate(typed)), 50, layout)
+    for column, (word, shift, mask) in layout.fields.items():
+        np.testing.assert_array_equal(keys[word] >> np.uint64(shift) & np.uint64(mask), codes[column].astype("uint64"))
 
 
 def test_a_device_too_small_for_a_row_is_said():

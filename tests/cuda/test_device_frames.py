@@ -22,7 +22,6 @@ from on_device import (
     to_device,
     to_pandas,
 )
-
 from without_gpu import WITHOUT_GPU
 
 import gpupif

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from numpy_device import DeviceFrame, OnDevice
 from without_gpu import DeviceLibrary
 
@@ -29,6 +28,7 @@ from gpupif.engines.cuda_memory import score_bytes, table_bytes
 from gpupif.engines.cuda_staging import Staging
 from gpupif.errors import DeviceError, InputError
 from gpupif.measures import MEASURES
+
 
 class SmallDevice(DeviceLibrary):
     """A device that runs out of memory where more than so many rows are brought to it."""

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from test_engine import Counted, Total
-
 from without_gpu import DeviceLibrary
 
 import gpupif

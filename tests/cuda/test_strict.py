@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
 from numpy_device import DeviceFrame, OnDevice, PandasFrames
 from without_gpu import DeviceLibrary
 

@@ -9,53 +9,21 @@ which must be there after the launch. Arrays that overlap stay one piece of memo
 from __future__ import annotations
 
 import ctypes
-import mmap
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .errors import DeviceCodeError
+from .memory import GUARD_BYTES, Memory, give, take
 
 # NaN as floats, huge as integers.
 POISON = (0x7FFD_FDFD_FDFD_FDFD).to_bytes(8, "little")
 MARGIN = POISON * 512
-# On both sides of memory; larger than what an index that is wrong by a row of a matrix skips.
-GUARD_BYTES = 1 << 20
-
-NO_ACCESS = 0  # PROT_NONE
 
 _c = ctypes.CDLL(None)
 _c.memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
-_c.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-
-
-class Memory(NamedTuple):
-    """Memory up to pages that nobody may touch. size: its bytes; end: the address of those pages."""
-
-    size: int
-    end: int
-    mapped: mmap.mmap
-
-
-# Taken by no launch now, by size.
-_free: defaultdict[int, list[Memory]] = defaultdict(list)
-
-
-def _take(size: int) -> Memory:
-    """Memory for so many bytes and a margin before them."""
-    rounded = max(mmap.PAGESIZE, 1 << (size + len(MARGIN) - 1).bit_length())
-    if _free[rounded]:
-        return _free[rounded].pop()
-    mapped = mmap.mmap(-1, rounded + 2 * GUARD_BYTES)
-    start = ctypes.addressof(ctypes.c_char.from_buffer(mapped))
-    end = start + GUARD_BYTES + rounded
-    for guard in (start, end):
-        if _c.mprotect(guard, GUARD_BYTES, NO_ACCESS) != 0:
-            raise OSError(f"mprotect refused to guard {GUARD_BYTES} bytes")
-    return Memory(rounded, end, mapped)
 
 
 class Piece(NamedTuple):
@@ -94,7 +62,7 @@ class Copies:
             else:
                 together.append((start, stop, writable))
         for start, stop, writable in together:
-            piece = Piece(start, stop, writable, _take(stop - start))
+            piece = Piece(start, stop, writable, take(stop - start + len(MARGIN)))
             ctypes.memmove(piece.copy - len(MARGIN), MARGIN, len(MARGIN))
             ctypes.memmove(piece.copy, start, stop - start)
             self._pieces.append(piece)
@@ -116,7 +84,7 @@ class Copies:
                     self._bring_back(piece)
         finally:
             for piece in self._pieces:
-                _free[piece.memory.size].append(piece.memory)
+                give(piece.memory)
 
     def _bring_back(self, piece: Piece) -> None:
         if ctypes.string_at(piece.copy - len(MARGIN), len(MARGIN)) != MARGIN:
@@ -131,7 +99,7 @@ class Copies:
         for piece in self._pieces:
             if 0 <= address - piece.memory.end < GUARD_BYTES:
                 return f"{address - piece.memory.end} bytes beyond the end of {self._names(piece)}"
-            if 0 < piece.copy - address <= piece.memory.size + GUARD_BYTES:
+            if piece.memory.start - GUARD_BYTES <= address < piece.copy:
                 return f"{piece.copy - address} bytes before {self._names(piece)}"
         return f"address {address:#x}, which is beside no array"
 

@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import DeviceCodeError
+from .memory import Memory, take
 
 # A ucontext_t of glibc is 968 bytes on x86-64 and 4,560 on AArch64.
 CONTEXT_BYTES = 8192
 STACK_BYTES = 1 << 16
-SA_SIGINFO = 4
+SA_SIGINFO, SA_ONSTACK = 4, 0x08000000
 NOWHERE = -1
 
 # Puts threads, or blocks, in the order to run them in: their numbers.
@@ -75,21 +76,23 @@ class _Action(ctypes.Structure):
 
 
 class _Stack(ctypes.Structure):
+    """stack_t."""
+
+    _fields_ = (("pointer", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t))
+
+
+class _Context(ctypes.Structure):
     """How a ucontext_t begins."""
 
-    _fields_ = (
-        ("flags", ctypes.c_ulong),
-        ("link", ctypes.c_void_p),
-        ("pointer", ctypes.c_void_p),
-        ("state", ctypes.c_int),
-        ("size", ctypes.c_size_t),
-    )
+    _fields_ = (("flags", ctypes.c_ulong), ("link", ctypes.c_void_p), ("stack", _Stack))
 
 
 _c = ctypes.CDLL(None)
 _state = _State()
 # Contexts and stacks of the fibers that there have been at once, used again.
-_fibers: list[tuple[Any, Any]] = []
+_fibers: list[tuple[Any, Memory]] = []
+# A handler cannot run on a stack that is full.
+_handling = ctypes.create_string_buffer(STACK_BYTES)
 
 
 def symbols() -> dict[str, int]:
@@ -136,12 +139,12 @@ def _run_block(code: Code, numbers: npt.NDArray[np.int64], order: Order) -> None
 def _start(place: int, code: Code) -> int:
     """The context of a new fiber, before its first step."""
     if place == len(_fibers):
-        _fibers.append((ctypes.create_string_buffer(CONTEXT_BYTES), ctypes.create_string_buffer(STACK_BYTES)))
+        _fibers.append((ctypes.create_string_buffer(CONTEXT_BYTES), take(STACK_BYTES)))
     context, stack = _fibers[place]
     address = ctypes.addressof(context)
     _c.getcontext(ctypes.c_void_p(address))
-    begin = _Stack.from_buffer(context)
-    begin.link, begin.pointer, begin.size = None, ctypes.addressof(stack), STACK_BYTES
+    begin = _Context.from_buffer(context)
+    begin.link, begin.stack.pointer, begin.stack.size = None, stack.start, stack.size
     _c.makecontext(ctypes.c_void_p(address), ctypes.c_void_p(code.run), 0)
     return address
 
@@ -157,9 +160,12 @@ def _enter(fiber: int, numbers: npt.NDArray[np.int64]) -> None:
 @contextlib.contextmanager
 def _faults_to(handler: int) -> Iterator[None]:
     """Have a SIGSEGV leave the fiber that runs, in place of the process."""
-    ours, before = _Action(handler=handler, flags=SA_SIGINFO), _Action()
+    ours, before = _Action(handler=handler, flags=SA_SIGINFO | SA_ONSTACK), _Action()
+    stack, stack_before = _Stack(ctypes.addressof(_handling), 0, STACK_BYTES), _Stack()
+    _c.sigaltstack(ctypes.byref(stack), ctypes.byref(stack_before))
     _c.sigaction(signal.SIGSEGV, ctypes.byref(ours), ctypes.byref(before))
     try:
         yield
     finally:
         _c.sigaction(signal.SIGSEGV, ctypes.byref(before), None)
+        _c.sigaltstack(ctypes.byref(stack_before), None)

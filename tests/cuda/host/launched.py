@@ -1,6 +1,6 @@
 """Whether the tests launched every kernel with every signature that the compile check compiles, and with no other.
 
-A plugin of pytest, for a run of all tests of the CUDA engine: each worker tells what it launched, the controller checks.
+A plugin of pytest, for a run of all tests of the CUDA engine: workers tell what they launched, the controller checks.
 """
 
 from __future__ import annotations
