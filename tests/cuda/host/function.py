@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ _numbers = itertools.count()
 
 
 class HostFunction:
-    """A kernel for arguments of these Numba types."""
+    """A kernel for arguments of these Numba types. first: the test that was the first to launch it."""
 
     def __init__(self, kernel: Any, types: Sequence[Any]) -> None:
         compiled = CompiledKernel(kernel, types, CAPABILITY)
@@ -40,6 +41,7 @@ class HostFunction:
         barriers = any("@host.barrier0" in text for text in modules)
         self._code = Code(*(self._linked[name] for name in EXPORTED), barriers)
         self._name = kernel.py_func.__name__
+        self.first = os.environ.get("PYTEST_CURRENT_TEST", "")
 
     def __call__(self, blocks: int, threads: int, arguments: Sequence[Any], order: Order) -> None:
         """Run so many blocks of so many threads in an order.
