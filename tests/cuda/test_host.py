@@ -65,7 +65,7 @@ def multiply_and_add(source, factor, out):
 
 @cuda.jit
 def fill_stack(few, out):
-    much = cuda.local.array(1 << 14, float64)
+    much = cuda.local.array(8300, float64)
     for i in range(few[0]):
         much[i] = i
     out[0] = much[few[0] // 2]
@@ -113,7 +113,7 @@ def test_where_no_array_is():
 
 def test_more_than_a_stack_holds():
     with pytest.raises(DeviceCodeError, match="beside no array"):
-        launch(fill_stack, np.array([1 << 14]), np.zeros(1))
+        launch(fill_stack, np.array([8300]), np.zeros(1))
 
 
 def test_empty_arrays_have_nothing():

@@ -24,6 +24,9 @@ CONTEXT_BYTES = 8192
 STACK_BYTES = 1 << 16
 SA_SIGINFO, SA_ONSTACK = 4, 0x08000000
 NOWHERE = -1
+# Of the C library: for threads.ll, and what LLVM makes of loops and, on machines without it, of fused multiply-add. No
+# function of its mathematics stands in for one of libdevice.
+CALLED = ("swapcontext", "setcontext", "memcpy", "memmove", "memset", "fma")
 
 # Puts threads, or blocks, in the order to run them in: their numbers.
 Order = Callable[[int], "npt.NDArray[np.int64]"]
@@ -99,8 +102,7 @@ def symbols() -> dict[str, int]:
     """Addresses of what machine code is linked with."""
     start = ctypes.addressof(_state)
     state = {f"host.{name}": start + getattr(_State, name).offset for name, _ in _State._fields_}
-    calls = {name: ctypes.cast(getattr(_c, name), ctypes.c_void_p).value for name in ("swapcontext", "setcontext")}
-    return state | calls
+    return state | {name: ctypes.cast(getattr(_c, name), ctypes.c_void_p).value for name in CALLED}
 
 
 def run_grid(code: Code, words: bytes, blocks: int, threads: int, order: Order) -> None:

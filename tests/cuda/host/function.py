@@ -31,13 +31,14 @@ class HostFunction:
     def __init__(self, kernel: Any, types: Sequence[Any]) -> None:
         compiled = CompiledKernel(kernel, types, CAPABILITY)
         modules = ir.portable(compiled.modules, compiled.name)
-        library = llvm.JITLibraryBuilder().add_object_img(object_code(modules)).add_current_process()
+        library = llvm.JITLibraryBuilder().add_object_img(object_code(modules))
         for name, address in symbols().items():
             library.import_symbol(name, address)
         for name in EXPORTED:
             library.export_symbol(name)
         # Kept, for so long as it is there the code is.
         self._linked = library.link(_linker, f"kernel {next(_numbers)}")
+        self._words = len(ir.parameters(modules))
         barriers = any("@host.barrier0" in text for text in modules)
         self._code = Code(*(self._linked[name] for name in EXPORTED), barriers)
         self._name = kernel.py_func.__name__
@@ -51,6 +52,8 @@ class HostFunction:
         try:
             with Copies(arguments) as copies:
                 words = bytes(pack(arguments, copies.address))
+                if len(words) != 8 * self._words:
+                    raise DeviceCodeError(f"has {self._words} parameters, and is given {len(words) // 8}")
                 try:
                     run_grid(self._code, words, blocks, threads, order)
                 except TouchedError as error:
