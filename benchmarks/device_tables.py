@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,14 @@ from gpupif.datasets import census
 from gpupif.engines.base import Job
 from gpupif.engines.cuda_frames import FrameLibrary
 from gpupif.engines.cuda_library import Library
-from gpupif.information import log2_counts
+from gpupif.information import LOG_BITS, log2_of_shares
 from gpupif.measures import resolve_measures
 
 CARDINALITIES = (50, 101, 2, 6, 11, 29, 45, 8, 12, 5)
 MEASURES = ("cig", "csf")
+# Cells whose bits are mixed at once, and odd numbers that mix them: those of splitmix64.
+DIGEST_CELLS = 1 << 26
+MIXERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 # Columns of these are text in tables that go from file to file.
 TEXT_COLUMNS = 4
 
@@ -46,17 +51,35 @@ def device_codes(library: Library, rows: int) -> list[Any]:
 
 
 def device_job(library: Library, rows: int) -> Job:
-    """CIG and CSF of such codes, on the device from codes to scores."""
+    """CIG and CSF of such codes, on the device from codes to scores where it has room for all of these."""
     codes = device_codes(library, rows)
     occurrences = [
         library.to_host(library.xp.bincount(column, minlength=cardinality))
         for column, cardinality in zip(codes, CARDINALITIES, strict=True)
     ]
     counts = [np.maximum(one, 1) for one in occurrences]
-    logs = [log2_counts(one) - np.log2(rows) for one in counts]
+    logs = [log2_of_shares(one, rows) for one in counts]
     columns = list(range(len(codes)))
-    known = ([one / rows for one in counts], logs, [1.0] * len(codes), columns, columns)
+    known = ([one / rows for one in counts], logs, [LOG_BITS] * len(codes), [1.0] * len(codes), columns, columns)
     return Job(codes, occurrences, *known, resolve_measures(MEASURES), "float64", scores_on="device")
+
+
+def digest(library: Library, scores: Any) -> str:
+    """A number of 64 bits, the same for the same bits; two arrays with others share it by a chance of 2^-64 only.
+
+    Found on the device: each value's bits are mixed with its place, and all are added up, in whatever order.
+    """
+    xp, total = library.xp, 0
+    flat = scores.reshape(-1)
+    for start in range(0, len(flat), DIGEST_CELLS):
+        bits = xp.array(flat[start : start + DIGEST_CELLS]).view("uint64")
+        bits ^= xp.arange(start, start + len(bits), dtype="uint64") * xp.uint64(MIXERS[0])
+        for mixer in MIXERS[1:]:
+            bits ^= bits >> xp.uint64(32)
+            bits *= xp.uint64(mixer)
+        bits ^= bits >> xp.uint64(32)
+        total += int(bits.sum())
+    return f"{total % (1 << 64):016x}"
 
 
 def on_host(job: Job) -> Job:
@@ -77,6 +100,20 @@ def write_source(library: Library, frames: FrameLibrary, rows: int, file: Path) 
     return frame
 
 
+@contextlib.contextmanager
+def pooled_cudf(device: int) -> Iterator[None]:
+    """A pool of memory for cuDF, as the engine has one: else each array is asked of the driver, and waited for."""
+    import rmm
+
+    before = rmm.mr.get_per_device_resource(device)
+    rmm.mr.set_per_device_resource(device, rmm.mr.CudaAsyncMemoryResource())
+    try:
+        yield
+    finally:
+        # The pool is given back once nothing lies in it any more.
+        rmm.mr.set_per_device_resource(device, before)
+
+
 def cudf_group_bys(library: Library, job: Job) -> None:
     """Plain cuDF: distinct rows by a group-by, then a group-by and a join back for each column."""
     import cudf
@@ -86,7 +123,7 @@ def cudf_group_bys(library: Library, job: Job) -> None:
     distinct = table.groupby(names, sort=False).size().reset_index(name="c")
     for column, name in enumerate(names):
         others = [other for other in names if other != name]
-        logs = library.xp.asarray(job.log2_priors[column])[distinct[name].values]
+        logs = library.xp.asarray(job.log2_priors[column] / (1 << LOG_BITS))[distinct[name].values]
         counts = distinct["c"].values
         distinct["t"] = counts * (library.xp.log2(counts) - logs)
         sums = distinct.groupby(others, sort=False)[["c", "t"]].sum().reset_index()

@@ -39,6 +39,10 @@ class Stages:
         event.record(self._library.xp.cuda.get_current_stream())
         return event
 
+    def clear(self) -> None:
+        """Forget what was timed so far, such as a run that is not counted."""
+        self._marks.clear()
+
     def seconds(self) -> dict[str, float]:
         """Seconds by stage, all that was timed added up."""
         sums: dict[str, float] = defaultdict(float)

@@ -69,7 +69,7 @@ class AnyKnownScores(Scores):
         seconds: dict[str, float],
     ) -> None:
         def result(values: dict[str, Any], weights: list[float]) -> EngineResult:
-            return EngineResult(values, weights, found.distinct_rows, [], [], {})
+            return EngineResult(values, weights, found.distinct_rows, [], [], {}, found.through_host)
 
         rest = (columns, priors, device, seconds)
         super().__init__(frame, encoded, job, result(found.worst, [float(w.min()) for w in found.weights]), *rest)

@@ -21,6 +21,7 @@ class About(TypedDict, total=False):
     distances: Mapping[Any, Any] | None
     missing: str
     device: str
+    gpu_grouping: str
     dtype: str
     progress: bool | None
 

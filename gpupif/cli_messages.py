@@ -28,7 +28,7 @@ def as_options(message: str) -> str:
     message = re.sub(r"^attackers:", "--attacker:", message)
     message = re.sub(r"^distances:", "--distance:", message)
     names = (
-        "columns|known|priors|accuracies|weights|measures|missing|dtype|device|sep|output|memory_limit|temp|"
+        "columns|known|priors|accuracies|weights|measures|missing|dtype|device|gpu_grouping|sep|output|memory_limit|temp|"
         "rows_per_file|population_lacks|population_size|population|size|top|quasi_identifiers|sensitive|models|l|distance|"
         "k|threshold|groups|sampling_fraction|max_size|contributions|among|subsets|seed"
     )

@@ -29,6 +29,9 @@ Table = Annotated[
     typer.Argument(help="Parquet, CSV or Feather file, folder of Parquet, or 'data/**/*.csv'.", show_default=False),
 ]
 Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where to compute.")]
+GpuGrouping = Annotated[
+    str, typer.Option(metavar="auto|cudf|rotation", help="How a GPU finds rows that agree: hashed by cuDF, or sorted.")
+]
 Distances = Annotated[
     list[str] | None,
     typer.Option(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .cli_options import Device, Json, show_scores
+from .cli_options import Device, GpuGrouping, Json, show_scores
 
 # Enough for every kernel that a larger table needs.
 WARM_UP_ROWS = 20_000
@@ -16,6 +16,7 @@ WARM_UP_ROWS = 20_000
 def demo(
     rows: Annotated[int, typer.Option(help="People in the synthetic census.")] = 1_000_000,
     device: Device = "auto",
+    gpu_grouping: GpuGrouping = "auto",
     as_json: Json = False,
 ) -> None:
     """Score a synthetic census: see what gpupif says, and how fast."""
@@ -26,11 +27,11 @@ def demo(
     measures = ("cig", "csf", "wcig")
     with announce_compilation():
         # A first run compiles; what is shown is the speed from then on.
-        score_table(census(WARM_UP_ROWS), measures, device=device)
+        score_table(census(WARM_UP_ROWS), measures, device=device, gpu_grouping=gpu_grouping)
     started = time.perf_counter()
     table = census(rows)
     made = time.perf_counter() - started
-    scores = score_table(table, measures, device=device)
+    scores = score_table(table, measures, device=device, gpu_grouping=gpu_grouping)
     if not as_json:
         typer.echo(f"A synthetic census of {rows:,} people, made in {made:.1f} s; no real person is in it.\n")
     show_scores(scores, as_json, False, {})

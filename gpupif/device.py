@@ -5,25 +5,28 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .errors import DeviceError, InputError
+from .errors import DeviceError, InputError, did_you_mean
 from .versions import installed_version
 
 if TYPE_CHECKING:
     from .engines.counting import CountingEngine
 
 DEVICES = ("auto", "cpu", "cuda")
+# How a GPU finds rows that agree.
+GROUPINGS = ("auto", "cudf", "rotation")
 # What CUDA 13 compiles for.
 LEAST_CAPABILITY = (7, 5)
-# Package to the least version, and what is wrong with older ones.
+# Package to the least version, and what is wrong with older ones. No GPU is used without these.
 PACKAGES = {
     "cupy": ((14, 2), "older ones sort wrongly when memory runs out"),
-    "numba-cuda": ((0, 28), "older ones lack CUDA 13"),
-    "cudf": ((26, 4), "older ones are not tested"),
+    "numba-cuda": ((0, 30), "older ones fail beside the newest numba"),
 }
+# As `PACKAGES`; without it a GPU is used, but not for all.
+CUDF = {"cudf": ((26, 8), "older ones number categories in another way")}
 CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
 
 
@@ -48,11 +51,13 @@ class CudaStatus:
     """Whether the CUDA engine can run here.
 
     gpus: the devices that the driver shows. devices: the numbers of those that can be used. reason: why none can.
+    no_cudf: why cuDF is not used on them; empty where it is.
     """
 
     gpus: Sequence[Gpu] = ()
     devices: Sequence[int] = ()
     reason: str = ""
+    no_cudf: str = ""
 
     @property
     def usable(self) -> bool:
@@ -75,8 +80,10 @@ def cuda_status() -> CudaStatus:
     devices = [number for number, gpu in enumerate(gpus) if not gpu.reason]
     if not devices:
         return CudaStatus(gpus, reason=f"{gpus[0]} is {gpus[0].reason}")
-    reason = _packages_reason() or _devices_reason(tuple(devices))
-    return CudaStatus(gpus, reason=reason) if reason else CudaStatus(gpus, devices)
+    reason = _packages_reason(PACKAGES) or _devices_reason(tuple(devices), ("cupy", "numba-cuda"))
+    if reason:
+        return CudaStatus(gpus, reason=reason)
+    return CudaStatus(gpus, devices, no_cudf=_packages_reason(CUDF) or _devices_reason(tuple(devices), ("cudf",)))
 
 
 def _gpus(driver: ctypes.CDLL) -> list[Gpu]:
@@ -93,9 +100,9 @@ def _gpus(driver: ctypes.CDLL) -> list[Gpu]:
     return gpus
 
 
-def _packages_reason() -> str:
-    """Which package that the engine needs is missing or too old; empty where none is."""
-    for package, (least, why) in PACKAGES.items():
+def _packages_reason(packages: Mapping[str, tuple[tuple[int, int], str]]) -> str:
+    """Which of some packages is missing or too old; empty where none is."""
+    for package, (least, why) in packages.items():
         version = installed_version(package)
         if version is None:
             return f"the package {package} is not installed: pip install 'gpupif[gpu-cu13]' (or gpu-cu12)"
@@ -111,12 +118,13 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 @functools.cache
-def _devices_reason(devices: tuple[int, ...]) -> str:
-    """Why the packages do not work on these devices, found by an operation of each; empty where they do."""
-    for package, attempt in {"cupy": _try_cupy, "cudf": _try_cudf, "numba-cuda": _try_numba}.items():
+def _devices_reason(devices: tuple[int, ...], packages: tuple[str, ...]) -> str:
+    """Why one of these packages does not work on these devices, found by an operation of each; empty where all do."""
+    attempts = {"cupy": _try_cupy, "numba-cuda": _try_numba, "cudf": _try_cudf}
+    for package in packages:
         try:
             for device in devices:
-                attempt(device)
+                attempts[package](device)
         except Exception as error:
             return f"{package} {installed_version(package)} does not work here: {' '.join(str(error).split())}"
     return ""
@@ -139,11 +147,50 @@ def _try_numba(device: int) -> None:
 
 
 def _try_cudf(device: int) -> None:
+    from .engines.cuda_cupy import CupyLibrary
     from .engines.cuda_frames import CudfFrames
 
-    frames = CudfFrames(device)
+    frames, library = CudfFrames(device), CupyLibrary(device)
     with frames.active():
         frames.frames.Series(["a", None, "b"]).factorize()
+    with library.active():
+        library.group_rows({0: library.xp.ones(2, "uint64")}, library.xp.ones(2, "int64"))
+
+
+class AskedDevice(str):
+    """A word for a device, with all else that is asked about how to run there.
+
+    grouping: how a GPU is to find rows that agree, one of `GROUPINGS`.
+    """
+
+    grouping: str
+
+    def __new__(cls, device: str, grouping: str = "auto") -> AskedDevice:
+        """The word, and what is asked beside it."""
+        asked = super().__new__(cls, device)
+        asked.grouping = grouping
+        return asked
+
+
+def grouping_of(device: str) -> str:
+    """How a GPU is to find rows that agree, as far as that was asked with a device."""
+    return device.grouping if isinstance(device, AskedDevice) else "auto"
+
+
+def ask_device(device: Any, gpu_grouping: Any) -> AskedDevice:
+    """The two arguments that say where and how to run, checked, as one to hand on; what already is one stays.
+
+    Raises InputError.
+    """
+    kind, _, _ = check_device(device)
+    if not isinstance(gpu_grouping, str) or gpu_grouping not in GROUPINGS:
+        hint = did_you_mean(gpu_grouping, GROUPINGS) if isinstance(gpu_grouping, str) else ""
+        raise InputError(f"gpu_grouping: expected one of {', '.join(GROUPINGS)}; got {gpu_grouping!r}.{hint}")
+    if kind == "cpu" and gpu_grouping != "auto":
+        raise InputError(
+            f"gpu_grouping: {gpu_grouping!r} is a way of GPUs, and device='cpu' was asked for. Leave one of them out."
+        )
+    return AskedDevice(device, grouping_of(device) if gpu_grouping == "auto" else gpu_grouping)
 
 
 def check_device(device: str) -> tuple[str, str, str]:
@@ -157,7 +204,8 @@ def check_device(device: str) -> tuple[str, str, str]:
 def choose_engine(device: str) -> CountingEngine:
     """The engine for device "auto" (all GPUs, or the CPU), "cpu", "cuda" (all GPUs) or "cuda:1" (one of them).
 
-    Raises InputError for any other word and DeviceError where "cuda" cannot run.
+    An `AskedDevice` says how rows are grouped there, too; a bare word leaves it to what is installed. Raises InputError
+    for any other word, and DeviceError where "cuda", or on a GPU what is asked of it, cannot run.
     """
     from .engines.cpu import CpuEngine
 
@@ -176,4 +224,17 @@ def choose_engine(device: str) -> CountingEngine:
         raise DeviceError(f"device {device!r} cannot be used here: {status.reason}. Use device='cpu' or device='auto'.")
     from .engines.cuda import CudaEngine
 
-    return CudaEngine([int(number)] if colon else status.devices, name=device if colon else "cuda")
+    grouping = grouping_of(device)
+    if grouping == "cudf" and status.no_cudf:
+        raise DeviceError(
+            f"gpu_grouping='cudf' cannot be used here: {status.no_cudf}. Use gpu_grouping='rotation' or "
+            "gpu_grouping='auto'."
+        )
+    if grouping == "auto":
+        grouping = "rotation" if status.no_cudf else "cudf"
+    return CudaEngine(
+        [int(number)] if colon else status.devices,
+        grouping=grouping,
+        name=str(device) if colon else "cuda",
+        with_frames=not status.no_cudf,
+    )

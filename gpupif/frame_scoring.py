@@ -41,7 +41,7 @@ def score_frame(
     report.stage("score", frame.rows * len(question.targets) * len(asked), "cells")
     tell = Teller()
     collapsed = None
-    if len(asked) > 1 and engine.frames is None:
+    if len(asked) > 1 and engine.device == "cpu":
         codes, sizes = [column.codes for column in encoded.columns], [len(column.counts) for column in encoded.columns]
         collapsed = Collapsed.of(codes, sizes, None if weighted is None else weighted.times)
 
@@ -58,7 +58,7 @@ def score_frame(
         if people is not None:
             sizes = {POPULATION_SIZE.name: people.sizes(one, engine)}
             result = replace(result, values=result.values | sizes)
-        if frame.kind == "cudf" and engine.frames is not None:
+        if frame.kind == "cudf" and engine.device != "cpu":
             result = _on_device(result, frame)
         seconds = by_stage(frame, coded - opened, time.perf_counter() - started)
         return Scores(frame, part, job, result, one.targets, prior_of, engine.device, seconds)

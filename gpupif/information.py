@@ -1,41 +1,58 @@
-"""Entropies of counts, in bits; sums run over sorted counts, so they do not depend on the order of rows or values."""
+"""Entropies of counts, in bits: from whole numbers, so that they do not depend on the order of rows or values."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# Of a float64; and of its half.
-MANTISSA_BITS, HALF_BITS = 53, 26
-# More than c log2 c has, for any number c of 64 bits.
-EXPONENTS = 128
+# Logarithms are whole numbers of units of 2^-LOG_BITS bits: `kernels/logarithms.py`.
+LOG_BITS = 56
+# Counts whose logarithms are kept in a table.
+SMALL_COUNTS = 1024
 
 
-def log2_counts(counts: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
-    """log2 of each count, by the function that the kernels use."""
+def log2_counts(counts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """log2 of each count, in units."""
     import numpy as np
 
-    from gpupif.kernels.sizes import log2_of
+    from gpupif.kernels.logarithms import log2_of_counts
 
-    logs = np.empty(len(counts))
-    log2_of(counts, logs)
+    logs = np.empty(len(counts), np.int64)
+    log2_of_counts(counts, logs)
     return logs
 
 
-def sum_count_log_count(counts: npt.ArrayLike, times: npt.ArrayLike | None = None) -> float:
-    """Sum of c log2 c over counts c > 0, each taken `times` times (default once)."""
+@cache
+def small_logs() -> npt.NDArray[np.int64]:
+    """log2 of the counts 0 to SMALL_COUNTS - 1, in units."""
     import numpy as np
 
-    values, repeats = np.asarray(counts), np.ones(np.size(counts), np.int64) if times is None else np.asarray(times)
-    order = np.argsort(values, kind="stable")
-    values, repeats = values[order], repeats[order]
-    keep = (values > 1) & (repeats > 0)
-    values = values[keep].astype(np.float64)
-    return float(np.sum(repeats[keep] * values * np.log2(values)))
+    return log2_counts(np.arange(SMALL_COUNTS))
+
+
+def log2_of_shares(counts: npt.NDArray[np.integer], total: int) -> npt.NDArray[np.int64]:
+    """log2 of counts / total, in units."""
+    import numpy as np
+
+    return log2_counts(counts) - log2_counts(np.array([total]))
+
+
+def log2_of_probabilities(probabilities: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], int]:
+    """log2 of probabilities above 0 in units of 2^-b bits, and b: less where the least has too long a logarithm."""
+    import numpy as np
+
+    from gpupif.kernels import logarithms as kernels
+
+    bits = LOG_BITS if probabilities.min(initial=1.0) >= kernels.LEAST_FINE else kernels.COARSE_LOG_BITS
+    logs = np.empty(len(probabilities), np.int64)
+    kernels.log2_of_shares(probabilities, bits, logs)
+    return logs, bits
 
 
 class Sizes(NamedTuple):
@@ -70,18 +87,11 @@ class Sizes(NamedTuple):
         )
 
     def log_sum(self) -> LogSum:
-        """The sum of c log2 c over the groups' sizes c, exactly."""
-        import numpy as np
+        """The sum of c log2 c over the groups' sizes c."""
+        from gpupif.kernels.sizes import sum_log_counts
 
-        values = self.sizes.astype(np.float64)
-        fractions, exponents = np.frexp(values * np.log2(values))
-        digits = np.ldexp(fractions, MANTISSA_BITS).astype(np.int64)
-        sums = np.zeros((2, EXPONENTS), np.int64)
-        # In halves, so that as many groups as there may be rows do not overflow.
-        for half, part in zip(sums, (digits >> HALF_BITS, digits & ((1 << HALF_BITS) - 1)), strict=True):
-            np.add.at(half, exponents, part * self.times)
-        high, low = sums.tolist()
-        return LogSum({place: (high[place] << HALF_BITS) + low[place] for place in np.unique(exponents).tolist()})
+        high, low = sum_log_counts(self.sizes, self.times)
+        return LogSum((int(high) << 64) + int(low))
 
     def sum_log(self) -> float:
         """Sum of c log2 c over the groups' sizes c, rounded once."""
@@ -89,53 +99,53 @@ class Sizes(NamedTuple):
 
 
 class LogSum(NamedTuple):
-    """The sum of c log2 c over groups of c rows each, the terms rounded, but not the sum.
+    """The sum of c log2 c over groups of c rows each, as a whole number of units: only the logarithms are rounded.
 
     So it is the same whatever the order and the parts that groups come in, and small, however many sizes there are.
-
-    digits: by exponent e the sum of m of all terms m 2^(e - 53).
     """
 
-    digits: dict[int, int]
+    units: int
 
     @classmethod
     def total(cls, parts: Iterable[Sizes | LogSum]) -> LogSum:
         """Groups of several parts of a table together."""
-        digits: dict[int, int] = {}
-        for part in parts:
-            for exponent, more in part.log_sum().digits.items():
-                digits[exponent] = digits.get(exponent, 0) + more
-        return cls(digits)
+        return cls(sum(part.log_sum().units for part in parts))
 
     def log_sum(self) -> LogSum:
         """Itself; see `Sizes`."""
         return self
 
     def sum_log(self) -> float:
-        """The sum, rounded."""
-        # Terms are at least 2 log2 2, so that no exponent is below 0.
-        return sum(digits << exponent for exponent, digits in self.digits.items()) / (1 << MANTISSA_BITS)
+        """The sum in bits, rounded."""
+        return self.units / (1 << LOG_BITS)
 
 
 def entropy_of_counts(counts: npt.NDArray[np.integer]) -> float:
     """Entropy of the distribution that these counts have, in bits; 0 for a single value, and for nothing."""
-    import math
+    import numpy as np
 
     total = int(counts.sum())
-    return max(0.0, math.log2(total) - sum_count_log_count(counts) / total) if total else 0.0
+    whole = Sizes.of(np.array([total], np.int64)).log_sum()
+    return conditional_entropy(whole, Sizes.of(counts).log_sum(), total)
 
 
-def column_weight(conditional: float, rows: int, entropy: float) -> float:
-    """Weight of a column, H(X|known) / H(X), in [0, 1] whatever rounding does; 0 where H(X) is 0.
+def conditional_entropy(cohorts: LogSum, distinct: LogSum, rows: int) -> float:
+    """H(X|known) in bits, rounded once, from sums over cohorts and over groups that agree on X too; 0 for no rows."""
+    return max(0.0, (cohorts.units - distinct.units) / (max(1, rows) << LOG_BITS))
 
-    conditional: H(X|known) times the rows: the sum of C log2 C over cohorts less that of c log2 c over distinct rows.
-    """
-    return min(1.0, max(0.0, conditional / rows) / entropy) if entropy > 0 else 0.0
+
+def column_weight(conditional: float, entropy: float) -> float:
+    """Weight of a column, H(X|known) / H(X), in [0, 1] whatever rounding does; 0 where H(X) is 0."""
+    return min(1.0, max(0.0, conditional) / entropy) if entropy > 0 else 0.0
 
 
 def entropy_of_probabilities(probabilities: npt.NDArray[np.float64]) -> float:
     """Entropy of a distribution, in bits; zero probabilities add nothing."""
     import numpy as np
 
-    positive = np.sort(probabilities[probabilities > 0])
-    return max(0.0, float(-np.sum(positive * np.log2(positive))))
+    from gpupif.kernels.logarithms import log2_of_floats
+
+    positive = probabilities[probabilities > 0]
+    logs = np.empty(len(positive))
+    log2_of_floats(positive, logs)
+    return max(0.0, -math.fsum((positive * logs).tolist()))

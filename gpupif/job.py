@@ -111,6 +111,7 @@ class Question:
             counts=counts,
             priors=[prior_of[name].probabilities for name in self.used],
             log2_priors=[prior_of[name].log2_probabilities for name in self.used],
+            unit_bits=[prior_of[name].unit_bits for name in self.used],
             accuracies=[_accuracy(name, self.accuracies.get(name, 1.0)) for name in self.used],
             targets=[self.used.index(name) for name in self.targets],
             known=[self.used.index(name) for name in self.known],

@@ -26,7 +26,7 @@ from .engines.partition import Rows
 from .engines.workers import Workers
 from .errors import ColumnTypeError, InputError
 from .frames import Frame, open_file, open_frame
-from .information import entropy_of_counts, log2_counts
+from .information import LOG_BITS, entropy_of_counts, log2_of_shares
 from .job import check_word
 from .keys import KeyLayout
 from .measures import MEASURES
@@ -196,13 +196,13 @@ def join_codes(mine: Column, theirs: Column) -> tuple[npt.NDArray[Any], npt.NDAr
 
 def prior_in(column: Column, counts: npt.NDArray[np.int64], values: Sequence[Any], total: int) -> Prior:
     """The distribution in a population of so many rows of a column of the sample. counts: by code in `values`."""
-    logs = log2_counts(counts) - log2_counts(np.array([total]))
+    logs = log2_of_shares(counts, total)
     shares = dict(zip(values, (counts / total).tolist(), strict=True))
     # The sample's values come first, its missing ones last in both.
     own = np.arange(column.cardinality)
     if column.missing:
         own[-1] = len(values) - 1
-    return Prior(column, counts[own] / total, logs[own], entropy_of_counts(counts), shares)
+    return Prior(column, counts[own] / total, logs[own], LOG_BITS, entropy_of_counts(counts), shares)
 
 
 def sizes_job(question: Question, counts: Sequence[npt.NDArray[np.int64]]) -> Job:
@@ -223,7 +223,8 @@ def counting_job(counts: Sequence[npt.NDArray[np.int64]], targets: list[int], kn
         codes=[np.empty(0, np.uint8)] * len(counts),
         counts=counts,
         priors=[np.ones(len(one)) for one in counts],
-        log2_priors=[np.zeros(len(one)) for one in counts],
+        log2_priors=[np.zeros(len(one), np.int64) for one in counts],
+        unit_bits=[LOG_BITS] * len(counts),
         accuracies=[1.0] * len(counts),
         targets=targets,
         known=known,

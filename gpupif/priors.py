@@ -13,7 +13,13 @@ import pandas as pd
 
 from .columns import Column
 from .errors import PriorError
-from .information import entropy_of_counts, entropy_of_probabilities, log2_counts
+from .information import (
+    LOG_BITS,
+    entropy_of_counts,
+    entropy_of_probabilities,
+    log2_of_probabilities,
+    log2_of_shares,
+)
 from .quantities import brief, within
 
 if TYPE_CHECKING:
@@ -26,13 +32,15 @@ SUM_TOLERANCE = 1e-6
 class Prior:
     """Distribution assumed for a column before anything is known of a person.
 
-    probabilities: by code, over the values that occur; log2_probabilities: their logarithms. entropy: in bits, over all
-    values the prior names. given: the user's own, None where it is the table's distribution.
+    probabilities: by code, over the values that occur; log2_probabilities: their logarithms, in units of 2^-unit_bits
+    bits. entropy: in bits, over all values the prior names. given: the user's own, None where it is the table's
+    distribution.
     """
 
     column: Column
     probabilities: npt.NDArray[np.float64]
-    log2_probabilities: npt.NDArray[np.float64]
+    log2_probabilities: npt.NDArray[np.int64]
+    unit_bits: int
     entropy: float
     given: Mapping[Any, float] | None
 
@@ -87,8 +95,7 @@ def make_prior(
     """
     if given is None:
         counts = column.counts if counts is None else counts
-        logs = log2_counts(counts) - log2_counts(np.array([rows]))
-        return Prior(column, counts / rows, logs, entropy_of_counts(counts), None)
+        return Prior(column, counts / rows, log2_of_shares(counts, rows), LOG_BITS, entropy_of_counts(counts), None)
     name = column.name
     if isinstance(given, pd.Series):
         if not given.index.is_unique:
@@ -133,9 +140,8 @@ def make_prior(
             f"{shown}{more}. Add them, even with a small probability{missing}.{strange}"
         )
     probabilities = np.array([shares[value] for value in values])
-    return Prior(
-        column, probabilities, np.log2(probabilities), entropy_of_probabilities(np.array(list(shares.values()))), shares
-    )
+    entropy = entropy_of_probabilities(np.array(list(shares.values())))
+    return Prior(column, probabilities, *log2_of_probabilities(probabilities), entropy, shares)
 
 
 def plain_value(value: Any) -> Any:

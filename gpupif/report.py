@@ -61,6 +61,7 @@ def print_summary(summary: Summary, console: Console) -> None:
         highlight=False,
     )
     console.print(_stages(summary), highlight=False)
+    _print_through_host(summary, console)
     console.print()
     for table in _columns(summary, console):
         console.print(table)
@@ -81,6 +82,7 @@ def print_attackers(summary: AttackerSummary, console: Console) -> None:
         f"[bold]{len(summary.summaries)}[/] attackers, device [bold]{first.device}[/]",
         highlight=False,
     )
+    _print_through_host(next((one for one in summary.summaries.values() if one.through_host), first), console)
     console.print()
     table = Table(title=f"Risk by attacker {_units(summary.attackers)}", title_justify="left", header_style="bold")
     table.add_column("attacker", overflow="fold")
@@ -112,6 +114,12 @@ def print_any_known(summary: AnyKnownSummary, console: Console) -> None:
     console.print("\n[bold]Mean[/]", highlight=False)
     for table in _columns(summary.mean, console):
         console.print(table)
+
+
+def _print_through_host(summary: Summary, console: Console) -> None:
+    """Print that a GPU did not score the table as a whole, where that is so."""
+    if summary.through_host:
+        console.print(f"[yellow]Scored {escape(summary.through_host)}[/]", highlight=False)
 
 
 def _stages(summary: Summary) -> str:

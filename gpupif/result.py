@@ -34,7 +34,8 @@ class Scores:
     With ``population=`` there is also ``population_size``.
 
     columns: the scored columns. rows: n. device: the engine that ran. distinct_rows: different rows over the scored
-    and known columns. seconds: wall time by stage.
+    and known columns. seconds: wall time by stage. through_host: where a GPU did not hold the table as a whole, that it
+    went through the host's memory, and why; else empty.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Scores:
         self.rows = frame.rows
         self.device = device
         self.distinct_rows = result.distinct_rows
+        self.through_host = result.through_host
         self.seconds = seconds
         self.measures = tuple(result.values)
         self._frame = frame

@@ -13,6 +13,7 @@ import typer
 from .cli_options import (
     Device,
     Distances,
+    GpuGrouping,
     Json,
     Missing,
     Place,
@@ -64,6 +65,7 @@ def risk(
     ] = None,
     missing: Missing = "category",
     device: Device = "auto",
+    gpu_grouping: GpuGrouping = "auto",
     sep: Sep = None,
     memory_limit: StreamMemory = None,
     temp: StreamTemp = None,
@@ -95,6 +97,7 @@ def risk(
         population_size=population_size,
         missing=missing,
         device=device,
+        gpu_grouping=gpu_grouping,
     )
     streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
     found = look(find, table, partial(pick_needed, known, attributes or []), Place(scheduler, workers), streams, quiet)

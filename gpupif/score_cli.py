@@ -13,6 +13,7 @@ from . import __version__
 from .cli_options import (
     Device,
     Distances,
+    GpuGrouping,
     Json,
     Place,
     PopulationLacks,
@@ -81,6 +82,7 @@ def score(
         typer.Option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any."),
     ] = "category",
     device: Device = "auto",
+    gpu_grouping: GpuGrouping = "auto",
     dtype: Annotated[str, typer.Option(metavar="float64|float32", help="Type of the scores.")] = "float64",
     sep: Sep = None,
     keep_input: Annotated[bool, typer.Option("--keep-input", help="Put the table's columns first.")] = False,
@@ -101,6 +103,7 @@ def score(
     quiet: Quiet = False,
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
+    from .device import ask_device
     from .files import score_file
 
     if quiet:
@@ -127,12 +130,12 @@ def score(
         "keep_input": keep_input,
     }
     wanted = list(dict.fromkeys(as_names(measures) or []))
-    place = Place(scheduler, workers)
+    place, where = Place(scheduler, workers), ask_device(device, gpu_grouping)
     if place.named:
-        _score_on_cluster(table, output, place, wanted, device, question, {"sep": sep, **options}, as_json, quiet)
+        _score_on_cluster(table, output, place, wanted, where, question, {"sep": sep, **options}, as_json, quiet)
         return
     visible = False if quiet else None
-    scores = score_file(table, output, wanted, question, device, sep, options, visible)
+    scores = score_file(table, output, wanted, question, where, sep, options, visible)
     complete.append(output)
     more: dict[str, Any] = {"input": str(table), "output": str(output)}
     if hasattr(scores, "spilled_bytes"):

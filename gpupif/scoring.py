@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 from .any_known import refuse_with_any_known, score_any
 from .arguments import AnyOf, AnyOfStored, Attackers, Known, Measures, People, PeopleStored, Place
 from .attackers import AttackerScores
-from .device import choose_engine
+from .device import ask_device, choose_engine
 from .errors import InputError
 from .frame_scoring import score_frame
 from .frames import is_dask
@@ -117,6 +117,7 @@ def score(
     among: Sequence[Hashable] | None = None,
     subsets: int | None = None,
     seed: int = 0,
+    gpu_grouping: str = "auto",
 ) -> Scores | StoredScores | AttackerScores | StoredAttackerScores | AnyKnownScores:
     """Score every cell for what an attacker who knows everything else about a person would learn from it.
 
@@ -236,6 +237,9 @@ def score(
     subsets, seed:
         With ``known=r``: score only a sample of so many of the subsets of r columns for each target (all where there
         are no more), different ones, drawn at random by a seed, a whole number; the same each time.
+    gpu_grouping:
+        How a GPU finds rows that agree: "cudf" (cuDF hashes their keys), "rotation" (they are sorted), or "auto":
+        "cudf" where it is installed. Scores are the same. On the CPU there is nothing to choose.
 
     Returns
     -------
@@ -298,6 +302,7 @@ def score(
     """
     wanted = resolve_measures(measures)
     wildcard = check_missing(missing, population)
+    where = ask_device(device, gpu_grouping)
     check_word("dtype", dtype, ("float64", "float32"))
     check_lacks(population_lacks)
     priors, accuracies = as_priors(priors), as_accuracies(accuracies)
@@ -313,11 +318,11 @@ def score(
         if any(files):
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
         people = (weights, attackers)
-        rest = (priors, accuracies, distances, missing, device, dtype, *people, population, population_lacks)
+        rest = (priors, accuracies, distances, missing, where, dtype, *people, population, population_lacks)
         lazy = score_dask(table, wanted, columns, by_name, *rest, any_known)
         return cast("Scores", lazy)
     wish = make_wish(*files) if any(files) else None
-    engine = choose_engine(device)
+    engine = choose_engine(where)
     given = {
         "columns": columns,
         "known": by_name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +30,7 @@ class Summary(Printed):
     unique_mean (share of the rows), class_size_min, weight (of wCIG), distinct_values; those of measures that were
     scored.
     pif: percentile to PIF in bits (empty without CIG). top: the riskiest cells. seconds: wall time by stage.
+    through_host: see `Scores`.
     """
 
     rows: int
@@ -40,6 +41,7 @@ class Summary(Printed):
     columns: pd.DataFrame
     pif: Mapping[int, float]
     top: pd.DataFrame
+    through_host: str = field(default="", kw_only=True)
 
     @property
     def cells(self) -> int:
@@ -62,6 +64,7 @@ class Summary(Printed):
             "distinct_rows": self.distinct_rows,
             "cells": self.cells,
             "device": self.device,
+            "through_host": self.through_host,
             "measures": list(self.measures),
             "stages": by_stage,
             "columns": columns,
@@ -82,6 +85,7 @@ class Summary(Printed):
             columns=columns,
             pif={int(percentile): value for percentile, value in document["pif"].items()},
             top=pd.DataFrame.from_records(document["top"]),
+            through_host=document.get("through_host", ""),
         )
 
     def print(self, console: Console) -> None:
@@ -120,6 +124,7 @@ def summarize(scores: Scores) -> Summary:
         columns=pd.DataFrame.from_records(rows, index=pd.Index(scores.columns, name="column", tupleize_cols=False)),
         pif=dict(zip(PERCENTILES, scores.pif(PERCENTILES), strict=True)) if has_cig else {},
         top=scores.top(TOP_CELLS),
+        through_host=scores.through_host,
     )
 
 

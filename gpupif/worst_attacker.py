@@ -11,6 +11,7 @@ import numpy as np
 from .engines.base import Job, on_host
 from .engines.cpu import CpuEngine
 from .engines.passes import source_of
+from .information import LOG_BITS
 from .measures import resolve_measures
 from .progress import Reporter
 from .riskiest import describe, label_of, scores_of
@@ -117,7 +118,8 @@ def _own_scores(
         ],
         counts=[np.ones(cohorts, np.int64), job.counts[position]],
         priors=[np.ones(cohorts), job.priors[position]],
-        log2_priors=[np.zeros(cohorts), job.log2_priors[position]],
+        log2_priors=[np.zeros(cohorts, np.int64), job.log2_priors[position]],
+        unit_bits=[LOG_BITS, job.unit_bits[position]],
         accuracies=[1.0, job.accuracies[position]],
         targets=[1],
         known=[0],

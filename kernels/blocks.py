@@ -9,7 +9,15 @@ import numpy.typing as npt
 from numba import uint64
 
 from .cohorts import Cells, Values, sort_runs, sum_runs, walk_runs
-from .formulas import OF_COHORT, cell_measure, is_of_size, posterior, size_measure
+from .formulas import (
+    OF_COHORT,
+    is_of_probabilities,
+    is_of_size,
+    logarithm_measure,
+    posterior,
+    probability_measure,
+    size_measure,
+)
 from .groups import block_of, group_rows, sum_groups
 from .jit import kernel
 from .sizes import count_heads, log2_count
@@ -31,7 +39,7 @@ class Targets(NamedTuple):
     values: Values
     alone: npt.NDArray[np.float64]
     few: npt.NDArray[np.int64]
-    logs: npt.NDArray[np.float64]
+    logs: npt.NDArray[np.int64]
 
 
 class Out(NamedTuple):
@@ -90,12 +98,8 @@ def find_statistics(cohorts, target, values, wanted, scratch, ordered):
 @kernel
 def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
     """Put measure k of cell i into out[i, k], see `Out`; sizes: of cohorts, at their first row."""
-    base, accuracy, priors, log2_priors = (
-        values.first[target],
-        values.accuracies[target],
-        values.priors,
-        values.log2_priors,
-    )
+    base, accuracy, unit_bits = values.first[target], values.accuracies[target], values.unit_bits[target]
+    priors, log2_priors = values.priors, values.log2_priors
     starts, runs, found, codes = scratch.starts, scratch.runs, scratch.found, scratch.cells.values
     unit, inside, counts = wanted.unit[0], values.inside[target], scratch.cells.counts
     posteriors, log2_shares = scratch.cells.posteriors, scratch.cells.log2_shares
@@ -116,10 +120,15 @@ def score_cells(cohorts, target, values, wanted, scratch, rows, sizes, out):
                 for i in range(first, last):
                     size = sizes[rows[starts[runs[i]]]]
                     out[i, k] = size_measure(measure, size, counts[i] if inside else size, unit)
+            elif is_of_probabilities(measure):
+                for i in range(first, last):
+                    out[i, k] = probability_measure(measure, posteriors[i], priors[base + codes[i]])
             else:
                 for i in range(first, last):
                     prior, log2_prior = priors[base + codes[i]], log2_priors[base + codes[i]]
-                    out[i, k] = cell_measure(measure, 0.0, posteriors[i], log2_shares[i], prior, log2_prior, accuracy)
+                    out[i, k] = logarithm_measure(
+                        measure, posteriors[i], log2_shares[i], prior, log2_prior, accuracy, unit_bits
+                    )
 
 
 @kernel
@@ -129,7 +138,7 @@ def score_values(target, start, stop, targets, wanted, scratch, ordered):
     alone = targets.alone[values.first[target] :]
     for value in range(start, stop):
         cell = value - start
-        cells.values[cell], cells.counts[cell], cells.shares[cell], cells.log2_shares[cell] = value, 1, 1.0, 0.0
+        cells.values[cell], cells.counts[cell], cells.log2_shares[cell], cells.shares[cell] = value, 1, 0, 1.0
         prior = values.priors[values.first[target] + value]
         cells.posteriors[cell] = posterior(1, 1, prior, values.accuracies[target])
         scratch.starts[cell], scratch.order[cell], scratch.sizes[cell] = cell, cell, 1
@@ -234,15 +243,25 @@ def describe_cells(rows, cohorts, heads, target, targets, scratch):
     )
     values, cell_counts, shares = scratch.cells.values, scratch.cells.counts, scratch.cells.shares
     log2_shares, posteriors = scratch.cells.log2_shares, scratch.cells.posteriors
+    large = False
     for cohort in range(cohorts):
         size = sizes[heads[order[starts[cohort]]]]
-        log2_size = log2_count(size, logs)
+        large |= size >= logs.size
+        log2_size = logs[uint64(size) if size < logs.size else uint64(0)]
         for i in range(starts[cohort], starts[cohort + 1]):
             row = order[i]
             value, count = (keys[row, word] >> shift) & mask, counts[row]
             values[i], cell_counts[i], shares[i] = value, count, count / size
-            log2_shares[i] = log2_count(count, logs) - log2_size
+            log2_shares[i] = logs[uint64(count) if count < logs.size else uint64(0)] - log2_size
             posteriors[i] = posterior(count, size, priors[base + value], accuracy)
+    # Apart, so that the loop above, in which nearly all cells are done, has no logarithm in it.
+    if large:
+        for cohort in range(cohorts):
+            size = sizes[heads[order[starts[cohort]]]]
+            if size >= logs.size:
+                log2_size = log2_count(size, logs)
+                for i in range(starts[cohort], starts[cohort + 1]):
+                    log2_shares[i] = log2_count(cell_counts[i], logs) - log2_size
 
 
 @kernel

@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numba import float64, int64, uint64
 
+from .formulas import log2_gain
 from .jit import kernel
-from .statistics import MOVER, absent, absent_mass, begin, combine, finish, is_walk, term
+from .logarithms import log2
+from .statistics import (
+    DIVERGENCE,
+    MOVER,
+    RENYI_HIGH,
+    RENYI_MOST,
+    VALUES,
+    absent,
+    absent_mass,
+    add_float,
+    finish_logs,
+    finish_powers,
+    finish_whole,
+    is_of_logs,
+    is_of_powers,
+    is_walk,
+    log2_term,
+    needs_mass,
+    term,
+)
 from .walks import NOMINAL, Axes, move_nominal, move_runs, recursive
+from .whole_sums import add_wide, digits_of_float, float_of_digits, float_of_wide, multiply_wide, wide_of_digits
+
+# Of cohorts of fewer rows than this the sums of counts times half a logarithm are whole numbers that floats hold.
+FEW_ROWS = 1 << 21
+HALF_LOG = int64(31)
+LOWER_HALF = int64((1 << 31) - 1)
+TO_UPPER = 2.0**31
 
 
 class Wanted(NamedTuple):
@@ -29,14 +58,16 @@ class Wanted(NamedTuple):
 class Values(NamedTuple):
     """The values of target columns, one column after the other.
 
-    first: where those of each begin in priors and log2_priors, and where those of the last end. accuracies: of columns;
-    numbers, masses: how many values occur in the table, and their prior mass; inside: whether the attacker knows the
-    column, when it is not the one that is scored. axes: how far values are apart.
+    first: where those of each begin in priors and log2_priors, and where those of the last end. log2_priors: in units
+    of 2^-unit_bits bits, by column; see `logarithms.py`. accuracies: of columns; numbers, masses: how many values occur
+    in the table, and their prior mass; inside: whether the attacker knows the column, when it is not the one that is
+    scored. axes: how far values are apart.
     """
 
     first: npt.NDArray[np.int64]
     priors: npt.NDArray[np.float64]
-    log2_priors: npt.NDArray[np.float64]
+    log2_priors: npt.NDArray[np.int64]
+    unit_bits: npt.NDArray[np.int64]
     accuracies: npt.NDArray[np.float64]
     numbers: npt.NDArray[np.int64]
     masses: npt.NDArray[np.float64]
@@ -45,21 +76,149 @@ class Values(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Cells of cohorts, cohort by cohort: the code of each one's value, how many rows of the cohort have it (c), c / C,
-    log2 c - log2 C, and the posterior.
+    """Cells of cohorts, cohort by cohort: the code of each one's value, how many rows of the cohort have it (c), log2 c
+    - log2 C in units of 2^-LOG_BITS bits, c / C, and the posterior.
     """
 
     values: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
+    log2_shares: npt.NDArray[np.int64]
     shares: npt.NDArray[np.float64]
-    log2_shares: npt.NDArray[np.float64]
     posteriors: npt.NDArray[np.float64]
 
     @classmethod
     def of(cls, cells: int, empty: Any = np.empty) -> Cells:
         """For so many cells; empty: makes arrays from size and type."""
-        integers, floats = [empty(cells, "int64") for _ in range(2)], [empty(cells, "float64") for _ in range(3)]
+        integers, floats = [empty(cells, "int64") for _ in range(3)], [empty(cells, "float64") for _ in range(2)]
         return cls(*integers, *floats)
+
+
+@kernel
+def sum_few_logs(kind, start, stop, base, unit_bits, log2_priors, codes, counts, log2_shares):
+    """As `sum_logs` of all cells of a cohort: the sum as the nearest float, where its rows are fewer than FEW_ROWS.
+
+    Returns it and the number of rows. Most cohorts are such.
+    """
+    upper, lower, size = int64(0), int64(0), int64(0)
+    if kind == DIVERGENCE:
+        for i in range(start, stop):
+            gain, count = log2_gain(log2_shares[i], log2_priors[base + codes[i]], unit_bits), counts[i]
+            upper += count * (gain >> HALF_LOG)
+            lower += count * (gain & LOWER_HALF)
+            size += count
+    else:
+        for i in range(start, stop):
+            log, count = -log2_shares[i], counts[i]
+            upper += count * (log >> HALF_LOG)
+            lower += count * (log & LOWER_HALF)
+            size += count
+    # Both are exact, so that this rounds once.
+    return float64(upper) * TO_UPPER + float64(lower), size
+
+
+@kernel
+def sum_logs(kind, span, base, unit_bits, log2_priors, codes, counts, log2_shares):
+    """The sum of counts times logarithms over some cells of a cohort: (high, low), see `whole_sums.py`.
+
+    kind: DIVERGENCE or ENTROPY. span: (first, end, step) of the cells.
+    """
+    first, stop, step = span
+    high, low = int64(0), uint64(0)
+    for i in range(first, stop, step):
+        log = -log2_shares[i]
+        if kind == DIVERGENCE:
+            log = log2_gain(log2_shares[i], log2_priors[base + codes[i]], unit_bits)
+        more_high, more_low = multiply_wide(counts[i], log)
+        high, low = add_wide(high, low, more_high, more_low)
+    return high, low
+
+
+@kernel
+def sum_bounded(kind, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors):
+    """The sum of bounded terms over some cells of a cohort: (high, low), see `whole_sums.py`.
+
+    span: see `sum_logs`.
+    """
+    first, stop, step = span
+    upper, lower = int64(0), int64(0)
+    for i in range(first, stop, step):
+        value = base + codes[i]
+        more = term(
+            kind, 0.0, 0.0, posteriors[i], log2_shares[i], priors[value], log2_priors[value], accuracy, unit_bits
+        )
+        more_upper, more_lower = digits_of_float(more)
+        upper += more_upper
+        lower += more_lower
+    return wide_of_digits(upper, lower)
+
+
+@kernel
+def sum_priors(span, base, priors, codes):
+    """Prior mass of the values of some cells: (high, low), see `whole_sums.py`. span: see `sum_logs`."""
+    first, stop, step = span
+    upper, lower = int64(0), int64(0)
+    for i in range(first, stop, step):
+        more_upper, more_lower = digits_of_float(priors[base + codes[i]])
+        upper += more_upper
+        lower += more_lower
+    return wide_of_digits(upper, lower)
+
+
+@kernel
+def find_largest(kind, order, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors):
+    """The largest p / q of some cells of a cohort, or of RENYI_HIGH the largest logarithm of a term.
+
+    span: see `sum_logs`.
+    """
+    first, stop, step = span
+    largest = -math.inf
+    for i in range(first, stop, step):
+        value, p = base + codes[i], posteriors[i]
+        if kind == RENYI_HIGH:
+            more = log2_term(order, p, log2_shares[i], priors[value], log2_priors[value], accuracy, unit_bits)
+        else:
+            more = p / priors[value]
+        largest = max(largest, more)
+    return largest
+
+
+@kernel
+def sum_powers(kind, order, top, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors):
+    """The sum of powers over some cells of a cohort, and what rounding has taken from it.
+
+    top: of RENYI_HIGH, see `term`. span: see `sum_logs`.
+    """
+    first, stop, step = span
+    total, rest = 0.0, 0.0
+    for i in range(first, stop, step):
+        value = base + codes[i]
+        more = term(
+            kind, order, top, posteriors[i], log2_shares[i], priors[value], log2_priors[value], accuracy, unit_bits
+        )
+        total, rest = add_float(total, rest, more)
+    return total, rest
+
+
+@kernel
+def find_other(kind, order, span, mass, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors):
+    """A statistic of a cohort that is none of logarithms. span: of all its cells; mass: see `absent`."""
+    if kind == VALUES:
+        return float64(span[1] - span[0])
+    largest = 0.0
+    if kind in (RENYI_MOST, RENYI_HIGH):
+        largest = find_largest(
+            kind, order, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
+        )
+    if kind == RENYI_MOST:
+        return max(0.0, log2(largest))
+    if is_of_powers(kind):
+        top = max(largest, absent(kind, order, mass, accuracy)) if kind == RENYI_HIGH else 0.0
+        total, rest = sum_powers(
+            kind, order, top, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
+        )
+        return finish_powers(kind, order, top, total, rest, mass, accuracy)
+    high, low = sum_bounded(kind, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors)
+    return finish_whole(kind, order, high, low, mass, accuracy)
 
 
 @kernel
@@ -72,35 +231,46 @@ def sum_runs(starts, which, target, values, wanted, cells, found):
     # Once, not for each cell: reading an array from a tuple counts a reference.
     priors, log2_priors, accuracy = values.priors, values.log2_priors, values.accuracies[target]
     base, all_values, all_mass = values.first[target], values.numbers[target], values.masses[target]
-    codes, shares, log2_shares, posteriors = cells.values, cells.shares, cells.log2_shares, cells.posteriors
-    kinds, orders = wanted.kinds, wanted.orders
+    codes, counts, log2_shares, posteriors = cells.values, cells.counts, cells.log2_shares, cells.posteriors
+    kinds, orders, unit_bits = wanted.kinds, wanted.orders, values.unit_bits[target]
     first, number, step, longest = which
-    for run in range(first, number, step):
-        start, stop = starts[run], starts[run + 1]
-        if stop - start > longest:
-            continue
-        present = 0.0
-        for i in range(start, stop):
-            present += priors[base + codes[i]]
-        mass = absent_mass(stop - start, present, all_values, all_mass)
-        for s in range(kinds.size):
-            kind, order = kinds[s], orders[s]
-            if not is_walk(kind):
-                total = begin(kind)
-                for i in range(start, stop):
-                    value = base + codes[i]
-                    more = term(
-                        kind,
-                        order,
-                        posteriors[i],
-                        shares[i],
-                        log2_shares[i],
-                        priors[value],
-                        log2_priors[value],
-                        accuracy,
+    for s in range(kinds.size):
+        kind, order = kinds[s], orders[s]
+        if is_of_logs(kind, accuracy):
+            for run in range(first, number, step):
+                start, stop = starts[run], starts[run + 1]
+                if stop - start > longest:
+                    continue
+                total, size = sum_few_logs(kind, start, stop, base, unit_bits, log2_priors, codes, counts, log2_shares)
+                if size >= FEW_ROWS:
+                    high, low = sum_logs(
+                        kind, (start, stop, 1), base, unit_bits, log2_priors, codes, counts, log2_shares
                     )
-                    total = combine(kind, total, more)
-                found[run, s] = finish(kind, order, combine(kind, total, absent(kind, order, mass, accuracy)))
+                    total = float_of_wide(high, low)
+                found[run, s] = finish_logs(kind, total, size, unit_bits)
+        elif not is_walk(kind):
+            for run in range(first, number, step):
+                start, stop, mass = starts[run], starts[run + 1], 0.0
+                if stop - start > longest:
+                    continue
+                if needs_mass(kind, accuracy):
+                    present = float_of_digits(*sum_priors((start, stop, 1), base, priors, codes))
+                    mass = absent_mass(stop - start, present, all_values, all_mass)
+                span = (start, stop, 1)
+                found[run, s] = find_other(
+                    kind,
+                    order,
+                    span,
+                    mass,
+                    base,
+                    accuracy,
+                    unit_bits,
+                    priors,
+                    log2_priors,
+                    codes,
+                    log2_shares,
+                    posteriors,
+                )
 
 
 @kernel

@@ -3,6 +3,8 @@
 Notation (piflib manual, sections 1.4 to 1.6): a *cohort* is the set of rows that agree on everything the attacker
 knows; C is its size, c the number of its rows that hold one value, q the prior of that value, a the accuracy of the
 attacker's knowledge. Logarithms are to base 2, so information is in bits, but where a measure is defined otherwise.
+log2_share is log2 c - log2 C in units of 2^-LOG_BITS bits, log2_prior that of the prior in units of 2^-unit_bits (see
+`logarithms.py`): whole numbers, so that what must be 0 is, and all processors agree.
 What is summed over a cohort stands in `statistics.py` and `walks.py`.
 """
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 import math
 
 from .jit import kernel
+from .logarithms import LOG_BITS, bits_of_units, log2
 
 # What a cell can be given: what its cohort has, or what its own value has there.
 OF_COHORT, SURPRISE, POSTERIOR, PRIOR, POINTWISE, CONTENT, RELATIVE_GAIN, ENHANCED_GAIN, LOG_RATIO = range(9)
@@ -37,15 +40,20 @@ def surprise(posterior, prior):
 
 
 @kernel
-def log2_ratio(posterior, log2_share, prior, log2_prior, accuracy):
+def log2_gain(log2_share, log2_prior, unit_bits):
+    """log2(c/C / prior) in units of 2^-unit_bits bits."""
+    return (log2_share >> (LOG_BITS - unit_bits)) - log2_prior
+
+
+@kernel
+def log2_ratio(posterior, log2_share, prior, log2_prior, accuracy, unit_bits):
     """log2(posterior / prior), in bits.
 
-    log2_share is log2 c - log2 C. Where the cohort is the whole table and the prior its distribution, log2_prior being
-    log2 c - log2 n too, exactly 0.
+    Where the cohort is the whole table and the prior its distribution, log2_prior being log2 c - log2 n too, exactly 0.
     """
     if accuracy == 1.0:
-        return log2_share - log2_prior
-    return math.log2(posterior / prior)
+        return bits_of_units(log2_gain(log2_share, log2_prior, unit_bits), unit_bits)
+    return log2(posterior / prior)
 
 
 @kernel
@@ -55,9 +63,9 @@ def relative_gain(posterior, prior):
 
 
 @kernel
-def enhanced_gain(posterior, prior, log2_prior):
-    """`relative_gain` where it is at most -ln q, else infinite: no bound allows it."""
-    gain, most = relative_gain(posterior, prior), -log2_prior * LN2
+def enhanced_gain(posterior, prior, content):
+    """`relative_gain` where it is at most -ln q, else infinite: no bound allows it. content: -log2 q, in bits."""
+    gain, most = relative_gain(posterior, prior), content * LN2
     # Nearly always rounding decides nothing, and no further logarithm is needed.
     if abs(gain - most) <= CLOSE:
         most = -math.log(prior)
@@ -87,25 +95,49 @@ def size_measure(measure, cohort_size, class_size, unit):
 
 
 @kernel
-def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, accuracy):
-    """Value of one measure (one of the constants above, but those of sizes) for one cell, before any weighting.
+def content(prior, log2_prior, unit_bits):
+    """Information content of a value, -log2 of its prior, in bits."""
+    return bits_of_units(-log2_prior, unit_bits) if prior > 0.0 else math.inf
 
-    posterior: of the cell's value; statistic: of its cohort, where the measure is of one.
-    """
-    if measure == OF_COHORT:
-        return statistic
+
+@kernel
+def is_of_probabilities(measure):
+    """Whether a measure follows from the posterior and the prior of the cell's value, without a logarithm."""
+    return measure in (SURPRISE, POSTERIOR, PRIOR, RELATIVE_GAIN)
+
+
+@kernel
+def probability_measure(measure, posterior, prior):
+    """Value of such a measure."""
     if measure == SURPRISE:
         return surprise(posterior, prior)
     if measure == POSTERIOR:
         return posterior
     if measure == PRIOR:
         return prior
+    return relative_gain(posterior, prior)
+
+
+@kernel
+def logarithm_measure(measure, posterior, log2_share, prior, log2_prior, accuracy, unit_bits):
+    """Value of a measure of the cell's own value that needs a logarithm."""
     if measure == POINTWISE:
-        return log2_ratio(posterior, log2_share, prior, log2_prior, accuracy)
+        return log2_ratio(posterior, log2_share, prior, log2_prior, accuracy, unit_bits)
     if measure == CONTENT:
-        return -log2_prior
-    if measure == RELATIVE_GAIN:
-        return relative_gain(posterior, prior)
+        return content(prior, log2_prior, unit_bits)
     if measure == ENHANCED_GAIN:
-        return enhanced_gain(posterior, prior, log2_prior)
-    return abs(log2_ratio(posterior, log2_share, prior, log2_prior, accuracy)) * LN2
+        return enhanced_gain(posterior, prior, content(prior, log2_prior, unit_bits))
+    return abs(log2_ratio(posterior, log2_share, prior, log2_prior, accuracy, unit_bits)) * LN2
+
+
+@kernel
+def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, accuracy, unit_bits):
+    """Value of one measure (one of the constants above, but those of sizes) for one cell, before any weighting.
+
+    posterior: of the cell's value; statistic: of its cohort, where the measure is of one.
+    """
+    if measure == OF_COHORT:
+        return statistic
+    if is_of_probabilities(measure):
+        return probability_measure(measure, posterior, prior)
+    return logarithm_measure(measure, posterior, log2_share, prior, log2_prior, accuracy, unit_bits)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import math
+from numba import int64, uint64
 
 from .jit import kernel
-
-
-@kernel
-def log2_of(counts, out):
-    """out[i] = log2 counts[i], by the same function in all places, so that equal logarithms cancel."""
-    for i in range(counts.size):
-        out[i] = math.log2(counts[i])
+from .logarithms import log2_of_count
+from .whole_sums import add_wide, multiply_wide
 
 
 @kernel
 def log2_count(count, logs):
-    """log2 of a count >= 1, from the table `logs` (logs[c] = log2 c) as far as it goes."""
+    """log2 of a count >= 1 in units, from the table `logs` (see `log2_of_counts`) as far as it goes."""
     if count < logs.size:
         return logs[count]
-    return math.log2(count)
+    return log2_of_count(int64(count))
+
+
+@kernel
+def sum_log_counts(counts, times):
+    """The sum of c log2 c over counts c, each taken so many times: (high, low) in units, see `whole_sums.py`."""
+    high, low = int64(0), uint64(0)
+    for i in range(counts.size):
+        if counts[i] > 1:
+            more_high, more_low = multiply_wide(counts[i] * times[i], log2_of_count(counts[i]))
+            high, low = add_wide(high, low, more_high, more_low)
+    return high, low
 
 
 @kernel

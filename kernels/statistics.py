@@ -2,14 +2,22 @@
 
 p is the posterior of a value, q its prior, d = 1 - a the doubt that an accuracy a leaves. A value that does not occur
 in the cohort has posterior d q; what all of these add follows from their prior mass together (`absent`).
+
+Sums of counts times logarithms, and of terms that are bounded, are whole numbers (`whole_sums.py`), the same in any
+order. Those of powers, which have no bound, are floats that keep what rounding takes from them: right to about 1e-16 in
+any order, but not to the last bit.
 """
 
 from __future__ import annotations
 
 import math
 
-from .formulas import LN2, log2_ratio
+from numba import float64
+
+from .formulas import LN2, log2_gain, log2_ratio
 from .jit import kernel
+from .logarithms import LOG_BITS, bits_of_units, log2, log2_in_units
+from .whole_sums import float_of_digits, power_of_two
 
 # Kinds. The last two walk over a cohort's values in an order, see `walks.py`.
 (
@@ -36,6 +44,26 @@ def is_walk(kind):
 
 
 @kernel
+def is_of_logs(kind, accuracy):
+    """Whether it is a sum of counts times logarithms, divided by the cohort's size."""
+    return kind == ENTROPY or (kind == DIVERGENCE and accuracy == 1.0)
+
+
+@kernel
+def is_of_powers(kind):
+    """Whether it is a sum of powers."""
+    return kind in (RENYI, RENYI_NEAR_ONE, RENYI_HIGH)
+
+
+@kernel
+def needs_mass(kind, accuracy):
+    """Whether the prior mass of the values that do not occur in the cohort matters."""
+    if kind in (JENSEN_SHANNON, HELLINGER):
+        return True
+    return accuracy < 1.0 and (is_of_powers(kind) or kind in (DIVERGENCE, RENYI_ZERO))
+
+
+@kernel
 def power(base, exponent):
     """Base ** exponent; common exponents by functions that are faster."""
     if exponent == 1.0:
@@ -46,62 +74,68 @@ def power(base, exponent):
 
 
 @kernel
-def term(kind, order, p, share, log2_share, q, log2_q, accuracy):
-    """What one value of the cohort adds, `share` being c/C. order: of the Rényi divergence."""
+def log2_term(order, p, log2_share, q, log2_q, accuracy, unit_bits):
+    """The logarithm of what a value adds to a Rényi divergence of a high order, p (p / q)^(order - 1)."""
+    log2_p = bits_of_units(log2_share, LOG_BITS) if accuracy == 1.0 else log2(p)
+    return log2_p + (order - 1.0) * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits)
+
+
+@kernel
+def term(kind, order, top, p, log2_share, q, log2_q, accuracy, unit_bits):
+    """What one value of the cohort adds to a sum that is none of logarithms.
+
+    order: of the Rényi divergence; top: see `RENYI_HIGH` below. log2_share, log2_q, unit_bits: see `formulas.py`.
+    """
     if kind == DIVERGENCE:
         # Kullback-Leibler: p log2(p / q).
-        return p * log2_ratio(p, log2_share, q, log2_q, accuracy)
+        return p * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits)
     if kind == RENYI:
         return p * power(p / q, order - 1.0)
     if kind == RENYI_NEAR_ONE:
         # The same less p, which sums to 1: what is left is not lost to rounding.
-        return p * math.expm1((order - 1.0) * LN2 * log2_ratio(p, log2_share, q, log2_q, accuracy))
+        return p * math.expm1((order - 1.0) * LN2 * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits))
     if kind == RENYI_HIGH:
-        # The logarithm of it, which does not grow out of the range of numbers.
-        log2_p = log2_share if accuracy == 1.0 else math.log2(p)
-        return log2_p + (order - 1.0) * log2_ratio(p, log2_share, q, log2_q, accuracy)
+        # As a share of the largest, of logarithm `top`, so that it does not grow out of the range of numbers.
+        return 2.0 ** (log2_term(order, p, log2_share, q, log2_q, accuracy, unit_bits) - top)
     if kind == RENYI_ZERO:
         return q
-    if kind == RENYI_MOST:
-        return p / q
     if kind == TOTAL_VARIATION:
         # Half of the absolute differences: the same as all that rise, and absent values do not.
         return max(0.0, p - q)
     if kind == JENSEN_SHANNON:
         # Half of p log2(p / m) + q log2(q / m), m being halfway between them.
-        middle = 0.5 * (p + q)
-        log2_p = log2_share if accuracy == 1.0 else math.log2(p)
-        return 0.5 * (p * log2_p + q * log2_q) - middle * math.log2(middle)
-    if kind == HELLINGER:
-        difference = math.sqrt(p) - math.sqrt(q)
-        return difference * difference
-    if kind == ENTROPY:
-        # Of the cohort itself, however accurate the attacker's knowledge is.
-        return -share * log2_share
-    return 1.0
+        if p == q:
+            return 0.0
+        middle = log2_in_units(0.5 * (p + q), LOG_BITS)
+        if accuracy < 1.0:
+            log2_share = log2_in_units(p, LOG_BITS)
+        own = p * bits_of_units(log2_share - middle, LOG_BITS)
+        return 0.5 * (own - q * bits_of_units(log2_gain(middle, log2_q, unit_bits), unit_bits))
+    difference = math.sqrt(p) - math.sqrt(q)
+    return difference * difference
 
 
 @kernel
 def absent(kind, order, mass, accuracy):
-    """What the values add that do not occur in the cohort, of prior mass `mass` together."""
+    """What the values add that do not occur in the cohort, of prior mass `mass`; of RENYI_HIGH its logarithm."""
     doubt = 1.0 - accuracy
     if kind == RENYI_HIGH:
-        return math.log2(mass) + order * math.log2(doubt) if mass > 0.0 and doubt > 0.0 else -math.inf
+        return log2(mass) + order * log2(doubt) if mass > 0.0 and doubt > 0.0 else -math.inf
     if mass <= 0.0:
         return 0.0
     if kind == JENSEN_SHANNON:
         # Each is d q against q, with (1 + d) q / 2 between them.
         if doubt <= 0.0:
             return 0.5 * mass
-        own = doubt * math.log2(2.0 * doubt / (1.0 + doubt))
-        return 0.5 * mass * (own + math.log2(2.0 / (1.0 + doubt)))
+        own = doubt * log2(2.0 * doubt / (1.0 + doubt))
+        return 0.5 * mass * (own + log2(2.0 / (1.0 + doubt)))
     if kind == HELLINGER:
         difference = 1.0 - math.sqrt(doubt)
         return mass * difference * difference
     if doubt <= 0.0:
         return 0.0
     if kind == DIVERGENCE:
-        return doubt * math.log2(doubt) * mass
+        return doubt * log2(doubt) * mass
     if kind == RENYI:
         return doubt**order * mass
     if kind == RENYI_NEAR_ONE:
@@ -112,40 +146,47 @@ def absent(kind, order, mass, accuracy):
 
 
 @kernel
-def begin(kind):
-    """A statistic before its first term."""
-    return -math.inf if kind == RENYI_HIGH else 0.0
+def add_float(total, rest, more):
+    """A sum and what rounding has taken from it, with one more number."""
+    new = total + more
+    shown = new - total
+    return new, rest + ((total - (new - shown)) + (more - shown))
 
 
 @kernel
-def combine(kind, total, more):
-    """A statistic with one more term: the largest, or the sum; of logarithms that of what they are of."""
-    if kind == RENYI_MOST:
-        return max(total, more)
+def finish_logs(kind, total, size, unit_bits):
+    """Divergence or entropy of a cohort of so many rows, from the sum of counts times logarithms."""
+    bits = LOG_BITS if kind == ENTROPY else unit_bits
+    return max(0.0, total / float64(size) * power_of_two(-bits))
+
+
+@kernel
+def finish_whole(kind, order, high, low, mass, accuracy):
+    """The statistic, from the sum of bounded terms; rounding may not take it out of its range."""
+    total = float_of_digits(high, low) + absent(kind, order, mass, accuracy)
+    if kind == HELLINGER:
+        return min(1.0, math.sqrt(max(0.0, 0.5 * total)))
+    if kind in (TOTAL_VARIATION, JENSEN_SHANNON):
+        return min(1.0, max(0.0, total))
+    if kind == RENYI_ZERO:
+        return max(0.0, -log2(total))
+    return max(0.0, total)
+
+
+@kernel
+def finish_powers(kind, order, top, total, rest, mass, accuracy):
+    """A Rényi divergence, from the sum of powers."""
+    more = absent(kind, order, mass, accuracy)
     if kind == RENYI_HIGH:
-        high, low = max(total, more), min(total, more)
-        return high if math.isinf(high) else high + math.log2(1.0 + 2.0 ** (low - high))
-    return total + more
-
-
-@kernel
-def finish(kind, order, total):
-    """The statistic, from what all values add; rounding may not take it out of its range."""
-    if kind == RENYI:
-        return max(0.0, math.log2(total) / (order - 1.0))
+        more = 2.0 ** (more - top) if more > -math.inf else 0.0
+    total, rest = add_float(total, rest, more)
+    # Of an infinite sum the rest is no number.
+    total = total + rest if total < math.inf else total
     if kind == RENYI_NEAR_ONE:
         return max(0.0, math.log1p(total) / ((order - 1.0) * LN2))
     if kind == RENYI_HIGH:
-        return max(0.0, total / (order - 1.0))
-    if kind == RENYI_ZERO:
-        return max(0.0, -math.log2(total))
-    if kind == RENYI_MOST:
-        return max(0.0, math.log2(total))
-    if kind == HELLINGER:
-        return min(1.0, math.sqrt(0.5 * total))
-    if kind in (TOTAL_VARIATION, JENSEN_SHANNON):
-        return min(1.0, max(0.0, total))
-    return max(0.0, total)
+        return max(0.0, (top + log2(total)) / (order - 1.0))
+    return max(0.0, log2(total) / (order - 1.0))
 
 
 @kernel

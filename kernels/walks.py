@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numba import int64
 
 from .jit import kernel
+from .whole_sums import digits_of_float, float_of_digits, wide_of_digits
 
 # How far apart two values are: 1; as many steps as there are between them in their order; by a tree.
 NOMINAL, ORDERED, TREE = range(3)
@@ -113,10 +115,13 @@ def move_nominal(starts, which, target, axes, accuracy, values, shares, out):
     first, number, step = which
     masses = axes.masses[axes.nodes_first[target] :]
     for run in range(first, number, step):
-        total = 0.0
+        upper, lower = int64(0), int64(0)
         for i in range(starts[run], starts[run + 1]):
-            total += max(0.0, shares[i] - masses[values[i]])
-        out[run] = accuracy * total
+            more_upper, more_lower = digits_of_float(max(0.0, shares[i] - masses[values[i]]))
+            upper += more_upper
+            lower += more_lower
+        high, low = wide_of_digits(upper, lower)
+        out[run] = accuracy * float_of_digits(high, low)
 
 
 @kernel

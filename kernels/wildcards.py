@@ -7,6 +7,7 @@ import math
 from .blocks import find_statistics
 from .formulas import OF_COHORT, cell_measure, is_of_size, posterior, size_measure
 from .jit import kernel
+from .logarithms import LOG_BITS, bits_of_units
 from .sizes import log2_count
 from .statistics import ENTROPY, RECURSIVE
 from .wildcard_cohorts import list_answers
@@ -14,9 +15,13 @@ from .wildcard_cohorts import list_answers
 
 @kernel
 def of_target(values, target):
-    """The code of a target's missing values, the priors of its others and their logarithms, and its accuracy."""
+    """The code of a target's missing values, the priors of its others and their logarithms, and its accuracy.
+
+    And the unit of these logarithms, see `Values`.
+    """
     base, end = values.first[target], values.first[target + 1]
-    return end - base, values.priors[base:end], values.log2_priors[base:end], values.accuracies[target]
+    accuracy, unit_bits = values.accuracies[target], values.unit_bits[target]
+    return end - base, values.priors[base:end], values.log2_priors[base:end], accuracy, unit_bits
 
 
 @kernel
@@ -25,12 +30,12 @@ def describe_cohort(number, cell, missing, priors, accuracy, logs, amounts, touc
 
     cells: the arrays of `Cells`.
     """
-    codes, cell_counts, shares, log2_shares, posteriors = cells
+    codes, cell_counts, log2_shares, shares, posteriors = cells
     size = 0
     for i in range(number):
         size += amounts[touched[i]]
     certain = size - amounts[missing]
-    log2_size = log2_count(certain, logs) if certain > 0 else 0.0
+    log2_size = log2_count(certain, logs) if certain > 0 else 0
     for i in range(number):
         value = touched[i]
         if value != missing:
@@ -50,8 +55,8 @@ def of_nothing(kind):
 
 @kernel
 def loss(count, log2_share):
-    """What so many rows add to H(X|known) whose value has this share of their cohort, in bits."""
-    return count * -log2_share
+    """What so many rows add to H(X|known), in bits; log2_share: of their value in their cohort, in units."""
+    return count * bits_of_units(-log2_share, LOG_BITS)
 
 
 @kernel
@@ -61,7 +66,7 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
     Of key first + j: scratch.order[j] its run or -1, scratch.sizes[j] its cohort's size, scratch.place[j] the rows
     there whose value is known. own[row]: those with the row's own value.
     """
-    missing, priors, log2_priors, accuracy = of_target(values, target)
+    missing, priors, log2_priors, accuracy, unit_bits = of_target(values, target)
     starts, row_values, row_counts = known.starts, known.values, known.counts
     runs, sizes, certains, found = scratch.order, scratch.sizes, scratch.place, scratch.found
     unit, inside = wanted.unit[0], values.inside[target]
@@ -85,7 +90,9 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
                     prior, log2_prior = priors[value], log2_priors[value]
                     chance = posterior(own[row], certain, prior, accuracy)
                     log2_share = log2_count(own[row], logs) - log2_count(certain, logs)
-                    out[row, k] = cell_measure(measure, statistic, chance, log2_share, prior, log2_prior, accuracy)
+                    out[row, k] = cell_measure(
+                        measure, statistic, chance, log2_share, prior, log2_prior, accuracy, unit_bits
+                    )
     for j in range(number):
         for row in range(starts[first + j], starts[first + j + 1]):
             losses[row] = 0.0
@@ -96,7 +103,7 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
 @kernel
 def score_keys(known, start, stop, target, values, logs, wanted, room, scratch, ordered, own, losses, out):
     """Score the rows of the keys start to stop - 1, in batches that `scratch` has room for."""
-    missing, priors, _, accuracy = of_target(values, target)
+    missing, priors, _, accuracy, _ = of_target(values, target)
     row_starts, row_values, row_counts = known.starts, known.values, known.counts
     links, list_starts, list_ends, list_values, list_counts = (
         room.links,
@@ -110,8 +117,8 @@ def score_keys(known, start, stop, target, values, logs, wanted, room, scratch, 
     cells = (
         scratch.cells.values,
         scratch.cells.counts,
-        scratch.cells.shares,
         scratch.cells.log2_shares,
+        scratch.cells.shares,
         scratch.cells.posteriors,
     )
     first, run, cell = start, 0, 0

@@ -10,18 +10,20 @@ from .jit import kernel
 
 @kernel
 def score_absent(values, somebody, prior, accuracy, measure, out):
-    """out[i] = a measure of the cell's own value, for a row with code values[i]; prior: (by code, log2 of it).
+    """out[i] = a measure of the cell's own value, for a row with code values[i].
+
+    prior: (by code, its logarithms, the unit of these), see `cohorts.Values`.
 
     somebody[i]: whether the cohort has anybody; where not, nothing is learnt, and the posterior is the prior.
     """
-    priors, log2_priors = prior
+    priors, log2_priors, unit_bits = prior
     for i in range(values.size):
         share, log2_share = priors[values[i]], log2_priors[values[i]]
-        probability, log2_posterior = share, log2_share
-        if somebody[i]:
-            probability, log2_posterior = posterior(0, 1, share, accuracy), -math.inf
+        probability = posterior(0, 1, share, accuracy) if somebody[i] else share
         if probability == share and measure in (POINTWISE, LOG_RATIO):
             # Also where nobody has the value at all: 0 stays 0.
             out[i] = 0.0
-            continue
-        out[i] = cell_measure(measure, 0.0, probability, log2_posterior, share, log2_share, accuracy)
+        elif probability == 0.0 and measure in (POINTWISE, LOG_RATIO):
+            out[i] = -math.inf if measure == POINTWISE else math.inf
+        else:
+            out[i] = cell_measure(measure, 0.0, probability, 0, share, log2_share, accuracy, unit_bits)

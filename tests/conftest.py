@@ -9,7 +9,7 @@ import pytest
 
 import gpupif
 import gpupif.kernels
-from gpupif.device import CudaStatus, Gpu, cuda_status
+from gpupif.device import cuda_status
 from gpupif.engines.base import Engine
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT))
 sys.path.append(str(ROOT / "tests" / "cuda"))
 
-from without_gpu import ON_HOST, SIMULATED, WITHOUT_GPU, DeviceLibrary, install  # noqa: E402
+from without_gpu import ON_HOST, SIMULATED, WITHOUT_GPU, DeviceLibrary, install, status  # noqa: E402
 
 
 def _sources(folder: Path) -> dict[str, bytes]:
@@ -62,15 +62,15 @@ if ON_HOST:
         return [DeviceLibrary(device, order=order) for _ in range(STREAMS) for device in (0, 1)]
 
     ENGINES: dict[str, Engine] = {
-        "cuda-on-host": CudaEngine(),
-        "cuda-on-host-2-devices-backward": CudaEngine([0, 1], _libraries(backward)),
-        "cuda-on-host-tiny-blocks-shuffled": CudaEngine([0, 1], _libraries(Shuffled()), share=0),
+        "cuda-on-host": CudaEngine(grouping="cudf"),
+        "cuda-on-host-2-devices-backward": CudaEngine([0, 1], _libraries(backward), grouping="rotation"),
+        "cuda-on-host-tiny-blocks-shuffled": CudaEngine([0, 1], _libraries(Shuffled()), share=0, grouping="cudf"),
     }
 elif SIMULATED:
     ENGINES = {
-        "cuda-simulated": CudaEngine(),
-        "cuda-simulated-2-devices": CudaEngine([0, 1]),
-        "cuda-simulated-tiny-blocks": CudaEngine([0, 1], share=0),
+        "cuda-simulated": CudaEngine(grouping="cudf"),
+        "cuda-simulated-2-devices": CudaEngine([0, 1], grouping="rotation"),
+        "cuda-simulated-tiny-blocks": CudaEngine([0, 1], share=0, grouping="cudf"),
     }
 else:
     ENGINES = {
@@ -81,17 +81,18 @@ else:
 
 
 if cuda_status().usable:
-    devices = cuda_status().devices
-    ENGINES["cuda"] = CudaEngine(devices)
-    ENGINES["cuda-tiny-blocks"] = CudaEngine(devices, share=0)
+    devices, with_cudf = cuda_status().devices, not cuda_status().no_cudf
+    for grouping in ["rotation", "cudf"] if with_cudf else ["rotation"]:
+        settings = {"grouping": grouping, "with_frames": with_cudf}
+        ENGINES[f"cuda-{grouping}"] = CudaEngine(devices, **settings)
+        ENGINES[f"cuda-{grouping}-tiny-blocks"] = CudaEngine(devices, share=0, **settings)
 
 
 @pytest.fixture(autouse=True)
 def _device_that_stands_in(monkeypatch):
     """Where something stands in for a GPU, device="auto" is the CUDA engine in tests that do not say otherwise."""
     if WITHOUT_GPU:
-        status = CudaStatus([Gpu(DeviceLibrary.name, (9, 0))], [0])
-        monkeypatch.setattr("gpupif.device.cuda_status", lambda: status)
+        monkeypatch.setattr("gpupif.device.cuda_status", status)
 
 
 @pytest.fixture(

@@ -28,6 +28,7 @@ from gpupif.engines.any_known import AnyKnownRun
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.workers import Workers
 from gpupif.errors import InputError
+from gpupif.information import LOG_BITS, log2_of_shares
 from gpupif.known_subsets import AnyKnown, choose_subsets
 from gpupif.measures import resolve_measures
 
@@ -172,7 +173,8 @@ def test_slots_are_left_as_they_were():
         codes=codes,
         counts=prior,
         priors=[counts / 500 for counts in prior],
-        log2_priors=[np.log2(counts / 500) for counts in prior],
+        log2_priors=[log2_of_shares(counts, 500) for counts in prior],
+        unit_bits=[LOG_BITS] * 5,
         accuracies=[1.0] * 5,
         targets=list(range(5)),
         known=list(range(5)),

@@ -236,7 +236,12 @@ def test_missing_values_where_none_may_be(kind):
 
 @pytest.mark.parametrize(
     ("argument", "words"),
-    [("missing", ["category", "error"]), ("dtype", ["float64", "float32"]), ("device", ["auto", "cpu", "cuda"])],
+    [
+        ("missing", ["category", "error"]),
+        ("dtype", ["float64", "float32"]),
+        ("device", ["auto", "cpu", "cuda"]),
+        ("gpu_grouping", ["auto", "cudf", "rotation"]),
+    ],
 )
 @pytest.mark.parametrize("word", ["drop", "", None, 5, ["cpu"]])
 def test_words_that_an_argument_does_not_know(argument, words, word):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import warnings
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -118,6 +119,7 @@ OPTIONS = [
     (["--columns", "age", "--missing", "error"], {"columns": ["age"], "missing": "error"}),
     (["--dtype", "float32"], {"dtype": "float32"}),
     (["--device", "cpu"], {"device": "cpu"}),
+    (["--gpu-grouping", "rotation"], {"gpu_grouping": "rotation"}),
 ]
 
 
@@ -249,6 +251,60 @@ def test_info(run, monkeypatch):
     assert all(line.endswith(fact) for line, fact in zip(lines, facts.values(), strict=True))
 
 
+WITHOUT_CUDF = """
+import importlib.metadata, sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("cudf", "pylibcudf", "rmm", "dask_cudf"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+version = importlib.metadata.version
+
+def known(name):
+    if "cudf" in name:
+        raise importlib.metadata.PackageNotFoundError(name)
+    return version(name)
+
+sys.meta_path.insert(0, Hidden())
+importlib.metadata.version = known
+"""
+
+
+def test_info_without_cudf(folder):
+    script = WITHOUT_CUDF + "from gpupif import cli\nsys.argv[1:] = ['info', '--json']\ncli.main()"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    facts = json.loads(ended.stdout)
+    expected = "not installed: needed for frames of cuDF, reading files on the GPU, grouping rows there by hashing"
+    assert facts["cudf"].startswith(expected)
+    assert facts["numba"] == version("numba")
+
+
+def test_info_of_a_gpu_without_cudf(run, monkeypatch):
+    status = CudaStatus([Gpu("Card 1", (9, 0))], [0], no_cudf="cudf 26.6.0 is too old")
+    monkeypatch.setattr("gpupif.environment.cuda_status", lambda: status)
+    monkeypatch.setattr("gpupif.environment.installed_version", {"cudf": "26.6.0"}.get)
+    monkeypatch.setattr("gpupif.engines.cuda.whole_tables", lambda device: "free")
+    facts = json.loads(run("info", "--json").out)
+    assert facts["engine"] == "cuda"
+    assert facts["cudf"] == "26.6.0, not used: cudf 26.6.0 is too old"
+    assert facts["cupy"] == "not installed: needed for GPUs"
+
+
+@pytest.mark.parametrize("command", ["score people.csv -o s.csv", "risk people.csv --quasi-identifiers age", "demo"])
+def test_hashing_without_cudf(run, folder, monkeypatch, command):
+    status = CudaStatus([Gpu("Card 1", (9, 0))], [0], no_cudf="the package cudf is not installed: pip install it")
+    monkeypatch.setattr("gpupif.device.cuda_status", lambda: status)
+    ended = run(*command.split(), "--gpu-grouping", "cudf")
+    assert (ended.code, ended.out) == (2, "")
+    assert without_compilation(ended.err) == (
+        "gpupif: error: --gpu-grouping cudf cannot be used here: the package cudf is not installed: pip install it. "
+        "Use --gpu-grouping rotation or --gpu-grouping auto.\n"
+    )
+    assert list(folder.iterdir()) == [folder / "people.csv"]
+
+
 def test_version_and_help(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     ended = run("--version")
@@ -259,7 +315,7 @@ def test_version_and_help(run, monkeypatch):
     shown = run("score", "--help")
     assert shown.code == 0
     options = "output columns measures known attacker priors accuracies accuracy weights missing device dtype sep"
-    options += " keep-input overwrite json quiet"
+    options += " gpu-grouping keep-input overwrite json quiet"
     assert [name for name in options.split() if f"--{name}" not in shown.out] == []
 
 
@@ -292,6 +348,14 @@ BAD = {
     "no priors file": (["people.csv", "--priors", "nobody.json"], ["--priors", "nobody.json", "No such file"]),
     "no GPU": (["people.csv", "--device", "cuda"], ["'cuda'", "no GPU here", "cpu"]),
     "unknown device": (["people.csv", "--device", "tpu"], ["device", "auto, cpu, cuda", "'tpu'"]),
+    "unknown grouping": (
+        ["people.csv", "--gpu-grouping", "rotate"],
+        ["--gpu-grouping: expected one of auto, cudf, rotation; got 'rotate'.", "Did you mean 'rotation'?"],
+    ),
+    "grouping without a GPU": (
+        ["people.csv", "--device", "cpu", "--gpu-grouping", "cudf"],
+        ["--gpu-grouping: 'cudf' is a way of GPUs, and --device cpu was asked for"],
+    ),
     "missing values": (["people.csv", "--missing", "error"], ["'sex'", "1 missing", "row 3"]),
     "unknown dtype": (["people.csv", "--dtype", "int8"], ["dtype", "'int8'", "'float32'"]),
     "unknown measure": (["people.csv", "--measures", "cig,risk"], ["measures", "'risk'", "cohort_size"]),

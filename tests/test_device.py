@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import pickle
 
 import pytest
 
 from gpupif import device
-from gpupif.device import CudaStatus, Gpu, choose_engine, cuda_status
+from gpupif.cluster.workers import device_here, task_engine
+from gpupif.device import CudaStatus, Gpu, ask_device, choose_engine, cuda_status
 from gpupif.errors import DeviceError, InputError
 
 VERSIONS = {"cupy": "14.2.0", "numba-cuda": "0.30.4", "cudf": "26.10.2"}
@@ -81,12 +83,13 @@ def test_no_driver(monkeypatch):
         ({"gpus": [OLD]}, "Tesla V100 (compute capability 7.0) is too old: at least compute capability 7.5"),
         ({"gpus": [H200], "versions": without("cupy")}, "the package cupy is not installed: pip install"),
         ({"gpus": [H200], "versions": without("numba-cuda")}, "the package numba-cuda is not installed: pip install"),
-        ({"gpus": [H200], "versions": without("cudf")}, "the package cudf is not installed: pip install"),
         ({"gpus": [H200], "versions": {**VERSIONS, "cupy": "14.0.1"}}, "cupy 14.0.1 is too old: at least 14.2"),
-        ({"gpus": [H200], "versions": {**VERSIONS, "cudf": "25.12.00a1"}}, "cudf 25.12.00a1 is too old: at least 26.4"),
+        (
+            {"gpus": [H200], "versions": {**VERSIONS, "numba-cuda": "0.28.2"}},
+            "numba-cuda 0.28.2 is too old: at least 0.30",
+        ),
         ({"gpus": [H200], "broken": "cupy"}, "cupy 14.2.0 does not work here: driver is old"),
         ({"gpus": [H200], "broken": "numba"}, "numba-cuda 0.30.4 does not work here: driver is old"),
-        ({"gpus": [H200], "broken": "cudf"}, "cudf 26.10.2 does not work here: driver is old"),
         ({"gpus": [H200, H200], "broken": "numba", "on": [1]}, "numba-cuda 0.30.4 does not work here"),
     ],
 )
@@ -100,10 +103,71 @@ def test_what_is_missing_is_named(machine, settings, reason):
     assert choose_engine("auto").device == "cpu"
 
 
+NO_CUDF = [
+    ({"versions": without("cudf")}, "the package cudf is not installed: pip install 'gpupif[gpu-cu13]'"),
+    ({"versions": {**VERSIONS, "cudf": "26.6.01"}}, "cudf 26.6.01 is too old: at least 26.8 is needed"),
+    ({"broken": "cudf"}, "cudf 26.10.2 does not work here: driver is old"),
+]
+
+
+@pytest.mark.parametrize(("settings", "reason"), NO_CUDF)
+def test_without_cudf_rows_are_sorted_and_tables_encoded_on_the_host(machine, settings, reason):
+    machine([H200], **settings)
+    status = cuda_status()
+    assert status.usable
+    assert reason in status.no_cudf
+    for word in ("cuda", "auto", "cuda:0", ask_device("auto", "rotation")):
+        engine = choose_engine(word)
+        assert engine.frames is None
+        assert engine.grouping == "rotation"
+    for word in ("cuda", "auto", "cuda:0"):
+        with pytest.raises(DeviceError) as refused:
+            choose_engine(ask_device(word, "cudf"))
+        assert reason in str(refused.value)
+        assert "gpu_grouping='cudf' cannot be used here" in str(refused.value)
+        assert "Use gpu_grouping='rotation' or gpu_grouping='auto'" in str(refused.value)
+
+
+def test_how_rows_are_grouped(machine):
+    machine([H200])
+    for word, grouping in {"auto": "cudf", "cudf": "cudf", "rotation": "rotation"}.items():
+        for device_word in ("cuda", "auto", "cuda:0"):
+            asked = ask_device(device_word, word)
+            assert asked == device_word
+            assert choose_engine(asked).grouping == grouping
+            # What is handed on keeps it: to another function, and to another process.
+            assert choose_engine(ask_device(asked, "auto")).grouping == grouping
+            assert choose_engine(pickle.loads(pickle.dumps(asked))).grouping == grouping
+    assert choose_engine("cuda").grouping == "cudf"
+
+
+def test_how_rows_are_grouped_does_not_matter_without_a_gpu(machine):
+    machine()
+    assert choose_engine(ask_device("auto", "cudf")).device == "cpu"
+    assert choose_engine(ask_device("cpu", "auto")).device == "cpu"
+    with pytest.raises(InputError, match=r"gpu_grouping: 'rotation' is a way of GPUs, and device='cpu' was asked for"):
+        ask_device("cpu", "rotation")
+
+
+@pytest.mark.parametrize("word", ["hash", "rotatoin", 3, None, "CUDF", "", ["cudf"]])
+def test_words_that_are_no_grouping(word):
+    with pytest.raises(InputError, match=r"gpu_grouping: expected one of auto, cudf, rotation; got") as refused:
+        ask_device("auto", word)
+    assert ("Did you mean 'rotation'?" in str(refused.value)) == (word == "rotatoin")
+
+
+def test_a_worker_of_a_cluster_keeps_what_was_asked(machine):
+    machine([H200, H200])
+    here = device_here(ask_device("auto", "rotation"))
+    assert here == "cuda"
+    engine = task_engine(here)
+    assert (engine.device, engine.grouping) == ("cuda:0", "rotation")
+
+
 def test_usable_devices(machine):
     tried = machine([H200, H200])
     assert cuda_status() == CudaStatus([Gpu(*H200), Gpu(*H200)], [0, 1])
-    assert tried == [(package, number) for package in ("cupy", "cudf", "numba") for number in (0, 1)]
+    assert tried == [(package, number) for package in ("cupy", "numba", "cudf") for number in (0, 1)]
     for word in ("cuda", "auto"):
         assert list(choose_engine(word).devices) == [0, 1]
         assert choose_engine(word).device == "cuda"

@@ -30,8 +30,8 @@ from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.partition import Rows, partition_rows, split
 from gpupif.engines.workers import Workers, default_threads
 from gpupif.errors import InputError
-from gpupif.information import column_weight
-from gpupif.kernels import formulas, groups, statistics
+from gpupif.information import LOG_BITS, column_weight
+from gpupif.kernels import formulas, groups, statistics, whole_sums
 from gpupif.kernels.hashing import mix_word
 from gpupif.keys import KeyLayout
 from gpupif.measures import MEASURES
@@ -233,7 +233,7 @@ def test_cohorts_of_one_value_and_any_size(monkeypatch, few, shared):
 
 
 def test_gains_below_zero_by_rounding_are_zero():
-    assert statistics.finish(statistics.DIVERGENCE, 0.0, -1e-17) == 0.0
+    assert statistics.finish_logs(statistics.DIVERGENCE, -1.0, 3, LOG_BITS) == 0.0
     frame = pd.DataFrame({"a": [0, 0, 1] * 7, "b": [0] * 21})
     given = {0: np.nextafter(2 / 3, 1), 1: np.nextafter(1 / 3, 0)}
     assert (gpupif.score(frame, "cig", priors={"a": given}).cig >= 0).all(axis=None)
@@ -385,16 +385,21 @@ def test_as_many_blocks_as_numbers_of_16_bits(rows):
     assert np.array_equal(np.sort(blocks.order), np.arange(rows))
 
 
+def whole(number):
+    return whole_sums.wide_of_digits(*whole_sums.digits_of_float(number))
+
+
 def test_rounding_does_not_lead_out_of_the_range_of_a_measure():
     assert formulas.surprise(np.nextafter(1.0, 2), 0.0) == 1.0
     assert statistics.absent_mass(1, np.nextafter(1.0, 2), 3, 1.0) == 0.0
-    assert statistics.finish(statistics.TOTAL_VARIATION, 0.0, np.nextafter(1.0, 2)) == 1.0
-    assert statistics.finish(statistics.HELLINGER, 0.0, np.nextafter(2.0, 3)) == 1.0
-    for kind in (statistics.RENYI_ZERO, statistics.RENYI_MOST, statistics.RENYI):
-        assert statistics.finish(kind, 2.0, np.nextafter(1.0, 2 if kind == statistics.RENYI_ZERO else 0)) == 0.0
-    assert column_weight(np.nextafter(10.0, 11), 10, 1.0) == 1.0
-    assert column_weight(-1e-12, 10, 1.0) == 0.0
-    assert column_weight(5.0, 10, 0.0) == 0.0
+    above, below = whole(np.nextafter(1.0, 2)), np.nextafter(1.0, 0)
+    assert statistics.finish_whole(statistics.TOTAL_VARIATION, 0.0, *above, 0.0, 1.0) == 1.0
+    assert statistics.finish_whole(statistics.HELLINGER, 0.0, *whole(np.nextafter(2.0, 3)), 0.0, 1.0) == 1.0
+    assert statistics.finish_whole(statistics.RENYI_ZERO, 0.0, *above, 0.0, 1.0) == 0.0
+    assert statistics.finish_powers(statistics.RENYI, 2.0, 0.0, below, 0.0, 0.0, 1.0) == 0.0
+    assert column_weight(np.nextafter(1.0, 2), 1.0) == 1.0
+    assert column_weight(-1e-12, 1.0) == 0.0
+    assert column_weight(5.0, 0.0) == 0.0
 
 
 def test_keys_chosen_to_share_one_hash():

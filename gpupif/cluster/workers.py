@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..device import choose_engine
+from ..device import AskedDevice, choose_engine, grouping_of
 from ..engines.cpu import CpuEngine
 from ..engines.workers import Workers, default_threads
 from ..errors import warn
@@ -25,8 +25,8 @@ def task_workers() -> Workers:
 
 
 def device_here(device: str) -> str:
-    """What the word `device` means on this worker: "cpu", "cuda", or the GPU that it names."""
-    return choose_engine(device).device
+    """What the word `device` means on this worker: "cpu", "cuda", or the GPU that it names; the rest as asked."""
+    return AskedDevice(choose_engine(device).device, grouping_of(device))
 
 
 def task_engine(device: str) -> CountingEngine:
@@ -36,7 +36,7 @@ def task_engine(device: str) -> CountingEngine:
     """
     if device == "cpu":
         return CpuEngine(threads=task_threads())
-    return choose_engine("cuda:0" if device == "cuda" else device)
+    return choose_engine(AskedDevice("cuda:0", grouping_of(device)) if device == "cuda" else device)
 
 
 def tell(message: str, category: type[Warning]) -> None:

@@ -24,7 +24,7 @@ from gpupif.kernels.groups import Room, full_hashes
 from gpupif.kernels.sizes import count_sizes
 from gpupif.kernels.spread import look_up, take_pairs
 
-from ..information import column_weight
+from ..information import column_weight, conditional_entropy
 from ..keys import KeyLayout
 from .any_known_memory import MOST_SLOTS, AnyShares
 from .any_known_sets import AnyResult, SetOfColumns
@@ -242,9 +242,9 @@ class AnyKnownRun:
             scores[:, -1, :, 1] = 0.0
         own = Tally.of(1, self._total, combinations)
         own.listed[0] = count_sizes(counts, combinations, own.small[0], own.large[0], 0)
-        distinct = own.sum_log(0)
+        distinct = own.log_sum(0)
         weights = [
-            column_weight(cohorts.sum_log(t) - distinct, self._total, run.results.entropies[column])
+            column_weight(conditional_entropy(cohorts.log_sum(t), distinct, self._total), run.results.entropies[column])
             for t, column in enumerate(one.targets)
         ]
         if self._factored:

@@ -25,13 +25,14 @@ class SetOfColumns:
 @dataclass(frozen=True)
 class AnyResult:
     """worst, mean: measure name to an array (targets, rows), of the host or of a device. weights: by target that of
-    each of its subsets, in the order of the sets. distinct_rows: over all columns.
+    each of its subsets, in the order of the sets. distinct_rows: over all columns. through_host: see `EngineResult`.
     """
 
     worst: dict[str, npt.NDArray[Any]]
     mean: dict[str, npt.NDArray[Any]]
     weights: list[npt.NDArray[np.float64]]
     distinct_rows: int
+    through_host: str = ""
 
 
 def score_sets(

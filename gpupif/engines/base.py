@@ -39,7 +39,7 @@ class Job:
     codes: per column one code per row, 0 to its cardinality - 1, all of them in use unless rows stand for nobody; of
     the host or of a device. counts: per column the number of rows with each code. priors: per column the prior by code,
     positive, but 0 for values of the table's own distribution that nobody has; log2_priors: its logarithm, of that
-    distribution log2 count - log2 rows. accuracies: per column, in [0, 1].
+    distribution log2 count - log2 rows, in units of 2^-unit_bits bits, by column. accuracies: per column, in [0, 1].
     targets: the columns to score; known: the columns the attacker knows (a target among them is not known when it
     is itself scored).
     axes: per column where its values lie, None for one that is not asked for, or altogether. whole: per column how many
@@ -55,7 +55,8 @@ class Job:
     codes: Sequence[npt.NDArray[Any]]
     counts: Sequence[npt.NDArray[np.int64]]
     priors: Sequence[npt.NDArray[np.float64]]
-    log2_priors: Sequence[npt.NDArray[np.float64]]
+    log2_priors: Sequence[npt.NDArray[np.int64]]
+    unit_bits: Sequence[int]
     accuracies: Sequence[float]
     targets: list[int]
     known: list[int]
@@ -114,7 +115,8 @@ class EngineResult:
     target H(X|known) / H(X), 0 where H(X) is 0. distinct_rows: different rows over all columns of the job. cohorts: per
     target the sizes of its cohorts; distinct: those of groups of rows that agree on the target too; where rows have
     weights only sums over them. From these of all parts of a table its weights can be found. extremes: measure name to
-    the lowest and highest score of each target (targets, 2), where only these were asked for.
+    the lowest and highest score of each target (targets, 2), where only these were asked for. through_host: that, and
+    why, a table was not scored as a whole on a GPU; empty where it was, and on the CPU.
     """
 
     values: dict[str, npt.NDArray[Any]]
@@ -123,6 +125,7 @@ class EngineResult:
     cohorts: list[Sizes | LogSum]
     distinct: list[Sizes | LogSum]
     extremes: dict[str, npt.NDArray[np.float64]]
+    through_host: str = ""
 
 
 class Engine(Protocol):
@@ -156,6 +159,7 @@ def kernel_values(job: Job, columns: Sequence[int]) -> Values:
         np.cumsum([0, *(len(job.priors[column]) for column in columns)]),
         np.concatenate([job.priors[column] for column in columns]),
         np.concatenate([job.log2_priors[column] for column in columns]),
+        np.array([job.unit_bits[column] for column in columns], np.int64),
         np.array([job.accuracies[column] for column in columns], np.float64),
         np.array([values for values, _ in whole]),
         np.array([mass for _, mass in whole]),

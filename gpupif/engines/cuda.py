@@ -1,4 +1,4 @@
-"""The CUDA engine: rows sorted into cohorts on the device, scored by Numba CUDA kernels.
+"""The CUDA engine: rows grouped into cohorts on the device, scored by Numba CUDA kernels.
 
 A table that fits is there as a whole, once on each device, and each scores its share of the targets. Any other stays on
 the host, which finds distinct rows and cuts them into blocks that hold every cohort whole (see `partition`), and the
@@ -28,6 +28,7 @@ from .cuda_any_known import (
 from .cuda_blocks import BlockTooLargeError, CudaScorer
 from .cuda_counting import CudaCounting
 from .cuda_frames import FrameLibrary
+from .cuda_grouping import GROUPINGS
 from .cuda_library import DeviceMemoryError, Library, frame_library, open_libraries
 from .cuda_memory import (
     OVERSIZED_BLOCKS,
@@ -35,7 +36,10 @@ from .cuda_memory import (
     matching_bytes,
     row_bytes,
     score_bytes,
+    scores_on,
     table_bytes,
+    typical_rows_that_fit,
+    whole_bytes,
 )
 from .cuda_table import score_cohorts, score_table
 from .cuda_wildcards import KeyTooLargeError, score_matching
@@ -44,8 +48,10 @@ from .run import Run
 from .wildcards import score_apart
 from .workers import Workers
 
-# The rest of the free memory is for what others take meanwhile, and for gaps between arrays.
-SHARE = 0.8
+# Of the free memory. Arrays are counted one by one (see `cuda_memory`), so that the rest is only for what a pool cannot
+# use between them, for code and stacks of kernels, and for what others take meanwhile.
+SHARE = 0.9
+GIB = 2**30
 
 
 class CudaEngine:
@@ -53,7 +59,8 @@ class CudaEngine:
 
     devices: which of those that are visible. libraries: what it works with, one for each stream; default two streams
     for each of the devices. share: of the devices' free memory what is planned with; no result depends on it.
-    grouping: how cohorts are found, "rotation" or, to compare with, "cudf". name: what `Scores.device` says.
+    grouping: how rows that agree are found, one of `GROUPINGS`; no result depends on it. name: what `Scores.device`
+    says. with_frames: whether tables are read and encoded on the device too, which takes cuDF.
     """
 
     def __init__(
@@ -63,17 +70,19 @@ class CudaEngine:
         share: float = SHARE,
         grouping: str = "rotation",
         name: str = "cuda",
+        with_frames: bool = True,
     ) -> None:
         self.device = name
         self.devices = devices
         self.libraries = libraries
         self.share = share
         self.grouping = grouping
+        self.with_frames = with_frames
 
     @property
-    def frames(self) -> FrameLibrary:
+    def frames(self) -> FrameLibrary | None:
         """See `Engine`: those of the first device."""
-        return frame_library(self.devices[0])
+        return frame_library(self.devices[0]) if self.with_frames else None
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job (see `Engine`).
@@ -97,7 +106,7 @@ class CudaEngine:
         with self._opened() as libraries:
             job, libraries = self._settled(job, libraries)
             streams = _by_device(libraries)
-            asked = AnyKnownJob(job, sets, onward, streams, self.grouping, self.share, len(job.targets))
+            asked = AnyKnownJob(job, sets, onward, streams, GROUPINGS[self.grouping], self.share, len(job.targets))
             result = self._score_sets(asked, onward, libraries)
             if job.scores_on != "device" or all(map(libraries[0].on_device, result.worst.values())):
                 return result
@@ -126,22 +135,28 @@ class CudaEngine:
 
     def _score(self, job: Job, progress: _Onward, libraries: Sequence[Library]) -> EngineResult:
         job, libraries = self._settled(job, libraries)
-        memory = int(self.share * min(library.free_bytes() for library in libraries))
+        memory = self._memory(libraries)
         streams = _by_device(libraries)
-        rows = block_rows_that_fit(job, memory // max(map(len, streams)))
-        whole = table_bytes(job) + score_bytes(job) <= memory
-        if whole or (job.scores_on != "device" and table_bytes(job) <= memory):
-            there = "device" if whole and job.scores_on != "host" else "host"
+        rows = block_rows_that_fit(job, memory // max(map(len, streams)), self.grouping)
+        there = scores_on(job, memory, self.grouping)
+        ran_out = False
+        if there is not None:
             try:
-                score = partial(score_cohorts, grouping=self.grouping)
+                score = partial(score_cohorts, grouping=GROUPINGS[self.grouping])
                 return score_table(replace(job, scores_on=there), job.targets, progress, streams, score)
             except DeviceMemoryError:
-                rows = min(rows, job.rows // 2)
+                ran_out, rows = True, min(rows, job.rows // 2)
                 _release(libraries)
         result = self._score_blocks(job.on_host(), progress, libraries, rows)
+        needed = whole_bytes(job, there or ("device" if job.scores_on == "device" else "host"), self.grouping)
+        result = replace(result, through_host=f"{result.through_host}: {_why(needed, memory, ran_out)}")
         if job.scores_on != "device":
             return result
         return replace(result, values=self._brought(result.values, job, libraries[0]))
+
+    def _memory(self, libraries: Sequence[Library]) -> int:
+        """Bytes of each device to plan with."""
+        return int(self.share * min(library.free_bytes() for library in libraries))
 
     def _settled(self, job: Job, libraries: Sequence[Library]) -> tuple[Job, Sequence[Library]]:
         """The job with its codes there and in order, and the libraries in the order to use them in."""
@@ -156,19 +171,21 @@ class CudaEngine:
     def _score_sets(self, asked: AnyKnownJob, progress: _Onward, libraries: Sequence[Library]) -> AnyResult:
         """Score from tables on the devices where these fit, or else from distinct rows that the host finds."""
         job = asked.job
-        memory = int(self.share * min(library.free_bytes() for library in libraries))
-        if table_bytes(job) <= memory:
-            there = job.scores_on != "host" and table_bytes(job) + 2 * score_bytes(job) <= memory
+        memory, needed = self._memory(libraries), table_bytes(job, self.grouping)
+        fits = needed <= memory
+        if fits:
+            there = job.scores_on != "host" and needed + 2 * score_bytes(job) <= memory
             with contextlib.suppress(DeviceMemoryError, TargetsTooManyError):
                 return score_on_devices(asked, there)
             _release(libraries)
+        why = f"through the host, which found distinct rows: {_why(needed, memory, ran_out=fits)}"
         refused = None
         with Workers() as workers:
             table = collapse_on_host(job.on_host(), workers)
             while True:
                 progress.restart()
                 try:
-                    return score_distinct_rows(asked, table, workers)
+                    return replace(score_distinct_rows(asked, table, workers), through_host=why)
                 except TargetsTooManyError as error:
                     if refused is not None and error.targets >= refused:
                         raise self._too_many(asked, error) from None
@@ -190,7 +207,7 @@ class CudaEngine:
     ) -> EngineResult:
         """Score targets that meet missing values, on devices that hold the whole table."""
         job, libraries = self._settled(job, libraries)
-        memory = int(self.share * min(library.free_bytes() for library in libraries))
+        memory = self._memory(libraries)
         # What the other targets are scored to is then brought to its place among these.
         scores = score_bytes(job) * (1 if len(targets) == len(job.targets) else 2)
         room = memory - matching_bytes(job)
@@ -199,7 +216,7 @@ class CudaEngine:
         for there in places:
             progress.restart()
             left = max(0, room - (scores if there == "device" else 0))
-            score = partial(score_matching, memory=left, targets=len(targets))
+            score = partial(score_matching, memory=left, targets=len(targets), grouping=GROUPINGS[self.grouping])
             try:
                 return score_table(replace(job, scores_on=there), targets, progress, _by_device(libraries), score)
             except KeyTooLargeError as key:
@@ -219,18 +236,19 @@ class CudaEngine:
         while True:
             progress.restart()
             try:
+                scorer = CudaScorer(libraries, GROUPINGS[self.grouping])
                 with Workers(None, working_memory(job, len(job.targets))) as workers:
                     block_rows = max(1, rows // OVERSIZED_BLOCKS)
-                    return score_in_blocks(
-                        Run(job, progress, workers, block_rows, CudaScorer(libraries, self.grouping))
-                    )
+                    result = score_in_blocks(Run(job, progress, workers, block_rows, scorer))
+                parts = "1 part" if scorer.parts == 1 else f"{scorer.parts:,} parts"
+                return replace(result, through_host=f"through the host, in {parts}")
             except BlockTooLargeError as block:
                 if refused is not None and block.rows >= refused:
                     raise self._too_large(job, block) from None
                 refused, rows = block.rows, rows // 2
 
     def _too_large(self, job: Job, block: BlockTooLargeError) -> DeviceError:
-        needed, free = block.rows * row_bytes(job) / 2**30, block.library.free_bytes() / 2**30
+        needed, free = block.rows * row_bytes(job, self.grouping) / 2**30, block.library.free_bytes() / 2**30
         return DeviceError(
             f"device {self.device!r}: {block.library.name} ran out of memory on {block.rows:,} rows that belong "
             f"together. They need about {needed:.3f} GiB, {free:.3f} GiB are free. Free some, score fewer columns, or "
@@ -273,12 +291,28 @@ class _Onward:
                 self._progress.advance(further)
 
 
+def whole_tables(device: int) -> str:
+    """Up to what size a GPU scores a table as a whole now, in words."""
+    free = min(library.free_bytes() for library in open_libraries([device]))
+    millions = typical_rows_that_fit(int(SHARE * free)) // 1_000_000
+    return (
+        f"{free / GIB:.1f} GiB free, for up to about {millions:,} million rows x 10 columns (CIG and CSF) as a whole; "
+        "larger tables are scored in parts, through the host's memory"
+    )
+
+
 def _by_device(libraries: Sequence[Library]) -> list[list[Library]]:
     """The streams of each device."""
     return [
         [library for library in libraries if library.device == device]
         for device in dict.fromkeys(library.device for library in libraries)
     ]
+
+
+def _why(needed: int, memory: int, ran_out: bool) -> str:
+    """Why a table is not scored as a whole on the device."""
+    taken = f"as a whole it takes about {needed / GIB:.1f} GiB of the GPU's memory"
+    return f"{taken}, which ran out" if ran_out else f"{taken}, {memory / GIB:.1f} GiB are planned with"
 
 
 def _release(libraries: Sequence[Library]) -> None:

@@ -16,15 +16,16 @@ import numpy as np
 from gpupif.kernels.cuda import any_known as kernels
 from gpupif.kernels.spread import look_up
 
-from ..information import column_weight, entropy_of_counts
+from ..information import column_weight, conditional_entropy, entropy_of_counts
 from ..keys import KeyLayout
 from .any_known_sets import AnyResult, SetOfColumns
 from .base import Job, Progress
+from .cuda_grouping import Grouping, collapse_table
 from .cuda_library import DeviceMemoryError, Library
 from .cuda_memory import accumulator_bytes, row_bytes
 from .cuda_numbering import Numbers, numbering_bytes
 from .cuda_outbox import Outbox
-from .cuda_rows import DeviceRows, collapse, pack_keys, sizes_of
+from .cuda_rows import DeviceRows, sizes_of
 from .cuda_scores import describe_target, score_targets
 from .distinct import Distinct, distinct_rows
 from .host_run import pack_keys as pack_keys_on_host
@@ -56,7 +57,7 @@ class AnyKnownJob(NamedTuple):
     sets: Sequence[SetOfColumns]
     progress: Progress
     streams: Sequence[Sequence[Library]]
-    grouping: str
+    grouping: Grouping
     share: float
     most: int
 
@@ -65,7 +66,7 @@ class AnyKnownJob(NamedTuple):
         columns = max(len(one.columns) for one in self.sets)
         accumulators = targets * accumulator_bytes(self.job, rows)
         spread = 8 * SPREAD_ARRAYS * self.job.rows
-        return rows * row_bytes(self.job) + numbering_bytes(rows, columns) + accumulators + spread
+        return rows * row_bytes(self.job, self.grouping.name) + numbering_bytes(rows, columns) + accumulators + spread
 
 
 class _Results:
@@ -93,10 +94,7 @@ def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyResult:
     def begin(device: Sequence[Library], outbox: Outbox) -> _DeviceRun:
         library = device[0]
         layout = KeyLayout.of([len(counts) for counts in job.counts])
-        with library.stage("group"):
-            keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, layout)
-            times = library.xp.ones(job.rows, "int64") if job.times is None else library.upload(job.times)
-            rows, number = collapse(library, DeviceRows(keys, times), layout, range(len(job.codes)))
+        rows, number = collapse_table(library, asked.grouping, job, layout, range(len(job.codes)))
 
         def spread(values: Sequence[Any], places: Sequence[Any]) -> None:
             outbox.put([a.astype(p.dtype)[number] for a, p in zip(values, places, strict=True)], places)
@@ -201,7 +199,7 @@ class _DeviceRun:
         for k, measure in enumerate(job.measures):
             worst[:, k] = np.inf if measure.low_is_risky else -np.inf
         found = {column: (worst[place], total[place]) for place, column in enumerate(group)}
-        numbers = Numbers(self.library, self.rows, self._layout, self._cardinalities)
+        numbers = Numbers(self.library, self.rows, self._layout, self._cardinalities, self._asked.grouping)
         for one in self._asked.sets:
             targets = [column for column in one.targets if column in found]
             if targets:
@@ -225,13 +223,13 @@ class _DeviceRun:
         with library.stage("group"):
             numbered = numbers.over(columns)
             combinations, layout = numbers.combinations(numbered, order)
-            joint = sizes_of(library, combinations.counts, total).sum_log()
+            joint = sizes_of(library, combinations.counts, total).log_sum()
         turns = [column for column in order if column in targets]
         for target, sizes, scores in score_targets(
             library, self._describe, combinations, layout, order, turns, self._asked.grouping
         ):
-            conditional = sizes_of(library, sizes, total).sum_log() - joint
-            weight = column_weight(conditional, total, self._entropies[target])
+            conditional = conditional_entropy(sizes_of(library, sizes, total).log_sum(), joint, total)
+            weight = column_weight(conditional, self._entropies[target])
             self.results.weights[target].append(weight)
             for k, measure in enumerate(job.measures):
                 if measure.weighted:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..keys import KeyLayout
+from .cuda_grouping import Grouping
 from .cuda_library import DeviceMemoryError, Library
-from .cuda_rows import DeviceRows, collapse
+from .cuda_rows import DeviceRows
 from .cuda_scores import describe_target, score_targets
 from .partition import OVERSIZE, Blocks, CohortBlocks
 from .run import Run
@@ -37,7 +38,7 @@ class CudaTargets:
 
     columns: Sequence[int]
     layout: KeyLayout
-    grouping: str
+    grouping: Grouping
     values: int = 0
 
     def only(self, places: list[int]) -> CudaTargets:
@@ -49,17 +50,21 @@ class CudaTargets:
 
 
 class CudaScorer:
-    """Scores blocks on devices (see `Scorer`), each task on the first stream that is free."""
+    """Scores blocks on devices (see `Scorer`), each task on the first stream that is free.
 
-    def __init__(self, libraries: Sequence[Library], grouping: str) -> None:
+    parts: in how many runs of blocks so far.
+    """
+
+    def __init__(self, libraries: Sequence[Library], grouping: Grouping) -> None:
         self.grouping = grouping
+        self.parts = 0
         self._streams = len(libraries)
         self._idle: SimpleQueue[Library] = SimpleQueue()
         for library in libraries:
             self._idle.put(library)
 
     def targets_at_once(self, rows: int, measures: int) -> int:
-        """See `Scorer`: all, for one round of sorts serves them."""
+        """See `Scorer`: all, for they share what is found of their rows."""
         return 1 << 30
 
     def describe(self, run: Run, columns: Sequence[int], layout: KeyLayout) -> CudaTargets:
@@ -87,7 +92,9 @@ class CudaScorer:
         tasks = _tasks(blocks, OVERSIZE * run.block_rows)
         # A thread a stream, however few of the host's cores may be used: it mostly waits.
         with Workers(self._streams) as workers:
-            return [tally for tallies in workers.run(score, tasks) for tally in tallies]
+            found = [tally for tallies in workers.run(score, tasks) for tally in tallies]
+        self.parts += len(found)
+        return found
 
 
 def _score_rows(
@@ -101,22 +108,26 @@ def _score_rows(
 ) -> Tally:
     """Score the blocks first to last - 1 on one device."""
     start, stop = int(blocks.offsets[first]), int(blocks.offsets[last])
-    keys = library.xp.ascontiguousarray(library.upload(blocks.rows.keys[start:stop]).T)
-    counts = library.upload(blocks.rows.counts[start:stop].astype(np.int64))
     columns, layout = targets.columns, targets.layout
     known = [*columns, *(column for column in run.job.known if column not in columns)]
-    ordered, number = collapse(library, DeviceRows(keys, counts), layout, known)
+    distinct, number = targets.grouping.collapse(library, _uploaded(library, blocks, start, stop), layout, known)
     tally = Tally.of(len(columns), run.results.total, stop - start)
     describe = partial(describe_target, library, run.job)
-    for target, sizes, values in score_targets(library, describe, ordered, layout, known, columns, targets.grouping):
+    for target, sizes, values in score_targets(library, describe, distinct, layout, known, columns, targets.grouping):
         place = columns.index(target)
         for slot in range(len(run.wanted.measures)):
             library.to_host(values[run.slots.index(slot)][number], out.scores[place, start:stop, slot])
         out.places[place, start:stop] = np.arange(start, stop)
         tally.add_sizes(place, library.to_host(sizes))
         # Before the next ones are made.
-        del values
+        del sizes, values
     return tally
+
+
+def _uploaded(library: Library, blocks: Blocks, start: int, stop: int) -> DeviceRows:
+    """Some of the rows on the device."""
+    keys = library.xp.ascontiguousarray(library.upload(blocks.rows.keys[start:stop]).T)
+    return DeviceRows(keys, library.upload(blocks.rows.counts[start:stop].astype(np.int64)))
 
 
 def _tasks(blocks: CohortBlocks, most: int) -> list[tuple[int, int]]:

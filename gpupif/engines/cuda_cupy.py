@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .cuda_frames import label_rows
 from .cuda_launch import DriverError, launch
-from .cuda_library import Library
+from .cuda_library import Library, RowGroups
 from .cuda_staging import Staging
 
 if TYPE_CHECKING:
@@ -31,8 +30,6 @@ class CupyLibrary(Library):
     """
 
     def __init__(self, device: int) -> None:
-        # cuDF makes RMM the allocator of CuPy when it is imported, which must not be in the middle of a run.
-        import cudf  # noqa: F401
         import cupy
 
         self.xp = cupy
@@ -84,14 +81,13 @@ class CupyLibrary(Library):
         """See `Library`; CuPy's stable argsort of integers is a radix sort."""
         return self.xp.argsort(keys, kind="stable")
 
-    def group_labels(self, words: Sequence[Any]) -> Any:
-        """See `Library`: cuDF, which works on a stream of its own."""
-        import cudf
+    def group_rows(self, words: Mapping[int, Any], counts: Any) -> RowGroups:
+        """See `Library`: cuDF, on this library's stream and in the memory that its arrays lie in."""
+        from .cuda_cudf import group_rows
+        from .cuda_rmm import memory_of_cupy
 
-        self._stream.synchronize()
-        labels = label_rows(cudf, words).values
-        self.xp.cuda.Stream.null.synchronize()
-        return labels
+        with memory_of_cupy(self.device) if self._pool is None else contextlib.nullcontext():
+            return group_rows(words, counts, self._stream)
 
     def on_device(self, array: Any) -> bool:
         """See `Library`."""
@@ -156,8 +152,10 @@ def user_pool() -> Any:
         return None
     import rmm
 
+    from .cuda_rmm import CupyMemory
+
     resource = rmm.mr.get_current_device_resource()
-    return None if type(resource) is rmm.mr.CudaMemoryResource else resource
+    return None if type(resource) in (rmm.mr.CudaMemoryResource, CupyMemory) else resource
 
 
 def free_of_pool(pool: Any, free: int) -> int:

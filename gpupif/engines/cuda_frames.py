@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -221,9 +221,3 @@ class GuardedSink(io.RawIOBase):
         """Raise the first error, if there was one."""
         if self._error is not None:
             raise self._error
-
-
-def label_rows(frames: Any, words: Sequence[Any]) -> Any:
-    """Series of the groups' numbers; frames: pandas or cuDF."""
-    table = frames.DataFrame({str(number): word for number, word in enumerate(words)})
-    return table.groupby(list(table.columns), sort=False).ngroup()

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,17 @@ STREAMS = 2
 
 class DeviceMemoryError(Exception):
     """The device's memory is too small for what was asked of it; the host's may be fine."""
+
+
+class RowGroups(NamedTuple):
+    """Rows that agree in some words. words: of each group, by number; counts: the sum of its rows' counts, int64.
+
+    of_row: the group of each row, in 32 bits.
+    """
+
+    words: dict[int, Any]
+    counts: Any
+    of_row: Any
 
 
 class Library(ABC):
@@ -74,8 +85,12 @@ class Library(ABC):
         """Places of the keys in ascending order, equal ones as they stand."""
 
     @abstractmethod
-    def group_labels(self, words: Sequence[Any]) -> Any:
-        """A number for each row, the same for rows that agree in all words, by the frame library's group-by."""
+    def group_rows(self, words: Mapping[int, Any], counts: Any) -> RowGroups:
+        """Groups of rows that agree in all words, in any order, found by hash tables of the frame library.
+
+        words: by any numbers, uint64, at least one; counts: how often each row occurs, int64, or None: once. At most
+        2^31 - 1 rows.
+        """
 
     @abstractmethod
     def on_device(self, array: Any) -> bool:

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from gpupif.kernels.cuda import any_known as kernels
 
 from ..keys import Field, KeyLayout
+from .cuda_grouping import Grouping
 from .cuda_library import Library
-from .cuda_rows import DeviceRows, collapse
+from .cuda_rows import DeviceRows
 
 # Slots, one for each possible pair of a number and a code, that there may be: always, and for each row. For more, pairs
-# are sorted.
+# are grouped as rows are.
 SLOTS, SLOTS_PER_ROW = 1 << 22, 4
 # Counters of combinations, in copies where these are few, and copies at most.
 COUNTERS, MOST_COPIES = 1 << 16, 1 << 10
@@ -26,7 +27,10 @@ def numbering_bytes(rows: int, columns: int) -> int:
 
 
 class Numbered(NamedTuple):
-    """The number of each row, in the order of the codes of some columns, the first the highest; how many there are."""
+    """The number of each row by its codes of some columns; how many there are.
+
+    Where rows are found by sorting, numbers are in the order of the codes, the first column the highest.
+    """
 
     of_row: Any
     combinations: int
@@ -38,8 +42,15 @@ class Numbers:
     cardinalities: of all columns.
     """
 
-    def __init__(self, library: Library, rows: DeviceRows, layout: KeyLayout, cardinalities: Sequence[int]) -> None:
-        self._library, self._rows, self._layout = library, rows, layout
+    def __init__(
+        self,
+        library: Library,
+        rows: DeviceRows,
+        layout: KeyLayout,
+        cardinalities: Sequence[int],
+        grouping: Grouping,
+    ) -> None:
+        self._library, self._rows, self._layout, self._grouping = library, rows, layout, grouping
         self._cardinalities = cardinalities
         self._slots = max(SLOTS, SLOTS_PER_ROW * rows.rows)
         self._path: list[tuple[int, Numbered]] = []
@@ -63,8 +74,9 @@ class Numbers:
         copies = max(1, min(MOST_COPIES, COUNTERS // numbered.combinations))
         counts = xp.zeros((copies, numbered.combinations), "int64")
         library.launch(kernels.count_combinations, rows.rows, numbered.of_row, rows.counts, first, counts)
-        layout, words, _ = self._layout.project(columns)
-        return DeviceRows(xp.stack([rows.keys[word][first] for word in words]), counts.sum(axis=0)), layout
+        layout, words, masks = self._layout.project(columns)
+        keys = [rows.keys[word][first] & mask for word, mask in zip(words, masks.tolist(), strict=True)]
+        return DeviceRows(xp.stack(keys), counts.sum(axis=0)), layout
 
     def _add(self, before: Numbered, column: int) -> Numbered:
         """Rows numbered by one more column."""
@@ -78,7 +90,7 @@ class Numbers:
             places = xp.empty((1, rows.rows), "uint64")
             library.launch(kernels.place_pairs, rows.rows, *pairs, places[0])
             whole = KeyLayout({0: Field(0, 0, (1 << (possible - 1).bit_length()) - 1)}, 1)
-            found, number = collapse(library, DeviceRows(places, rows.counts), whole, [0])
+            found, number = self._grouping.collapse(library, DeviceRows(places, rows.counts), whole, [0])
             return Numbered(number.astype(before.of_row.dtype), found.rows)
         slots = xp.zeros(possible, "uint8")
         library.launch(kernels.mark_pairs, rows.rows, *pairs, slots)

@@ -1,53 +1,56 @@
-"""Distinct rows and cohorts on the device, as runs of rows in order.
-
-Rows sorted by one column after another, stably, are sorted with the first of these columns as the lowest: rows that
-agree on all others are neighbours, the cohorts of that column. Sorting by that column alone makes the next one the
-lowest, and so on round: one sort by one column for each target.
-"""
+"""Rows on the device: their keys, and runs of those that agree, in order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpupif.kernels.cuda import rows as kernels
 
 from ..information import Sizes
-from ..keys import KeyLayout
+from ..keys import Field, KeyLayout
 from .cuda_library import Library
 from .cuda_sorting import in_few_bytes
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+# Of up to so many rows their places, and what is numbered by them, take 4 bytes instead of 8. Signed, for kernels
+# subtract from them.
+NARROW_ROWS = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
 class DeviceRows:
-    """Rows on the device: packed keys (words, rows), and how often each row occurs."""
+    """Rows on the device: packed keys (words, rows), of the columns of a layout only, and how often each row occurs;
+    None before they are collapsed: once.
+    """
 
     keys: Any
-    counts: Any
+    counts: Any = None
 
     @property
     def rows(self) -> int:
         """How many there are."""
-        return len(self.counts)
+        return int(self.keys.shape[1])
 
 
 @dataclass(frozen=True)
 class Runs:
     """Rows in order and where groups of them begin.
 
-    order: row numbers. starts: places in order, one more than there are runs. run_of: for each place the number of its
-    run, from 1. sizes: how many rows of the table each run stands for.
+    order: row numbers, of the type that starts and run_of then have too. starts: places in order, one more than there
+    are runs. run_of: for each place the number of its run, from 1. sizes: how many rows of the table each run stands
+    for.
     """
 
     order: Any
     starts: Any
     run_of: Any
     sizes: Any
+
+
+def place_type(rows: int) -> str:
+    """The type of places among so many rows."""
+    return "int32" if rows <= NARROW_ROWS else "int64"
 
 
 def pack_keys(library: Library, codes: Mapping[int, Any], rows: int, layout: KeyLayout) -> Any:
@@ -65,32 +68,60 @@ def sort_by(library: Library, rows: DeviceRows, layout: KeyLayout, order: Any, c
     field = layout.fields[column]
     if not field.mask:
         return order
-    codes = (rows.keys[field.word][order] >> field.shift) & field.mask
-    return order[library.stable_order(in_few_bytes(codes, field.mask.bit_length()))]
+    return order[library.stable_order(_codes(rows, field, order))]
+
+
+def _codes(rows: DeviceRows, field: Field, order: Any) -> Any:
+    """What one column has, of the rows in order."""
+    codes = rows.keys[field.word][order]
+    # In place: these are the largest arrays there are while rows are sorted.
+    codes >>= field.shift
+    codes &= field.mask
+    return in_few_bytes(codes, field.mask.bit_length())
 
 
 def find_runs(library: Library, rows: DeviceRows, order: Any, masks: Any) -> Runs:
     """Runs of rows in order that agree on all that the masks, one per word, keep of their keys."""
     xp = library.xp
-    heads = xp.empty(rows.rows, "int64")
+    heads = xp.empty(rows.rows, "int8")
     library.launch(kernels.mark_heads, rows.rows, rows.keys, order, library.bring(masks), heads)
-    starts = xp.append(xp.flatnonzero(heads), rows.rows)
+    run_of = xp.cumsum(heads, dtype=order.dtype)
+    first = xp.flatnonzero(heads)
+    del heads
+    starts = xp.empty(len(first) + 1, order.dtype)
+    starts[:-1] = first
+    starts[-1:] = rows.rows
+    del first
+    return Runs(order, starts, run_of, _sizes(library, rows, order, starts))
+
+
+def _sizes(library: Library, rows: DeviceRows, order: Any, starts: Any) -> Any:
+    """How many rows of the table each run stands for."""
+    if rows.counts is None:
+        return (starts[1:] - starts[:-1]).astype("int64")
     # Whole numbers are exact in any order; a sum over all rows takes as long whatever the runs' lengths.
-    sizes = xp.cumsum(rows.counts[order])[starts[1:] - 1]
+    sums = library.xp.cumsum(rows.counts[order])
+    sizes = sums[starts[1:] - 1]
+    del sums
     sizes[1:] -= sizes[:-1].copy()
-    return Runs(order, starts, xp.cumsum(heads), sizes)
+    return sizes
 
 
 def collapse(library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
     """Distinct rows over these columns, sorted with the first as the lowest, and for each row which of them it is."""
     xp = library.xp
-    order = xp.arange(rows.rows)
+    order = xp.arange(rows.rows, dtype=place_type(rows.rows))
     for column in columns:
         order = sort_by(library, rows, layout, order, column)
     runs = find_runs(library, rows, order, layout.masks(columns))
-    numbers = xp.empty(rows.rows, "int64")
+    numbers = xp.empty(rows.rows, order.dtype)
     library.launch(kernels.number_rows, rows.rows, order, runs.run_of, numbers)
-    return DeviceRows(xp.take(rows.keys, order[runs.starts[:-1]], axis=1), runs.sizes), numbers
+    starts, sizes = runs.starts, runs.sizes
+    # What is no longer needed makes room for the next arrays.
+    del runs
+    first = order[starts[:-1]]
+    del order, starts
+    return DeviceRows(xp.take(rows.keys, first, axis=1), sizes), numbers
 
 
 def sizes_of(library: Library, counts: Any, total: int) -> Sizes:
@@ -102,40 +133,3 @@ def sizes_of(library: Library, counts: Any, total: int) -> Sizes:
     narrow = several.astype("uint32") if total < 1 << 32 else several
     sizes, times = library.xp.unique(narrow, return_counts=True)
     return Sizes.of(library.to_host(sizes), library.to_host(times))
-
-
-def rotate(
-    library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], targets: Sequence[int]
-) -> Iterator[tuple[int, Runs]]:
-    """Cohorts of each target, for rows that `collapse` made of `columns`; targets: in the order they have there."""
-    order = library.xp.arange(rows.rows)
-    for column in columns:
-        if column in targets:
-            with library.stage("group"):
-                runs = find_runs(library, rows, order, _masks(layout, columns, column))
-            yield column, runs
-            del runs
-        if column == targets[-1]:
-            return
-        with library.stage("group"):
-            order = sort_by(library, rows, layout, order, column)
-
-
-def group_each(
-    library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], targets: Sequence[int]
-) -> Iterator[tuple[int, Runs]]:
-    """The same by a group-by of cuDF for each target, to compare with."""
-    for target in targets:
-        masks = _masks(layout, columns, target)
-        with library.stage("group"):
-            words = [rows.keys[word] & mask for word, mask in enumerate(masks.tolist())]
-            runs = find_runs(library, rows, library.stable_order(library.group_labels(words)), masks)
-        yield target, runs
-
-
-def _masks(layout: KeyLayout, columns: Sequence[int], target: int) -> npt.NDArray[np.uint64]:
-    return layout.masks([column for column in columns if column != target])
-
-
-# How cohorts are found, by name.
-GROUPINGS = {"rotation": rotate, "cudf": group_each}

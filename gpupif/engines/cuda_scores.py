@@ -9,11 +9,13 @@ from gpupif.kernels.cohorts import Cells
 from gpupif.kernels.cuda import cohorts as kernels
 from gpupif.kernels.statistics import is_walk
 
+from ..information import small_logs
 from ..keys import Field, KeyLayout
 from ..measures import wanted_of
 from .base import Job, kernel_values
+from .cuda_grouping import Grouping
 from .cuda_library import Library
-from .cuda_rows import GROUPINGS, DeviceRows, Runs
+from .cuda_rows import DeviceRows, Runs
 
 if TYPE_CHECKING:
     from gpupif.kernels.cohorts import Values, Wanted
@@ -23,11 +25,15 @@ LONG = 1024
 
 
 class Described(NamedTuple):
-    """A target and the measures as kernels know them, on the device. walks: whether any statistic is a walk."""
+    """A target and the measures as kernels know them, on the device.
+
+    walks: whether any statistic is a walk. logs: of small counts, see `log2_count`.
+    """
 
     values: Values
     wanted: Wanted
     walks: bool
+    logs: Any
 
 
 def describe_target(library: Library, job: Job, target: int) -> Described:
@@ -37,7 +43,7 @@ def describe_target(library: Library, job: Job, target: int) -> Described:
     wanted = wanted._replace(**{name: library.bring(array) for name, array in wanted._asdict().items()})
     axes = values.axes._replace(**{name: library.bring(array) for name, array in values.axes._asdict().items()})
     arrays = {name: library.bring(array) for name, array in values._asdict().items() if name != "axes"}
-    return Described(values._replace(axes=axes, **arrays), wanted, walks)
+    return Described(values._replace(axes=axes, **arrays), wanted, walks, library.bring(small_logs()))
 
 
 def score_targets(
@@ -47,19 +53,21 @@ def score_targets(
     layout: KeyLayout,
     columns: Sequence[int],
     targets: Sequence[int],
-    grouping: str,
+    grouping: Grouping,
 ) -> Iterator[tuple[int, Any, Any]]:
     """Target, sizes of its cohorts, and scores (measures, rows), wCIG before weighting, of each target in turn.
 
-    describe: `describe_target`, or what remembers it. rows: distinct over `columns`, sorted as `collapse` does;
-    columns: the targets, in this order, and all else the attacker knows. grouping: one of `GROUPINGS`.
+    describe: `describe_target`, or what remembers it. rows: distinct over `columns`, as the grouping made
+    them; columns: the targets, in this order, and all else the attacker knows.
     """
-    for target, runs in GROUPINGS[grouping](library, rows, layout, columns, targets):
+    for target, runs in grouping.cohorts(library, rows, layout, columns, targets):
         with library.stage("score"):
             scores = _score(library, describe(target), rows, runs, layout.fields[target])
-        yield target, runs.sizes, scores
-        # Before the next ones are made.
-        del scores
+        sizes = runs.sizes
+        # Before what is found is spread, and before the next ones are made.
+        del runs
+        yield target, sizes, scores
+        del sizes, scores
 
 
 def describe_cohorts(
@@ -69,17 +77,24 @@ def describe_cohorts(
 
     words: by row the word that holds the value of the target, where `field` (shift, mask) says; and the row's count.
     """
-    xp, (values, wanted, walks) = library.xp, described
+    xp, (values, wanted, walks, logs) = library.xp, described
     cells = Cells.of(len(runs.order), xp.empty)
     cohorts = (runs.order, runs.starts, runs.sizes)
-    library.launch(kernels.describe_cells, len(runs.order), cohorts, runs.run_of, words, field, values, cells)
+    library.launch(kernels.describe_cells, len(runs.order), cohorts, runs.run_of, words, field, logs, values, cells)
     found = xp.empty((len(runs.sizes), len(wanted.kinds)))
     if len(wanted.kinds):
         library.launch(kernels.sum_short, len(found), (runs.starts, found), LONG, values, wanted, cells)
         long = xp.flatnonzero(runs.starts[1:] - runs.starts[:-1] > LONG)
         if len(long):
             library.launch_blocks(
-                kernels.sum_long, len(long), kernels.THREADS, long, (runs.starts, found), values, wanted, cells
+                kernels.sum_long,
+                len(long),
+                kernels.THREADS,
+                long,
+                (runs.starts, runs.sizes, found),
+                values,
+                wanted,
+                cells,
             )
     if walks:
         library.launch(kernels.walk_all, len(found), (runs.starts, found), values, wanted, cells)
@@ -87,7 +102,7 @@ def describe_cohorts(
 
 
 def _score(library: Library, described: Described, rows: DeviceRows, runs: Runs, field: Field) -> Any:
-    words, (values, wanted, _) = (rows.keys[field.word], rows.counts), described
+    words, values, wanted = (rows.keys[field.word], rows.counts), described.values, described.wanted
     cells, found = describe_cohorts(library, described, runs, words, (field.shift, field.mask))
     scores = library.xp.empty((len(wanted.measures), rows.rows))
     cohorts = (runs.order, runs.starts, runs.sizes)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from .base import EngineResult, Job, Progress
+from .cuda_grouping import Grouping, collapse_table
 from .cuda_library import Library
 from .cuda_outbox import Outbox
-from .cuda_rows import DeviceRows, collapse, pack_keys, sizes_of
+from .cuda_rows import DeviceRows, sizes_of
 from .cuda_scores import describe_target, score_targets
 from .run import Results
 from .workers import Workers
@@ -62,13 +63,9 @@ class TableRun:
         self.library = library
         self._outbox = outbox
 
-    def distinct_rows(self, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
-        """Distinct rows of the table, sorted with the first of its columns as the lowest; and which each row is."""
-        job, library, layout = self.job, self.library, self.results.layout
-        with library.stage("group"):
-            keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, layout)
-            counts = library.xp.ones(job.rows, "int64") if job.times is None else library.upload(job.times)
-            return collapse(library, DeviceRows(keys, counts), layout, columns)
+    def distinct_rows(self, columns: Sequence[int], grouping: Grouping) -> tuple[DeviceRows, Any]:
+        """Distinct rows of the table, fit for the cohorts of the first of its columns; and which each row is."""
+        return collapse_table(self.library, grouping, self.job, self.results.layout, columns)
 
     def put(self, target: int, scores: Any, number: Any) -> None:
         """Put the scores (measures, distinct rows) of a target into the results, before weighting its weighted ones.
@@ -78,9 +75,9 @@ class TableRun:
         library, results = self.library, self.results
         place = self.job.targets.index(target)
         outs = [values[place] for values in results.values]
-        with library.stage("write"):
+        with library.stage("spread"):
             of_rows = [
-                (factor * values)[number].astype(out.dtype, copy=False)
+                (values if factor == 1.0 else factor * values)[number].astype(out.dtype, copy=False)
                 for factor, values, out in zip(results.factors(target), scores, outs, strict=True)
             ]
             self._outbox.put(of_rows, outs)
@@ -91,15 +88,14 @@ class TableRun:
         self._outbox.empty()
 
 
-def score_cohorts(run: TableRun, grouping: str) -> int:
-    """Score the targets among the known on one round of sorts, each of the others on one; returns distinct rows.
-
-    grouping: one of `GROUPINGS`.
+def score_cohorts(run: TableRun, grouping: Grouping) -> int:
+    """Score the targets among the known on the same distinct rows, each of the others on its own; returns how many
+    distinct rows the table has.
     """
     job = run.job
     inside = [column for column in run.targets if column in job.known]
     first = [*inside, *(column for column in range(len(job.codes)) if column not in inside)]
-    distinct, number = run.distinct_rows(first)
+    distinct, number = run.distinct_rows(first, grouping)
     for targets in (inside, *([column] for column in run.targets if column not in job.known)):
         if targets:
             _score_projection(run, distinct, number, targets, first, grouping)
@@ -108,19 +104,28 @@ def score_cohorts(run: TableRun, grouping: str) -> int:
 
 
 def _score_projection(
-    run: TableRun, distinct: DeviceRows, number: Any, targets: Sequence[int], sorted_by: Sequence[int], grouping: str
+    run: TableRun,
+    distinct: DeviceRows,
+    number: Any,
+    targets: Sequence[int],
+    collapsed: Sequence[int],
+    grouping: Grouping,
 ) -> None:
-    """Score targets against the known columns; `distinct` are rows over the columns `sorted_by`, in that order."""
+    """Score targets against the known columns; `distinct` are rows over the columns `collapsed`, in that order."""
     library, job, results = run.library, run.job, run.results
     columns = [*targets, *(column for column in job.known if column not in targets)]
-    if set(columns) != set(sorted_by) or list(targets) != list(sorted_by[: len(targets)]):
-        with library.stage("group"):
-            distinct, narrow = collapse(library, distinct, results.layout, columns)
+    if not grouping.serves(distinct, collapsed, columns, targets):
+        with library.stage("collapse"):
+            distinct, narrow = grouping.collapse(library, distinct, results.layout, columns)
             number = narrow[number]
-    joint = sizes_of(library, distinct.counts, results.total)
+            del narrow
+    with library.stage("weigh"):
+        joint = sizes_of(library, distinct.counts, results.total)
     layout, describe = results.layout, partial(describe_target, library, job)
     for target, sizes, scores in score_targets(library, describe, distinct, layout, columns, targets, grouping):
-        results.weigh(target, sizes_of(library, sizes, results.total), joint)
+        with library.stage("weigh"):
+            results.weigh(target, sizes_of(library, sizes, results.total), joint)
+        del sizes
         if job.extremes_only:
             low, high = (library.to_host(found) for found in (scores.min(axis=1), scores.max(axis=1)))
             results.add_extremes(target, low, high)

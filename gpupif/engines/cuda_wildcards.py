@@ -6,10 +6,11 @@ import numpy as np
 
 from gpupif.kernels.cuda import wildcards as kernels
 
+from .cuda_grouping import Grouping
 from .cuda_library import DeviceMemoryError, Library
 from .cuda_matching import Lists, PatternRows, by_pattern, cohorts_of, count_patterns, list_answers, match
 from .cuda_memory import link_bytes, match_bytes
-from .cuda_rows import DeviceRows, Runs, collapse, find_runs
+from .cuda_rows import DeviceRows, Runs, collapse, find_runs, place_type
 from .cuda_scores import Described, describe_cohorts, describe_target
 from .cuda_table import TableRun
 from .wildcards import Wild, weigh
@@ -25,19 +26,20 @@ class KeyTooLargeError(DeviceMemoryError):
         self.nbytes = nbytes
 
 
-def score_matching(run: TableRun, memory: int, targets: int) -> int:
+def score_matching(run: TableRun, memory: int, targets: int, grouping: Grouping) -> int:
     """Score the targets of a run; returns distinct rows.
 
     memory: bytes to plan with for the keys that are scored at once. targets: how many all devices score. Raises
     KeyTooLargeError, and InputError where there are too many patterns of missing values.
     """
     library, job, layout = run.library, run.job, run.results.layout
-    distinct, number = run.distinct_rows(range(len(job.codes)))
+    distinct, number = run.distinct_rows(range(len(job.codes)), grouping)
     everything = Wild.of(job, layout)
     everything.check_work(targets, count_patterns(library, distinct, everything), distinct.rows)
     for target in run.targets:
         asked = Wild.of(job, layout, target)
         with library.stage("group"):
+            # Lists of values are searched by bisection, so these are sorted, whatever the grouping.
             part, place = collapse(library, distinct, layout, [target, *asked.columns])
             place = place[number]
             rows = by_pattern(library, part, asked, target)
@@ -121,7 +123,7 @@ class _Scorer:
 
     def _score_cohorts(self, cohorts: DeviceRows, first: int, last: int) -> None:
         """Score the rows of the keys first to last - 1, each of which has one of the cohorts."""
-        library, rows, (values, wanted, _) = self._library, self._rows, self._described
+        library, rows, values, wanted = self._library, self._rows, self._described.values, self._described.wanted
         xp, words, counts = library.xp, cohorts.keys[0], cohorts.counts
         keys = find_runs(library, cohorts, xp.arange(len(words)), ~np.array([rows.mask], np.uint64))
         there = words & rows.mask != self._missing
@@ -134,7 +136,11 @@ class _Scorer:
         order = xp.flatnonzero(there)
         cells_of = keys.starts[1:] - keys.starts[:-1] - (lacking > 0)
         starts = xp.append(xp.zeros(1, "int64"), xp.cumsum(cells_of[known]))
-        runs = Runs(order, starts, number[keys.run_of[order] - 1], certain[known])
+        run_of_cell = number[keys.run_of[order] - 1]
+        order, cell_starts, run_of_cell = (
+            array.astype(place_type(len(words))) for array in (order, starts, run_of_cell)
+        )
+        runs = Runs(order, cell_starts, run_of_cell, certain[known])
         cells, found = describe_cohorts(library, self._described, runs, (words, counts), (0, rows.mask))
         row, end = (int(library.to_host(rows.starts[key : key + 1])[0]) for key in (first, last))
         own = (rows.order[row:end], rows.key_of[row:end], rows.keys[-1][row:end], rows.counts[row:end])

@@ -14,7 +14,7 @@ import numpy as np
 
 from gpupif.kernels import partition as kernels
 
-from ..information import LogSum, Sizes, column_weight, entropy_of_counts
+from ..information import LogSum, Sizes, column_weight, conditional_entropy, entropy_of_counts
 from ..keys import KeyLayout
 from ..labels import code_type
 from ..measures import Measure, resolve_measures
@@ -129,6 +129,7 @@ def narrowed(job: Job, columns: Sequence[int]) -> Job:
         counts=[job.counts[column] for column in columns],
         priors=[job.priors[column] for column in columns],
         log2_priors=[job.log2_priors[column] for column in columns],
+        unit_bits=[job.unit_bits[column] for column in columns],
         accuracies=[job.accuracies[column] for column in columns],
         axes=None if job.axes is None else [job.axes[column] for column in columns],
         whole=None if job.whole is None else [job.whole[column] for column in columns],
@@ -142,8 +143,8 @@ def weight_of(
     job: Job, rows: int, target: int, cohorts: Iterable[Sizes | LogSum], distinct: Iterable[Sizes | LogSum]
 ) -> float:
     """Weight of a target, from the sizes of its cohorts and of groups of equal rows in all parts."""
-    conditional = LogSum.total(cohorts).sum_log() - LogSum.total(distinct).sum_log()
-    return column_weight(conditional, rows, entropy_of_counts(job.counts[target]))
+    conditional = conditional_entropy(LogSum.total(cohorts), LogSum.total(distinct), rows)
+    return column_weight(conditional, entropy_of_counts(job.counts[target]))
 
 
 def source_of(measure: Measure) -> str:

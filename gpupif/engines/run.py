@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..information import LogSum, Sizes, column_weight, entropy_of_counts, log2_counts
+from ..information import LogSum, Sizes, column_weight, conditional_entropy, entropy_of_counts, small_logs
 from ..keys import KeyLayout
 from ..measures import alike, wanted_of
 from .base import EngineResult, Job, Progress
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from gpupif.kernels.blocks import Out
 
-LOG_TABLE = 1024
 PAGE_BYTES = 4096
 
 
@@ -82,7 +81,8 @@ class Results:
         weighted = self.job.unit is not None
         self.cohorts[target] = cohorts.log_sum() if weighted else cohorts
         self.distinct[target] = distinct.log_sum() if weighted else distinct
-        self.weights[target] = column_weight(cohorts.sum_log() - distinct.sum_log(), self.total, self.entropies[column])
+        conditional = conditional_entropy(cohorts.log_sum(), distinct.log_sum(), self.total)
+        self.weights[target] = column_weight(conditional, self.entropies[column])
 
     def factors(self, column: int) -> list[float]:
         """By what to multiply the scores of a target: its weight or 1, for each measure."""
@@ -118,7 +118,7 @@ class Run:
         self.scorer = scorer
         different, self.slots = alike(job.measures)
         self.wanted = wanted_of(different, job.unit)
-        self.logs = log2_counts(np.arange(LOG_TABLE))
+        self.logs = small_logs()
         self.results = Results(job)
         for values in self.results.values:
             self._touch(values)

@@ -10,15 +10,15 @@ import numpy as np
 
 from gpupif.kernels import sizes as kernels
 
-from ..information import MANTISSA_BITS, Sizes
+from ..information import LogSum, Sizes, log2_counts
 from .workers import Workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 SMALL_COHORTS = 4096
-# Bits of the lower part of a term of a sum: sums of both parts over up to 2^33 rows fit into 64.
-LOW_BITS = 30
+# c log2 c of small sizes c has up to 72 bits: sums of such digits over very many cohorts fit into 64.
+DIGITS, DIGIT_BITS = 3, 25
 
 
 class Tally(NamedTuple):
@@ -64,27 +64,23 @@ class Tally(NamedTuple):
         small = np.arange(SMALL_COHORTS)
         return Sizes.of(np.concatenate([small, large]), np.concatenate([self.small[target], times]))
 
-    def sum_log(self, target: int) -> float:
-        """`sizes(target).sum_log()`, to the last bit, but faster; of up to 2^33 rows in small cohorts."""
-        times, (high, low) = self.small[target], _small_terms()
-        digits = (int(times @ high) << LOW_BITS) + int(times @ low)
+    def log_sum(self, target: int) -> LogSum:
+        """`sizes(target).log_sum()`, but faster; of up to 2^38 rows in small cohorts."""
+        digits = (self.small[target] @ _small_terms()).tolist()
+        units = sum(digit << (DIGIT_BITS * place) for place, digit in enumerate(digits))
         if self.listed[target]:
             large = self.large[target, : self.listed[target]]
-            terms = Sizes(large, np.ones(len(large), np.int64)).log_sum().digits
-            digits += sum(more << exponent for exponent, more in terms.items())
-        return digits / (1 << MANTISSA_BITS)
+            units += Sizes(large, np.ones(len(large), np.int64)).log_sum().units
+        return LogSum(units)
 
 
 @cache
-def _small_terms() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """C log2 c for each small size c, in units of 2^-MANTISSA_BITS: all but the lower bits, and these."""
-    sizes = np.arange(2.0, SMALL_COHORTS)
-    fractions, exponents = np.frexp(sizes * np.log2(sizes))
-    digits = np.ldexp(fractions, MANTISSA_BITS).astype(np.int64)
-    high, low = np.zeros((2, SMALL_COHORTS), np.int64)
-    high[2:] = digits >> (LOW_BITS - exponents)
-    low[2:] = (digits << exponents) & ((1 << LOW_BITS) - 1)
-    return high, low
+def _small_terms() -> npt.NDArray[np.int64]:
+    """Of each small size c, c log2 c in units: DIGITS digits of DIGIT_BITS bits each, the lowest first."""
+    logs = log2_counts(np.arange(SMALL_COHORTS)).tolist()
+    terms = [size * log if size else 0 for size, log in enumerate(logs)]
+    lowest = (1 << DIGIT_BITS) - 1
+    return np.array([[term >> (DIGIT_BITS * place) & lowest for place in range(DIGITS)] for term in terms])
 
 
 def sizes_of_counts(counts: npt.NDArray[Any], total: int, workers: Workers) -> Sizes:

@@ -97,6 +97,7 @@ def score_apart(
             result.weights[place] = found.weights[number]
             for name, values in result.values.items():
                 values[place] = found.values[name][number]
+        result = replace(result, through_host=found.through_host)
     return result
 
 
@@ -106,4 +107,4 @@ def weigh(results: Results, column: int, losses: npt.NDArray[Any]) -> None:
     counts = job.counts[column][: len(job.priors[column])]
     certain = int(counts.sum())
     entropy = entropy_of_counts(counts) if certain else 0.0
-    results.weights[job.targets.index(column)] = column_weight(float(losses.sum()), max(1, certain), entropy)
+    results.weights[job.targets.index(column)] = column_weight(float(losses.sum()) / max(1, certain), entropy)

@@ -45,7 +45,7 @@ def score_job(engine: Engine, job: Job, progress: Progress) -> EngineResult:
         codes = [column[somebody] for column in job.codes]
         result = engine.score(replace(job, codes=codes, times=times[somebody], scores_on="host"), progress)
     else:
-        none: list[Sizes | LogSum] = [LogSum({})] * len(job.targets)
+        none: list[Sizes | LogSum] = [LogSum(0)] * len(job.targets)
         empty = {measure.name: np.empty((len(job.targets), 0), measure.type_in(job.dtype)) for measure in job.measures}
         result = EngineResult(empty, [0.0] * len(job.targets), 0, none, none, {})
     with Workers() as workers:
@@ -128,7 +128,8 @@ class _Filler:
         absent = equal < 0
         cells = np.empty(int(absent.sum()))
         values = self._codes[target][len(self._rows) :][absent]
-        prior, accuracy = (self.job.priors[target], self.job.log2_priors[target]), float(self.job.accuracies[target])
+        prior = (self.job.priors[target], self.job.log2_priors[target], self.job.unit_bits[target])
+        accuracy = float(self.job.accuracies[target])
         number = wanted_of([measure]).measures[0]
         kernels.score_absent(values, cohort[absent] >= 0, prior, accuracy, number, cells)
         found[absent] = cells

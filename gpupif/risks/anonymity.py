@@ -38,6 +38,7 @@ def k_anonymity(
     *,
     missing: str = "category",
     device: str = "auto",
+    gpu_grouping: str = "auto",
     progress: bool | None = None,
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
@@ -55,7 +56,7 @@ def k_anonymity(
         whose name is a tuple.
     missing:
         "category": missing values are one value of their own; "error": refuse them.
-    device:
+    device, gpu_grouping:
         As of `gpupif.score`.
     progress:
         Show progress on standard error: True, False, or None for only where that is a terminal.
@@ -94,7 +95,14 @@ def k_anonymity(
     (2, 1)
 
     """
-    options = {"missing": missing, "device": device, "progress": progress, "memory_limit": memory_limit, "temp": temp}
+    options = {
+        "missing": missing,
+        "device": device,
+        "gpu_grouping": gpu_grouping,
+        "progress": progress,
+        "memory_limit": memory_limit,
+        "temp": temp,
+    }
     found = assess_models(table, quasi_identifiers, None, "k", **options)
     return int(found.worst("k"))
 
@@ -106,6 +114,7 @@ def alpha_k_anonymity(
     *,
     missing: str = "category",
     device: str = "auto",
+    gpu_grouping: str = "auto",
     progress: bool | None = None,
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
@@ -114,7 +123,7 @@ def alpha_k_anonymity(
 
     Parameters
     ----------
-    table, quasi_identifiers, missing, device, progress, memory_limit, temp:
+    table, quasi_identifiers, missing, device, gpu_grouping, progress, memory_limit, temp:
         As of `gpupif.k_anonymity`.
     sensitive:
         A sensitive attribute, a column, or a list of several.
@@ -145,7 +154,14 @@ def alpha_k_anonymity(
     AlphaK(alpha=0.6666666666666666, k=3)
 
     """
-    options = {"missing": missing, "device": device, "progress": progress, "memory_limit": memory_limit, "temp": temp}
+    options = {
+        "missing": missing,
+        "device": device,
+        "gpu_grouping": gpu_grouping,
+        "progress": progress,
+        "memory_limit": memory_limit,
+        "temp": temp,
+    }
     found = assess_models(table, quasi_identifiers, sensitive, "alpha", "k", **options)
     return AlphaK(found.worst("alpha"), int(found.worst("k")))
 
@@ -160,6 +176,7 @@ def l_diversity(
     l: None = ...,  # noqa: E741
     missing: str = ...,
     device: str = ...,
+    gpu_grouping: str = ...,
     progress: bool | None = ...,
     memory_limit: int | str | None = ...,
     temp: str | os.PathLike[str] | None = ...,
@@ -176,6 +193,7 @@ def l_diversity(
     l: None = ...,  # noqa: E741
     missing: str = ...,
     device: str = ...,
+    gpu_grouping: str = ...,
     progress: bool | None = ...,
     memory_limit: int | str | None = ...,
     temp: str | os.PathLike[str] | None = ...,
@@ -192,6 +210,7 @@ def l_diversity(
     l: int | None = ...,  # noqa: E741
     missing: str = ...,
     device: str = ...,
+    gpu_grouping: str = ...,
     progress: bool | None = ...,
     memory_limit: int | str | None = ...,
     temp: str | os.PathLike[str] | None = ...,
@@ -207,6 +226,7 @@ def l_diversity(
     l: int | None = None,  # noqa: E741
     missing: str = "category",
     device: str = "auto",
+    gpu_grouping: str = "auto",
     progress: bool | None = None,
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
@@ -215,7 +235,7 @@ def l_diversity(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
         As of `gpupif.alpha_k_anonymity`.
     kind:
         "distinct": the fewest different values of a class. "entropy": l such that the lowest entropy of the values of
@@ -263,7 +283,14 @@ def l_diversity(
     if l is not None and kind != "recursive":
         raise InputError(f"l: expected with kind='recursive' only, got it with kind={kind!r}. Leave it out.")
     name = {"distinct": "distinct_l", "entropy": "entropy_l", "recursive": "recursive_c"}[kind]
-    options = {"missing": missing, "device": device, "progress": progress, "memory_limit": memory_limit, "temp": temp}
+    options = {
+        "missing": missing,
+        "device": device,
+        "gpu_grouping": gpu_grouping,
+        "progress": progress,
+        "memory_limit": memory_limit,
+        "temp": temp,
+    }
     found = assess_models(table, quasi_identifiers, sensitive, name, l_values=l, **options)
     return Recursive(found.worst(name), found.l_values) if kind == "recursive" else found.worst(name)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpupif.axes import CategoryOrder
+from gpupif.device import AskedDevice, ask_device
 from gpupif.errors import InputError
 from gpupif.job import check_word
 from gpupif.names import as_columns, check_exist, check_unique
@@ -36,7 +37,7 @@ class Asked:
     l_values: int | None
     distance: Any
     missing: str
-    device: str
+    device: AskedDevice
     progress: bool | None
     sep: str | None = None
     memory_limit: int | str | None = None
@@ -54,6 +55,7 @@ class Asked:
         distance: Any = None,
         missing: str = "category",
         device: str = "auto",
+        gpu_grouping: str = "auto",
         progress: bool | None = None,
         sep: str | None = None,
         memory_limit: int | str | None = None,
@@ -75,7 +77,8 @@ class Asked:
         if l_values is not None and not any(model.of_l for model in models):
             raise InputError("l: expected with the measure 'recursive_c' only. Add it to models=, or leave l= out.")
         least = None if l_values is None else whole_number("l", l_values, "values")
-        return cls(known, targets, models, least, distance, missing, device, progress, sep, memory_limit, temp)
+        where = ask_device(device, gpu_grouping)
+        return cls(known, targets, models, least, distance, missing, where, progress, sep, memory_limit, temp)
 
     @property
     def columns(self) -> list[Hashable]:

@@ -16,6 +16,7 @@ def t_closeness(
     *,
     missing: str = "category",
     device: str = "auto",
+    gpu_grouping: str = "auto",
     progress: bool | None = None,
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
@@ -26,7 +27,7 @@ def t_closeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
         As of `gpupif.alpha_k_anonymity`.
     distance:
         How far two values are apart. "ordered": by how many places, of those that occur, over the most there are (the
@@ -66,7 +67,14 @@ def t_closeness(
     0.3333
 
     """
-    options = {"missing": missing, "device": device, "progress": progress, "memory_limit": memory_limit, "temp": temp}
+    options = {
+        "missing": missing,
+        "device": device,
+        "gpu_grouping": gpu_grouping,
+        "progress": progress,
+        "memory_limit": memory_limit,
+        "temp": temp,
+    }
     return assess_models(table, quasi_identifiers, sensitive, "t", distance=distance, **options).worst("t")
 
 
@@ -77,6 +85,7 @@ def basic_beta_likeness(
     *,
     missing: str = "category",
     device: str = "auto",
+    gpu_grouping: str = "auto",
     progress: bool | None = None,
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
@@ -87,7 +96,7 @@ def basic_beta_likeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -113,7 +122,14 @@ def basic_beta_likeness(
     1.0
 
     """
-    options = {"missing": missing, "device": device, "progress": progress, "memory_limit": memory_limit, "temp": temp}
+    options = {
+        "missing": missing,
+        "device": device,
+        "gpu_grouping": gpu_grouping,
+        "progress": progress,
+        "memory_limit": memory_limit,
+        "temp": temp,
+    }
     return assess_models(table, quasi_identifiers, sensitive, "basic_beta", **options).worst("basic_beta")
 
 
@@ -124,6 +140,7 @@ def enhanced_beta_likeness(
     *,
     missing: str = "category",
     device: str = "auto",
+    gpu_grouping: str = "auto",
     progress: bool | None = None,
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
@@ -135,7 +152,7 @@ def enhanced_beta_likeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -164,7 +181,14 @@ def enhanced_beta_likeness(
     0.0
 
     """
-    options = {"missing": missing, "device": device, "progress": progress, "memory_limit": memory_limit, "temp": temp}
+    options = {
+        "missing": missing,
+        "device": device,
+        "gpu_grouping": gpu_grouping,
+        "progress": progress,
+        "memory_limit": memory_limit,
+        "temp": temp,
+    }
     return assess_models(table, quasi_identifiers, sensitive, "enhanced_beta", **options).worst("enhanced_beta")
 
 
@@ -175,6 +199,7 @@ def delta_disclosure(
     *,
     missing: str = "category",
     device: str = "auto",
+    gpu_grouping: str = "auto",
     progress: bool | None = None,
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
@@ -186,7 +211,7 @@ def delta_disclosure(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -213,5 +238,12 @@ def delta_disclosure(
     0.6931
 
     """
-    options = {"missing": missing, "device": device, "progress": progress, "memory_limit": memory_limit, "temp": temp}
+    options = {
+        "missing": missing,
+        "device": device,
+        "gpu_grouping": gpu_grouping,
+        "progress": progress,
+        "memory_limit": memory_limit,
+        "temp": temp,
+    }
     return assess_models(table, quasi_identifiers, sensitive, "delta", **options).worst("delta")

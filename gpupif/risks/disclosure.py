@@ -115,6 +115,7 @@ def risk(
     population_size: int | None = None,
     missing: str = "category",
     device: str = "auto",
+    gpu_grouping: str = "auto",
     progress: bool | None = None,
     memory_limit: int | str | None = None,
     temp: str | os.PathLike[str] | None = None,
@@ -152,7 +153,7 @@ def risk(
     sampling_fraction, population_size:
         Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
         the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
-    missing, device, progress, memory_limit, temp:
+    missing, device, gpu_grouping, progress, memory_limit, temp:
         As of `gpupif.k_anonymity`.
 
     Returns
@@ -205,6 +206,7 @@ def risk(
         population_size=population_size,
         missing=missing,
         device=device,
+        gpu_grouping=gpu_grouping,
         progress=progress,
         memory_limit=memory_limit,
         temp=temp,

@@ -41,7 +41,7 @@ class Found:
     def as_json(self) -> dict[str, Any]:
         """What JSON can keep of it: all but the gains."""
         listed = {
-            what: {target: list(one.digits.items()) for target, one in by.items()}
+            what: {target: one.units for target, one in by.items()}
             for what, by in (("cohorts", self.cohorts), ("distinct", self.distinct))
         }
         return {**listed, "rows": self.rows, "weights": self.weights}
@@ -50,8 +50,7 @@ class Found:
     def from_json(cls, facts: dict[str, Any]) -> Found:
         """What `as_json` made."""
         cohorts, distinct = (
-            {int(target): LogSum(dict(digits)) for target, digits in by.items()}
-            for by in (facts["cohorts"], facts["distinct"])
+            {int(target): LogSum(units) for target, units in by.items()} for by in (facts["cohorts"], facts["distinct"])
         )
         weights = {int(target): weight for target, weight in facts["weights"].items()}
         return cls(cohorts, distinct, rows=facts["rows"], weights=weights)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..stored import StoredAttackerScores, StoredScores
 
 # Of what parts and steps of a run hold, which another version may not read as its own.
-FORMAT = 2
+FORMAT = 3
 # The option that has the identity of the population's files.
 FILES_OF_POPULATION = "files of the population"
 

@@ -5,25 +5,40 @@ The target is the only one of its `Values`; the values of a run ascend.
 
 from __future__ import annotations
 
-import math
+from numba import cuda, float64, int64, uint64
 
-from numba import cuda, float64, uint64
-
-from ..cohorts import sum_runs, walk_runs
+from ..cohorts import find_largest, sum_bounded, sum_logs, sum_powers, sum_priors, sum_runs, walk_runs
 from ..formulas import cell_measure, is_of_size, posterior, size_measure
-from ..statistics import absent, absent_mass, begin, combine, finish, is_walk, term
+from ..logarithms import log2
+from ..sizes import log2_count
+from ..statistics import (
+    RENYI_HIGH,
+    RENYI_MOST,
+    VALUES,
+    absent,
+    absent_mass,
+    add_float,
+    finish_logs,
+    finish_powers,
+    finish_whole,
+    is_of_logs,
+    is_of_powers,
+    is_walk,
+    needs_mass,
+)
+from ..whole_sums import add_wide, float_of_digits, float_of_wide
 
-# Threads that share a long cohort; the sums of all of them are added in a fixed order.
+# Threads that share a long cohort.
 THREADS = 128
 
 
 @cuda.jit
-def describe_cells(runs, run_of, rows, field, values, cells):
+def describe_cells(runs, run_of, rows, field, logs, values, cells):
     """Fill in the cells of all rows in order.
 
     runs: (order, starts, sizes); cohort r is the rows order[starts[r]] to order[starts[r + 1] - 1], sizes[r] rows of
     the table; run_of: for each place in order its run, from 1. rows: (word of the keys that holds the target, counts).
-    field: (shift, mask) of its bits there.
+    field: (shift, mask) of its bits there. logs: table of `log2_count`.
     """
     order, _, sizes = runs
     words, counts = rows
@@ -34,8 +49,8 @@ def describe_cells(runs, run_of, rows, field, values, cells):
         count = counts[row]
         cells.values[i] = value
         cells.counts[i] = count
+        cells.log2_shares[i] = log2_count(count, logs) - log2_count(size, logs)
         cells.shares[i] = count / size
-        cells.log2_shares[i] = math.log2(count) - math.log2(size)
         cells.posteriors[i] = posterior(count, size, values.priors[value], values.accuracies[0])
 
 
@@ -57,46 +72,112 @@ def walk_all(cohorts, values, wanted, cells):
     walk_runs(starts, (cuda.grid(1), len(found), cuda.gridsize(1)), 0, values, wanted, cells, cells, found)
 
 
+@cuda.jit(device=True)
+def add_up_block(highs, lows):
+    """Have the first of a block's whole numbers be the sum of all of them (see `whole_sums.py`)."""
+    thread, step = cuda.threadIdx.x, THREADS // 2
+    while step > 0:
+        cuda.syncthreads()
+        if thread < step:
+            highs[thread], lows[thread] = add_wide(
+                highs[thread], lows[thread], highs[thread + step], lows[thread + step]
+            )
+        step //= 2
+    cuda.syncthreads()
+
+
+@cuda.jit(device=True)
+def add_up_floats(totals, rests):
+    """The same of sums of floats, and of what rounding has taken from them."""
+    thread, step = cuda.threadIdx.x, THREADS // 2
+    while step > 0:
+        cuda.syncthreads()
+        if thread < step:
+            total, rest = add_float(totals[thread], rests[thread], totals[thread + step])
+            totals[thread], rests[thread] = total, rest + rests[thread + step]
+        step //= 2
+    cuda.syncthreads()
+
+
+@cuda.jit(device=True)
+def largest_of_block(numbers):
+    """Have the first of a block's numbers be the largest of them."""
+    thread, step = cuda.threadIdx.x, THREADS // 2
+    while step > 0:
+        cuda.syncthreads()
+        if thread < step:
+            numbers[thread] = max(numbers[thread], numbers[thread + step])
+        step //= 2
+    cuda.syncthreads()
+
+
 @cuda.jit
 def sum_long(which, cohorts, values, wanted, cells):
     """As `sum_short` for the cohorts `which`, one block of THREADS threads each: for cohorts of many values."""
-    starts, found = cohorts
+    starts, sizes, found = cohorts
+    highs = cuda.shared.array(THREADS, int64)
+    lows = cuda.shared.array(THREADS, uint64)
     totals = cuda.shared.array(THREADS, float64)
-    presents = cuda.shared.array(THREADS, float64)
-    thread, accuracy = cuda.threadIdx.x, values.accuracies[0]
+    rests = cuda.shared.array(THREADS, float64)
+    thread, accuracy, unit_bits = cuda.threadIdx.x, values.accuracies[0], values.unit_bits[0]
+    priors, log2_priors, codes, counts = values.priors, values.log2_priors, cells.values, cells.counts
+    log2_shares, posteriors = cells.log2_shares, cells.posteriors
     for place in range(cuda.blockIdx.x, which.size, cuda.gridDim.x):
-        start, stop = starts[which[place]], starts[which[place] + 1]
+        run = which[place]
+        start, stop, size = starts[run], starts[run + 1], sizes[run]
+        span = (start + thread, stop, THREADS)
         for s in range(wanted.kinds.size):
-            kind, order = wanted.kinds[s], wanted.orders[s]
-            if not is_walk(kind):
-                total, present = begin(kind), 0.0
-                for i in range(start + thread, stop, THREADS):
-                    prior, log2_prior = values.priors[cells.values[i]], values.log2_priors[cells.values[i]]
-                    share, log2_share = cells.shares[i], cells.log2_shares[i]
-                    more = term(kind, order, cells.posteriors[i], share, log2_share, prior, log2_prior, accuracy)
-                    total = combine(kind, total, more)
-                    present += prior
-                totals[thread] = total
-                presents[thread] = present
-                step = THREADS // 2
-                while step > 0:
-                    cuda.syncthreads()
-                    if thread < step:
-                        totals[thread] = combine(kind, totals[thread], totals[thread + step])
-                        presents[thread] += presents[thread + step]
-                    step //= 2
-                if thread == 0:
-                    mass = absent_mass(stop - start, presents[0], values.numbers[0], values.masses[0])
-                    total = combine(kind, totals[0], absent(kind, order, mass, accuracy))
-                    found[which[place], s] = finish(kind, order, total)
+            kind, order, mass, top = wanted.kinds[s], wanted.orders[s], 0.0, 0.0
+            if is_walk(kind):
+                continue
+            if needs_mass(kind, accuracy):
+                highs[thread], lows[thread] = sum_priors(span, 0, priors, codes)
+                add_up_block(highs, lows)
+                present = float_of_digits(highs[0], lows[0])
+                mass = absent_mass(stop - start, present, values.numbers[0], values.masses[0])
                 cuda.syncthreads()
+            if kind in (RENYI_MOST, RENYI_HIGH):
+                totals[thread] = find_largest(
+                    kind, order, span, 0, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
+                )
+                largest_of_block(totals)
+                top = totals[0]
+                cuda.syncthreads()
+            if kind == RENYI_MOST:
+                value = max(0.0, log2(top))
+            elif is_of_logs(kind, accuracy):
+                highs[thread], lows[thread] = sum_logs(
+                    kind, span, 0, unit_bits, log2_priors, codes, counts, log2_shares
+                )
+                add_up_block(highs, lows)
+                value = finish_logs(kind, float_of_wide(highs[0], lows[0]), size, unit_bits)
+            elif is_of_powers(kind):
+                if kind == RENYI_HIGH:
+                    top = max(top, absent(kind, order, mass, accuracy))
+                totals[thread], rests[thread] = sum_powers(
+                    kind, order, top, span, 0, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
+                )
+                add_up_floats(totals, rests)
+                value = finish_powers(kind, order, top, totals[0], rests[0], mass, accuracy)
+            elif kind == VALUES:
+                value = float64(stop - start)
+            else:
+                highs[thread], lows[thread] = sum_bounded(
+                    kind, span, 0, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
+                )
+                add_up_block(highs, lows)
+                value = finish_whole(kind, order, highs[0], lows[0], mass, accuracy)
+            if thread == 0:
+                found[run, s] = value
+            # Before the next sums are put where these were.
+            cuda.syncthreads()
 
 
 @cuda.jit
 def score_cells(runs, run_of, values, wanted, cells, found, out):
     """out[k, order[i]] = measure k of the i-th row in order, weighted ones before weighting."""
     order, _, sizes = runs
-    accuracy = values.accuracies[0]
+    accuracy, unit_bits = values.accuracies[0], values.unit_bits[0]
     for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
         row, run, value = order[i], run_of[i] - 1, cells.values[i]
         prior, log2_prior, log2_share = values.priors[value], values.log2_priors[value], cells.log2_shares[i]
@@ -108,5 +189,5 @@ def score_cells(runs, run_of, values, wanted, cells, found, out):
             else:
                 statistic = found[run, place] if place >= 0 else 0.0
                 out[k, row] = cell_measure(
-                    measure, statistic, cells.posteriors[i], log2_share, prior, log2_prior, accuracy
+                    measure, statistic, cells.posteriors[i], log2_share, prior, log2_prior, accuracy, unit_bits
                 )

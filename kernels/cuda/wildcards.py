@@ -103,11 +103,11 @@ def score_rows(rows, first, mask, cohorts, values, wanted, cells, found, losses,
     """
     order, keys, words, counts = rows
     runs, sizes, certain, starts = cohorts
-    missing, accuracy = values.first[1], values.accuracies[0]
+    missing, accuracy, unit_bits = values.first[1], values.accuracies[0], values.unit_bits[0]
     for i in range(cuda.grid(1), order.size, cuda.gridsize(1)):
         key, value = keys[i] - first, int64(words[i] & uint64(mask))
         run = runs[key]
-        chance, log2_share, prior, log2_prior = math.nan, math.nan, math.nan, math.nan
+        chance, prior, log2_share, log2_prior = math.nan, math.nan, int64(0), int64(0)
         losses[i], same = 0.0, sizes[key]
         if value != missing:
             low, high = starts[run], starts[run + 1] - 1
@@ -132,4 +132,6 @@ def score_rows(rows, first, mask, cohorts, values, wanted, cells, found, losses,
             elif value == missing and measure != OF_COHORT:
                 out[k, order[i]] = math.nan
             else:
-                out[k, order[i]] = cell_measure(measure, statistic, chance, log2_share, prior, log2_prior, accuracy)
+                out[k, order[i]] = cell_measure(
+                    measure, statistic, chance, log2_share, prior, log2_prior, accuracy, unit_bits
+                )

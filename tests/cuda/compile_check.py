@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from types import ModuleType
 
-from numba import cuda, float64, int64, types, uint64
+from numba import cuda, float64, int8, int32, int64, types, uint64
 
 from gpupif.engines.cuda_compile import CompiledKernel, architecture
 from gpupif.kernels.cohorts import Cells, Values, Wanted
@@ -23,8 +23,10 @@ from gpupif.kernels.walks import Axes
 
 MOST_REGISTERS = 128
 ints, floats, words = int64[::1], float64[::1], uint64[::1]
+# Places of rows: of 4 bytes, and of 8 where there are more rows than these can number.
+PLACES = {"": int32[::1], " int64": ints}
 keys = uint64[:, ::1]
-runs, columns = types.Tuple((ints, ints, ints)), types.Tuple((words, ints))
+columns = types.Tuple((words, ints))
 field = types.UniTuple(int64, 2)
 
 
@@ -37,7 +39,7 @@ def of(kind: type, **nested: types.Type) -> types.NamedTuple:
 
 
 axes, wanted, cells = of(Axes), of(Wanted), of(Cells)
-values, found = of(Values, axes=axes), types.Tuple((ints, float64[:, ::1]))
+values = of(Values, axes=axes)
 # Of each kernel the types it is called with.
 SIGNATURES = {
     rows: {
@@ -45,15 +47,29 @@ SIGNATURES = {
             f"pack_column {code}": (code[::1], int64, words)
             for code in (types.uint8, types.uint16, types.uint32, types.uint64)
         },
-        "mark_heads": (keys, ints, words, ints),
-        "number_rows": (ints, ints, ints),
+        **{f"mark_heads{of_type}": (keys, places, words, int8[::1]) for of_type, places in PLACES.items()},
+        **{f"number_rows{of_type}": (places, places, places) for of_type, places in PLACES.items()},
     },
     cohorts: {
-        "describe_cells": (runs, ints, columns, field, values, cells),
-        "sum_short": (found, int64, values, wanted, cells),
-        "walk_all": (found, values, wanted, cells),
-        "sum_long": (ints, found, values, wanted, cells),
-        "score_cells": (runs, ints, values, wanted, cells, float64[:, ::1], float64[:, ::1]),
+        f"{name}{of_type}": types_of(
+            types.Tuple((places, places, ints)), places, types.Tuple((places, float64[:, ::1]))
+        )
+        for of_type, places in PLACES.items()
+        for name, types_of in {
+            "describe_cells": lambda runs, places, found: (runs, places, columns, field, ints, values, cells),
+            "sum_short": lambda runs, places, found: (found, int64, values, wanted, cells),
+            "walk_all": lambda runs, places, found: (found, values, wanted, cells),
+            "sum_long": lambda runs, places, found: (
+                ints,
+                types.Tuple((places, ints, float64[:, ::1])),
+                values,
+                wanted,
+                cells,
+            ),
+            "score_cells": lambda runs, places, found: (
+                (runs, places, values, wanted, cells, float64[:, ::1], float64[:, ::1])
+            ),
+        }.items()
     },
     wildcards: {
         "mark_missing": (keys, keys, words, keys),

@@ -15,8 +15,8 @@ if not ON_HOST:
     collect_ignore += ["test_host.py", "test_large.py"]
 if not WITHOUT_GPU:
     collect_ignore += ["test_any_known_device.py", "test_counting.py", "test_engine.py", "test_matching.py"]
-    collect_ignore += ["test_strict.py"]
-    if not cuda_status().usable:
+    collect_ignore += ["test_benchmark.py", "test_grouping.py", "test_memory.py", "test_strict.py"]
+    if not cuda_status().usable or cuda_status().no_cudf:
         collect_ignore += ["test_device_dask.py", "test_device_files.py", "test_device_frames.py"]
 # Without cuDF, which brings CuPy, and without numba-cuda, or with something in their places, there is nothing to hold
 # calls against.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpupif.engines.cuda_frames import FrameLibrary, GuardedSink, label_rows
-from gpupif.engines.cuda_library import Library
+from gpupif.engines.cuda_frames import FrameLibrary, GuardedSink
+from gpupif.engines.cuda_library import Library, RowGroups
 from gpupif.engines.cuda_staging import Staging
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class NumpyLibrary(Library):
         # Small, so that tests use several buffers.
         self.staging = Staging(self, buffer_bytes=1 << 12, small_bytes=1 << 13)
         self._memory = memory
+        self._chance = np.random.default_rng()
 
     def _current(self) -> contextlib.AbstractContextManager[None]:
         """See `Library`."""
@@ -65,9 +66,16 @@ class NumpyLibrary(Library):
         """See `Library`."""
         return np.argsort(keys, kind="stable")
 
-    def group_labels(self, words: Sequence[Any]) -> Any:
-        """See `Library`: pandas."""
-        return label_rows(pd, words).to_numpy()
+    def group_rows(self, words: Mapping[int, Any], counts: Any) -> RowGroups:
+        """See `Library`: pandas, its groups put into an order of no meaning, another one each time, as cuDF's are."""
+        frame = pd.DataFrame({word: np.asarray(values) for word, values in words.items()})
+        number = frame.groupby(list(words), sort=False).ngroup().to_numpy()
+        order = self._chance.permutation(int(number.max()) + 1)
+        of_row = order[number].astype(np.int32)
+        sums, first = np.zeros(len(order), np.int64), np.empty(len(order), np.int64)
+        np.add.at(sums, of_row, 1 if counts is None else np.asarray(counts))
+        first[of_row] = np.arange(len(of_row))
+        return RowGroups({word: values[first] for word, values in words.items()}, sums, of_row)
 
     def on_device(self, array: Any) -> bool:
         """See `Library`: what `bring`, `upload` and the frames made."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from measured import Measured
 from numpy_device import DeviceFrame, OnDevice
 from test_engine import Counted, Total
 from test_strict import StrictFrames, StrictLibrary, plain, table  # noqa: F401
@@ -165,24 +165,19 @@ def test_memory_may_run_out_anywhere(once, share):
 
 @pytest.mark.parametrize("columns", [3, 25])
 def test_memory_is_planned_for_what_is_taken(monkeypatch, columns):
-    """NumPy's arrays are those that CuPy would make; a device's sort needs no more than NumPy's."""
+    """NumPy's arrays are those that CuPy would make."""
     monkeypatch.setattr(cuda_numbering, "SLOTS", 1)
     monkeypatch.setattr(cuda_numbering, "COUNTERS", 1)
     frame = census(1000, columns=columns)
     job, sets, _ = question(frame, 1, ["cig", "entropy"])
     job = replace(job, targets=[0, 1])
     sets = [replace(one, targets=one.columns) for one in sets if max(one.columns) < 3 and 0 in one.columns][:1]
-    # Before it is measured, so that what kernels are compiled with is not.
-    score_sets(CudaEngine(), job, sets, Total())
-    tracemalloc.start()
-    try:
-        score_sets(CudaEngine(), job, sets, Total())
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    library = Measured()
+    with library.measuring():
+        score_sets(CudaEngine(libraries=[library]), job, sets, Total())
     words = KeyLayout.of([len(counts) for counts in job.counts]).words
     there = 8 * (words + 2) * job.rows
-    assert peak - 2 * score_bytes(job) < there + plan(job, sets, 2)
+    assert library.peak - 2 * score_bytes(job) < there + plan(job, sets, 2)
 
 
 @pytest.mark.parametrize("slots", [1, cuda_numbering.SLOTS])

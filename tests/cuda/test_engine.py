@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
-import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +14,6 @@ from hypothesis import strategies as st
 from numpy_device import DeviceFrame, OnDevice
 from without_gpu import DeviceLibrary
 
-import benchmarks.gpu
 import gpupif
 from gpupif.datasets import census
 from gpupif.engines import cuda_scores
@@ -24,7 +21,6 @@ from gpupif.engines.base import Job
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
 from gpupif.engines.cuda_library import STREAMS, open_libraries
-from gpupif.engines.cuda_memory import score_bytes, table_bytes
 from gpupif.engines.cuda_staging import Staging
 from gpupif.errors import DeviceError, InputError
 from gpupif.measures import MEASURES
@@ -62,13 +58,6 @@ def test_what_stands_in_for_devices():
     libraries = open_libraries([0, 1])
     assert [library.device for library in libraries] == [0, 1] * STREAMS
     assert all(isinstance(library, DeviceLibrary) for library in libraries)
-
-
-@pytest.mark.parametrize("share", [0, 1])
-@pytest.mark.parametrize("columns", [10, 25])
-def test_grouping_by_the_frame_library(share, columns):
-    frame = census(50, columns=columns)
-    assert_same(score(CudaEngine(share=share, grouping="cudf"), frame), score(CpuEngine(), frame))
 
 
 @pytest.mark.parametrize("share", [0, 1])
@@ -209,17 +198,6 @@ def test_a_device_that_fails_is_one_clear_error():
         score(CudaEngine(libraries=[LostDevice()]), census(10))
 
 
-def test_the_benchmark_runs_without_a_gpu_and_writes_no_figures(tmp_path, monkeypatch, capsys):
-    command = ["gpu", "--no-tests", "--rows", "40", "--compare-rows", "20", "--times", "1", "--out", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", command)
-    benchmarks.gpu.main()
-    printed = capsys.readouterr().out
-    assert "40 rows cuda" in printed
-    assert "not run" not in printed
-    assert "40 rows cpu" in printed
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("measure", ["cig", "cohort_size"])
 def test_codes_on_the_device_give_scores_on_the_device(measure):
     job = {}
@@ -248,28 +226,6 @@ def test_scores_that_are_too_large_for_the_device():
     frame = census(30)
     with pytest.raises(DeviceError, match=r"the scores of 30 rows need .* GiB on .*Bring the table to the host"):
         score(CudaEngine(libraries=[Full()], share=0), DeviceFrame(frame))
-
-
-@pytest.mark.parametrize("targets", [1, 3])
-@pytest.mark.parametrize("columns", [3, 10, 30])
-def test_memory_is_planned_for_what_is_taken(columns, targets):
-    """NumPy's arrays are those that CuPy would make; a device's sort needs no more than NumPy's."""
-    jobs = []
-
-    class Spy(CudaEngine):
-        def score(self, job, progress):
-            jobs.append(job)
-            tracemalloc.start()
-            try:
-                return super().score(job, progress)
-            finally:
-                jobs.append(tracemalloc.get_traced_memory()[1])
-                tracemalloc.stop()
-
-    frame = census(3_000, columns=columns)
-    score(Spy(), frame, columns=list(frame.columns)[:targets])
-    job, peak = jobs
-    assert peak - score_bytes(job) < table_bytes(job)
 
 
 def test_same_bits_however_much_memory_there_is():
@@ -335,11 +291,11 @@ def test_every_stream_works_however_few_cores_may_be_used(monkeypatch):
     waiting = threading.Barrier(2, timeout=20)
 
     class Stream(DeviceLibrary):
-        def group_labels(self, words):
+        def group_rows(self, words, counts):
             if self.device == 1 or not waiting.broken:
                 with contextlib.suppress(threading.BrokenBarrierError):
                     waiting.wait()
-            return super().group_labels(words)
+            return super().group_rows(words, counts)
 
     engine = CudaEngine([0, 1], libraries=[Stream(0), Stream(1)], share=0, grouping="cudf")
     frame = census(12)[["sex", "tenure"]]

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import ctypes
 import inspect
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,8 +25,10 @@ from rmm.allocators.cupy import rmm_cupy_allocator
 import gpupif.engines
 from gpupif.engines import cuda_cupy
 from gpupif.engines.cuda_arguments import pack
+from gpupif.engines.cuda_cudf import as_array, as_column, group_rows
 from gpupif.engines.cuda_cupy import CupyLibrary, device_failures, free_of_pool, is_out_of_memory, user_pool
 from gpupif.engines.cuda_launch import DriverError
+from gpupif.engines.cuda_rmm import CupyMemory, memory_of_cupy
 
 # Function to the arguments that are given by name.
 CALLED = [
@@ -32,19 +39,21 @@ CALLED = [
     (cupy, "take", {"axis"}),
     (cupy, "unique", {"return_counts"}),
     (cudf, "DataFrame", {"data", "index"}),
-    (cudf, "DataFrame.groupby", {"sort"}),
     (cudf, "Series.factorize", set()),
     (cudf, "Series.fillna", {"value"}),
     (cudf, "Series.reset_index", {"drop"}),
     (cudf, "core.accessors.string.StringMethods.split", {"expand", "regex"}),
     (cudf, "io.parquet.ParquetWriter", {"index", "compression", "row_group_size_rows"}),
     (cudf, "Series.from_pylibcudf", {"col"}),
+    (pylibcudf, "groupby.GroupBy.aggregate", {"requests", "stream"}),
+    (pylibcudf, "join.inner_join", {"left_keys", "right_keys", "nulls_equal", "stream"}),
     (pylibcudf, "io.parquet.read_parquet", {"options"}),
     (pylibcudf, "io.text.multibyte_split", {"source", "delimiter", "options"}),
 ]
 THERE = [
     *((cupy, f"cuda.{name}") for name in ("Device", "Stream", "alloc_pinned_memory", "using_allocator")),
-    *((cupy, f"cuda.Stream.{name}") for name in ("record", "wait_event", "synchronize", "__enter__")),
+    *((cupy, f"cuda.Stream.{name}") for name in ("record", "wait_event", "synchronize", "__enter__", "from_external")),
+    *((cupy, f"cuda.Stream.{name}") for name in ("__cuda_stream__",)),
     *((cupy, f"cuda.{name}") for name in ("Event.synchronize", "Device.synchronize", "Stream.null.synchronize")),
     *((cupy, f"cuda.runtime.{name}") for name in ("getDeviceProperties", "memGetInfo", "CUDARuntimeError")),
     *((cupy, f"ndarray.{name}") for name in ("get", "set", "copy", "sum", "astype", "__array_function__")),
@@ -52,7 +61,6 @@ THERE = [
     *((cudf, f"Series.{name}") for name in ("isna", "min", "max", "to_arrow")),
     *((cudf, f"Index.{name}") for name in ("to_arrow", "to_pandas")),
     *((cudf, f"DataFrame.{name}") for name in ("to_pandas",)),
-    *((cudf, f"core.groupby.groupby.GroupBy.{name}") for name in ("ngroup",)),
     *((cudf, f"core.accessors.string.StringMethods.{name}") for name in ("len",)),
     *((cudf, f"io.parquet.ParquetWriter.{name}") for name in ("write_table", "close")),
     (pylibcudf, "io.SourceInfo"),
@@ -63,13 +71,15 @@ THERE = [
         for name in ("set_column_names", "set_num_rows", "set_skip_rows")
     ),
     *((pylibcudf, f"io.parquet.ParquetReaderOptionsBuilder.{name}") for name in ("use_pandas_metadata", "build")),
-    *((rmm, f"mr.{name}") for name in ("get_current_device_resource", "CudaMemoryResource")),
+    *((rmm, f"mr.{name}") for name in ("get_current_device_resource", "CudaMemoryResource", "CallbackMemoryResource")),
+    *((rmm, f"mr.{name}") for name in ("get_per_device_resource", "set_per_device_resource")),
     *((rmm, f"mr.PoolMemoryResource.{name}") for name in ("pool_size", "allocate", "deallocate")),
 ]
 PROPERTIES = [
     *((cudf, f"Series.{name}") for name in ("cat", "dtype", "iloc", "str", "values")),
     *((cudf, f"DataFrame.{name}") for name in ("columns", "index")),
     *((cudf, f"core.accessors.categorical.CategoricalAccessor.{name}") for name in ("categories", "codes")),
+    *((pylibcudf, name) for name in ("gpumemoryview.__cuda_array_interface__", "groupby.GroupByRequest")),
     *((cupy, f"ndarray.{name}") for name in ("device", "dtype", "nbytes", "shape", "size")),
 ]
 
@@ -160,6 +170,148 @@ def test_a_pool_of_the_user(monkeypatch):
     assert free_of_pool(object(), 300) == 300
     monkeypatch.setattr(rmm.mr, "get_current_device_resource", rmm.mr.CudaMemoryResource)
     assert user_pool() is None
+    # What another run has set for a while is none of the user's.
+    monkeypatch.setattr(rmm.mr, "get_current_device_resource", CupyMemory)
+    assert user_pool() is None
+
+
+class HostArray(np.ndarray):
+    """An array of the host that says it is one of a device."""
+
+    @property
+    def __cuda_array_interface__(self):
+        return {**self.__array_interface__, "version": 3}
+
+
+class HostArrays:
+    """In place of CuPy: arrays of the host, and what pylibcudf's memory holds."""
+
+    @staticmethod
+    def empty(size, dtype):
+        return np.empty(size, dtype).view(HostArray)
+
+    @staticmethod
+    def asarray(memory):
+        about = memory.__cuda_array_interface__
+        size = int(np.prod(about["shape"])) * np.dtype(about["typestr"]).itemsize
+        return np.frombuffer((ctypes.c_char * size).from_address(about["data"][0]), np.uint8)
+
+
+def values(column):
+    """What a column of host memory holds."""
+    return as_array(column, {pylibcudf.TypeId.UINT64: "uint64", pylibcudf.TypeId.INT64: "int64"}[column.type().id()])
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_row_keys_are_hashed(monkeypatch, once):
+    """pylibcudf's own columns, tables and requests, over memory of the host; only what hashes them is made up."""
+    monkeypatch.setattr("gpupif.engines.cuda_cudf.cupy", HostArrays)
+    rng = np.random.default_rng(3)
+    words = {0: rng.integers(0, 3, 50).astype(np.uint64), 2: rng.integers(0, 4, 50).astype(np.uint64) << np.uint64(60)}
+    counts = np.ones(50, np.int64) if once else rng.integers(1, 5, 50)
+    keep = []
+
+    def column(array):
+        keep.append(np.ascontiguousarray(array).view(HostArray))
+        return as_column(keep[-1])
+
+    class GroupBy:
+        def __init__(self, keys):
+            self.keys = keys
+
+        def aggregate(self, requests, stream):
+            assert (len(requests), stream) == (1, "stream")
+            assert isinstance(requests[0], pylibcudf.groupby.GroupByRequest)
+            rows = np.stack([values(each) for each in self.keys.columns()])
+            groups, number = np.unique(rows, axis=1, return_inverse=True)
+            order = rng.permutation(groups.shape[1])
+            sums = np.zeros(len(order), np.int64)
+            np.add.at(sums, number.reshape(-1), counts)
+            table = pylibcudf.Table([column(word[order]) for word in groups])
+            # Rows it counts in 32 bits.
+            return table, [pylibcudf.Table([column(sums[order].astype(np.int32 if once else np.int64))])]
+
+    def inner_join(left, right, nulls_equal, stream):
+        assert (nulls_equal, stream) == (pylibcudf.types.NullEquality.EQUAL, "stream")
+        rows, groups = (list(zip(*map(values, table.columns()), strict=True)) for table in (left, right))
+        order = rng.permutation(len(rows)).astype(np.int32)
+        found = np.array([groups.index(rows[row]) for row in order], np.int32)
+        return column(order), column(found)
+
+    monkeypatch.setattr(pylibcudf.groupby, "GroupBy", GroupBy)
+    monkeypatch.setattr(pylibcudf.join, "inner_join", inner_join)
+    device = {word: array.view(HostArray) for word, array in words.items()}
+    groups = group_rows(device, None if once else counts.view(HostArray), "stream")
+    assert list(groups.words) == [0, 2]
+    assert (groups.counts.dtype, groups.counts.sum()) == (np.int64, counts.sum())
+    for word, array in words.items():
+        np.testing.assert_array_equal(groups.words[word][groups.of_row], array)
+    for group in range(len(groups.counts)):
+        assert groups.counts[group] == counts[groups.of_row == group].sum()
+
+
+@pytest.mark.parametrize("dtype", ["uint64", "int64", "int32"])
+def test_arrays_as_columns(dtype):
+    array = np.arange(7, dtype=dtype).view(HostArray)
+    column = as_column(array)
+    assert (column.type().id(), column.size(), column.null_count()) == (pylibcudf.TypeId[dtype.upper()], 7, 0)
+    assert column.data().ptr == array.ctypes.data
+    assert column.data().size == array.nbytes
+
+
+def test_cudf_takes_its_memory_from_the_pool_of_cupy(monkeypatch):
+    taken = []
+
+    class Pool:
+        def malloc(self, size):
+            if size > 1000:
+                raise cupy.cuda.memory.OutOfMemoryError(size, 0, 0)
+            taken.append(size)
+            return SimpleNamespace(ptr=0 if size == 0 else 512 * len(taken))
+
+    streams = []
+    outside = SimpleNamespace(from_external=lambda stream: streams.append(stream) or contextlib.nullcontext())
+    monkeypatch.setattr(cupy, "get_default_memory_pool", Pool)
+    monkeypatch.setattr(cupy.cuda, "Stream", outside)
+    memory = CupyMemory()
+    places = [memory.allocate(size) for size in (100, 900, 0, 0)]
+    assert taken == [100, 900, 0, 0]
+    assert len(streams) == 4
+    assert all(hasattr(stream, "__cuda_stream__") for stream in streams)
+    assert places == [512, 1024, 0, 0]
+    with pytest.raises(MemoryError) as refused:
+        memory.allocate(5000)
+    assert is_out_of_memory(refused.value)
+    for place, size in zip(places, taken, strict=True):
+        memory.deallocate(place, size)
+    assert memory._taken == {}
+
+
+def test_what_cudf_had_before_is_set_again():
+    """However many threads use it at once, and unless somebody else has set another meanwhile."""
+    before = rmm.mr.get_per_device_resource(0)
+    with memory_of_cupy(0):
+        ours = rmm.mr.get_per_device_resource(0)
+        assert isinstance(ours, CupyMemory)
+        with ThreadPoolExecutor(1) as other:
+
+            def use():
+                with memory_of_cupy(0):
+                    return rmm.mr.get_per_device_resource(0)
+
+            assert other.submit(use).result() is ours
+        assert rmm.mr.get_per_device_resource(0) is ours
+    assert rmm.mr.get_per_device_resource(0) is before
+    with pytest.raises(ZeroDivisionError), memory_of_cupy(0):
+        raise ZeroDivisionError
+    assert rmm.mr.get_per_device_resource(0) is before
+    theirs = rmm.mr.CudaMemoryResource()
+    try:
+        with memory_of_cupy(0):
+            rmm.mr.set_per_device_resource(0, theirs)
+        assert rmm.mr.get_per_device_resource(0) is theirs
+    finally:
+        rmm.mr.set_per_device_resource(0, before)
 
 
 @pytest.mark.parametrize(
@@ -208,3 +360,39 @@ def test_arrays_of_cupy_are_typed_and_packed():
     for other in (array.T, array[:, 1], array[:, :2]):
         with pytest.raises(TypeError, match="expected a C-contiguous array"):
             pack((other,))
+
+
+def test_without_cudf_and_rmm_a_device_is_opened():
+    """As far as that goes without a GPU: nothing but CuPy and numba-cuda is imported for it."""
+    script = """
+import sys
+from types import SimpleNamespace
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("cudf", "pylibcudf", "rmm"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Hidden())
+import cupy
+from gpupif.engines.cuda import CudaEngine
+from gpupif.engines.cuda_cupy import CupyLibrary
+
+class Device:
+    attributes = {"MultiProcessorCount": 4}
+    def __init__(self, number): pass
+    def __enter__(self): return self
+    def __exit__(self, *error): pass
+
+cupy.cuda.Device, cupy.cuda.Stream = Device, lambda non_blocking: SimpleNamespace(ptr=0)
+cupy.cuda.runtime = SimpleNamespace(
+    getDeviceProperties=lambda number: {"name": b"Card 1", "major": 9, "minor": 0}, CUDARuntimeError=cupy.cuda.runtime.CUDARuntimeError
+)
+library = CupyLibrary(0)
+assert library.name == "Card 1"
+assert library._pool is None
+assert not library.ran_out(ValueError())
+assert CudaEngine(with_frames=False).frames is None
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

@@ -101,8 +101,14 @@ class StrictLibrary(DeviceLibrary):
     def stable_order(self, keys):
         return self.xp.argsort(keys, kind="stable")
 
-    def group_labels(self, words):
-        return there(super().group_labels(plain(words)))
+    def group_rows(self, words, counts):
+        refuse_host([*words.values(), counts])
+        groups = super().group_rows({word: plain(values) for word, values in words.items()}, plain(counts))
+        return groups._replace(
+            words={word: there(values) for word, values in groups.words.items()},
+            counts=there(groups.counts),
+            of_row=there(groups.of_row),
+        )
 
     def empty(self, shape, dtype):
         return super().empty(shape, dtype).view(Strict)
@@ -214,7 +220,7 @@ def test_missing_values_that_match_every_value(monkeypatch, table, share):
     class Engine(CudaEngine):
         frames = StrictFrames()
 
-    engine = Engine(libraries=[StrictLibrary(), StrictLibrary()], share=share)
+    engine = Engine(libraries=[StrictLibrary(), StrictLibrary()], share=share, grouping="cudf")
     monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _: engine)
     scores = gpupif.score(frame if type(table) is pd.DataFrame else DeviceFrame(frame), list(MEASURES), **arguments)
     for measure in MEASURES:

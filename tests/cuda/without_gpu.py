@@ -10,6 +10,8 @@ import os
 
 import numpy_device
 
+from gpupif.device import CudaStatus, Gpu
+
 ON_HOST = os.environ.get("GPUPIF_DEVICE_ON_HOST") == "1"
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 WITHOUT_GPU = ON_HOST or SIMULATED
@@ -18,6 +20,11 @@ if ON_HOST:
     from host.library import HostLibrary as DeviceLibrary
 else:
     from numpy_device import SimulatedLibrary as DeviceLibrary
+
+
+def status() -> CudaStatus:
+    """What is said of devices where something stands in for one."""
+    return CudaStatus([Gpu(DeviceLibrary.name, (9, 0))], [0])
 
 
 def install() -> None:

@@ -1,0 +1,45 @@
+"""The tests marked gpu run for the benchmark, which says what came of them and goes on."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+FILES = ("cuda", "test_measures.py", "test_row_risks.py", "test_invariants.py")
+# Each compiles all kernels for itself, and holds a context of the device.
+PROCESSES = 4
+# As pytest -v says it, of one process or of several.
+OUTCOMES = "(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)"
+OUTCOME = re.compile(rf"\] {OUTCOMES} (.+)$|^(\S+::.+?) {OUTCOMES}\b")
+
+
+def run_tests(seconds: float) -> dict[str, Any]:
+    """Outcomes of the tests, of those that ended where they are stopped after so many seconds."""
+    command = [sys.executable, "-m", "pytest", "-v", "--tb=no", "-m", "gpu", "-n", str(PROCESSES)]
+    command += [str(ROOT / "tests" / name) for name in FILES]
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        return outcomes((error.stdout or b"").decode(errors="replace")) | {"stopped_after_seconds": seconds}
+    return outcomes(done.stdout.decode(errors="replace")) | {"status": done.returncode}
+
+
+def outcomes(said: str) -> dict[str, Any]:
+    """How many tests passed, failed, ... and the names of those that did not pass, from what pytest -v said."""
+    by_test: dict[str, str] = {}
+    for line in said.partition("short test summary info")[0].splitlines():
+        found = OUTCOME.search(line)
+        if found:
+            outcome, name = (found[1], found[2].strip()) if found[1] else (found[4], found[3])
+            # A test may fail and then end in an error too: the first one counts.
+            by_test.setdefault(name, outcome)
+    counts = Counter(by_test.values())
+    failures = sorted(name for name, outcome in by_test.items() if outcome in ("FAILED", "ERROR"))
+    return {"counts": {outcome.lower(): count for outcome, count in counts.items()}, "failures": failures}

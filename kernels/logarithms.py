@@ -1,0 +1,140 @@
+"""Logarithms to base 2 in whole numbers, and so the same on every processor, for CPU and CUDA alike.
+
+A logarithm is a whole number of units of 2^-LOG_BITS bits, and right to 0.51 of a unit; of a power of two it is exact.
+Of m in [1, 2): a table of 256 numbers r near 1 / m brings m r to [1, 1 + 2^-8), where nine terms of the series of
+log2(1 + z) are enough, and log2 m = log2(m r) - log2 r.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+from numba import float64, int64, uint64
+
+from .jit import kernel
+from .whole_sums import EXPONENT_BIAS, FRACTION, FRACTION_BITS, HALF, LEADING, multiply_words, power_of_two, upper_word
+
+LOG_BITS = 56
+# Where logarithms do not fit into 64 bits in units of 2^-LOG_BITS: of floats of any size they do in these.
+COARSE_LOG_BITS = 52
+# Probabilities from here on have logarithms that fit.
+LEAST_FINE = 2.0**-60
+# In place of log2 0; nothing is computed with it.
+LOG_OF_NOTHING = -(1 << 62)
+TABLE_BITS = 8
+TERMS = 9
+SCALE = uint64(7)
+
+
+def _tables() -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """By the upper bits of m: r in units of 2^-63, -log2 r in units of 2^-64. And 1 / (k ln 2) in units of 2^-62."""
+    size = 1 << TABLE_BITS
+    with localcontext(prec=50):
+        ln2 = Decimal(2).ln()
+        # Rounded up, so that m r is never below 1.
+        factors = [-(-(size << 63) // (size + place)) for place in range(size)]
+        logs = [int((-(Decimal(r) / (1 << 63)).ln() / ln2 * (1 << 64)).to_integral_value()) for r in factors]
+        terms = [int((Decimal(1 << 62) / (k * ln2)).to_integral_value()) for k in range(1, TERMS + 1)]
+    return np.array(factors, np.uint64), np.array(logs, np.uint64), terms
+
+
+FACTORS, FACTOR_LOGS, _terms = _tables()
+TERM_1, TERM_2, TERM_3, TERM_4, TERM_5, TERM_6, TERM_7, TERM_8, TERM_9 = map(uint64, _terms)
+
+
+@kernel
+def _log2_of_fraction(digits):
+    """log2 of digits / 2^63, which is in [1, 2), in units of 2^-LOG_BITS."""
+    place = int64((digits >> uint64(63 - TABLE_BITS)) & uint64((1 << TABLE_BITS) - 1))
+    # m r - 1 in units of 2^-71, below 2^64.
+    high, low = multiply_words(digits, FACTORS[place])
+    z = ((high - uint64(1 << 62)) << uint64(9)) | (low >> uint64(55))
+    # Of the high terms, which are z^4 of the whole at most, half of the digits are enough. Term by term and not in a
+    # loop: a short function would be copied to wherever a logarithm may be needed, which are loops that rarely do.
+    short = z >> HALF
+    total = TERM_8 - ((TERM_9 >> HALF) * short >> SCALE)
+    total = TERM_7 - ((total >> HALF) * short >> SCALE)
+    total = TERM_6 - ((total >> HALF) * short >> SCALE)
+    total = TERM_5 - ((total >> HALF) * short >> SCALE)
+    total = TERM_4 - (upper_word(total, z) >> SCALE)
+    total = TERM_3 - (upper_word(total, z) >> SCALE)
+    total = TERM_2 - (upper_word(total, z) >> SCALE)
+    total = TERM_1 - (upper_word(total, z) >> SCALE)
+    # total is log2(1 + z) / z in units of 2^-62, so that what comes is in units of 2^-69.
+    exact = FACTOR_LOGS[place] + (upper_word(total, z) >> uint64(5))
+    return int64((exact >> uint64(64 - LOG_BITS)) + ((exact >> uint64(63 - LOG_BITS)) & uint64(1)))
+
+
+@kernel
+def log2_of_count(count):
+    """log2 of a whole number from 1 to 2^63 - 1, in units of 2^-LOG_BITS; of 0 `LOG_OF_NOTHING`."""
+    if count <= 0:
+        return int64(LOG_OF_NOTHING)
+    digits = uint64(count)
+    # A float is never too small by so much that its exponent is.
+    bits = int64(np.float64(count).view(np.int64) >> int64(52)) - EXPONENT_BIAS
+    if (digits >> uint64(bits)) == uint64(0):
+        bits -= 1
+    return (int64(bits) << int64(LOG_BITS)) + _log2_of_fraction(digits << uint64(63 - bits))
+
+
+@kernel
+def _split(x):
+    """Whole part of log2 of a positive float, and the rest in units of 2^-LOG_BITS."""
+    whole = int64(0)
+    if x < 2.0**-1022:
+        x *= 2.0**54
+        whole = int64(-54)
+    bits = np.float64(x).view(np.uint64)
+    whole += int64(bits >> FRACTION_BITS) - EXPONENT_BIAS
+    return whole, _log2_of_fraction(((bits & FRACTION) | LEADING) << uint64(11))
+
+
+@kernel
+def log2(x):
+    """log2 of a float, 0 or more."""
+    if not 0.0 < x < math.inf:
+        return -math.inf if x == 0.0 else x
+    whole, rest = _split(x)
+    if -62 < whole < 62:
+        return float64((whole << int64(LOG_BITS)) + rest) * power_of_two(-LOG_BITS)
+    return float64(whole) + float64(rest) * power_of_two(-LOG_BITS)
+
+
+@kernel
+def log2_in_units(x, bits):
+    """log2 of a positive float in units of 2^-bits, bits being LOG_BITS or COARSE_LOG_BITS."""
+    whole, rest = _split(x)
+    if bits < LOG_BITS:
+        cut = int64(LOG_BITS - bits)
+        rest = (rest + (int64(1) << (cut - int64(1)))) >> cut
+    return (whole << int64(bits)) + rest
+
+
+@kernel
+def bits_of_units(units, bits):
+    """Units of 2^-bits in bits, as the nearest float."""
+    return float64(units) * power_of_two(-bits)
+
+
+@kernel
+def log2_of_counts(counts, out):
+    """out[i] = log2 of counts[i], see `log2_of_count`."""
+    for i in range(counts.size):
+        out[i] = log2_of_count(counts[i])
+
+
+@kernel
+def log2_of_shares(shares, bits, out):
+    """out[i] = log2 of shares[i], see `log2_in_units`."""
+    for i in range(shares.size):
+        out[i] = log2_in_units(shares[i], bits)
+
+
+@kernel
+def log2_of_floats(values, out):
+    """out[i] = log2 of values[i]."""
+    for i in range(values.size):
+        out[i] = log2(values[i])

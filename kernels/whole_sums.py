@@ -1,0 +1,109 @@
+"""Sums that are the same in any order: whole numbers of 128 bits, for CPU and CUDA alike.
+
+A number is (high, low): high x 2^64 + low, high signed, low from 0 to 2^64 - 1. Sums of such numbers are exact, so they
+do not depend on the order of rows, threads, blocks, parts or workers; they are rounded once, when they are made floats.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import float64, int64, uint64
+
+from .jit import kernel
+
+HALF = uint64(32)
+LOW_HALF = uint64(0xFFFFFFFF)
+# Of a float64: bits of its fraction, the bit above them, and what is added to its exponent.
+FRACTION_BITS = uint64(52)
+FRACTION = uint64((1 << 52) - 1)
+LEADING = uint64(1 << 52)
+EXPONENT_BIAS = 1023
+# Terms of sums that are no whole numbers are cut to multiples of 2^-FIXED_BITS, in digits of which the upper one is in
+# units of 2^-UPPER_BITS.
+UPPER_BITS, FIXED_BITS = 50, 80
+
+
+@kernel
+def multiply_words(a, b):
+    """The product of two words of 64 bits: (its upper word, its lower word)."""
+    a, b = uint64(a), uint64(b)
+    a_high, a_low, b_high, b_low = a >> HALF, a & LOW_HALF, b >> HALF, b & LOW_HALF
+    low = a_low * b_low
+    middle = a_high * b_low + (low >> HALF)
+    other = a_low * b_high + (middle & LOW_HALF)
+    return a_high * b_high + (middle >> HALF) + (other >> HALF), a * b
+
+
+@kernel
+def upper_word(a, b):
+    """The upper word of the product of two words of 64 bits."""
+    upper, _ = multiply_words(a, b)
+    return upper
+
+
+@kernel
+def add_wide(high, low, more_high, more_low):
+    """The sum of two numbers."""
+    total = uint64(low) + uint64(more_low)
+    return int64(high) + int64(more_high) + int64(total < uint64(low)), total
+
+
+@kernel
+def multiply_wide(count, factor):
+    """The product of a count, 0 or more, and a whole number of either sign."""
+    high, low = multiply_words(uint64(count), uint64(factor))
+    signed = int64(high)
+    if factor < 0:
+        signed -= int64(count)
+    return signed, low
+
+
+@kernel
+def power_of_two(exponent):
+    """2^exponent as a float, for exponents from -1022 to 1023."""
+    return np.uint64(uint64(exponent + EXPONENT_BIAS) << FRACTION_BITS).view(np.float64)
+
+
+@kernel
+def float_of_wide(high, low):
+    """A number as the nearest float."""
+    sign, high, low = 1.0, int64(high), uint64(low)
+    if high < 0:
+        sign = -1.0
+        low = uint64(0) - low
+        high = -high - int64(low != uint64(0))
+    if high == 0:
+        return sign * float64(low)
+    # The upper 64 bits, the last of them telling whether any below is 1: rounded as if all were there.
+    bits = int64(np.float64(high).view(np.int64) >> int64(52)) - EXPONENT_BIAS + 1
+    shift = uint64(bits)
+    left = uint64(64) - shift
+    top = (uint64(high) << left) | (low >> shift)
+    if (low << left) != uint64(0):
+        top |= uint64(1)
+    return sign * float64(top) * power_of_two(bits)
+
+
+@kernel
+def digits_of_float(x):
+    """A float in two digits, which are added up apart: in units of 2^-UPPER_BITS, and the rest of 2^-FIXED_BITS.
+
+    Sums of upper digits fit into 64 bits where those of floats are below 2^12, those of lower ones where they are of no
+    more than 2^32 floats. What is below one unit is cut off.
+    """
+    scaled = x * power_of_two(UPPER_BITS)
+    upper = int64(scaled)
+    return upper, int64((scaled - float64(upper)) * power_of_two(FIXED_BITS - UPPER_BITS))
+
+
+@kernel
+def wide_of_digits(upper, lower):
+    """The sum of what `digits_of_float` makes, in units of 2^-FIXED_BITS, from the sums of both digits."""
+    shift = int64(FIXED_BITS - UPPER_BITS)
+    return add_wide(upper >> (int64(64) - shift), uint64(upper) << uint64(shift), lower >> int64(63), uint64(lower))
+
+
+@kernel
+def float_of_digits(high, low):
+    """Such a sum as the nearest float."""
+    return float_of_wide(high, low) * power_of_two(-FIXED_BITS)

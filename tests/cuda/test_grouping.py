@@ -1,0 +1,174 @@
+"""Rows hashed by the frame library and rows sorted, without a GPU: the same bits, whatever the groups' order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from without_gpu import DeviceLibrary
+
+import gpupif
+from gpupif.datasets import census
+from gpupif.engines import cuda_grouping, cuda_numbering
+from gpupif.engines.cpu import CpuEngine
+from gpupif.engines.cuda import CudaEngine
+from gpupif.engines.cuda_grouping import GROUPINGS
+from gpupif.engines.cuda_rows import DeviceRows
+from gpupif.keys import KeyLayout
+from gpupif.measures import MEASURES
+
+pytestmark = pytest.mark.gpu
+
+
+class Counting(DeviceLibrary):
+    """Counts how often rows were hashed."""
+
+    hashed = 0
+
+    def group_rows(self, words, counts):
+        self.hashed += 1
+        return super().group_rows(words, counts)
+
+
+def score(engine, frame, **arguments):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpupif.scoring.choose_engine", lambda _: engine)
+        return gpupif.score(frame, list(MEASURES), **arguments)
+
+
+def people():
+    """A table whose keys are two words, one column of it far apart from the others."""
+    return census(60, columns=14).assign(wide=[f"value {row % 37}" for row in range(60)])
+
+
+def gaps():
+    frame = census(20)[["age", "sex", "tenure"]]
+    return frame.assign(age=frame["age"].where(np.arange(20) % 3 > 0))
+
+
+# What is asked, and of which table.
+WAYS = {
+    "all columns": (people, {}),
+    "some columns known": (people, {"columns": ["age", "wide"], "known": ["age", "sex", "region"]}),
+    "a target that is not known": (people, {"columns": ["age"], "known": ["sex", "wide"]}),
+    "all but the target": (lambda: people()[["age", "sex", "wide"]], {"columns": ["age"], "known": ["sex", "wide"]}),
+    "nothing known": (people, {"columns": ["age", "sex"], "known": []}),
+    "any known": (people, {"columns": ["age", "wide"], "known": 2, "among": ["age", "sex", "tenure", "wide"]}),
+    "weights": (lambda: people().assign(w=np.arange(60) % 4 + 0.5), {"weights": "w", "columns": ["age", "wide"]}),
+    "wildcards": (gaps, {"missing": "wildcard"}),
+    "wildcards that are not known": (gaps, {"missing": "wildcard", "known": ["sex", "tenure"]}),
+}
+
+
+@pytest.mark.parametrize("share", [0, 0.8])
+@pytest.mark.parametrize(("table", "arguments"), WAYS.values(), ids=WAYS)
+def test_same_bits_hashed_and_sorted(monkeypatch, table, arguments, share):
+    # So that pairs of numbers and codes are grouped as rows are, too.
+    monkeypatch.setattr(cuda_numbering, "SLOTS", 1)
+    monkeypatch.setattr(cuda_numbering, "SLOTS_PER_ROW", 1)
+    libraries = {name: [Counting()] for name in GROUPINGS}
+    hashed, again, sorted_ = (
+        score(CudaEngine(libraries=libraries[name], share=share, grouping=name), table(), **arguments)
+        for name in ("cudf", "cudf", "rotation")
+    )
+    assert libraries["cudf"][0].hashed > 0
+    assert libraries["rotation"][0].hashed == 0
+    expected = score(CpuEngine(), table(), **arguments)
+    for measure in MEASURES:
+        assert hashed.array(measure).tobytes() == sorted_.array(measure).tobytes(), measure
+        assert hashed.array(measure).tobytes() == again.array(measure).tobytes(), measure
+        np.testing.assert_allclose(hashed.array(measure), expected.array(measure), rtol=1e-12, atol=1e-14)
+    assert hashed.weights == sorted_.weights == again.weights
+    assert hashed.distinct_rows == sorted_.distinct_rows == expected.distinct_rows
+
+
+@pytest.mark.parametrize("most", [1, 30, 59])
+@pytest.mark.parametrize("way", ["all columns", "all but the target", "any known", "wildcards"])
+def test_more_rows_than_cudf_can_count_are_sorted(monkeypatch, most, way):
+    monkeypatch.setattr(cuda_grouping, "MOST_ROWS", most)
+    table, arguments = WAYS[way]
+
+    class Small(Counting):
+        def group_rows(self, words, counts):
+            assert len(words[min(words)]) <= most
+            return super().group_rows(words, counts)
+
+    hashed = score(CudaEngine(libraries=[Small()], grouping="cudf"), table(), **arguments)
+    sorted_ = score(CudaEngine(grouping="rotation"), table(), **arguments)
+    for measure in MEASURES:
+        assert hashed.array(measure).tobytes() == sorted_.array(measure).tobytes(), measure
+
+
+def pack(codes, layout):
+    keys = np.zeros((layout.words, len(codes)), np.uint64)
+    for column, field in layout.fields.items():
+        keys[field.word] |= codes[:, column].astype(np.uint64) << np.uint64(field.shift)
+    return keys
+
+
+@pytest.mark.parametrize("name", GROUPINGS)
+def test_distinct_rows_and_cohorts(name):
+    """Against plain Python; one column has a single value, one a word to itself."""
+    sizes = [3, 1, 4, 1 << 62]
+    rng = np.random.default_rng(5)
+    codes = np.stack([rng.integers(0, min(size, 5), 80) for size in sizes], axis=1)
+    codes[:, 3] *= (1 << 62) // 7
+    counts, layout, library = rng.integers(1, 4, 80), KeyLayout.of(sizes), DeviceLibrary()
+    assert layout.words == 2
+    grouping, columns = GROUPINGS[name], [2, 0, 1]
+    rows, number = grouping.collapse(library, DeviceRows(pack(codes, layout), counts), layout, columns)
+    expected = {}
+    for row, count in zip(map(tuple, codes[:, columns].tolist()), counts.tolist(), strict=True):
+        expected[row] = expected.get(row, 0) + count
+    values = np.stack([(rows.keys[f.word] >> np.uint64(f.shift)) & np.uint64(f.mask) for f in layout.fields.values()])
+    by_column = dict(zip(layout.fields, values.astype(np.int64), strict=True))
+    found = list(zip(*(by_column[column].tolist() for column in columns), strict=True))
+    assert dict(zip(found, rows.counts.tolist(), strict=True)) == expected
+    assert len(found) == len(expected) == rows.rows
+    np.testing.assert_array_equal(np.array(found)[number], codes[:, columns])
+    assert grouping.serves(rows, columns, columns, [2, 0])
+    assert not grouping.serves(rows, [*columns, 3], columns, [2, 0])
+    for target, runs in grouping.cohorts(library, rows, layout, columns, [2, 0]):
+        assert sorted(runs.order.tolist()) == list(range(rows.rows))
+        assert (runs.order.dtype, runs.run_of.dtype, runs.starts.dtype, runs.sizes.dtype) == (np.int32,) * 3 + (
+            np.int64,
+        )
+        seen = set()
+        for run, (start, stop) in enumerate(zip(runs.starts[:-1], runs.starts[1:], strict=True)):
+            places = runs.order[start:stop]
+            others = {tuple(by_column[column][place] for column in columns if column != target) for place in places}
+            assert len(others) == 1
+            assert not others & seen
+            seen |= others
+            assert (np.diff(by_column[target][places]) > 0).all()
+            assert runs.run_of[start:stop].tolist() == [run + 1] * (stop - start)
+            assert runs.sizes[run] == rows.counts[places].sum()
+
+
+def test_what_stands_in_for_cudf_gives_groups_in_any_order():
+    words = {0: np.arange(40, dtype=np.uint64) // 2, 3: np.zeros(40, np.uint64)}
+    found = [DeviceLibrary().group_rows(words, np.arange(40)) for _ in range(2)]
+    assert found[0].words[0].tolist() != found[1].words[0].tolist()
+    for groups in found:
+        assert groups.of_row.dtype == np.int32
+        np.testing.assert_array_equal(groups.words[0][groups.of_row], words[0])
+        np.testing.assert_array_equal(groups.words[3], 0)
+        np.testing.assert_array_equal(groups.counts, 4 * groups.words[0].astype(np.int64) + 1)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "parquet", "csv"])
+@pytest.mark.parametrize("arguments", [{}, {"attackers": {"a": ["age", "sex"], "b": []}}, {"known": 1}])
+def test_without_frames_of_the_device_tables_are_encoded_on_the_host(monkeypatch, tmp_path, kind, arguments):
+    def refused(*_):
+        raise AssertionError("frames of the device are asked for")
+
+    frame = census(30)[["age", "sex", "tenure"]]
+    table = frame if kind == "pandas" else tmp_path / f"t.{kind}"
+    if kind != "pandas":
+        {"parquet": frame.to_parquet, "csv": frame.to_csv}[kind](table, index=False)
+    expected = score(CpuEngine(), table, **arguments)
+    monkeypatch.setattr("gpupif.engines.cuda.frame_library", refused)
+    scores = score(CudaEngine(with_frames=False), table, **arguments)
+    for name in arguments.get("attackers", [None]):
+        found, wanted = (one if name is None else one[name] for one in (scores, expected))
+        for measure in MEASURES:
+            np.testing.assert_allclose(found.array(measure), wanted.array(measure), rtol=1e-12, atol=1e-14)

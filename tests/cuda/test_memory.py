@@ -1,0 +1,226 @@
+"""The plan of the device's memory: each stage holds to what is measured in it, and says what fits on which card."""
+
+from __future__ import annotations
+
+import re
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from measured import Measured
+from without_gpu import DeviceLibrary
+
+import gpupif
+from gpupif.datasets import census
+from gpupif.device import CudaStatus, Gpu
+from gpupif.engines import cuda_blocks, cuda_rows
+from gpupif.engines.cpu import CpuEngine
+from gpupif.engines.cuda import SHARE, CudaEngine
+from gpupif.engines.cuda_grouping import GROUPINGS
+from gpupif.engines.cuda_memory import (
+    TYPICAL,
+    RowBytes,
+    row_bytes,
+    score_bytes,
+    scores_on,
+    stages,
+    typical_rows_that_fit,
+)
+from gpupif.environment import describe
+from gpupif.measures import MEASURES
+
+ROWS = 3_000
+# Bytes a row for what Python and the copies' buffers take meanwhile.
+SLACK = 12
+# Of a row of a census of 10 columns, CIG and CSF, scores to the host: those of one cohort are made.
+TYPICAL_BYTES = 120
+
+
+def job_of(frame, measures, **asked):
+    """The job of a table that `score` would make."""
+    jobs = []
+
+    class Spy(CpuEngine):
+        def score(self, job, progress):
+            jobs.append(job)
+            return super().score(job, progress)
+
+    score(Spy(), frame, measures, **asked)
+    return jobs[0]
+
+
+def score(engine, frame, measures=tuple(MEASURES), **asked):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpupif.scoring.choose_engine", lambda _: engine)
+        return gpupif.score(frame, list(measures), **asked)
+
+
+def different(columns):
+    """A table in which every row is different, and hardly any two agree on all columns but one."""
+    random = np.random.default_rng(0)
+    return pd.DataFrame({f"c{column}": random.integers(0, 100, ROWS) for column in range(columns)})
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize(("columns", "targets"), [(6, 3), (25, 2)])
+@pytest.mark.parametrize("inside", [True, False])
+def test_each_stage_takes_what_is_planned_for_it(columns, targets, inside, weights):
+    frame = different(columns)
+    names = list(frame.columns)
+    asked = {"columns": names[:targets], "known": names if inside else names[targets:]}
+    job = job_of(frame, ["cig", "csf"], **asked)
+    if weights:
+        times = np.random.default_rng(1).integers(2, 50, ROWS)
+        counts = [np.bincount(codes, times).astype(np.int64) for codes in job.codes]
+        job = replace(job, times=times, counts=counts)
+    # What is compiled and loaded the first time is no array.
+    CudaEngine().score(job, Silent())
+    library = Measured()
+    with library.measuring():
+        CudaEngine(libraries=[library]).score(job, Silent())
+    planned = {}
+    for stage in stages(RowBytes.of(job), "rotation", to_host=True):
+        planned[stage.name] = max(stage.row_bytes, planned.get(stage.name, 0))
+    taken = {name: (most - score_bytes(job)) / ROWS for name, most in library.most.items()}
+    assert taken.keys() == planned.keys()
+    assert {name: most for name, most in taken.items() if most > planned[name] + SLACK} == {}
+    # What takes the most is not planned for with more than it takes.
+    assert planned["score"] <= taken["score"]
+
+
+def test_blocks_take_what_is_planned_for_them(monkeypatch):
+    job = job_of(different(6), ["cig", "csf"])
+    CudaEngine(share=0).score(replace(job, codes=[codes[:9] for codes in job.codes]), Silent())
+    library, real, taken = Measured(memory=380_000), cuda_blocks._score_rows, []
+
+    def measured(given, run, blocks, targets, out, first, last):
+        given.note()
+        given.peak, before = 0, tracemalloc.get_traced_memory()[0]
+        tally = real(given, run, blocks, targets, out, first, last)
+        given.note()
+        # The tally is the host's.
+        before += sum(array.nbytes for array in tally)
+        taken.append((given.peak - before, int(blocks.offsets[last] - blocks.offsets[first])))
+        return tally
+
+    monkeypatch.setattr(cuda_blocks, "_score_rows", measured)
+    with library.measuring():
+        result = CudaEngine(libraries=[library]).score(job, Silent())
+    assert result.through_host
+    assert sum(rows for _, rows in taken) >= ROWS
+    for most, rows in taken:
+        assert most <= rows * row_bytes(job) + ROWS * (SLACK + 4)
+
+
+class Silent:
+    """Progress that nobody sees."""
+
+    def advance(self, cells):
+        pass
+
+
+def large(rows, scores_on):
+    """A job on 10 columns like those of a census, CIG and CSF, of so many rows."""
+    few = job_of(census(200), ["cig", "csf"])
+    codes = [np.broadcast_to(np.uint8(0), rows)] * 10
+    counts = [np.full(cardinality, rows // cardinality) for cardinality in (50, 101, 2, 6, 11, 29, 45, 8, 12, 5)]
+    return replace(few, codes=codes, counts=counts, scores_on=scores_on)
+
+
+def test_a_table_like_the_one_that_is_typical():
+    assert RowBytes.of(large(1000, "host")) == TYPICAL
+    assert typical_rows_that_fit(TYPICAL_BYTES * 1000) == 1000
+    for grouping in GROUPINGS:
+        assert max(stage.row_bytes for stage in stages(TYPICAL, grouping, to_host=True)) == TYPICAL_BYTES
+
+
+@pytest.mark.parametrize(
+    ("rows", "free", "host", "either", "device"),
+    [
+        # An H200: 140.4 GiB, less 1 GiB for the context.
+        (300_000_000, 139.4, "host", "device", "device"),
+        (440_000_000, 139.4, "host", "device", "device"),
+        (520_000_000, 139.4, "host", "host", None),
+        (1_000_000_000, 139.4, "host", "host", None),
+        (1_300_000_000, 139.4, None, None, None),
+        # An H100 of 80 GB.
+        (100_000_000, 78, "host", "device", "device"),
+        (300_000_000, 78, "host", "host", None),
+    ],
+)
+def test_what_fits_on_which_card(rows, free, host, either, device):
+    memory = int(SHARE * free * 2**30)
+    assert {there: scores_on(large(rows, there), memory) for there in ("host", "either", "device")} == {
+        "host": host,
+        "either": either,
+        "device": device,
+    }
+
+
+@pytest.mark.parametrize("limit", [10, 2**31 - 1])
+def test_more_rows_than_4_bytes_can_number(monkeypatch, limit):
+    monkeypatch.setattr(cuda_rows, "NARROW_ROWS", limit)
+    frame = census(60, columns=4)
+    expected = gpupif.score(frame, list(MEASURES), device="cpu")
+    for grouping in GROUPINGS:
+        scores = score(CudaEngine(grouping=grouping), frame)
+        for measure in MEASURES:
+            np.testing.assert_allclose(scores.array(measure), expected.array(measure), rtol=1e-12, atol=1e-14)
+
+
+class Narrow(DeviceLibrary):
+    """A device that runs out of memory where a whole table is packed."""
+
+    def launch(self, kernel, size, *arguments):
+        if size >= 50:
+            raise MemoryError
+        super().launch(kernel, size, *arguments)
+
+
+def test_a_table_that_goes_through_the_host_says_so_and_why():
+    frame = census(50, columns=4)
+    whole = score(CudaEngine(), frame)
+    assert whole.through_host == whole.summary().through_host == ""
+    assert "through the host" not in str(whole.summary())
+    small = score(CudaEngine(libraries=[DeviceLibrary(memory=6_000)]), frame)
+    said = (
+        r"through the host, in \d+ parts?: as a whole it takes about 0\.0 GiB of the GPU's memory, 0\.0 GiB are planned"
+    )
+    assert re.match(said, small.through_host)
+    assert f"Scored {small.through_host}" in " ".join(str(small.summary()).split())
+    assert small.summary().to_dict()["through_host"] == small.through_host
+    several = score(
+        CudaEngine(libraries=[DeviceLibrary(memory=6_000)]),
+        frame,
+        attackers={"all": list(frame.columns), "two": list(frame.columns)[:2]},
+    )
+    assert "Scored through the host, in " in str(several.summary())
+    full = score(CudaEngine(libraries=[Narrow()]), frame)
+    assert re.match(
+        r"through the host, in \d+ parts: as a whole .* GiB of the GPU's memory, which ran out", full.through_host
+    )
+    missing = frame.astype("object").where(frame != frame.iloc[0, 0])
+    apart = score(CudaEngine(libraries=[DeviceLibrary(memory=100_000)]), missing, missing="wildcard")
+    assert apart.through_host == ""
+
+
+def test_distinct_rows_that_the_host_found_say_so():
+    frame = census(12, columns=3)
+    assert score(CudaEngine(), frame, known=1).through_host == ""
+    scores = score(CudaEngine(share=0), frame, known=1)
+    said = "through the host, which found distinct rows: as a whole it takes about 0.0 GiB of the GPU's memory, 0.0 GiB"
+    assert scores.through_host.startswith(said)
+    assert scores.summary().mean.through_host == scores.summary().through_host == scores.through_host
+
+
+def test_info_says_what_fits_on_a_gpu(monkeypatch):
+    gpu = Gpu("Card", (9, 0))
+    monkeypatch.setattr("gpupif.environment.cuda_status", lambda: CudaStatus([gpu], [0]))
+    monkeypatch.setattr(DeviceLibrary, "free_bytes", lambda self: int(139.4 * 2**30))
+    facts = describe()
+    assert facts["GPU memory"] == (
+        "GPU 0: 139.4 GiB free, for up to about 1,122 million rows x 10 columns (CIG and CSF) as a whole; "
+        "larger tables are scored in parts, through the host's memory"
+    )
