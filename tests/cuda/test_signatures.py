@@ -386,7 +386,8 @@ class Device:
 
 cupy.cuda.Device, cupy.cuda.Stream = Device, lambda non_blocking: SimpleNamespace(ptr=0)
 cupy.cuda.runtime = SimpleNamespace(
-    getDeviceProperties=lambda number: {"name": b"Card 1", "major": 9, "minor": 0}, CUDARuntimeError=cupy.cuda.runtime.CUDARuntimeError
+    getDeviceProperties=lambda number: {"name": b"Card 1", "major": 9, "minor": 0},
+    CUDARuntimeError=cupy.cuda.runtime.CUDARuntimeError,
 )
 library = CupyLibrary(0)
 assert library.name == "Card 1"
