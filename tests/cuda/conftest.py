@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
-from without_gpu import ON_HOST, WITHOUT_GPU
+from without_gpu import ON_HOST, SIMULATED, WITHOUT_GPU
 
 from gpupif.device import cuda_status
 from gpupif.engines.cuda_library import frame_library
@@ -13,6 +13,8 @@ from gpupif.engines.cuda_library import frame_library
 collect_ignore = []
 if not ON_HOST:
     collect_ignore += ["test_host.py", "test_large.py"]
+if not SIMULATED:
+    collect_ignore.append("test_bounds.py")
 if not WITHOUT_GPU:
     collect_ignore += ["test_any_known_device.py", "test_counting.py", "test_engine.py", "test_matching.py"]
     collect_ignore += ["test_benchmark.py", "test_grouping.py", "test_memory.py", "test_strict.py"]

@@ -9,6 +9,7 @@ import contextlib
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -137,12 +138,27 @@ class SimulatedLibrary(NumpyLibrary):
     def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
         """See `Library`."""
         with one_kernel:
-            kernel[1, 8](*arguments)
+            _of_tuple(kernel)[1, 8](arguments)
 
     def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
         """See `Library`."""
         with one_kernel:
-            kernel[min(blocks, 2), threads](*arguments)
+            _of_tuple(kernel)[min(blocks, 2), threads](arguments)
+
+
+def _of_tuple(kernel: Any) -> Any:
+    """A kernel of the simulator that takes its arguments as one tuple.
+
+    The simulator puts arrays that are arguments, but not those in tuples, into arrays of its own, which functions that
+    are compiled for the CPU do not take.
+    """
+
+    def run(arguments: tuple[Any, ...]) -> None:
+        kernel.fn(*arguments)
+
+    # The simulator looks for its module among a kernel's own globals.
+    there = FunctionType(run.__code__, kernel.fn.__globals__, closure=run.__closure__)
+    return type(kernel)(there, device=False)
 
 
 class DeviceFrame(pd.DataFrame):
