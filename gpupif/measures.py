@@ -301,16 +301,9 @@ MEASURES: dict[str, Measure] = {
     )
 }
 
-# Orders so near to 1, and above so much, are computed in other ways.
-NEAR_ONE, HIGHEST_DIRECT = 1e-3, 2.0
+# Orders so near to 1 are computed in another way, so that they lose no digits.
+NEAR_ONE = 1e-3
 SPECIAL_ORDERS = {0.0: "RENYI_ZERO", 1.0: "DIVERGENCE", math.inf: "RENYI_MOST"}
-
-
-def _renyi_kind(order: float) -> str:
-    """How it is computed, such that no order loses digits or grows out of the range of numbers."""
-    if abs(order - 1.0) < NEAR_ONE:
-        return "RENYI_NEAR_ONE"
-    return "RENYI" if order <= HIGHEST_DIRECT else "RENYI_HIGH"
 
 
 def _renyi(name: str, order: float) -> Measure:
@@ -321,7 +314,9 @@ def _renyi(name: str, order: float) -> Measure:
         "(r - 1), r being the order",
         "0 and up",
         "Rényi (1961); Mironov, Rényi Differential Privacy (2017), definition 3",
-        statistic=Statistic(SPECIAL_ORDERS.get(order) or _renyi_kind(order), order),
+        statistic=Statistic(
+            SPECIAL_ORDERS.get(order, "RENYI_NEAR_ONE" if abs(order - 1.0) < NEAR_ONE else "RENYI"), order
+        ),
         example=0.459432 if order == 2.0 else None,
     )
 

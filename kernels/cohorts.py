@@ -15,20 +15,18 @@ from .logarithms import log2
 from .statistics import (
     DIVERGENCE,
     MOVER,
-    RENYI_HIGH,
+    RENYI,
     RENYI_MOST,
     VALUES,
-    absent,
     absent_mass,
-    add_float,
     finish_logs,
-    finish_powers,
-    finish_whole,
+    finish_terms,
     is_of_logs,
-    is_of_powers,
     is_walk,
-    log2_term,
+    log2_absent_power,
+    log2_power,
     needs_mass,
+    scale_of_powers,
     term,
 )
 from .walks import NOMINAL, Axes, move_nominal, move_runs, recursive
@@ -134,17 +132,14 @@ def sum_logs(kind, span, base, unit_bits, log2_priors, codes, counts, log2_share
 
 
 @kernel
-def sum_bounded(kind, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors):
-    """The sum of bounded terms over some cells of a cohort: (high, low), see `whole_sums.py`.
-
-    span: see `sum_logs`.
-    """
+def sum_terms(kind, order, scale, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors):
+    """The sum of terms over some cells of a cohort: (high, low), see `wide_of_digits`. span: see `sum_logs`."""
     first, stop, step = span
     upper, lower = int64(0), int64(0)
     for i in range(first, stop, step):
         value = base + codes[i]
         more = term(
-            kind, 0.0, 0.0, posteriors[i], log2_shares[i], priors[value], log2_priors[value], accuracy, unit_bits
+            kind, order, scale, posteriors[i], log2_shares[i], priors[value], log2_priors[value], accuracy, unit_bits
         )
         more_upper, more_lower = digits_of_float(more)
         upper += more_upper
@@ -154,7 +149,7 @@ def sum_bounded(kind, span, base, accuracy, unit_bits, priors, log2_priors, code
 
 @kernel
 def sum_priors(span, base, priors, codes):
-    """Prior mass of the values of some cells: (high, low), see `whole_sums.py`. span: see `sum_logs`."""
+    """Prior mass of the values of some cells: (high, low), see `wide_of_digits`. span: see `sum_logs`."""
     first, stop, step = span
     upper, lower = int64(0), int64(0)
     for i in range(first, stop, step):
@@ -166,16 +161,13 @@ def sum_priors(span, base, priors, codes):
 
 @kernel
 def find_largest(kind, order, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors):
-    """The largest p / q of some cells of a cohort, or of RENYI_HIGH the largest logarithm of a term.
-
-    span: see `sum_logs`.
-    """
+    """The largest p / q of some cells of a cohort; of RENYI the largest logarithm of a term. span: see `sum_logs`."""
     first, stop, step = span
     largest = -math.inf
     for i in range(first, stop, step):
         value, p = base + codes[i], posteriors[i]
-        if kind == RENYI_HIGH:
-            more = log2_term(order, p, log2_shares[i], priors[value], log2_priors[value], accuracy, unit_bits)
+        if kind == RENYI:
+            more = log2_power(order, p, log2_shares[i], priors[value], log2_priors[value], accuracy, unit_bits)
         else:
             more = p / priors[value]
         largest = max(largest, more)
@@ -183,42 +175,22 @@ def find_largest(kind, order, span, base, accuracy, unit_bits, priors, log2_prio
 
 
 @kernel
-def sum_powers(kind, order, top, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors):
-    """The sum of powers over some cells of a cohort, and what rounding has taken from it.
-
-    top: of RENYI_HIGH, see `term`. span: see `sum_logs`.
-    """
-    first, stop, step = span
-    total, rest = 0.0, 0.0
-    for i in range(first, stop, step):
-        value = base + codes[i]
-        more = term(
-            kind, order, top, posteriors[i], log2_shares[i], priors[value], log2_priors[value], accuracy, unit_bits
-        )
-        total, rest = add_float(total, rest, more)
-    return total, rest
-
-
-@kernel
 def find_other(kind, order, span, mass, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors):
     """A statistic of a cohort that is none of logarithms. span: of all its cells; mass: see `absent`."""
+    values, scale = span[1] - span[0], int64(0)
     if kind == VALUES:
-        return float64(span[1] - span[0])
-    largest = 0.0
-    if kind in (RENYI_MOST, RENYI_HIGH):
+        return float64(values)
+    if kind in (RENYI_MOST, RENYI):
         largest = find_largest(
             kind, order, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
         )
-    if kind == RENYI_MOST:
-        return max(0.0, log2(largest))
-    if is_of_powers(kind):
-        top = max(largest, absent(kind, order, mass, accuracy)) if kind == RENYI_HIGH else 0.0
-        total, rest = sum_powers(
-            kind, order, top, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
-        )
-        return finish_powers(kind, order, top, total, rest, mass, accuracy)
-    high, low = sum_bounded(kind, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors)
-    return finish_whole(kind, order, high, low, mass, accuracy)
+        if kind == RENYI_MOST:
+            return max(0.0, log2(largest))
+        scale = scale_of_powers(max(largest, log2_absent_power(order, mass, accuracy)), values)
+    high, low = sum_terms(
+        kind, order, scale, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
+    )
+    return finish_terms(kind, order, scale, high, low, mass, accuracy)
 
 
 @kernel

@@ -93,14 +93,21 @@ def _split(x):
 
 
 @kernel
-def log2(x):
-    """log2 of a float, 0 or more."""
+def log2_scaled(x, exponent):
+    """log2 of x times 2^exponent, of a float, 0 or more."""
     if not 0.0 < x < math.inf:
         return -math.inf if x == 0.0 else x
     whole, rest = _split(x)
+    whole += exponent
     if -62 < whole < 62:
         return float64((whole << int64(LOG_BITS)) + rest) * power_of_two(-LOG_BITS)
     return float64(whole) + float64(rest) * power_of_two(-LOG_BITS)
+
+
+@kernel
+def log2(x):
+    """log2 of a float, 0 or more."""
+    return log2_scaled(x, int64(0))
 
 
 @kernel

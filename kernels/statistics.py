@@ -3,20 +3,18 @@
 p is the posterior of a value, q its prior, d = 1 - a the doubt that an accuracy a leaves. A value that does not occur
 in the cohort has posterior d q; what all of these add follows from their prior mass together (`absent`).
 
-Sums of counts times logarithms, and of terms that are bounded, are whole numbers (`whole_sums.py`), the same in any
-order. Those of powers, which have no bound, are floats that keep what rounding takes from them: right to about 1e-16 in
-any order, but not to the last bit.
+All sums are whole numbers (`whole_sums.py`), so that they are the same in any order of the values.
 """
 
 from __future__ import annotations
 
 import math
 
-from numba import float64
+from numba import float64, int64
 
 from .formulas import LN2, log2_gain, log2_ratio
 from .jit import kernel
-from .logarithms import LOG_BITS, bits_of_units, log2, log2_in_units
+from .logarithms import LOG_BITS, bits_of_units, log2, log2_in_units, log2_scaled
 from .whole_sums import float_of_digits, power_of_two
 
 # Kinds. The last two walk over a cohort's values in an order, see `walks.py`.
@@ -24,7 +22,6 @@ from .whole_sums import float_of_digits, power_of_two
     DIVERGENCE,
     RENYI,
     RENYI_NEAR_ONE,
-    RENYI_HIGH,
     RENYI_ZERO,
     RENYI_MOST,
     TOTAL_VARIATION,
@@ -34,7 +31,7 @@ from .whole_sums import float_of_digits, power_of_two
     VALUES,
     MOVER,
     RECURSIVE,
-) = range(13)
+) = range(12)
 
 
 @kernel
@@ -50,53 +47,48 @@ def is_of_logs(kind, accuracy):
 
 
 @kernel
-def is_of_powers(kind):
-    """Whether it is a sum of powers."""
-    return kind in (RENYI, RENYI_NEAR_ONE, RENYI_HIGH)
-
-
-@kernel
 def needs_mass(kind, accuracy):
     """Whether the prior mass of the values that do not occur in the cohort matters."""
     if kind in (JENSEN_SHANNON, HELLINGER):
         return True
-    return accuracy < 1.0 and (is_of_powers(kind) or kind in (DIVERGENCE, RENYI_ZERO))
+    return accuracy < 1.0 and kind in (DIVERGENCE, RENYI, RENYI_NEAR_ONE, RENYI_ZERO)
 
 
 @kernel
-def power(base, exponent):
-    """Base ** exponent; common exponents by functions that are faster."""
-    if exponent == 1.0:
-        return base
-    if exponent == -0.5:
-        return 1.0 / math.sqrt(base)
-    return base**exponent
-
-
-@kernel
-def log2_term(order, p, log2_share, q, log2_q, accuracy, unit_bits):
-    """The logarithm of what a value adds to a Rényi divergence of a high order, p (p / q)^(order - 1)."""
+def log2_power(order, p, log2_share, q, log2_q, accuracy, unit_bits):
+    """The logarithm of what a value adds to a Rényi divergence, p (p / q)^(order - 1)."""
     log2_p = bits_of_units(log2_share, LOG_BITS) if accuracy == 1.0 else log2(p)
     return log2_p + (order - 1.0) * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits)
 
 
 @kernel
-def term(kind, order, top, p, log2_share, q, log2_q, accuracy, unit_bits):
+def scale_of_powers(largest, values):
+    """Exponent of the power of two by which the terms of a sum of powers are divided, of so many values.
+
+    largest: logarithm of the largest term. What is added up is below 2^12 then, and as many digits are left as can be.
+    """
+    spare, most = int64(math.ceil(largest)), 1 << 12
+    while most < values:
+        most *= 2
+        spare += 1
+    return spare
+
+
+@kernel
+def term(kind, order, scale, p, log2_share, q, log2_q, accuracy, unit_bits):
     """What one value of the cohort adds to a sum that is none of logarithms.
 
-    order: of the Rényi divergence; top: see `RENYI_HIGH` below. log2_share, log2_q, unit_bits: see `formulas.py`.
+    order: of the Rényi divergence; scale: see `scale_of_powers`. log2_share, log2_q, unit_bits: see `formulas.py`.
     """
     if kind == DIVERGENCE:
         # Kullback-Leibler: p log2(p / q).
         return p * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits)
     if kind == RENYI:
-        return p * power(p / q, order - 1.0)
+        # p (p / q)^(order - 1), divided by a power of two, so that it does not grow out of the range of numbers.
+        return p * 2.0 ** ((order - 1.0) * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits) - scale)
     if kind == RENYI_NEAR_ONE:
         # The same less p, which sums to 1: what is left is not lost to rounding.
         return p * math.expm1((order - 1.0) * LN2 * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits))
-    if kind == RENYI_HIGH:
-        # As a share of the largest, of logarithm `top`, so that it does not grow out of the range of numbers.
-        return 2.0 ** (log2_term(order, p, log2_share, q, log2_q, accuracy, unit_bits) - top)
     if kind == RENYI_ZERO:
         return q
     if kind == TOTAL_VARIATION:
@@ -116,11 +108,16 @@ def term(kind, order, top, p, log2_share, q, log2_q, accuracy, unit_bits):
 
 
 @kernel
-def absent(kind, order, mass, accuracy):
-    """What the values add that do not occur in the cohort, of prior mass `mass`; of RENYI_HIGH its logarithm."""
+def log2_absent_power(order, mass, accuracy):
+    """The logarithm of what the values add to a Rényi divergence that do not occur in the cohort; see `absent`."""
     doubt = 1.0 - accuracy
-    if kind == RENYI_HIGH:
-        return log2(mass) + order * log2(doubt) if mass > 0.0 and doubt > 0.0 else -math.inf
+    return log2(mass) + order * log2(doubt) if mass > 0.0 and doubt > 0.0 else -math.inf
+
+
+@kernel
+def absent(kind, order, scale, mass, accuracy):
+    """What the values add that do not occur in the cohort, of prior mass `mass` together. scale: see `term`."""
+    doubt = 1.0 - accuracy
     if mass <= 0.0:
         return 0.0
     if kind == JENSEN_SHANNON:
@@ -137,20 +134,12 @@ def absent(kind, order, mass, accuracy):
     if kind == DIVERGENCE:
         return doubt * log2(doubt) * mass
     if kind == RENYI:
-        return doubt**order * mass
+        return 2.0 ** (log2_absent_power(order, mass, accuracy) - scale)
     if kind == RENYI_NEAR_ONE:
         return doubt * math.expm1((order - 1.0) * math.log(doubt)) * mass
     if kind == RENYI_ZERO:
         return mass
     return 0.0
-
-
-@kernel
-def add_float(total, rest, more):
-    """A sum and what rounding has taken from it, with one more number."""
-    new = total + more
-    shown = new - total
-    return new, rest + ((total - (new - shown)) + (more - shown))
 
 
 @kernel
@@ -161,32 +150,20 @@ def finish_logs(kind, total, size, unit_bits):
 
 
 @kernel
-def finish_whole(kind, order, high, low, mass, accuracy):
-    """The statistic, from the sum of bounded terms; rounding may not take it out of its range."""
-    total = float_of_digits(high, low) + absent(kind, order, mass, accuracy)
+def finish_terms(kind, order, scale, high, low, mass, accuracy):
+    """The statistic, from the sum of its terms; rounding may not take it out of its range."""
+    total = float_of_digits(high, low) + absent(kind, order, scale, mass, accuracy)
+    if kind == RENYI:
+        return max(0.0, log2_scaled(total, scale) / (order - 1.0))
+    if kind == RENYI_NEAR_ONE:
+        return max(0.0, math.log1p(total) / ((order - 1.0) * LN2))
+    if kind == RENYI_ZERO:
+        return max(0.0, -log2(total))
     if kind == HELLINGER:
         return min(1.0, math.sqrt(max(0.0, 0.5 * total)))
     if kind in (TOTAL_VARIATION, JENSEN_SHANNON):
         return min(1.0, max(0.0, total))
-    if kind == RENYI_ZERO:
-        return max(0.0, -log2(total))
     return max(0.0, total)
-
-
-@kernel
-def finish_powers(kind, order, top, total, rest, mass, accuracy):
-    """A Rényi divergence, from the sum of powers."""
-    more = absent(kind, order, mass, accuracy)
-    if kind == RENYI_HIGH:
-        more = 2.0 ** (more - top) if more > -math.inf else 0.0
-    total, rest = add_float(total, rest, more)
-    # Of an infinite sum the rest is no number.
-    total = total + rest if total < math.inf else total
-    if kind == RENYI_NEAR_ONE:
-        return max(0.0, math.log1p(total) / ((order - 1.0) * LN2))
-    if kind == RENYI_HIGH:
-        return max(0.0, (top + log2(total)) / (order - 1.0))
-    return max(0.0, log2(total) / (order - 1.0))
 
 
 @kernel

@@ -386,17 +386,18 @@ def test_as_many_blocks_as_numbers_of_16_bits(rows):
 
 
 def whole(number):
-    return whole_sums.wide_of_digits(*whole_sums.digits_of_float(number))
+    high, low = whole_sums.wide_of_digits(*whole_sums.digits_of_float(number))
+    return high, np.uint64(low)
 
 
 def test_rounding_does_not_lead_out_of_the_range_of_a_measure():
     assert formulas.surprise(np.nextafter(1.0, 2), 0.0) == 1.0
     assert statistics.absent_mass(1, np.nextafter(1.0, 2), 3, 1.0) == 0.0
-    above, below = whole(np.nextafter(1.0, 2)), np.nextafter(1.0, 0)
-    assert statistics.finish_whole(statistics.TOTAL_VARIATION, 0.0, *above, 0.0, 1.0) == 1.0
-    assert statistics.finish_whole(statistics.HELLINGER, 0.0, *whole(np.nextafter(2.0, 3)), 0.0, 1.0) == 1.0
-    assert statistics.finish_whole(statistics.RENYI_ZERO, 0.0, *above, 0.0, 1.0) == 0.0
-    assert statistics.finish_powers(statistics.RENYI, 2.0, 0.0, below, 0.0, 0.0, 1.0) == 0.0
+    above, below = whole(np.nextafter(1.0, 2)), whole(np.nextafter(1.0, 0))
+    assert statistics.finish_terms(statistics.TOTAL_VARIATION, 0.0, 0, *above, 0.0, 1.0) == 1.0
+    assert statistics.finish_terms(statistics.HELLINGER, 0.0, 0, *whole(np.nextafter(2.0, 3)), 0.0, 1.0) == 1.0
+    assert statistics.finish_terms(statistics.RENYI_ZERO, 0.0, 0, *above, 0.0, 1.0) == 0.0
+    assert statistics.finish_terms(statistics.RENYI, 2.0, 0, *below, 0.0, 1.0) == 0.0
     assert column_weight(np.nextafter(1.0, 2), 1.0) == 1.0
     assert column_weight(-1e-12, 1.0) == 0.0
     assert column_weight(5.0, 0.0) == 0.0

@@ -7,24 +7,22 @@ from __future__ import annotations
 
 from numba import cuda, float64, int64, uint64
 
-from ..cohorts import find_largest, sum_bounded, sum_logs, sum_powers, sum_priors, sum_runs, walk_runs
+from ..cohorts import find_largest, sum_logs, sum_priors, sum_runs, sum_terms, walk_runs
 from ..formulas import cell_measure, is_of_size, posterior, size_measure
 from ..logarithms import log2
 from ..sizes import log2_count
 from ..statistics import (
-    RENYI_HIGH,
+    RENYI,
     RENYI_MOST,
     VALUES,
-    absent,
     absent_mass,
-    add_float,
     finish_logs,
-    finish_powers,
-    finish_whole,
+    finish_terms,
     is_of_logs,
-    is_of_powers,
     is_walk,
+    log2_absent_power,
     needs_mass,
+    scale_of_powers,
 )
 from ..whole_sums import add_wide, float_of_digits, float_of_wide
 
@@ -87,19 +85,6 @@ def add_up_block(highs, lows):
 
 
 @cuda.jit(device=True)
-def add_up_floats(totals, rests):
-    """The same of sums of floats, and of what rounding has taken from them."""
-    thread, step = cuda.threadIdx.x, THREADS // 2
-    while step > 0:
-        cuda.syncthreads()
-        if thread < step:
-            total, rest = add_float(totals[thread], rests[thread], totals[thread + step])
-            totals[thread], rests[thread] = total, rest + rests[thread + step]
-        step //= 2
-    cuda.syncthreads()
-
-
-@cuda.jit(device=True)
 def largest_of_block(numbers):
     """Have the first of a block's numbers be the largest of them."""
     thread, step = cuda.threadIdx.x, THREADS // 2
@@ -117,8 +102,7 @@ def sum_long(which, cohorts, values, wanted, cells):
     starts, sizes, found = cohorts
     highs = cuda.shared.array(THREADS, int64)
     lows = cuda.shared.array(THREADS, uint64)
-    totals = cuda.shared.array(THREADS, float64)
-    rests = cuda.shared.array(THREADS, float64)
+    largest = cuda.shared.array(THREADS, float64)
     thread, accuracy, unit_bits = cuda.threadIdx.x, values.accuracies[0], values.unit_bits[0]
     priors, log2_priors, codes, counts = values.priors, values.log2_priors, cells.values, cells.counts
     log2_shares, posteriors = cells.log2_shares, cells.posteriors
@@ -127,7 +111,7 @@ def sum_long(which, cohorts, values, wanted, cells):
         start, stop, size = starts[run], starts[run + 1], sizes[run]
         span = (start + thread, stop, THREADS)
         for s in range(wanted.kinds.size):
-            kind, order, mass, top = wanted.kinds[s], wanted.orders[s], 0.0, 0.0
+            kind, order, mass, scale = wanted.kinds[s], wanted.orders[s], 0.0, int64(0)
             if is_walk(kind):
                 continue
             if needs_mass(kind, accuracy):
@@ -136,37 +120,30 @@ def sum_long(which, cohorts, values, wanted, cells):
                 present = float_of_digits(highs[0], lows[0])
                 mass = absent_mass(stop - start, present, values.numbers[0], values.masses[0])
                 cuda.syncthreads()
-            if kind in (RENYI_MOST, RENYI_HIGH):
-                totals[thread] = find_largest(
+            if kind in (RENYI_MOST, RENYI):
+                largest[thread] = find_largest(
                     kind, order, span, 0, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
                 )
-                largest_of_block(totals)
-                top = totals[0]
-                cuda.syncthreads()
-            if kind == RENYI_MOST:
-                value = max(0.0, log2(top))
+                largest_of_block(largest)
+            if kind == RENYI:
+                scale = scale_of_powers(max(largest[0], log2_absent_power(order, mass, accuracy)), stop - start)
+            if kind == VALUES:
+                value = float64(stop - start)
+            elif kind == RENYI_MOST:
+                value = max(0.0, log2(largest[0]))
             elif is_of_logs(kind, accuracy):
                 highs[thread], lows[thread] = sum_logs(
                     kind, span, 0, unit_bits, log2_priors, codes, counts, log2_shares
                 )
                 add_up_block(highs, lows)
                 value = finish_logs(kind, float_of_wide(highs[0], lows[0]), size, unit_bits)
-            elif is_of_powers(kind):
-                if kind == RENYI_HIGH:
-                    top = max(top, absent(kind, order, mass, accuracy))
-                totals[thread], rests[thread] = sum_powers(
-                    kind, order, top, span, 0, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
-                )
-                add_up_floats(totals, rests)
-                value = finish_powers(kind, order, top, totals[0], rests[0], mass, accuracy)
-            elif kind == VALUES:
-                value = float64(stop - start)
             else:
-                highs[thread], lows[thread] = sum_bounded(
-                    kind, span, 0, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
+                highs[thread], lows[thread] = sum_terms(
+                    *(kind, order, scale, span, 0, accuracy, unit_bits),
+                    *(priors, log2_priors, codes, log2_shares, posteriors),
                 )
                 add_up_block(highs, lows)
-                value = finish_whole(kind, order, highs[0], lows[0], mass, accuracy)
+                value = finish_terms(kind, order, scale, highs[0], lows[0], mass, accuracy)
             if thread == 0:
                 found[run, s] = value
             # Before the next sums are put where these were.
