@@ -15,7 +15,6 @@ from gpupif.datasets import census
 from gpupif.engines.base import Job
 from gpupif.engines.cuda_frames import FrameLibrary
 from gpupif.engines.cuda_library import Library
-from gpupif.engines.cuda_simulated import OnDevice, SimulatedLibrary
 from gpupif.information import LOG_BITS, log2_of_shares
 from gpupif.measures import resolve_measures
 
@@ -46,8 +45,7 @@ def device_codes(library: Library, rows: int) -> list[Any]:
     for cardinality in CARDINALITIES:
         # Half from what the columns have in common, half each column's own: correlated, and skewed to low codes.
         mixed = 0.5 * group + 0.5 * xp.random.random(rows) ** 3
-        column = (mixed * cardinality).astype("uint8")
-        codes.append(column.view(OnDevice) if isinstance(library, SimulatedLibrary) else column)
+        codes.append(library.bring((mixed * cardinality).astype("uint8")))
         del mixed
     return codes
 

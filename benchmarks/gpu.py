@@ -13,7 +13,7 @@ go to the host where the device has no room for them; from 1 to 300 million rows
 
 It goes on when one of these fails, and the result says so. All ends within --seconds: what there is no time for, the
 largest tables first, is left out, and named under "notes". Writes gpu.json and gpu.svg to benchmarks/results/, gpu.json
-after each step. With NUMBA_ENABLE_CUDASIM=1 it runs without a GPU, on a few rows, to check itself: such times mean
+after each step. Tests run it on a few rows with what stands in for a GPU (tests/cuda/benchmark.py): such times mean
 nothing and are not written.
 """
 
@@ -39,12 +39,12 @@ from unittest.mock import patch
 import numpy as np
 
 import gpupif
-from gpupif.device import cuda_status
+import gpupif.device
 from gpupif.engines.base import Engine, Job
 from gpupif.engines.base import on_host as brought
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import SHARE, CudaEngine
-from gpupif.engines.cuda_library import Library, frame_library, open_libraries, simulated
+from gpupif.engines.cuda_library import Library, frame_library, open_libraries
 from gpupif.engines.cuda_memory import scores_on
 from gpupif.environment import describe
 from gpupif.measures import MEASURES as ALL
@@ -67,6 +67,8 @@ from .draw import draw_scaling
 from .gpu_tests import run_tests
 from .stages import Stages
 
+# What fresh processes of the benchmark are run by.
+COMMAND: Sequence[str] = ("-m", "benchmarks.gpu")
 RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parent.parent
 COPIED_BYTES = 1 << 30
@@ -101,6 +103,11 @@ class Silent:
         """See `Progress`."""
 
 
+def is_device(library: Library) -> bool:
+    """Whether it has a GPU, and not NumPy in the place of CuPy."""
+    return hasattr(library.xp, "cuda")
+
+
 class Bench(NamedTuple):
     """What all parts of the benchmark work with.
 
@@ -121,7 +128,7 @@ class Bench(NamedTuple):
 
     def synchronize(self) -> None:
         """Wait until the device has done all it was given."""
-        if not simulated():
+        if is_device(self.library):
             self.library.xp.cuda.runtime.deviceSynchronize()
 
     def add(self, **result: Any) -> dict[str, Any]:
@@ -213,7 +220,7 @@ def first_calls(bench: Bench, rows: int) -> None:
             if not bench.budget.fits(what, bench.budget.expected("first call", rows, FIRST_SECONDS)):
                 continue
             with bench.going_on(what):
-                command = [sys.executable, "-m", "benchmarks.gpu", "--first-call", grouping, "--rows", str(rows)]
+                command = [sys.executable, *COMMAND, "--first-call", grouping, "--rows", str(rows)]
                 began = time.perf_counter()
                 done = subprocess.run(
                     command,
@@ -413,7 +420,7 @@ def surroundings(library: Library) -> dict[str, Any]:
     """Hardware, driver and versions."""
     found = {"device": library.name, "machine": describe()}
     found["packages"] = {name: installed_version(name) or "not installed" for name in PACKAGES}
-    if not simulated():
+    if is_device(library):
         runtime = library.xp.cuda.runtime
         free, total = runtime.memGetInfo()
         found["cuda"] = {"driver": runtime.driverGetVersion(), "runtime": runtime.runtimeGetVersion()}
@@ -433,14 +440,14 @@ def measure_all(bench: Bench, sizes: Sequence[int], compare_rows: int, tests: bo
     sizes, document = sorted(sizes), bench.document
     first_calls(bench, sizes[0])
     with bench.library.active():
-        moved = bandwidth(bench, 1 << 16 if simulated() else COPIED_BYTES)
+        moved = bandwidth(bench, COPIED_BYTES if is_device(bench.library) else 1 << 16)
     document["copied_bytes_per_second"] = moved
     print(f"{bench.library.name}: a copy on the device moves {moved / 1e12:.2f} TB/s", flush=True)
     for rows in sizes:
         measure_engine(bench, rows, moved)
     for peer in PEER_GOALS:
         for rows in sizes:
-            if peer == "cpu" or not simulated():
+            if peer == "cpu" or is_device(bench.library):
                 measure_peer(bench, rows, peer, moved)
     document["same_bits"] = same_bits(document["results"])
     for rows in sizes:
@@ -472,7 +479,7 @@ def main() -> None:
     if arguments.draw:
         draw_scaling(json.loads(arguments.draw.read_text()), arguments.draw.with_suffix(".svg"))
         return
-    if not simulated() and not (status := cuda_status()).usable:
+    if not (status := gpupif.device.cuda_status()).usable:
         sys.exit(f"There is nothing to measure: {status.reason}.")
     if arguments.first_call:
         print(json.dumps(first_call(arguments.first_call, arguments.rows[0])))
@@ -492,7 +499,7 @@ def main() -> None:
 
     def save() -> None:
         # After each step, so that what was measured is kept whatever comes.
-        if not simulated():
+        if is_device(libraries[0]):
             arguments.out.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(document, indent=2) + "\n")
 
@@ -501,8 +508,8 @@ def main() -> None:
     print(*document["goals"], *budget.notes, sep="\n")
     if "tests" in document:
         print("Tests:", document["tests"])
-    if simulated():
-        print("Simulated: nothing is written.")
+    if not is_device(libraries[0]):
+        print(f"{libraries[0].name} is no GPU: nothing is written.")
         return
     try:
         draw_scaling(document, file.with_suffix(".svg"))

@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpupif.engines.cuda_library import Library
-from gpupif.engines.cuda_simulated import SimulatedLibrary
 
 
 class Stages:
-    """A context manager in which a library's stages are timed; in the simulator by the clock."""
+    """A context manager in which a library's stages are timed; without a device by the clock."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
-        self._simulated = isinstance(library, SimulatedLibrary)
+        self._on_device = hasattr(library.xp, "cuda")
         self._marks: list[tuple[str, Any, Any]] = []
 
     def __enter__(self) -> Stages:
@@ -34,7 +33,7 @@ class Stages:
         self._marks.append((name, begin, self._mark()))
 
     def _mark(self) -> Any:
-        if self._simulated:
+        if not self._on_device:
             return time.perf_counter()
         event = self._library.xp.cuda.Event()
         event.record(self._library.xp.cuda.get_current_stream())
@@ -48,7 +47,7 @@ class Stages:
         """Seconds by stage, all that was timed added up."""
         sums: dict[str, float] = defaultdict(float)
         for name, begin, end in self._marks:
-            if self._simulated:
+            if not self._on_device:
                 sums[name] += end - begin
             else:
                 end.synchronize()

@@ -12,8 +12,9 @@ import pandas as pd
 import pyarrow as pa
 
 from .encode import check_arrow
+from .engines import cuda_frames
 from .engines.base import on_host
-from .engines.cuda_library import frame_library, simulated
+from .engines.cuda_library import frame_library
 from .errors import ColumnTypeError, InputError, OutputError, warn
 from .inputs import find_input
 from .reading import Pick, decode, pandas_index_names, read_table
@@ -272,7 +273,7 @@ def open_frame(table: Any) -> Frame:
 
     Raises InputError for anything else.
     """
-    if any(base.__module__.partition(".")[0] == "cudf" for base in type(table).__mro__) or simulated():
+    if cuda_frames.CudfFrames.may_hold(table):
         from .frames_device import DeviceTable
 
         library = frame_library()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -10,21 +9,39 @@ import pytest
 
 import gpupif
 import gpupif.kernels
-from gpupif.device import CudaStatus, Gpu, cuda_status
+from gpupif.device import cuda_status
 from gpupif.engines.base import Engine
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
+from gpupif.engines.cuda_library import STREAMS, Library
 
 ROOT = Path(__file__).parent.parent
 # For tests of the benchmarks; at the end, so that gpupif is the one that is installed.
 sys.path.append(str(ROOT))
+sys.path.append(str(ROOT / "tests" / "cuda"))
+
+from without_gpu import ON_HOST, SIMULATED, WITHOUT_GPU, DeviceLibrary, install, status  # noqa: E402
 
 
 def _sources(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.py"))}
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--every-kernel",
+        action="store_true",
+        help="with GPUPIF_DEVICE_ON_HOST=1: fail unless what was launched is what tests/cuda/compile_check.py compiles",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--every-kernel"):
+        if not ON_HOST:
+            raise pytest.UsageError("--every-kernel: nothing is launched here; set GPUPIF_DEVICE_ON_HOST=1")
+        from host.launched import EveryKernel
+
+        config.pluginmanager.register(EveryKernel())
     for module, name in ((gpupif.kernels, "kernels"), (gpupif, "gpupif")):
         found = Path(module.__file__).parent
         installed = {path: text for path, text in _sources(found).items() if not path.startswith("kernels/")}
@@ -32,10 +49,25 @@ def pytest_configure() -> None:
             pytest.exit(f"{module.__name__} comes from {found}, which differs from {ROOT / name}: run pip install .", 3)
 
 
-SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-if SIMULATED:
-    # Kernels in Numba's simulator, NumPy in place of CuPy, pandas of cuDF: all else is what a GPU runs.
+if ON_HOST and SIMULATED:
+    pytest.exit("GPUPIF_DEVICE_ON_HOST=1 and NUMBA_ENABLE_CUDASIM=1: set one of them", 3)
+if WITHOUT_GPU:
+    # NumPy in place of CuPy, pandas of cuDF: all else is what a GPU runs.
+    install()
+if ON_HOST:
+    from host.library import Shuffled, backward
+
+    def _libraries(order: object) -> list[Library]:
+        """Two streams of each of two devices, whose threads run in an order."""
+        return [DeviceLibrary(device, order=order) for _ in range(STREAMS) for device in (0, 1)]
+
     ENGINES: dict[str, Engine] = {
+        "cuda-on-host": CudaEngine(grouping="cudf"),
+        "cuda-on-host-2-devices-backward": CudaEngine([0, 1], _libraries(backward), grouping="rotation"),
+        "cuda-on-host-tiny-blocks-shuffled": CudaEngine([0, 1], _libraries(Shuffled()), share=0, grouping="cudf"),
+    }
+elif SIMULATED:
+    ENGINES = {
         "cuda-simulated": CudaEngine(grouping="cudf"),
         "cuda-simulated-2-devices": CudaEngine([0, 1], grouping="rotation"),
         "cuda-simulated-tiny-blocks": CudaEngine([0, 1], share=0, grouping="cudf"),
@@ -57,11 +89,10 @@ if cuda_status().usable:
 
 
 @pytest.fixture(autouse=True)
-def _simulated_device(monkeypatch):
-    """In the simulator device="auto" is the CUDA engine, for every test that does not say otherwise."""
-    if SIMULATED:
-        status = CudaStatus([Gpu("Numba's CUDA simulator", (9, 0))], [0])
-        monkeypatch.setattr("gpupif.device.cuda_status", lambda: status)
+def _device_that_stands_in(monkeypatch):
+    """Where something stands in for a GPU, device="auto" is the CUDA engine in tests that do not say otherwise."""
+    if WITHOUT_GPU:
+        monkeypatch.setattr("gpupif.device.cuda_status", status)
 
 
 @pytest.fixture(

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_measures import SIMULATED
 
 from gpupif.engines import subset_tables as engine
-from gpupif.engines.cuda_library import simulated
 from gpupif.engines.subset_tables import is_dense, key_layout
 from gpupif.engines.subsets import in_batches, number_rows
 from gpupif.engines.workers import Workers
@@ -55,7 +55,7 @@ def every_subset(columns):
 
 
 @given(table=encoded(), dense=st.sampled_from([1, 64, engine.DENSE]), threads=st.integers(1, 3), cut=st.integers(1, 30))
-@settings(deadline=None, max_examples=6 if simulated() else 120, suppress_health_check=[*HealthCheck])
+@settings(deadline=None, max_examples=6 if SIMULATED else 120, suppress_health_check=[*HealthCheck])
 def test_counts_of_every_subset(counting_engine, table, dense, threads, cut):
     codes, cardinalities, times = table
     subsets = every_subset(len(codes))
@@ -97,7 +97,7 @@ def test_many_blocks_and_threads(monkeypatch, counting_engine, own, repeated):
     monkeypatch.setattr(engine, "OWN_BYTES", own)
     random = np.random.default_rng(3)
     cardinalities = [5, 300, 9]
-    rows = 3000 if simulated() else 50_000
+    rows = 3000 if SIMULATED else 50_000
     codes = [random.integers(0, size, rows).astype(code_type(size)) for size in cardinalities]
     times = random.integers(1, 4, rows).astype(np.uint32) if repeated else None
     subsets = every_subset(3)
@@ -141,7 +141,7 @@ def test_nothing_was_added(counting_engine):
 
 
 @given(table=encoded(), every=st.booleans())
-@settings(deadline=None, max_examples=6 if simulated() else 60, suppress_health_check=[*HealthCheck])
+@settings(deadline=None, max_examples=6 if SIMULATED else 60, suppress_health_check=[*HealthCheck])
 def test_all_rows_at_once(counting_engine, table, every):
     """Each set in turn, whatever was asked of those before; columns that no set has."""
     codes, cardinalities, times = table

@@ -38,6 +38,11 @@ class FrameLibrary(ABC):
     def release(self) -> None:
         """Give back memory that is kept for later."""
 
+    @staticmethod
+    @abstractmethod
+    def may_hold(table: Any) -> bool:
+        """Whether a table is of this library, a frame or not; imports nothing."""
+
     @abstractmethod
     def holds(self, table: Any) -> bool:
         """Whether a table is a frame of this library."""
@@ -121,6 +126,11 @@ class CudfFrames(FrameLibrary):
         """See `FrameLibrary`."""
         with self._device:
             self.xp.get_default_memory_pool().free_all_blocks()
+
+    @staticmethod
+    def may_hold(table: Any) -> bool:
+        """See `FrameLibrary`."""
+        return any(base.__module__.partition(".")[0] == "cudf" for base in type(table).__mro__)
 
     def holds(self, table: Any) -> bool:
         """See `FrameLibrary`."""

@@ -1,13 +1,11 @@
-"""Which libraries the CUDA engine works with: CuPy, cuDF and a device, or NumPy, pandas and Numba's simulator.
+"""What the CUDA engine asks of the libraries that it works with, and which they are: CuPy, cuDF and a device.
 
-This is the one place that decides (`open_libraries`, `frame_library`). What only CuPy and cuDF have is in `cuda_cupy`
-and `cuda_frames`; what stands in for them, to check all else without a GPU, in `cuda_simulated`.
+What only CuPy and cuDF have is in `cuda_cupy` and `cuda_frames`, so that all else can be tested without them.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -153,17 +151,8 @@ class Library(ABC):
         """Give back memory that is kept for later."""
 
 
-def simulated() -> bool:
-    """Whether Numba's simulator is to stand in for the device."""
-    return os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-
-
 def open_libraries(devices: Sequence[int]) -> list[Library]:
-    """STREAMS for each of these devices, all first streams first; where Numba's simulator is asked for, that."""
-    if simulated():
-        from .cuda_simulated import SimulatedLibrary
-
-        return [SimulatedLibrary(device) for device in devices]
+    """STREAMS for each of these devices, all first streams first."""
     from .cuda_cupy import CupyLibrary
 
     return [CupyLibrary(device) for _ in range(STREAMS) for device in devices]
@@ -171,10 +160,6 @@ def open_libraries(devices: Sequence[int]) -> list[Library]:
 
 def frame_library(device: int | None = None) -> FrameLibrary:
     """Frames on this device, by default the current one."""
-    if simulated():
-        from .cuda_simulated import PandasFrames
-
-        return PandasFrames()
     from .cuda_frames import CudfFrames
 
     return CudfFrames(device)

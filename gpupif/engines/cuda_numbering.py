@@ -17,6 +17,8 @@ from .cuda_rows import DeviceRows
 SLOTS, SLOTS_PER_ROW = 1 << 22, 4
 # Counters of combinations, in copies where these are few, and copies at most.
 COUNTERS, MOST_COPIES = 1 << 16, 1 << 10
+# Of so many rows numbers need more than 32 bits.
+WIDE_ROWS = 1 << 32
 
 
 def numbering_bytes(rows: int, columns: int) -> int:
@@ -52,7 +54,7 @@ class Numbers:
         self._cardinalities = cardinalities
         self._slots = max(SLOTS, SLOTS_PER_ROW * rows.rows)
         self._path: list[tuple[int, Numbered]] = []
-        self._start = Numbered(library.xp.zeros(rows.rows, "uint32" if rows.rows < 1 << 32 else "int64"), 1)
+        self._start = Numbered(library.xp.zeros(rows.rows, "uint32" if rows.rows < WIDE_ROWS else "int64"), 1)
 
     def over(self, columns: Sequence[int]) -> Numbered:
         """Rows numbered by these columns."""

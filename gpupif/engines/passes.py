@@ -16,6 +16,7 @@ from gpupif.kernels import partition as kernels
 
 from ..information import LogSum, Sizes, column_weight, conditional_entropy, entropy_of_counts
 from ..keys import KeyLayout
+from ..labels import code_type
 from ..measures import Measure, resolve_measures
 from .base import Job, value_mass
 from .host_run import pack_keys
@@ -108,7 +109,8 @@ def dense(job: Job) -> Job:
     whole = [value_mass(shares) for shares in priors]
     for column, values in enumerate(job.counts):
         if len(values) > job.rows:
-            used, codes[column] = np.unique(codes[column], return_inverse=True)
+            used, numbers = np.unique(codes[column], return_inverse=True)
+            codes[column] = numbers.astype(code_type(len(used)))
             counts[column], priors[column], logs[column] = (
                 several[used] for several in (values, priors[column], logs[column])
             )

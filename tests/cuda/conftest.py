@@ -1,26 +1,30 @@
-"""These tests need a GPU, or the CUDA simulator in a process of its own: NUMBA_ENABLE_CUDASIM=1 pytest tests/cuda."""
+"""These tests need a GPU or what stands in for one (see `without_gpu`): GPUPIF_DEVICE_ON_HOST=1 pytest tests/cuda."""
 
 from __future__ import annotations
 
 import importlib.util
-import os
 
 import pytest
+from without_gpu import ON_HOST, SIMULATED, WITHOUT_GPU
 
 from gpupif.device import cuda_status
 from gpupif.engines.cuda_library import frame_library
 
 collect_ignore = []
-if os.environ.get("NUMBA_ENABLE_CUDASIM") != "1":
+if not ON_HOST:
+    collect_ignore += ["test_host.py", "test_large.py"]
+if not SIMULATED:
+    collect_ignore.append("test_bounds.py")
+if not WITHOUT_GPU:
     collect_ignore += ["test_any_known_device.py", "test_counting.py", "test_engine.py", "test_matching.py"]
     collect_ignore += ["test_benchmark.py", "test_grouping.py", "test_memory.py", "test_strict.py"]
     if not cuda_status().usable or cuda_status().no_cudf:
         collect_ignore += ["test_device_dask.py", "test_device_files.py", "test_device_frames.py"]
-# Without cuDF and CuPy there is nothing to hold calls against.
-if importlib.util.find_spec("cudf") is None or os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+# Without cuDF, which brings CuPy, and without numba-cuda, or with something in their places, there is nothing to hold
+# calls against.
+if importlib.util.find_spec("cudf") is None or WITHOUT_GPU:
     collect_ignore.append("test_signatures.py")
-# What compiles for devices; the simulator does not.
-if importlib.util.find_spec("numba_cuda") is None or os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+if importlib.util.find_spec("numba_cuda") is None or WITHOUT_GPU:
     collect_ignore.append("test_launch.py")
 
 

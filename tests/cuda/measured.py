@@ -1,4 +1,4 @@
-"""A device of the simulator whose arrays are measured."""
+"""A device that stands in for a GPU, and whose arrays are measured."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import contextlib
 import tracemalloc
 
 import numpy as np
+from without_gpu import DeviceLibrary
 
-from gpupif.engines.cuda_simulated import SimulatedLibrary
 
-
-class Measured(SimulatedLibrary):
+class Measured(DeviceLibrary):
     """peak: bytes of arrays that were there at the same time at most; most: the same by stage.
 
-    The simulator copies what a kernel gets, which is left out; and NumPy's sort has other buffers than CuPy's: a copy
-    of the keys, and keys and places a second time each.
+    What stands in copies what a kernel gets, and keeps what it compiled, both of which are left out; and NumPy's sort
+    has other buffers than CuPy's: a copy of the keys, and keys and places a second time each.
     """
 
     def __init__(self, memory=1 << 40):
         super().__init__(memory=memory)
         self.peak = 0
         self.most = {}
+        self._compiled = 0
         self._stage = None
 
     @contextlib.contextmanager
@@ -43,20 +43,24 @@ class Measured(SimulatedLibrary):
 
     def note(self):
         """Look at what there was since the last look."""
-        most = tracemalloc.get_traced_memory()[1]
+        most = tracemalloc.get_traced_memory()[1] - self._compiled
         tracemalloc.reset_peak()
         self.peak = max(most, self.peak)
         if self._stage is not None:
             self.most[self._stage] = max(most, self.most.get(self._stage, 0))
 
     def launch(self, *arguments):
-        self.note()
-        super().launch(*arguments)
-        tracemalloc.reset_peak()
+        self._measure(super().launch, arguments)
 
     def launch_blocks(self, *arguments):
+        self._measure(super().launch_blocks, arguments)
+
+    def _measure(self, launch, arguments):
         self.note()
-        super().launch_blocks(*arguments)
+        before = tracemalloc.get_traced_memory()[0]
+        launch(*arguments)
+        # No array is made by a launch.
+        self._compiled += tracemalloc.get_traced_memory()[0] - before
         tracemalloc.reset_peak()
 
     def stable_order(self, keys):

@@ -1,26 +1,27 @@
-"""What the tests of tables on a device share: cuDF's frames on a GPU, pandas' in their place in the simulator."""
+"""What the tests of tables on a device share: cuDF's frames on a GPU, pandas' in their place without."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy_device import DeviceFrame
+from without_gpu import WITHOUT_GPU
 
 from gpupif.encode import encode_column
 from gpupif.engines.base import on_host
-from gpupif.engines.cuda_library import frame_library, simulated
-from gpupif.engines.cuda_simulated import DeviceFrame
+from gpupif.engines.cuda_library import frame_library
 
 LIBRARY = frame_library()
 Frames = type(LIBRARY)
 
 
 def to_device(frame):
-    return DeviceFrame(frame) if simulated() else LIBRARY.frames.from_pandas(frame)
+    return DeviceFrame(frame) if WITHOUT_GPU else LIBRARY.frames.from_pandas(frame)
 
 
 def series(array):
-    return pd.Series(pd.arrays.ArrowExtensionArray(array)) if simulated() else LIBRARY.frames.Series.from_arrow(array)
+    return pd.Series(pd.arrays.ArrowExtensionArray(array)) if WITHOUT_GPU else LIBRARY.frames.Series.from_arrow(array)
 
 
 def is_there(array):
@@ -28,7 +29,7 @@ def is_there(array):
 
 
 def to_pandas(table):
-    return pd.DataFrame(table) if simulated() else table.to_pandas()
+    return pd.DataFrame(table) if WITHOUT_GPU else table.to_pandas()
 
 
 def host_column(array):

@@ -1,4 +1,4 @@
-"""Attackers who know any few columns, on the CUDA engine in the simulator: what the shared tests do not reach."""
+"""Attackers who know any few columns, on the CUDA engine without a GPU: what the shared tests do not reach."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from measured import Measured
+from numpy_device import DeviceFrame, OnDevice
 from test_engine import Counted, Total
 from test_strict import StrictFrames, StrictLibrary, plain, table  # noqa: F401
+from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
@@ -20,7 +22,6 @@ from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
 from gpupif.engines.cuda_any_known import AnyKnownJob
 from gpupif.engines.cuda_memory import score_bytes, table_bytes
-from gpupif.engines.cuda_simulated import DeviceFrame, OnDevice, SimulatedLibrary
 from gpupif.errors import DeviceError
 from gpupif.keys import KeyLayout
 
@@ -81,7 +82,7 @@ def test_targets_go_in_groups_that_fit(groups, devices):
     job, sets, expected = question(frame)
     memory = plan(job, sets, 2)
     assert memory >= table_bytes(job)
-    libraries = [SimulatedLibrary(device, memory) for device in range(devices) for _ in range(2)]
+    libraries = [DeviceLibrary(device, memory) for device in range(devices) for _ in range(2)]
     progress = Total()
     result = score_sets(CudaEngine(libraries=libraries, share=1), job, sets, progress)
     assert sorted(groups) == [1, 2, 2]
@@ -102,7 +103,7 @@ def test_same_bits_however_much_memory_and_however_many_devices(groups):
         assert [weights.tolist() for weights in one.weights] == [weights.tolist() for weights in results[0].weights]
 
 
-class Crowded(SimulatedLibrary):
+class Crowded(DeviceLibrary):
     """A device without room for the accumulators of more than so many targets."""
 
     def __init__(self, most):
@@ -145,7 +146,7 @@ def test_memory_may_run_out_anywhere(once, share):
     job, sets, expected = question(frame)
     outcomes = []
     for k in range(1, 1000, 13):
-        library, progress = SimulatedLibrary(), Total()
+        library, progress = DeviceLibrary(), Total()
         library.xp = Counted(k, once)
         try:
             result = score_sets(CudaEngine(libraries=[library], share=share), job, sets, progress)
@@ -177,6 +178,20 @@ def test_memory_is_planned_for_what_is_taken(monkeypatch, columns):
     words = KeyLayout.of([len(counts) for counts in job.counts]).words
     there = 8 * (words + 2) * job.rows
     assert library.peak - 2 * score_bytes(job) < there + plan(job, sets, 2)
+
+
+@pytest.mark.parametrize("slots", [1, cuda_numbering.SLOTS])
+def test_numbers_of_rows_may_need_64_bits(monkeypatch, slots):
+    monkeypatch.setattr(cuda_numbering, "SLOTS", slots)
+    monkeypatch.setattr(cuda_numbering, "SLOTS_PER_ROW", 1)
+    job, sets, _ = question(census(50, columns=5), 2)
+    narrow = score_sets(CudaEngine(), job, sets, Total())
+    monkeypatch.setattr(cuda_numbering, "WIDE_ROWS", 1)
+    wide = score_sets(CudaEngine(), job, sets, Total())
+    for ours, theirs in ((wide.worst, narrow.worst), (wide.mean, narrow.mean)):
+        assert {name: scores.tobytes() for name, scores in ours.items()} == {
+            name: scores.tobytes() for name, scores in theirs.items()
+        }
 
 
 @pytest.mark.parametrize("share", [0, 1])
@@ -226,7 +241,7 @@ def test_scores_lie_where_the_table_does(engine):
 
 
 def test_scores_that_are_too_large_for_the_device():
-    class Full(SimulatedLibrary):
+    class Full(DeviceLibrary):
         def upload(self, array):
             if array.dtype == np.float64:
                 raise MemoryError

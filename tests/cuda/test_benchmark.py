@@ -1,4 +1,4 @@
-"""The benchmark of the GPU, in Numba's simulator: what it measures, that it holds its time, that it goes on."""
+"""The benchmark of the GPU, without one: what it measures, that it holds its time, that it goes on."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from without_gpu import DeviceLibrary
 
 from benchmarks import gpu
 from benchmarks.budget import Budget
 from benchmarks.device_tables import CARDINALITIES, device_codes, digest
 from gpupif.engines.cuda_library import open_libraries
-from gpupif.engines.cuda_simulated import SimulatedLibrary
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -26,7 +26,8 @@ def bench(budget, libraries=None, times=1):
 
 
 def test_it_runs_without_a_gpu_and_writes_no_figures(tmp_path):
-    command = [sys.executable, "-m", "benchmarks.gpu", "--no-tests", "--rows", "40", "20", "--compare-rows", "20"]
+    script = Path(__file__).with_name("benchmark.py")
+    command = [sys.executable, str(script), "--no-tests", "--rows", "40", "20", "--compare-rows", "20"]
     command += ["--times", "1", "--out", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -75,7 +76,7 @@ def test_what_is_kept_of_each_call():
 
 
 def test_memory_is_given_back_after_each_call_or_kept():
-    class Library(SimulatedLibrary):
+    class Library(DeviceLibrary):
         released = 0
 
         def release(self):
@@ -128,7 +129,7 @@ def test_as_many_runs_as_there_is_time_for():
 
 
 def test_what_fails_is_noted_and_the_rest_goes_on(monkeypatch):
-    class Broken(SimulatedLibrary):
+    class Broken(DeviceLibrary):
         def group_rows(self, words, counts):
             raise RuntimeError("no\nhash table")
 
@@ -139,18 +140,18 @@ def test_what_fails_is_noted_and_the_rest_goes_on(monkeypatch):
 
 
 def test_a_table_that_does_not_fit_on_the_device():
-    one = bench(Budget(1e6), [SimulatedLibrary(memory=100)])
+    one = bench(Budget(1e6), [DeviceLibrary(memory=100)])
     gpu.measure_engine(one, 20, moved=1e9)
     assert one.document["results"] == []
-    assert one.budget.notes == ["20 rows: left out, they do not fit on Numba's CUDA simulator as a whole"]
+    assert one.budget.notes == [f"20 rows: left out, they do not fit on {DeviceLibrary.name} as a whole"]
     # Its scores do not fit there beside it.
-    one = bench(Budget(1e6), [SimulatedLibrary(memory=8_000)])
+    one = bench(Budget(1e6), [DeviceLibrary(memory=8_000)])
     gpu.measure_engine(one, 20, moved=1e9)
     assert {result["scores_on"] for result in one.document["results"]} == {"host"}
 
 
 def test_digests_differ_where_a_bit_or_a_place_does(monkeypatch):
-    library = SimulatedLibrary()
+    library = DeviceLibrary()
     scores = np.random.default_rng(0).random((2, 50))
     found = {digest(library, scores)}
     monkeypatch.setattr("benchmarks.device_tables.DIGEST_CELLS", 7)
@@ -187,7 +188,7 @@ def test_goals_are_held_against_the_faster_grouping_as_users_get_it():
 
 
 def test_columns_are_like_those_of_a_census():
-    codes = device_codes(SimulatedLibrary(), 5_000)
+    codes = device_codes(DeviceLibrary(), 5_000)
     for column, cardinality in zip(codes, CARDINALITIES, strict=True):
         assert column.dtype == np.uint8
         assert column.max() < cardinality

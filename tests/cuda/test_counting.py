@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from numpy_device import DeviceFrame, OnDevice
 from on_device import to_device
 from test_strict import StrictFrames, StrictLibrary
+from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
 from gpupif.device import choose_engine
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_simulated import DeviceFrame, OnDevice, SimulatedLibrary
+from gpupif.engines.cuda_rows import pack_keys
 from gpupif.engines.workers import Workers
+from gpupif.keys import KeyLayout
 from gpupif.labels import code_type
 
 pytestmark = pytest.mark.gpu
@@ -23,7 +26,7 @@ SETS = [[0], [2, 0], [1, 2, 3], [], [3], [0, 1, 2, 3, 4]]
 CARDINALITIES = [3, 300, 2**20, 2**32 - 1, 1]
 
 
-class FewBytes(SimulatedLibrary):
+class FewBytes(DeviceLibrary):
     """Memory for so many rows: more of them are brought, but not sorted."""
 
     tried = 0
@@ -75,7 +78,7 @@ def answers(engine, codes, times, chunks=1):
 @pytest.mark.parametrize("repeated", [False, True])
 @pytest.mark.parametrize("chunks", [1, 3])
 @pytest.mark.parametrize(
-    "library", [FewBytes(1 << 30), FewBytes(20), FewBytes(1), SimulatedLibrary(memory=200), StrictLibrary()]
+    "library", [FewBytes(1 << 30), FewBytes(20), FewBytes(1), DeviceLibrary(memory=200), StrictLibrary()]
 )
 def test_what_does_not_fit_is_counted_in_parts(library, chunks, repeated):
     codes, times = table(repeated)
@@ -85,6 +88,17 @@ def test_what_does_not_fit_is_counted_in_parts(library, chunks, repeated):
     assert not isinstance(library, FewBytes) or (library.tried > 0) == (library.rows < len(codes[0]) // chunks)
 
 
+@pytest.mark.parametrize("cardinality", [200, 60_000, 2**31, 2**40])
+def test_codes_of_every_width_are_packed(cardinality):
+    library, layout = DeviceLibrary(), KeyLayout.of([3, cardinality, 2**30])
+    codes = [np.arange(50) % size for size in (3, cardinality, 2**30)]
+    codes[1][-1] = cardinality - 1
+    typed = [values.astype(code_type(size)) for values, size in zip(codes, (3, cardinality, 2**30), strict=True)]
+    keys = pack_keys(library, dict(enumerate(typed)), 50, layout)
+    for column, (word, shift, mask) in layout.fields.items():
+        np.testing.assert_array_equal(keys[word] >> np.uint64(shift) & np.uint64(mask), codes[column].astype("uint64"))
+
+
 def test_a_device_too_small_for_a_row_is_said():
     codes, _ = table(False)
     with pytest.raises(gpupif.DeviceError, match=r"ran out of memory on a single row.*device='cpu'"):
@@ -92,7 +106,7 @@ def test_a_device_too_small_for_a_row_is_said():
 
 
 def test_a_device_that_fails_is_said(monkeypatch):
-    class Broken(SimulatedLibrary):
+    class Broken(DeviceLibrary):
         failures = (ZeroDivisionError,)
 
         def launch(self, kernel, size, *arguments):

@@ -1,4 +1,4 @@
-"""Dask frames whose partitions lie on the device; in the simulator pandas' frames stand for cuDF's."""
+"""Dask frames whose partitions lie on the device; without a GPU pandas' frames stand for cuDF's."""
 
 from __future__ import annotations
 

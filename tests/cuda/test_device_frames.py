@@ -22,6 +22,7 @@ from on_device import (
     to_device,
     to_pandas,
 )
+from without_gpu import WITHOUT_GPU
 
 import gpupif
 from gpupif.datasets import census
@@ -32,7 +33,6 @@ from gpupif.engines.base import on_host
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
 from gpupif.engines.cuda_frames import GuardedSink
-from gpupif.engines.cuda_library import simulated
 from gpupif.errors import DeviceError, OutputError
 from gpupif.labels import COUNTED_RANGE
 from gpupif.measures import MEASURES
@@ -40,7 +40,7 @@ from gpupif.measures import MEASURES
 pytestmark = pytest.mark.gpu
 ENGINES = {
     "one": lambda: CudaEngine(),
-    "two": lambda: CudaEngine([0, 1] if simulated() else cuda_status().devices),
+    "two": lambda: CudaEngine([0, 1] if WITHOUT_GPU else cuda_status().devices),
     "blocks": lambda: CudaEngine(share=0),
     "cpu": lambda: CpuEngine(),
 }

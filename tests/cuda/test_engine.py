@@ -1,4 +1,4 @@
-"""The CUDA engine in Numba's simulator: what the shared tests do not reach."""
+"""The CUDA engine without a GPU: what the shared tests do not reach."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy_device import DeviceFrame, OnDevice
+from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
@@ -18,14 +20,13 @@ from gpupif.engines import cuda_scores
 from gpupif.engines.base import Job
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_library import open_libraries
-from gpupif.engines.cuda_simulated import DeviceFrame, OnDevice, SimulatedLibrary
+from gpupif.engines.cuda_library import STREAMS, open_libraries
 from gpupif.engines.cuda_staging import Staging
 from gpupif.errors import DeviceError, InputError
 from gpupif.measures import MEASURES
 
 
-class SmallDevice(SimulatedLibrary):
+class SmallDevice(DeviceLibrary):
     """A device that runs out of memory where more than so many rows are brought to it."""
 
     def __init__(self, rows):
@@ -53,8 +54,10 @@ def assert_same(scores, expected):
     assert scores.distinct_rows == expected.distinct_rows
 
 
-def test_the_simulator_stands_in_for_the_device():
-    assert isinstance(open_libraries([0, 1])[0], SimulatedLibrary)
+def test_what_stands_in_for_devices():
+    libraries = open_libraries([0, 1])
+    assert [library.device for library in libraries] == [0, 1] * STREAMS
+    assert all(isinstance(library, DeviceLibrary) for library in libraries)
 
 
 @pytest.mark.parametrize("share", [0, 1])
@@ -134,7 +137,7 @@ def test_memory_may_run_out_anywhere(once, share):
     expected = score(Spy(), frame)
     outcomes = []
     for k in range(1, 1000):
-        library, progress = SimulatedLibrary(), Total()
+        library, progress = DeviceLibrary(), Total()
         library.xp = Counted(k, once)
         try:
             result = CudaEngine(libraries=[library], share=share).score(job["given"], progress)
@@ -153,7 +156,7 @@ def test_memory_may_run_out_anywhere(once, share):
 
 
 def test_memory_of_the_host_that_runs_out_is_not_taken_for_the_devices():
-    class Host(SimulatedLibrary):
+    class Host(DeviceLibrary):
         def launch(self, *_):
             np.empty(1 << 62, np.uint8)
 
@@ -168,7 +171,7 @@ def test_memory_of_the_host_that_runs_out_is_not_taken_for_the_devices():
 )
 @settings(max_examples=60, deadline=None)
 def test_copies_of_any_size_arrive_whole(size, dtype, buffer_bytes):
-    library = SimulatedLibrary()
+    library = DeviceLibrary()
     staging = Staging(library, buffer_bytes, small_bytes=0)
     array = np.arange(size).astype(dtype)
     there = staging.upload(array)
@@ -185,13 +188,13 @@ def test_copies_of_any_size_arrive_whole(size, dtype, buffer_bytes):
 
 
 def test_a_device_that_fails_is_one_clear_error():
-    class LostDevice(SimulatedLibrary):
+    class LostDevice(DeviceLibrary):
         failures = (ArithmeticError,)
 
         def launch(self, *_):
             raise ArithmeticError("unspecified\nlaunch failure")
 
-    with pytest.raises(DeviceError, match=r"simulator failed: unspecified launch failure\. .*device='cpu'"):
+    with pytest.raises(DeviceError, match=rf"{DeviceLibrary.name} failed: unspecified launch failure\. .*device='cpu'"):
         score(CudaEngine(libraries=[LostDevice()]), census(10))
 
 
@@ -214,7 +217,7 @@ def test_codes_on_the_device_give_scores_on_the_device(measure):
 
 
 def test_scores_that_are_too_large_for_the_device():
-    class Full(SimulatedLibrary):
+    class Full(DeviceLibrary):
         def upload(self, array):
             if array.dtype == np.float64:
                 raise MemoryError
@@ -248,7 +251,7 @@ def test_a_table_on_a_device_that_was_not_asked_for():
 
 
 def test_scores_of_a_file_stay_on_the_host_where_the_device_is_too_small(tmp_path):
-    class Full(SimulatedLibrary):
+    class Full(DeviceLibrary):
         def empty(self, shape, dtype):
             if shape == (10, 60):
                 raise MemoryError
@@ -262,7 +265,7 @@ def test_scores_of_a_file_stay_on_the_host_where_the_device_is_too_small(tmp_pat
 
 
 def test_memory_is_shared_by_the_streams_of_a_device_and_given_back():
-    class Stream(SimulatedLibrary):
+    class Stream(DeviceLibrary):
         released = 0
         most = 0
 
@@ -287,7 +290,7 @@ def test_every_stream_works_however_few_cores_may_be_used(monkeypatch):
     monkeypatch.setenv("GPUPIF_NUM_THREADS", "1")
     waiting = threading.Barrier(2, timeout=20)
 
-    class Stream(SimulatedLibrary):
+    class Stream(DeviceLibrary):
         def group_rows(self, words, counts):
             if self.device == 1 or not waiting.broken:
                 with contextlib.suppress(threading.BrokenBarrierError):

@@ -1,9 +1,10 @@
-"""Rows hashed by the frame library and rows sorted, in Numba's simulator: the same bits, whatever the groups' order."""
+"""Rows hashed by the frame library and rows sorted, without a GPU: the same bits, whatever the groups' order."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
@@ -12,14 +13,13 @@ from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
 from gpupif.engines.cuda_grouping import GROUPINGS
 from gpupif.engines.cuda_rows import DeviceRows
-from gpupif.engines.cuda_simulated import SimulatedLibrary
 from gpupif.keys import KeyLayout
 from gpupif.measures import MEASURES
 
 pytestmark = pytest.mark.gpu
 
 
-class Counting(SimulatedLibrary):
+class Counting(DeviceLibrary):
     """Counts how often rows were hashed."""
 
     hashed = 0
@@ -112,7 +112,7 @@ def test_distinct_rows_and_cohorts(name):
     rng = np.random.default_rng(5)
     codes = np.stack([rng.integers(0, min(size, 5), 80) for size in sizes], axis=1)
     codes[:, 3] *= (1 << 62) // 7
-    counts, layout, library = rng.integers(1, 4, 80), KeyLayout.of(sizes), SimulatedLibrary()
+    counts, layout, library = rng.integers(1, 4, 80), KeyLayout.of(sizes), DeviceLibrary()
     assert layout.words == 2
     grouping, columns = GROUPINGS[name], [2, 0, 1]
     rows, number = grouping.collapse(library, DeviceRows(pack(codes, layout), counts), layout, columns)
@@ -146,7 +146,7 @@ def test_distinct_rows_and_cohorts(name):
 
 def test_what_stands_in_for_cudf_gives_groups_in_any_order():
     words = {0: np.arange(40, dtype=np.uint64) // 2, 3: np.zeros(40, np.uint64)}
-    found = [SimulatedLibrary().group_rows(words, np.arange(40)) for _ in range(2)]
+    found = [DeviceLibrary().group_rows(words, np.arange(40)) for _ in range(2)]
     assert found[0].words[0].tolist() != found[1].words[0].tolist()
     for groups in found:
         assert groups.of_row.dtype == np.int32

@@ -1,4 +1,4 @@
-"""Missing values that match every value, on the CUDA engine in the simulator: what the shared tests do not reach."""
+"""Missing values that match every value, on the CUDA engine without a GPU: what the shared tests do not reach."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from test_engine import Counted, Total
+from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
@@ -17,7 +18,6 @@ from gpupif.engines import cuda_scores, cuda_wildcards
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
 from gpupif.engines.cuda_memory import key_words, link_bytes, match_bytes, matching_bytes, score_bytes
-from gpupif.engines.cuda_simulated import SimulatedLibrary
 from gpupif.errors import DeviceError
 from gpupif.kernels.cuda import wildcards as kernels
 from gpupif.measures import MEASURES
@@ -102,7 +102,7 @@ def test_keys_of_two_words():
     assert_same(scores, score(CpuEngine(), frame.assign(target=rows % 2), **arguments))
 
 
-class SmallCohorts(SimulatedLibrary):
+class SmallCohorts(DeviceLibrary):
     """A device that has no room for cohorts of more than so many cells, made at once."""
 
     def __init__(self, cells):
@@ -134,7 +134,7 @@ def test_memory_may_run_out_anywhere(job, once):
     expected, given = job
     outcomes = set()
     for k in (1, 20, 60, 90, *range(120, 400, 37), 10**6):
-        library, progress = SimulatedLibrary(), Total()
+        library, progress = DeviceLibrary(), Total()
         library.xp = Counted(k, once)
         try:
             result = CudaEngine(libraries=[library]).score(given, progress)
@@ -145,7 +145,7 @@ def test_memory_may_run_out_anywhere(job, once):
                 np.testing.assert_allclose(result.values[measure], expected.array(measure), rtol=1e-12, atol=1e-14)
             assert progress.cells == 10
             outcomes.add("scores")
-    assert outcomes == {"scores", "device 'cuda': Numba's CUDA simulator ran out of memory on 5 rows"}
+    assert outcomes == {"scores", f"device 'cuda': {DeviceLibrary.name} ran out of memory on 5 rows"}
 
 
 def test_memory_is_planned_for_what_is_taken():

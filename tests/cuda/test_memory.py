@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from measured import Measured
+from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
@@ -27,7 +28,6 @@ from gpupif.engines.cuda_memory import (
     stages,
     typical_rows_that_fit,
 )
-from gpupif.engines.cuda_simulated import SimulatedLibrary
 from gpupif.environment import describe
 from gpupif.measures import MEASURES
 
@@ -170,7 +170,7 @@ def test_more_rows_than_4_bytes_can_number(monkeypatch, limit):
             np.testing.assert_allclose(scores.array(measure), expected.array(measure), rtol=1e-12, atol=1e-14)
 
 
-class Narrow(SimulatedLibrary):
+class Narrow(DeviceLibrary):
     """A device that runs out of memory where a whole table is packed."""
 
     def launch(self, kernel, size, *arguments):
@@ -184,7 +184,7 @@ def test_a_table_that_goes_through_the_host_says_so_and_why():
     whole = score(CudaEngine(), frame)
     assert whole.through_host == whole.summary().through_host == ""
     assert "through the host" not in str(whole.summary())
-    small = score(CudaEngine(libraries=[SimulatedLibrary(memory=6_000)]), frame)
+    small = score(CudaEngine(libraries=[DeviceLibrary(memory=6_000)]), frame)
     said = (
         r"through the host, in \d+ parts?: as a whole it takes about 0\.0 GiB of the GPU's memory, 0\.0 GiB are planned"
     )
@@ -192,7 +192,7 @@ def test_a_table_that_goes_through_the_host_says_so_and_why():
     assert f"Scored {small.through_host}" in " ".join(str(small.summary()).split())
     assert small.summary().to_dict()["through_host"] == small.through_host
     several = score(
-        CudaEngine(libraries=[SimulatedLibrary(memory=6_000)]),
+        CudaEngine(libraries=[DeviceLibrary(memory=6_000)]),
         frame,
         attackers={"all": list(frame.columns), "two": list(frame.columns)[:2]},
     )
@@ -202,7 +202,7 @@ def test_a_table_that_goes_through_the_host_says_so_and_why():
         r"through the host, in \d+ parts: as a whole .* GiB of the GPU's memory, which ran out", full.through_host
     )
     missing = frame.astype("object").where(frame != frame.iloc[0, 0])
-    apart = score(CudaEngine(libraries=[SimulatedLibrary(memory=100_000)]), missing, missing="wildcard")
+    apart = score(CudaEngine(libraries=[DeviceLibrary(memory=100_000)]), missing, missing="wildcard")
     assert apart.through_host == ""
 
 
@@ -218,7 +218,7 @@ def test_distinct_rows_that_the_host_found_say_so():
 def test_info_says_what_fits_on_a_gpu(monkeypatch):
     gpu = Gpu("Card", (9, 0))
     monkeypatch.setattr("gpupif.environment.cuda_status", lambda: CudaStatus([gpu], [0]))
-    monkeypatch.setattr(SimulatedLibrary, "free_bytes", lambda self: int(139.4 * 2**30))
+    monkeypatch.setattr(DeviceLibrary, "free_bytes", lambda self: int(139.4 * 2**30))
     facts = describe()
     assert facts["GPU memory"] == (
         "GPU 0: 139.4 GiB free, for up to about 1,122 million rows x 10 columns (CIG and CSF) as a whole; "

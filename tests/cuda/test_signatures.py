@@ -104,7 +104,7 @@ def test_properties(module, name):
 
 
 def test_every_function_of_the_array_library_that_is_called_is_there():
-    """What stands behind `xp.` in the engine's own text; NumPy takes its place in the simulator."""
+    """What stands behind `xp.` in the engine's own text; NumPy takes its place without a GPU."""
     folder = Path(gpupif.engines.__file__).parent
     called = {
         node.attr

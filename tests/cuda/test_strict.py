@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from numpy_device import DeviceFrame, OnDevice, PandasFrames
+from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
 from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_simulated import DeviceFrame, OnDevice, PandasFrames, SimulatedLibrary
 from gpupif.measures import MEASURES
 
 pytestmark = pytest.mark.gpu
@@ -86,7 +87,7 @@ class StrictArrays:
         return strict
 
 
-class StrictLibrary(SimulatedLibrary):
+class StrictLibrary(DeviceLibrary):
     xp = StrictArrays()
 
     def launch(self, kernel, size, *arguments):

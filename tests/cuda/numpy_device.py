@@ -1,6 +1,6 @@
-"""What stands in for a GPU: NumPy for CuPy, pandas for cuDF, Numba's simulator for the device.
+"""What stands in for CuPy and cuDF where there is no GPU: NumPy and pandas, strict where they are not.
 
-With NUMBA_ENABLE_CUDASIM=1 the same host code and kernels run without a GPU, slowly.
+Kernels run in Numba's simulator (`SimulatedLibrary`) or, compiled, on this machine's CPU (`host.library`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import contextlib
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,15 +17,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .cuda_frames import FrameLibrary, GuardedSink
-from .cuda_library import Library, RowGroups
-from .cuda_staging import Staging
+from gpupif.engines.cuda_frames import FrameLibrary, GuardedSink
+from gpupif.engines.cuda_library import Library, RowGroups
+from gpupif.engines.cuda_staging import Staging
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# The simulator changes the modules of a kernel while it runs.
-_one_kernel = threading.Lock()
+# The simulator changes the modules of a kernel while it runs, and `host` has one set of registers.
+one_kernel = threading.Lock()
+# Every byte of an array that nobody has written to: 1e306 as a float, huge as an integer.
+POISON = 0x7F
 
 
 class OnDevice(np.ndarray):
@@ -40,11 +43,10 @@ class OnDevice(np.ndarray):
         return np.array(self, subok=False)
 
 
-class SimulatedLibrary(Library):
-    """NumPy and the simulator. memory: bytes that the device is to have; an array beyond them does not fit."""
+class NumpyLibrary(Library):
+    """NumPy in place of CuPy. memory: bytes that the device is to have; an array beyond them does not fit."""
 
     xp: Any = np
-    name = "Numba's CUDA simulator"
 
     def __init__(self, device: int = 0, memory: int = 1 << 40) -> None:
         self.device = device
@@ -60,16 +62,6 @@ class SimulatedLibrary(Library):
     def ran_out(self, error: Exception) -> bool:
         """See `Library`: as with RMM, the bare class is the device's."""
         return type(error) is MemoryError
-
-    def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
-        """See `Library`."""
-        with _one_kernel:
-            kernel[1, 8](*arguments)
-
-    def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
-        """See `Library`."""
-        with _one_kernel:
-            kernel[min(blocks, 2), threads](*arguments)
 
     def stable_order(self, keys: Any) -> Any:
         """See `Library`."""
@@ -101,6 +93,7 @@ class SimulatedLibrary(Library):
         """See `Library`."""
         array = np.empty(shape, dtype).view(OnDevice)
         array.device_number = self.device
+        array.view(np.ndarray).reshape(-1).view(np.uint8)[:] = POISON
         return array
 
     def bring(self, array: Any) -> Any:
@@ -137,6 +130,37 @@ class SimulatedLibrary(Library):
         self.staging.release()
 
 
+class SimulatedLibrary(NumpyLibrary):
+    """Numba's simulator: kernels as Python runs them, a thread of a block each."""
+
+    name = "Numba's CUDA simulator"
+
+    def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
+        """See `Library`."""
+        with one_kernel:
+            _of_tuple(kernel)[1, 8](arguments)
+
+    def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
+        """See `Library`."""
+        with one_kernel:
+            _of_tuple(kernel)[min(blocks, 2), threads](arguments)
+
+
+def _of_tuple(kernel: Any) -> Any:
+    """A kernel of the simulator that takes its arguments as one tuple.
+
+    The simulator puts arrays that are arguments, but not those in tuples, into arrays of its own, which functions that
+    are compiled for the CPU do not take.
+    """
+
+    def run(arguments: tuple[Any, ...]) -> None:
+        kernel.fn(*arguments)
+
+    # The simulator looks for its module among a kernel's own globals.
+    there = FunctionType(run.__code__, kernel.fn.__globals__, closure=run.__closure__)
+    return type(kernel)(there, device=False)
+
+
 class DeviceFrame(pd.DataFrame):
     """A pandas DataFrame that stands for one of cuDF."""
 
@@ -150,6 +174,9 @@ class PandasFrames(FrameLibrary):
 
     xp: Any = np
     frames: Any = pd
+
+    def __init__(self, device: int | None = None) -> None:
+        self.device = device
 
     def active(self) -> contextlib.AbstractContextManager[None]:
         """See `FrameLibrary`."""
@@ -165,6 +192,11 @@ class PandasFrames(FrameLibrary):
 
     def release(self) -> None:
         """See `FrameLibrary`."""
+
+    @staticmethod
+    def may_hold(table: Any) -> bool:
+        """See `FrameLibrary`."""
+        return isinstance(table, DeviceFrame)
 
     def holds(self, table: Any) -> bool:
         """See `FrameLibrary`."""

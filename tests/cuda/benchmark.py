@@ -1,0 +1,19 @@
+"""The benchmark of the GPU with what stands in for one: python tests/cuda/benchmark.py --rows 40 --no-tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import without_gpu
+
+sys.path.append(str(Path(__file__).parent.parent.parent))
+
+import gpupif.device
+from benchmarks import gpu
+
+if __name__ == "__main__":
+    without_gpu.install()
+    gpupif.device.cuda_status = without_gpu.status
+    gpu.COMMAND = (__file__,)
+    gpu.main()

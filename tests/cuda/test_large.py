@@ -1,0 +1,105 @@
+"""The CUDA engine on tables that only compiled code is fast enough for, against the CPU engine and in any order."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import pytest
+from host.library import HostLibrary, Shuffled, backward, forward
+
+import gpupif
+from gpupif.datasets import census
+from gpupif.engines.cpu import CpuEngine
+from gpupif.engines.cuda import CudaEngine
+from gpupif.measures import MEASURES
+
+ORDERS = {"forward": forward, "backward": backward, "shuffled": Shuffled(3)}
+
+
+def score(engine, frame, measures, **arguments):
+    with patch("gpupif.scoring.choose_engine", return_value=engine):
+        return gpupif.score(frame, measures, progress=False, **arguments)
+
+
+def on_host(order=forward, **settings):
+    """An engine of two devices, of a stream each."""
+    return CudaEngine([0, 1], [HostLibrary(device, order=order) for device in (0, 1)], **settings)
+
+
+def assert_same(found, expected):
+    """That both engines give the same scores."""
+    for measure in expected.measures:
+        np.testing.assert_allclose(
+            found.array(measure), expected.array(measure), rtol=1e-12, atol=1e-13, err_msg=measure
+        )
+
+
+def assert_same_bits(found, expected):
+    for measure in expected.measures:
+        assert found.array(measure).tobytes() == expected.array(measure).tobytes(), measure
+
+
+def wide_values(rows, columns=4, values=70_000):
+    """Columns of more values than 16 bits have, every one of them at least once."""
+    random = np.random.default_rng(5)
+    whole = [random.permutation(np.arange(rows) % values) for _ in range(columns)]
+    return pd.DataFrame({f"c{number}": column // (1 + 999 * (number % 2)) for number, column in enumerate(whole)})
+
+
+TABLES = {
+    "60 columns": lambda: census(20_000, columns=60),
+    "wide values": lambda: wide_values(100_000),
+    "long cohorts": lambda: census(60_000)[["age", "occupation", "sex"]],
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_thread_orders_and_the_cpu(name):
+    frame = TABLES[name]()
+    arguments = {"columns": list(frame.columns)[:6], "accuracies": {frame.columns[0]: 0.9}}
+    expected = score(CpuEngine(), frame, list(MEASURES), **arguments)
+    scores = {each: score(on_host(order), frame, list(MEASURES), **arguments) for each, order in ORDERS.items()}
+    assert_same(scores["forward"], expected)
+    for each in ("backward", "shuffled"):
+        assert_same_bits(scores[each], scores["forward"])
+
+
+def test_a_million_rows():
+    """As a whole and in blocks, in other orders."""
+    frame = census(1_000_000)
+    measures = ["cig", "csf", "posterior", "entropy", "jensen_shannon", "cohort_size"]
+    expected = score(CpuEngine(), frame, measures)
+    whole = score(on_host(), frame, measures)
+    assert_same(whole, expected)
+    assert_same_bits(score(on_host(Shuffled(4), share=0.2), frame, measures), whole)
+
+
+@pytest.mark.parametrize("known", [1, 2])
+def test_any_known_columns_of_many_values(known):
+    frame = wide_values(80_000, columns=3)
+    measures = ["cig", "wcig", "cohort_size"]
+    expected = score(CpuEngine(), frame, measures, known=known)
+    forwards, shuffled = (score(on_host(order), frame, measures, known=known) for order in (forward, Shuffled(6)))
+    for found, wanted in ((forwards, expected), (forwards.mean, expected.mean)):
+        assert_same(found, wanted)
+    for found, wanted in ((shuffled, forwards), (shuffled.mean, forwards.mean)):
+        assert_same_bits(found, wanted)
+
+
+def test_weights_wildcards_and_a_population():
+    frame = census(30_000)
+    random = np.random.default_rng(7)
+    names = list(frame.columns)[:5]
+    missing = frame[names].mask(random.random((len(frame), 5)) < 0.02)
+    asked = {
+        "weights": (frame.assign(w=random.integers(0, 4, len(frame)) / 4), {"weights": "w"}),
+        "wildcards": (missing, {"missing": "wildcard", "columns": names[:2]}),
+        "population": (frame, {"population": census(50_000), "population_lacks": "count"}),
+    }
+    for name, (table, arguments) in asked.items():
+        expected = score(CpuEngine(), table, ["cig", "csf", "cohort_size", "wcig"], **arguments)
+        for order in ORDERS.values():
+            assert_same(score(on_host(order), table, ["cig", "csf", "cohort_size", "wcig"], **arguments), expected)
+        assert len(expected.measures) >= 4, name
