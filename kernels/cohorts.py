@@ -98,6 +98,9 @@ def sum_few_logs(kind, start, stop, base, unit_bits, log2_priors, codes, counts,
     Returns it and the number of rows. Most cohorts are such.
     """
     upper, lower, size = int64(0), int64(0), int64(0)
+    if stop - start == 1 and kind == DIVERGENCE:
+        # As one row would have it, however many they are: engines take such rows together.
+        return float64(log2_gain(log2_shares[start], log2_priors[base + codes[start]], unit_bits)), int64(1)
     if kind == DIVERGENCE:
         for i in range(start, stop):
             gain, count = log2_gain(log2_shares[i], log2_priors[base + codes[i]], unit_bits), counts[i]

@@ -76,7 +76,7 @@ def test_same_bits_hashed_and_sorted(monkeypatch, table, arguments, share):
     for measure in MEASURES:
         assert hashed.array(measure).tobytes() == sorted_.array(measure).tobytes(), measure
         assert hashed.array(measure).tobytes() == again.array(measure).tobytes(), measure
-        np.testing.assert_allclose(hashed.array(measure), expected.array(measure), rtol=1e-12, atol=1e-14)
+        np.testing.assert_array_equal(hashed.array(measure), expected.array(measure))
     assert hashed.weights == sorted_.weights == again.weights
     assert hashed.distinct_rows == sorted_.distinct_rows == expected.distinct_rows
 
@@ -171,4 +171,4 @@ def test_without_frames_of_the_device_tables_are_encoded_on_the_host(monkeypatch
     for name in arguments.get("attackers", [None]):
         found, wanted = (one if name is None else one[name] for one in (scores, expected))
         for measure in MEASURES:
-            np.testing.assert_allclose(found.array(measure), wanted.array(measure), rtol=1e-12, atol=1e-14)
+            np.testing.assert_array_equal(found.array(measure), wanted.array(measure))

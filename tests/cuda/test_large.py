@@ -31,9 +31,7 @@ def on_host(order=forward, **settings):
 def assert_same(found, expected):
     """That both engines give the same scores."""
     for measure in expected.measures:
-        np.testing.assert_allclose(
-            found.array(measure), expected.array(measure), rtol=1e-12, atol=1e-13, err_msg=measure
-        )
+        np.testing.assert_array_equal(found.array(measure), expected.array(measure), err_msg=measure)
 
 
 def assert_same_bits(found, expected):
