@@ -1,4 +1,4 @@
-"""That a run in the simulator checks the bounds of arrays: the device's, those within kernels, in all functions."""
+"""That a run in the simulator checks the bounds of all arrays: of the device's, of shared ones, in all functions."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.engines import cuda_scores
+from gpupif.engines import cuda_rows, cuda_scores
 from gpupif.engines.base import Job
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
@@ -70,9 +70,11 @@ def test_as_the_cpu_and_the_same_bits_again(share):
         assert scores.array(measure).tobytes() == again.array(measure).tobytes()
 
 
+@pytest.mark.parametrize("narrow_rows", [cuda_rows.NARROW_ROWS, 1])
 @pytest.mark.parametrize("accuracy", [1.0, 0.7])
-def test_long_cohorts_are_summed_by_many_threads(monkeypatch, accuracy):
+def test_long_cohorts_are_summed_by_many_threads(monkeypatch, accuracy, narrow_rows):
     monkeypatch.setattr(cuda_scores, "LONG", 2)
+    monkeypatch.setattr(cuda_rows, "NARROW_ROWS", narrow_rows)
     random = np.random.default_rng(1)
     frame = pd.DataFrame({"a": random.integers(0, 150, 400), "b": random.integers(0, 2, 400)})
     arguments = {"accuracies": {"a": accuracy}}
