@@ -8,7 +8,7 @@ the targets, so that each target's sums run in the order of the sets.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,11 +22,11 @@ from .any_known_sets import AnyResult, SetOfColumns
 from .base import Job, Progress
 from .cuda_grouping import Grouping, collapse_table
 from .cuda_library import DeviceMemoryError, Library
-from .cuda_memory import accumulator_bytes, row_bytes
+from .cuda_memory import accumulator_bytes, all_values, fixed_bytes, row_bytes
 from .cuda_numbering import Numbers, numbering_bytes
 from .cuda_outbox import Outbox
 from .cuda_rows import DeviceRows, sizes_of
-from .cuda_scores import describe_target, score_targets
+from .cuda_scores import Describer, score_targets
 from .distinct import Distinct, distinct_rows
 from .host_run import pack_keys as pack_keys_on_host
 from .partition import NO_ROWS, Rows, index_type
@@ -64,9 +64,10 @@ class AnyKnownJob(NamedTuple):
     def bytes_needed(self, rows: int, targets: int) -> int:
         """Bytes beside so many distinct rows, to score so many targets at once."""
         columns = max(len(one.columns) for one in self.sets)
+        scored = rows * row_bytes(self.job, self.grouping.name) + fixed_bytes(all_values(self.job))
         accumulators = targets * accumulator_bytes(self.job, rows)
         spread = 8 * SPREAD_ARRAYS * self.job.rows
-        return rows * row_bytes(self.job, self.grouping.name) + numbering_bytes(rows, columns) + accumulators + spread
+        return scored + numbering_bytes(rows, columns) + accumulators + spread
 
 
 class _Results:
@@ -183,7 +184,7 @@ class _DeviceRun:
         self._layout = layout
         self._lows = library.bring(np.array([measure.low_is_risky for measure in job.measures], np.int64))
         # Each of them serves many sets.
-        self._describe = cache(partial(describe_target, library, job))
+        self._describe = cache(Describer(library, job))
 
     def targets_at_once(self) -> int:
         """How many targets fit beside all else."""

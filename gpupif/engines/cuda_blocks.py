@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from ..keys import KeyLayout
 from .cuda_grouping import Grouping
 from .cuda_library import DeviceMemoryError, Library
 from .cuda_rows import DeviceRows
-from .cuda_scores import describe_target, score_targets
+from .cuda_scores import Describer, score_targets
 from .partition import OVERSIZE, Blocks, CohortBlocks
 from .run import Run
 from .tally import Tally
@@ -112,7 +111,7 @@ def _score_rows(
     known = [*columns, *(column for column in run.job.known if column not in columns)]
     distinct, number = targets.grouping.collapse(library, _uploaded(library, blocks, start, stop), layout, known)
     tally = Tally.of(len(columns), run.results.total, stop - start)
-    describe = partial(describe_target, library, run.job)
+    describe = Describer(library, run.job)
     for target, sizes, values in score_targets(library, describe, distinct, layout, known, columns, targets.grouping):
         place = columns.index(target)
         for slot in range(len(run.wanted.measures)):

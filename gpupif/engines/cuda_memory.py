@@ -12,6 +12,7 @@ import numpy as np
 
 from gpupif.kernels.cohorts import Cells
 
+from ..information import SMALL_COUNTS
 from ..keys import KeyLayout
 from ..measures import wanted_of
 from .base import Job
@@ -213,8 +214,17 @@ def table_bytes(job: Job, grouping: str = DEFAULT, to_host: bool = True) -> int:
 
     to_host: whether these go to the host.
     """
-    values = sum(len(counts) for counts in job.counts)
-    return job.rows * _most(stages(RowBytes.of(job), grouping, to_host)) + 16 * values
+    return job.rows * _most(stages(RowBytes.of(job), grouping, to_host)) + fixed_bytes(all_values(job))
+
+
+def fixed_bytes(values: int) -> int:
+    """Bytes of what does not grow with rows: priors of so many values, their logarithms, and those of small counts."""
+    return 16 * values + 8 * SMALL_COUNTS
+
+
+def all_values(job: Job) -> int:
+    """How many values all columns have."""
+    return sum(map(len, job.counts))
 
 
 def scores_on(job: Job, memory: int, grouping: str = DEFAULT) -> str | None:
@@ -238,9 +248,8 @@ def typical_rows_that_fit(memory: int) -> int:
 
 def matching_bytes(job: Job) -> int:
     """Bytes for scoring where missing values match every value, without those of batches and the scores of targets."""
-    values = sum(len(counts) for counts in job.counts)
     row = 8 * (4 * key_words(job) + MATCHING_ARRAYS + 4 * len(job.measures))
-    return job.rows * row + 16 * values
+    return job.rows * row + fixed_bytes(all_values(job))
 
 
 def link_bytes(patterns: int) -> int:
@@ -270,5 +279,5 @@ def accumulator_bytes(job: Job, rows: int) -> int:
 
 def block_rows_that_fit(job: Job, memory: int, grouping: str = DEFAULT) -> int:
     """Distinct rows that can be scored at once in so many bytes."""
-    values = max(len(counts) for counts in job.counts)
-    return max(1, (memory - 16 * values) // row_bytes(job, grouping))
+    values = max(map(len, job.counts))
+    return max(1, (memory - fixed_bytes(values)) // row_bytes(job, grouping))

@@ -36,14 +36,22 @@ class Described(NamedTuple):
     logs: Any
 
 
-def describe_target(library: Library, job: Job, target: int) -> Described:
-    """What the kernels have to know of a target and the job's measures."""
-    wanted, values = wanted_of(job.measures, job.unit), kernel_values(job, [target])
-    walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
-    wanted = wanted._replace(**{name: library.bring(array) for name, array in wanted._asdict().items()})
-    axes = values.axes._replace(**{name: library.bring(array) for name, array in values.axes._asdict().items()})
-    arrays = {name: library.bring(array) for name, array in values._asdict().items() if name != "axes"}
-    return Described(values._replace(axes=axes, **arrays), wanted, walks, library.bring(small_logs()))
+class Describer:
+    """Describes the targets of a job, one at a time; brings what they have in common to the device once."""
+
+    def __init__(self, library: Library, job: Job) -> None:
+        self._library, self._job = library, job
+        wanted = wanted_of(job.measures, job.unit)
+        self._walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
+        self._wanted = wanted._replace(**{name: library.bring(array) for name, array in wanted._asdict().items()})
+        self._logs = library.bring(small_logs())
+
+    def __call__(self, target: int) -> Described:
+        """What the kernels have to know of a target and the job's measures."""
+        bring, values = self._library.bring, kernel_values(self._job, [target])
+        axes = values.axes._replace(**{name: bring(array) for name, array in values.axes._asdict().items()})
+        arrays = {name: bring(array) for name, array in values._asdict().items() if name != "axes"}
+        return Described(values._replace(axes=axes, **arrays), self._wanted, self._walks, self._logs)
 
 
 def score_targets(
@@ -57,7 +65,7 @@ def score_targets(
 ) -> Iterator[tuple[int, Any, Any]]:
     """Target, sizes of its cohorts, and scores (measures, rows), wCIG before weighting, of each target in turn.
 
-    describe: `describe_target`, or what remembers it. rows: distinct over `columns`, as the grouping made
+    describe: a `Describer`, or what remembers what it says. rows: distinct over `columns`, as the grouping made
     them; columns: the targets, in this order, and all else the attacker knows.
     """
     for target, runs in grouping.cohorts(library, rows, layout, columns, targets):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from .cuda_grouping import Grouping, collapse_table
 from .cuda_library import Library
 from .cuda_outbox import Outbox
 from .cuda_rows import DeviceRows, sizes_of
-from .cuda_scores import describe_target, score_targets
+from .cuda_scores import Describer, score_targets
 from .run import Results
 from .workers import Workers
 
@@ -92,19 +91,20 @@ def score_cohorts(run: TableRun, grouping: Grouping) -> int:
     """Score the targets among the known on the same distinct rows, each of the others on its own; returns how many
     distinct rows the table has.
     """
-    job = run.job
+    job, describe = run.job, Describer(run.library, run.job)
     inside = [column for column in run.targets if column in job.known]
     first = [*inside, *(column for column in range(len(job.codes)) if column not in inside)]
     distinct, number = run.distinct_rows(first, grouping)
     for targets in (inside, *([column] for column in run.targets if column not in job.known)):
         if targets:
-            _score_projection(run, distinct, number, targets, first, grouping)
+            _score_projection(run, describe, distinct, number, targets, first, grouping)
     run.finish()
     return distinct.rows
 
 
 def _score_projection(
     run: TableRun,
+    describe: Describer,
     distinct: DeviceRows,
     number: Any,
     targets: Sequence[int],
@@ -121,8 +121,9 @@ def _score_projection(
             del narrow
     with library.stage("weigh"):
         joint = sizes_of(library, distinct.counts, results.total)
-    layout, describe = results.layout, partial(describe_target, library, job)
-    for target, sizes, scores in score_targets(library, describe, distinct, layout, columns, targets, grouping):
+    for target, sizes, scores in score_targets(
+        library, describe, distinct, results.layout, columns, targets, grouping
+    ):
         with library.stage("weigh"):
             results.weigh(target, sizes_of(library, sizes, results.total), joint)
         del sizes

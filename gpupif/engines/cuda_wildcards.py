@@ -11,7 +11,7 @@ from .cuda_library import DeviceMemoryError, Library
 from .cuda_matching import Lists, PatternRows, by_pattern, cohorts_of, count_patterns, list_answers, match
 from .cuda_memory import link_bytes, match_bytes
 from .cuda_rows import DeviceRows, Runs, collapse, find_runs, place_type
-from .cuda_scores import Described, describe_cohorts, describe_target
+from .cuda_scores import Described, Describer, describe_cohorts
 from .cuda_table import TableRun
 from .wildcards import Wild, weigh
 
@@ -34,7 +34,7 @@ def score_matching(run: TableRun, memory: int, targets: int, grouping: Grouping)
     """
     library, job, layout = run.library, run.job, run.results.layout
     distinct, number = run.distinct_rows(range(len(job.codes)), grouping)
-    everything = Wild.of(job, layout)
+    everything, describe = Wild.of(job, layout), Describer(library, job)
     everything.check_work(targets, count_patterns(library, distinct, everything), distinct.rows)
     for target in run.targets:
         asked = Wild.of(job, layout, target)
@@ -44,7 +44,7 @@ def score_matching(run: TableRun, memory: int, targets: int, grouping: Grouping)
             place = place[number]
             rows = by_pattern(library, part, asked, target)
         del part
-        scorer = _Scorer(library, rows, describe_target(library, job, target), len(job.priors[target]), memory)
+        scorer = _Scorer(library, rows, describe(target), len(job.priors[target]), memory)
         for pattern in range(len(rows.keep)):
             scorer.score(pattern)
         weigh(run.results, target, library.to_host(library.xp.sort(scorer.losses)))

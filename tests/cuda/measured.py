@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import tracemalloc
 
 import numpy as np
@@ -12,15 +13,15 @@ from without_gpu import DeviceLibrary
 class Measured(DeviceLibrary):
     """peak: bytes of arrays that were there at the same time at most; most: the same by stage.
 
-    What stands in copies what a kernel gets, and keeps what it compiled, both of which are left out; and NumPy's sort
-    has other buffers than CuPy's: a copy of the keys, and keys and places a second time each.
+    What a launch takes meanwhile is left out: what stands in copies what a kernel gets. What it keeps of what it
+    compiled is not, so that all has to be compiled before. The host's arrays that copies go through are left out too.
+    NumPy's sort has other buffers than CuPy's: a copy of the keys, and keys and places a second time each.
     """
 
     def __init__(self, memory=1 << 40):
         super().__init__(memory=memory)
         self.peak = 0
         self.most = {}
-        self._compiled = 0
         self._stage = None
 
     @contextlib.contextmanager
@@ -43,11 +44,15 @@ class Measured(DeviceLibrary):
 
     def note(self):
         """Look at what there was since the last look."""
-        most = tracemalloc.get_traced_memory()[1] - self._compiled
+        most = tracemalloc.get_traced_memory()[1]
         tracemalloc.reset_peak()
         self.peak = max(most, self.peak)
         if self._stage is not None:
             self.most[self._stage] = max(most, self.most.get(self._stage, 0))
+
+    def pinned(self, size):
+        # Which is not traced.
+        return np.frombuffer(mmap.mmap(-1, size), np.uint8)
 
     def launch(self, *arguments):
         self._measure(super().launch, arguments)
@@ -57,10 +62,8 @@ class Measured(DeviceLibrary):
 
     def _measure(self, launch, arguments):
         self.note()
-        before = tracemalloc.get_traced_memory()[0]
         launch(*arguments)
         # No array is made by a launch.
-        self._compiled += tracemalloc.get_traced_memory()[0] - before
         tracemalloc.reset_peak()
 
     def stable_order(self, keys):

@@ -21,6 +21,7 @@ from gpupif.engines.base import on_host
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
 from gpupif.engines.cuda_any_known import AnyKnownJob
+from gpupif.engines.cuda_grouping import GROUPINGS
 from gpupif.engines.cuda_memory import score_bytes, table_bytes
 from gpupif.errors import DeviceError
 from gpupif.keys import KeyLayout
@@ -73,7 +74,7 @@ def groups(monkeypatch):
 
 def plan(job, sets, targets):
     """Bytes that so many targets at once need on a table of different rows."""
-    return AnyKnownJob(job, sets, Total(), [], "rotation", 1, targets).bytes_needed(job.rows, targets)
+    return AnyKnownJob(job, sets, Total(), [], GROUPINGS["rotation"], 1, targets).bytes_needed(job.rows, targets)
 
 
 @pytest.mark.parametrize("devices", [1, 2])
@@ -172,6 +173,8 @@ def test_memory_is_planned_for_what_is_taken(monkeypatch, columns):
     job, sets, _ = question(frame, 1, ["cig", "entropy"])
     job = replace(job, targets=[0, 1])
     sets = [replace(one, targets=one.columns) for one in sets if max(one.columns) < 3 and 0 in one.columns][:1]
+    # All is compiled before it is measured.
+    score_sets(CudaEngine(), job, sets, Total())
     library = Measured()
     with library.measuring():
         score_sets(CudaEngine(libraries=[library]), job, sets, Total())

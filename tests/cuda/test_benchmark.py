@@ -145,7 +145,7 @@ def test_a_table_that_does_not_fit_on_the_device():
     assert one.document["results"] == []
     assert one.budget.notes == [f"20 rows: left out, they do not fit on {DeviceLibrary.name} as a whole"]
     # Its scores do not fit there beside it.
-    one = bench(Budget(1e6), [DeviceLibrary(memory=8_000)])
+    one = bench(Budget(1e6), [DeviceLibrary(memory=18_000)])
     gpu.measure_engine(one, 20, moved=1e9)
     assert {result["scores_on"] for result in one.document["results"]} == {"host"}
 
