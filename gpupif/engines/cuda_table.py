@@ -121,9 +121,7 @@ def _score_projection(
             del narrow
     with library.stage("weigh"):
         joint = sizes_of(library, distinct.counts, results.total)
-    for target, sizes, scores in score_targets(
-        library, describe, distinct, results.layout, columns, targets, grouping
-    ):
+    for target, sizes, scores in score_targets(library, describe, distinct, results.layout, columns, targets, grouping):
         with library.stage("weigh"):
             results.weigh(target, sizes_of(library, sizes, results.total), joint)
         del sizes
