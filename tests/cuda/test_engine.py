@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy_device import DeviceFrame, OnDevice
+from on_device import assert_same_scores, assert_same_values
 from without_gpu import DeviceLibrary
 
 import gpupif
@@ -48,8 +49,7 @@ def score(engine, frame, **arguments):
 
 
 def assert_same(scores, expected):
-    for measure in MEASURES:
-        np.testing.assert_array_equal(scores.array(measure), expected.array(measure))
+    assert_same_scores(scores, expected)
     assert scores.weights == expected.weights
     assert scores.distinct_rows == expected.distinct_rows
 
@@ -147,7 +147,7 @@ def test_memory_may_run_out_anywhere(once, share):
             outcomes.append("error" if "out of memory" in str(error) else str(error))
         else:
             for measure in MEASURES:
-                np.testing.assert_array_equal(result.values[measure], expected.array(measure))
+                assert_same_values(measure, result.values[measure], expected.array(measure))
             assert progress.cells == frame.size
             outcomes.append("scores")
         if library.xp.calls < k:

@@ -9,6 +9,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from on_device import assert_same_scores, assert_same_values
 from test_engine import Counted, Total
 from without_gpu import DeviceLibrary
 
@@ -45,8 +46,7 @@ def bits(scores):
 
 
 def assert_same(scores, expected):
-    for measure in scores.measures:
-        np.testing.assert_array_equal(scores.array(measure), expected.array(measure), err_msg=measure)
+    assert_same_scores(scores, expected)
     assert scores.weights == expected.weights
     assert scores.distinct_rows == expected.distinct_rows
 
@@ -140,7 +140,7 @@ def test_memory_may_run_out_anywhere(job, once):
             outcomes.add(str(error).split(",")[0])
         else:
             for measure in ALL:
-                np.testing.assert_array_equal(result.values[measure], expected.array(measure))
+                assert_same_values(measure, result.values[measure], expected.array(measure))
             assert progress.cells == 10
             outcomes.add("scores")
     assert outcomes == {"scores", f"device 'cuda': {DeviceLibrary.name} ran out of memory on 5 rows"}
