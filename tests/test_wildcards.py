@@ -153,7 +153,7 @@ def test_same_bits_whatever_threads_and_pieces(monkeypatch, known):
 
 def test_nothing_missing_is_the_category_to_the_bit():
     frame = gpupif.datasets.census(5_000)
-    assert bits(gpupif.score(frame, ALL, missing="wildcard")) == bits(gpupif.score(frame, ALL, device="cpu"))
+    assert bits(gpupif.score(frame, ALL, missing="wildcard")) == bits(gpupif.score(frame, ALL))
     # A target whose knowledge and values are whole, beside one with missing values.
     frame["income"] = pd.Series(np.arange(5_000) % 7).where(np.arange(5_000) % 3 > 0)
     asked = {"columns": ["age", "income", "region"], "known": ["age", "sex", "region"]}

@@ -281,7 +281,7 @@ def test_memory_is_shared_by_the_streams_of_a_device_and_given_back():
     frame = census(200)
     largest = []
     for streams in (1, 2):
-        libraries = [Stream(memory=40_000) for _ in range(streams)]
+        libraries = [Stream(memory=80_000) for _ in range(streams)]
         assert_same(score(CudaEngine(libraries=libraries, share=0.5), frame), score(CpuEngine(), frame))
         assert all(library.released for library in libraries)
         largest.append(max(library.most for library in libraries))
