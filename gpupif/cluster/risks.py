@@ -223,4 +223,4 @@ def _jobs(plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFra
 
 def conclude(plan: Plan, search: Search, first: ByAttribute, second: Second, again: ByAttribute) -> Assessed:
     """What goes to the client."""
-    return search.conclude(first, second, again, plan.device, {})
+    return search.conclude(first, second, again, plan.devices, {})
