@@ -90,19 +90,15 @@ def _cohorts(job: Job, row: int, subsets: Sequence[tuple[int, ...]]) -> Iterator
 def _values_in(
     codes: Any, cohort: Any, times: npt.NDArray[np.int64] | None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The values of a cohort, as codes, and how many rows have each, in order of first appearance.
-
-    codes: where `times` are given, of the host.
-    """
+    """The values of a cohort, as codes, and how many rows have each. codes: where `times` are given, of the host."""
     if times is None:
         # Of codes on a device, CuPy's.
-        values, first, counts = map(on_host, np.unique(codes[cohort], return_index=True, return_counts=True))
+        values, counts = map(on_host, np.unique(codes[cohort], return_counts=True))
     else:
-        values, first, place = np.unique(codes[cohort], return_index=True, return_inverse=True)
+        values, place = np.unique(codes[cohort], return_inverse=True)
         counts = np.zeros(len(values), np.int64)
         np.add.at(counts, place, times[cohort])
-    order = np.argsort(first)
-    return values[order], counts[order]
+    return values, counts
 
 
 def _own_scores(

@@ -205,10 +205,7 @@ def point_at_cells(order, cells, place, places):
 
 @kernel
 def find_cohorts(counts, heads, size, scratch):
-    """Bring the rows with other values in their cohorts into order, cohort by cohort; returns how many cohorts.
-
-    Cohorts, and the rows of each, come in order of first appearance in the table.
-    """
+    """Bring the rows with other values in their cohorts into order, cohort by cohort; returns how many cohorts."""
     sizes, order, starts, place = scratch.sizes, scratch.order, scratch.starts, scratch.place
     for i in range(size):
         place[i] = 0

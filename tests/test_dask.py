@@ -17,7 +17,8 @@ from test_measures import SHARED_FIXTURES, frame_of, jobs, tables
 
 import gpupif
 from gpupif.cluster import home, plan, routes
-from gpupif.cluster.workers import task_workers
+from gpupif.cluster.workers import device_here, task_engine, task_workers
+from gpupif.device import AskedDevice
 from gpupif.job import ask
 from gpupif.measures import MEASURES, resolve_measures
 
@@ -333,14 +334,27 @@ class TestBadInput:
             scores.cig.compute()
 
 
-def test_workers_of_several_kinds_are_refused():
+def plan_of_several_kinds(measures):
     parts = [
         plan.Totals(1, 1, [home.Values(pa.array(["a"]), np.array([1]), 0)], [-1], frozenset([device]))
-        for device in ("cpu", "cuda")
+        for device in (AskedDevice("cpu", "rotation"), AskedDevice("cuda", "rotation"))
     ]
-    question = ask(["a"], (), resolve_measures("cig"), None, [], None, None, "category", "float64")
-    with pytest.raises(gpupif.DeviceError, match="cpu on some workers and cuda on others"):
-        plan.make_plan(question, ["a"], plan.add_totals(["a"], *parts))
+    question = ask(["a"], (), resolve_measures(measures), None, [], None, None, "category", "float64")
+    return plan.make_plan(question, ["a"], plan.add_totals(["a"], *parts))
+
+
+def test_workers_of_several_kinds_each_score_where_they_would():
+    mixed = plan_of_several_kinds(["cig", "wcig", "emd", "hellinger"])
+    assert (mixed.device, mixed.devices, mixed.device.grouping) == ("auto", "cpu and cuda", "rotation")
+    assert task_engine(mixed.device).device == device_here("auto")
+
+
+def test_sums_of_powers_are_refused_on_workers_of_several_kinds():
+    for name in ("renyi_2", "renyi_1.0001"):
+        with pytest.raises(
+            gpupif.DeviceError, match=rf"cpu on some workers and cuda on others\. {name} is made of powers"
+        ):
+            plan_of_several_kinds(["cig", name])
 
 
 def test_lost_scores_are_an_error(monkeypatch):

@@ -39,7 +39,6 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
     home: list[Parcel] = []
     sizes: list[TargetSizes] = []
     for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
-        # By partition and in its order: so rows come in order of first appearance in the table.
         several = list(group)
         parcels = [parcel for parcel in several if parcel.source < routes.partitions]
         if not parcels:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pandas as pd
 
+from ..device import AskedDevice, grouping_of
 from ..engines.passes import weight_of
 from ..errors import DeviceError, InputError
 from ..information import LogSum
@@ -92,7 +93,8 @@ def add_totals(names: Sequence[Hashable], *parts: Totals) -> Totals:
 @dataclass(frozen=True)
 class Plan:
     """job: for the whole table, without codes. prior_of: by column. layout: of row keys. rows: of the table; distinct:
-    counted by partition. device: where all parts are to be scored. weights: of the rows, where they have them; total:
+    counted by partition. device: where parts are to be scored, "auto" for where each worker would; devices: these, as
+    reports name them. weights: of the rows, where they have them; total:
     what all rows stand for, in units, else how many they are. people: of the population of the columns used, if any:
     then keys are of its joined values.
     """
@@ -106,6 +108,7 @@ class Plan:
     weights: Weights | None
     total: int
     device: str
+    devices: str
     people: People | None = None
 
 
@@ -142,15 +145,13 @@ def make_plan(
 
     weights, counts: of rows that have weights. people: of the population, of more columns perhaps. tell: warns of
     columns that are nearly unique. Raises InputError for a table without rows, or with missing values where they are
-    errors; PriorError; DeviceError where "auto" means
-    different devices on different workers.
+    errors; PriorError; DeviceError for a measure of powers where "auto" means different devices on different workers.
     """
     check_totals(question, names, totals)
-    if len(totals.devices) > 1:
-        raise DeviceError(
-            f"device 'auto': is {' on some workers and '.join(sorted(totals.devices))} on others. Scores are the same "
-            "to the last bit only from one kind: use device='cpu' or device='cuda', or workers of one kind."
-        )
+    device, mixed = next(iter(totals.devices)), len(totals.devices) > 1
+    if mixed:
+        _check_mixture(question, totals.devices)
+        device = AskedDevice("auto", grouping_of(device))
     columns = merged_columns(question.read, totals.values) if weights is None else weights.columns
     weighted = None
     if weights is not None and counts is not None:
@@ -163,8 +164,19 @@ def make_plan(
     )
     layout = KeyLayout.of([len(counts) for counts in job.counts]) if people is None else people.layout
     total = totals.rows if weights is None else weights.units.total
-    (device,) = totals.devices
-    return Plan(question, job, prior_of, layout, totals.rows, totals.distinct, weights, total, device, people)
+    used = " and ".join(sorted(totals.devices))
+    return Plan(question, job, prior_of, layout, totals.rows, totals.distinct, weights, total, device, used, people)
+
+
+def _check_mixture(question: Question, devices: frozenset[str]) -> None:
+    """Raise DeviceError where scores may not be the same to the last bit on workers of these kinds."""
+    powers = [measure.name for measure in question.measures if measure.of_powers]
+    if powers:
+        raise DeviceError(
+            f"device 'auto': is {' on some workers and '.join(sorted(devices))} on others. {powers[0]} is made of "
+            "powers, whose last bits differ between the two, all other measures' do not: use device='cpu' or "
+            "device='cuda', or workers of one kind."
+        )
 
 
 def check_totals(question: Reads, names: list[Hashable], totals: Totals) -> None:

@@ -215,7 +215,6 @@ def find_part_again(
 def _jobs(plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame) -> Iterator[Job]:
     """What the rows that reached a part are looked at in: those of each cut for its attributes."""
     for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
-        # By partition and in its order: so rows come in order of first appearance in the table.
         rows = np.concatenate([parcel.items.reshape(-1, plan.layout.words + 1) for parcel in group])
         codes = unpack_keys(rows, plan.layout)
         yield search.part(ways.cuts[cut].targets, codes, rows[:, -1].astype(np.int64))
@@ -223,4 +222,4 @@ def _jobs(plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFra
 
 def conclude(plan: Plan, search: Search, first: ByAttribute, second: Second, again: ByAttribute) -> Assessed:
     """What goes to the client."""
-    return search.conclude(first, second, again, plan.device, {})
+    return search.conclude(first, second, again, plan.devices, {})

@@ -19,7 +19,7 @@ import numpy as np
 from gpupif.kernels import partition as kernels
 
 from ..engines.any_known_memory import AnyNeeds
-from ..engines.distinct import distinct_somebody_first
+from ..engines.distinct import distinct_rows
 from ..engines.partition import Rows, split
 from ..engines.passes import Pass, plan_shuffles
 from ..errors import InputError
@@ -199,7 +199,7 @@ def find_trips(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
         if needed < columns:
             # Rows that differ only in columns that do not matter here are one.
             keys = sent.keys & plan.layout.masks(needed)
-            narrow = distinct_somebody_first(Rows(keys, sent.counts), total, workers)
+            narrow = distinct_rows(Rows(keys, sent.counts), total, workers)
             sent, place = narrow.rows, narrow.number[place].astype(np.intp)
         dest = cut.places[_bins(sent.keys, plan, cut.by, len(cut.places))]
         stay = dest >= 0

@@ -32,8 +32,11 @@ def device_here(device: str) -> str:
 def task_engine(device: str) -> CountingEngine:
     """The engine of one task. On "cuda" a worker uses the first GPU that it sees; those of dask-cuda each see another.
 
-    Raises DeviceError where the worker has none.
+    "auto" is what it means on this worker, and need not mean the same on all. Raises DeviceError where the worker has
+    no GPU that was asked for.
     """
+    if device == "auto":
+        device = device_here(device)
     if device == "cpu":
         return CpuEngine(threads=task_threads())
     return choose_engine(AskedDevice("cuda:0", grouping_of(device)) if device == "cuda" else device)

@@ -2,8 +2,7 @@
 
 A set of r + 1 columns serves each of them as the target, against the attacker who knows the r others. Rows are
 collapsed to distinct ones; the combinations of values of a set, which are fewer still, are numbered once and scored as
-the distinct rows of a table of their own; then each row takes its combination's scores. Combinations are in order of
-first appearance in the table, as the rows of `score` are, so that scores are those of `score`, to the last bit.
+the distinct rows of a table of their own; then each row takes its combination's scores.
 """
 
 from __future__ import annotations

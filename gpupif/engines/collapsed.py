@@ -12,7 +12,7 @@ from gpupif.kernels.spread import look_up
 
 from ..keys import KeyLayout
 from .base import Engine, EngineResult, Job, Progress, on_host
-from .distinct import distinct_somebody_first
+from .distinct import distinct_rows
 from .host_run import pack_keys, unpack_keys
 from .partition import Rows
 from .workers import Workers
@@ -50,7 +50,7 @@ class Collapsed:
         with Workers() as workers:
             keys = pack_keys([on_host(column) for column in codes], layout, workers)
             counts = np.ones(len(keys), np.int64) if times is None else times
-            found = distinct_somebody_first(Rows(keys, counts), int(counts.sum()), workers)
+            found = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
         if len(found.rows.keys) > WORTH * len(keys):
             return None
         return cls(unpack_keys(found.rows.keys, layout), found.rows.counts.astype(np.int64), found.number)

@@ -27,28 +27,6 @@ class Distinct:
     number: npt.NDArray[Any]
 
 
-def somebody_first(times: npt.NDArray[Any] | None) -> npt.NDArray[np.intp] | None:
-    """The order of rows in which those that stand for somebody come before the others; None for as they are.
-
-    Sums over cohorts run in the order in which rows first appear for somebody: rows that stand for nobody, which are
-    left out of cohorts, must not change it.
-    """
-    if times is None or times.all():
-        return None
-    return np.argsort(times == 0, kind="stable")
-
-
-def distinct_somebody_first(rows: Rows, total: int, workers: Workers) -> Distinct:
-    """As `distinct_rows`, in order of first appearance for somebody; rows with a count of 0 stand for nobody."""
-    order = somebody_first(rows.counts)
-    if order is None:
-        return distinct_rows(rows, total, workers)
-    found = distinct_rows(Rows(rows.keys[order], rows.counts[order]), total, workers)
-    number = np.empty_like(found.number)
-    number[order] = found.number
-    return Distinct(found.rows, number)
-
-
 def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BLOCK_ROWS) -> Distinct:
     """Collapse equal rows, exactly; `total` is the sum of the counts."""
     size, words = rows.keys.shape

@@ -53,22 +53,10 @@ def score_columns(job: Job, targets: Sequence[int]) -> dict[str, str]:
 
 
 class Collapsed(NamedTuple):
-    """Distinct rows, how often each occurs, and how many people, in units, they stand for where rows have weights.
-
-    first: for whom they do, the first row of the part that is such a row and stands for somebody.
-    """
+    """Distinct rows, how often each occurs, and how many people, in units, they stand for where rows have weights."""
 
     rows: Rows
     people: npt.NDArray[np.int64] | None
-    first: npt.NDArray[np.int64] | None
-
-    def in_order(self) -> Collapsed:
-        """The same in order of first appearance for somebody; see `somebody_first`."""
-        if self.people is None or self.first is None:
-            return self
-        order = np.argsort(self.first, kind="stable")
-        rows = Rows(self.rows.keys[order], self.rows.counts[order])
-        return Collapsed(rows, self.people[order], self.first[order])
 
 
 class PartScorer:
@@ -148,7 +136,6 @@ class PartScorer:
     def _score_collapsed(
         self, chunks: Chunks, one: Pass, out: Path, used: Sequence[int], collapsed: Collapsed
     ) -> Found:
-        collapsed = collapsed.in_order()
         table = collapsed.rows
         codes = unpack_keys(table.keys, self._layout(used))
         result, found = self._run(one, used, codes, table.counts.astype(np.int64), collapsed.people, Silent())
@@ -254,22 +241,18 @@ class PartScorer:
     def _collapsing(self, chunks: Chunks, used: Sequence[int]) -> Iterator[Collapsed]:
         """The distinct rows of more and more of a part's chunks, at last of all."""
         table = Rows(np.empty((0, self._layout(used).words), np.uint64), np.empty(0, np.int64))
-        people = first = None if self.units is None else np.empty(0, np.int64)
-        done = 0
+        people = None if self.units is None else np.empty(0, np.int64)
         with Workers() as workers:
             for keys, more, _ in self._keys(chunks, used, workers):
                 counts = np.concatenate([table.counts, np.ones(len(keys), np.int64)])
                 both = Rows(np.concatenate([table.keys, keys]), counts)
                 found = distinct_rows(both, chunks.rows, workers)
                 table = Rows(found.rows.keys, found.rows.counts.astype(np.int64))
-                if people is not None and first is not None and more is not None:
-                    here = np.where(more > 0, np.arange(done, done + len(more)), chunks.rows)
-                    sums, places = np.zeros(len(table.keys), np.int64), np.full(len(table.keys), chunks.rows)
+                if people is not None and more is not None:
+                    sums = np.zeros(len(table.keys), np.int64)
                     add_times(found.number, np.concatenate([people, more]), sums)
-                    np.minimum.at(places, found.number, np.concatenate([first, here]))
-                    people, first = sums, places
-                done += len(keys)
-                yield Collapsed(table, people, first)
+                    people = sums
+                yield Collapsed(table, people)
 
     def _keys(
         self, chunks: Chunks, used: Sequence[int], workers: Workers, last: int | None = None

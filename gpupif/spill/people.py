@@ -93,7 +93,7 @@ class People:
             for part in range(pieces.parts):
                 chunks = pieces.part(part)
                 if chunks.rows:
-                    rows, there, _ = scorer.distinct(chunks, every)
+                    rows, there = scorer.distinct(chunks, every)
                     assert there is not None
                     short = Met(rows.keys, rows.counts - there, there).short()
                     if lacks == "error":
