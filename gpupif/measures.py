@@ -308,6 +308,8 @@ MEASURES: dict[str, Measure] = {
 
 # Orders so near to 1 are computed in another way, so that they lose no digits.
 NEAR_ONE = 1e-3
+# Higher ones are computed as this one, less than 2^-44 bits below: exponents, order times logarithm, fit into 64 bits.
+HIGHEST_ORDER = 2.0**50
 SPECIAL_ORDERS = {0.0: "RENYI_ZERO", 1.0: "DIVERGENCE", math.inf: "RENYI_MOST"}
 
 
@@ -320,7 +322,8 @@ def _renyi(name: str, order: float) -> Measure:
         "0 and up",
         "Rényi (1961); Mironov, Rényi Differential Privacy (2017), definition 3",
         statistic=Statistic(
-            SPECIAL_ORDERS.get(order, "RENYI_NEAR_ONE" if abs(order - 1.0) < NEAR_ONE else "RENYI"), order
+            SPECIAL_ORDERS.get(order, "RENYI_NEAR_ONE" if abs(order - 1.0) < NEAR_ONE else "RENYI"),
+            min(order, HIGHEST_ORDER),
         ),
         example=0.459432 if order == 2.0 else None,
     )
