@@ -87,8 +87,9 @@ def term(kind, order, scale, p, log2_share, q, log2_q, accuracy, unit_bits):
         # p (p / q)^(order - 1), divided by a power of two, so that it does not grow out of the range of numbers.
         return p * 2.0 ** ((order - 1.0) * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits) - scale)
     if kind == RENYI_NEAR_ONE:
-        # The same less p, which sums to 1: what is left is not lost to rounding.
-        return p * math.expm1((order - 1.0) * LN2 * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits))
+        # The same less p, which sums to 1, by order - 1: what is left is lost neither to rounding nor below one unit.
+        rest = math.expm1((order - 1.0) * LN2 * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits))
+        return p * (rest / (order - 1.0))
     if kind == RENYI_ZERO:
         return q
     if kind == TOTAL_VARIATION:
@@ -136,7 +137,7 @@ def absent(kind, order, scale, mass, accuracy):
     if kind == RENYI:
         return 2.0 ** (log2_absent_power(order, mass, accuracy) - scale)
     if kind == RENYI_NEAR_ONE:
-        return doubt * math.expm1((order - 1.0) * math.log(doubt)) * mass
+        return doubt * (math.expm1((order - 1.0) * math.log(doubt)) / (order - 1.0)) * mass
     if kind == RENYI_ZERO:
         return mass
     return 0.0
@@ -156,7 +157,7 @@ def finish_terms(kind, order, scale, high, low, mass, accuracy):
     if kind == RENYI:
         return max(0.0, log2_scaled(total, scale) / (order - 1.0))
     if kind == RENYI_NEAR_ONE:
-        return max(0.0, math.log1p(total) / ((order - 1.0) * LN2))
+        return max(0.0, math.log1p((order - 1.0) * total) / ((order - 1.0) * LN2))
     if kind == RENYI_ZERO:
         return max(0.0, -log2(total))
     if kind == HELLINGER:
