@@ -20,7 +20,10 @@ from typing import Any
 from numba import types
 from numba.cuda import codegen, dispatcher
 
-from gpupif.engines import cuda_launch
+try:
+    from gpupif.engines import cuda_launch
+except ModuleNotFoundError as error:
+    sys.exit(f"benchmarks.launch: the package of {error.name} is not installed. Run pip install '.[cuda-check]'.")
 from gpupif.engines.cuda_kept import code_of
 from gpupif.kernels.cuda import cohorts, rows
 from tests.cuda.compile_check import SIGNATURES

@@ -30,7 +30,11 @@ Table = Annotated[
 ]
 Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where to compute.")]
 GpuGrouping = Annotated[
-    str, typer.Option(metavar="auto|cudf|rotation", help="How a GPU finds rows that agree: hashed by cuDF, or sorted.")
+    str,
+    typer.Option(
+        metavar="auto|cudf|rotation",
+        help="How a GPU finds rows that agree: hashed by cuDF (auto: where installed), or sorted (rotation).",
+    ),
 ]
 Distances = Annotated[
     list[str] | None,

@@ -205,15 +205,20 @@ def choose_engine(device: str) -> CountingEngine:
     """The engine for device "auto" (all GPUs, or the CPU), "cpu", "cuda" (all GPUs) or "cuda:1" (one of them).
 
     An `AskedDevice` says how rows are grouped there, too; a bare word leaves it to what is installed. Raises InputError
-    for any other word, and DeviceError where "cuda", or on a GPU what is asked of it, cannot run.
+    for any other word, and DeviceError where "cuda", or what is asked of a GPU, cannot run.
     """
     from .engines.cpu import CpuEngine
 
     kind, colon, number = check_device(device)
     if kind == "cpu":
         return CpuEngine()
-    status = cuda_status()
+    status, grouping = cuda_status(), grouping_of(device)
     if kind == "auto" and not status.usable:
+        if grouping != "auto":
+            raise DeviceError(
+                f"gpu_grouping={grouping!r} is a way of GPUs, and none can be used here: {status.reason}. Use "
+                "gpu_grouping='auto', or leave it out."
+            )
         return CpuEngine()
     if colon and status.gpus and int(number) >= len(status.gpus):
         raise DeviceError(f"device {device!r}: expected a number below {len(status.gpus)}, as many GPUs are here.")
@@ -224,7 +229,6 @@ def choose_engine(device: str) -> CountingEngine:
         raise DeviceError(f"device {device!r} cannot be used here: {status.reason}. Use device='cpu' or device='auto'.")
     from .engines.cuda import CudaEngine
 
-    grouping = grouping_of(device)
     if grouping == "cudf" and status.no_cudf:
         raise DeviceError(
             f"gpu_grouping='cudf' cannot be used here: {status.no_cudf}. Use gpu_grouping='rotation' or "

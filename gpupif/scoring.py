@@ -239,7 +239,7 @@ def score(
         are no more), different ones, drawn at random by a seed, a whole number; the same each time.
     gpu_grouping:
         How a GPU finds rows that agree: "cudf" (cuDF hashes their keys), "rotation" (they are sorted), or "auto":
-        "cudf" where it is installed. Scores are the same. On the CPU there is nothing to choose.
+        "cudf" where it is installed. Scores are the same. Without a GPU only "auto" is taken.
 
     Returns
     -------

@@ -119,7 +119,7 @@ OPTIONS = [
     (["--columns", "age", "--missing", "error"], {"columns": ["age"], "missing": "error"}),
     (["--dtype", "float32"], {"dtype": "float32"}),
     (["--device", "cpu"], {"device": "cpu"}),
-    (["--gpu-grouping", "rotation"], {"gpu_grouping": "rotation"}),
+    (["--gpu-grouping", "auto"], {"gpu_grouping": "auto"}),
 ]
 
 
@@ -292,7 +292,24 @@ def test_info_of_a_gpu_without_cudf(run, monkeypatch):
     assert facts["cupy"] == "not installed: needed for GPUs"
 
 
-@pytest.mark.parametrize("command", ["score people.csv -o s.csv", "risk people.csv --quasi-identifiers age", "demo"])
+GROUPED = pytest.mark.parametrize(
+    "command", ["score people.csv -o s.csv", "risk people.csv --quasi-identifiers age", "demo"]
+)
+
+
+@GROUPED
+def test_a_way_of_gpus_without_a_gpu(run, folder, monkeypatch, command):
+    monkeypatch.setattr("gpupif.device.cuda_status", lambda: CudaStatus(reason="there is none"))
+    ended = run(*command.split(), "--gpu-grouping", "rotation")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.endswith(
+        "gpupif: error: --gpu-grouping rotation is a way of GPUs, and none can be used here: there is none. Use "
+        "--gpu-grouping auto, or leave it out.\n"
+    )
+    assert not (folder / "s.csv").exists()
+
+
+@GROUPED
 def test_hashing_without_cudf(run, folder, monkeypatch, command):
     status = CudaStatus([Gpu("Card 1", (9, 0))], [0], no_cudf="the package cudf is not installed: pip install it")
     monkeypatch.setattr("gpupif.device.cuda_status", lambda: status)

@@ -141,10 +141,14 @@ def test_how_rows_are_grouped(machine):
     assert choose_engine("cuda").grouping == "cudf"
 
 
-def test_how_rows_are_grouped_does_not_matter_without_a_gpu(machine):
+@pytest.mark.parametrize("word", ["cudf", "rotation"])
+def test_a_way_of_gpus_is_refused_without_a_gpu(machine, word):
     machine()
-    assert choose_engine(ask_device("auto", "cudf")).device == "cpu"
+    assert choose_engine(ask_device("auto", "auto")).device == "cpu"
     assert choose_engine(ask_device("cpu", "auto")).device == "cpu"
+    refused = rf"gpu_grouping='{word}' is a way of GPUs, and none can be used here: .* no GPU\. Use gpu_grouping='auto'"
+    with pytest.raises(DeviceError, match=refused):
+        choose_engine(ask_device("auto", word))
     with pytest.raises(InputError, match=r"gpu_grouping: 'rotation' is a way of GPUs, and device='cpu' was asked for"):
         ask_device("cpu", "rotation")
 

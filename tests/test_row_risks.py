@@ -181,7 +181,7 @@ def test_a_run_of_other_temporary_files_is_not_resumed(tmp_path, monkeypatch):
         with pytest.raises(RuntimeError, match="ended here"):
             gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments)
     monkeypatch.setattr(run, "FORMAT", run.FORMAT + 1)
-    with pytest.raises(gpupif.OutputError, match="had other format of temporary files"):
+    with pytest.raises(gpupif.OutputError, match=r"begun by another version of gpupif .format of temporary files"):
         gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..stored import StoredAttackerScores, StoredScores
 
 # Of what parts and steps of a run hold, which another version may not read as its own.
-FORMAT = 3
+FORMAT, FORMAT_OF_FILES = 3, "format of temporary files"
 # The option that has the identity of the population's files.
 FILES_OF_POPULATION = "files of the population"
 
@@ -167,7 +167,7 @@ def _options(
     """What must be the same when a run is taken up again."""
     return {
         "gpupif": __version__,
-        "format of temporary files": FORMAT,
+        FORMAT_OF_FILES: FORMAT,
         "files": _stamps(source),
         FILES_OF_POPULATION: {} if population is None else _stamps(population.source),
         "population lacks": None if population is None else population.lacks,
@@ -206,6 +206,11 @@ def _check_same(begun: dict[str, Any], options: dict[str, Any], output: Path) ->
             shown = f"{before} before, {now} now" if len(f"{before}{now}") < 200 else "they differ"
             if what in ("files", FILES_OF_POPULATION):
                 shown = next(file for file in {**before, **now} if before.get(file) != now.get(file))
+            if what in ("gpupif", FORMAT_OF_FILES):
+                raise OutputError(
+                    f"{output}: the run to be resumed was begun by another version of gpupif ({what}: {shown}). Start "
+                    "again without resume (--resume)."
+                )
             raise OutputError(
                 f"{output}: the run to be resumed had other {what} ({shown}). Give what it had, or start again without "
                 "resume (--resume)."
