@@ -307,7 +307,7 @@ MEASURES: dict[str, Measure] = {
 }
 
 # Orders so near to 1 are computed in another way, so that they lose no digits.
-NEAR_ONE = 1e-3
+NEAR_ONE = 1e-2
 # Higher ones are computed as this one, less than 2^-44 bits below: exponents, order times logarithm, fit into 64 bits.
 HIGHEST_ORDER = 2.0**50
 SPECIAL_ORDERS = {0.0: "RENYI_ZERO", 1.0: "DIVERGENCE", math.inf: "RENYI_MOST"}

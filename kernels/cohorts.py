@@ -15,13 +15,13 @@ from .logarithms import log2
 from .statistics import (
     DIVERGENCE,
     MOVER,
-    RENYI,
     RENYI_MOST,
     VALUES,
     absent_mass,
     finish_logs,
     finish_terms,
     is_of_logs,
+    is_scaled,
     is_walk,
     log2_absent_power,
     log2_power,
@@ -164,15 +164,15 @@ def sum_priors(span, base, priors, codes):
 
 @kernel
 def find_largest(kind, order, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors):
-    """The largest p / q of some cells of a cohort; of RENYI the largest logarithm of a term. span: see `sum_logs`."""
+    """The largest p / q of some cells of a cohort; of others the largest logarithm of a term. span: see `sum_logs`."""
     first, stop, step = span
     largest = -math.inf
     for i in range(first, stop, step):
         value, p = base + codes[i], posteriors[i]
-        if kind == RENYI:
-            more = log2_power(order, p, log2_shares[i], priors[value], log2_priors[value], accuracy, unit_bits)
-        else:
+        if kind == RENYI_MOST:
             more = p / priors[value]
+        else:
+            more = log2_power(order, p, log2_shares[i], priors[value], log2_priors[value], accuracy, unit_bits)
         largest = max(largest, more)
     return largest
 
@@ -183,7 +183,7 @@ def find_other(kind, order, span, mass, base, accuracy, unit_bits, priors, log2_
     values, scale = span[1] - span[0], int64(0)
     if kind == VALUES:
         return float64(values)
-    if kind in (RENYI_MOST, RENYI):
+    if kind == RENYI_MOST or is_scaled(kind):
         largest = find_largest(
             kind, order, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
         )

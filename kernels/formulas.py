@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 
+from numba import int64
+
 from .jit import kernel
 from .logarithms import LOG_BITS, bits_of_units, log2
 
@@ -20,8 +22,6 @@ OF_COHORT, SURPRISE, POSTERIOR, PRIOR, POINTWISE, CONTENT, RELATIVE_GAIN, ENHANC
 # What follows from how many people are in the cohort, or the equivalence class.
 COHORT_SIZE, CLASS_SIZE, REIDENTIFICATION, UNIQUE = range(9, 13)
 LN2 = math.log(2.0)
-# More than what rounding does to a logarithm of a number of up to 64 bits.
-CLOSE = 1e-9
 
 
 @kernel
@@ -42,7 +42,8 @@ def surprise(posterior, prior):
 @kernel
 def log2_gain(log2_share, log2_prior, unit_bits):
     """log2(c/C / prior) in units of 2^-unit_bits bits."""
-    return (log2_share >> (LOG_BITS - unit_bits)) - log2_prior
+    cut = LOG_BITS - unit_bits
+    return ((log2_share + ((int64(1) << cut) >> 1)) >> cut) - log2_prior
 
 
 @kernel
@@ -65,12 +66,9 @@ def relative_gain(posterior, prior):
 @kernel
 def enhanced_gain(posterior, prior, content):
     """`relative_gain` where it is at most -ln q, else infinite: no bound allows it. content: -log2 q, in bits."""
-    gain, most = relative_gain(posterior, prior), content * LN2
-    # Nearly always rounding decides nothing, and no further logarithm is needed.
-    if abs(gain - most) <= CLOSE:
-        most = -math.log(prior)
+    gain = relative_gain(posterior, prior)
     # 1 / q - 1 is more than -ln q for every q below 1, though for one near 1 rounding hides by how little.
-    return math.inf if (posterior >= 1.0 > prior) or gain > most else gain
+    return math.inf if (posterior >= 1.0 > prior) or gain > content * LN2 else gain
 
 
 @kernel

@@ -18,6 +18,8 @@ from typing import Any
 from numba import config, njit
 
 KEPT_SECONDS = 60 * 24 * 3600
+# Where everybody may write, so that somebody else may have made it.
+_LAST_RESORT = Path(tempfile.gettempdir()) / f"gpupif-{os.getuid()}"
 
 
 def _bases() -> Iterator[Path]:
@@ -29,7 +31,7 @@ def _bases() -> Iterator[Path]:
         # There may be no home: a container that runs under a number without a name.
         with contextlib.suppress(RuntimeError):
             yield Path.home() / ".cache"
-    yield Path(tempfile.gettempdir()) / f"gpupif-{os.getuid()}"
+    yield _LAST_RESORT
 
 
 def _is_ours(folder: Path) -> bool:
@@ -58,6 +60,8 @@ def _cache_folder() -> str:
         folder = parent / fingerprint
         try:
             base.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if base == _LAST_RESORT and not _is_ours(base):
+                continue
             parent.mkdir(mode=0o700, exist_ok=True)
             if not folder.exists() and _is_ours(parent):
                 _remove_old(parent)

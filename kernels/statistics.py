@@ -32,6 +32,10 @@ from .whole_sums import float_of_digits, power_of_two
     MOVER,
     RECURSIVE,
 ) = range(12)
+# What is added up for orders next to 1 is below 2^17, and is divided by this.
+NEAR_ONE_SCALE = 2.0**8
+# Terms are not multiplied by a higher power of two than its reciprocal, which floats still hold.
+LEAST_SCALE = -1000
 
 
 @kernel
@@ -55,6 +59,12 @@ def needs_mass(kind, accuracy):
 
 
 @kernel
+def is_scaled(kind):
+    """Whether terms may be of any size, so that they are divided by a power of two: see `scale_of_powers`."""
+    return kind in (RENYI, RENYI_ZERO)
+
+
+@kernel
 def log2_power(order, p, log2_share, q, log2_q, accuracy, unit_bits):
     """The logarithm of what a value adds to a Rényi divergence, p (p / q)^(order - 1)."""
     log2_p = bits_of_units(log2_share, LOG_BITS) if accuracy == 1.0 else log2(p)
@@ -67,7 +77,7 @@ def scale_of_powers(largest, values):
 
     largest: logarithm of the largest term. What is added up is below 2^12 then, and as many digits are left as can be.
     """
-    spare, most = int64(math.ceil(largest)), 1 << 12
+    spare, most = int64(max(LEAST_SCALE, math.ceil(largest))), 1 << 12
     while most < values:
         most *= 2
         spare += 1
@@ -89,9 +99,9 @@ def term(kind, order, scale, p, log2_share, q, log2_q, accuracy, unit_bits):
     if kind == RENYI_NEAR_ONE:
         # The same less p, which sums to 1, by order - 1: what is left is lost neither to rounding nor below one unit.
         rest = math.expm1((order - 1.0) * LN2 * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits))
-        return p * (rest / (order - 1.0))
+        return p * (rest / (order - 1.0)) / NEAR_ONE_SCALE
     if kind == RENYI_ZERO:
-        return q
+        return q * power_of_two(-scale)
     if kind == TOTAL_VARIATION:
         # Half of the absolute differences: the same as all that rise, and absent values do not.
         return max(0.0, p - q)
@@ -139,7 +149,7 @@ def absent(kind, order, scale, mass, accuracy):
     if kind == RENYI_NEAR_ONE:
         return doubt * (math.expm1((order - 1.0) * math.log(doubt)) / (order - 1.0)) * mass
     if kind == RENYI_ZERO:
-        return mass
+        return mass * power_of_two(-scale)
     return 0.0
 
 
@@ -153,13 +163,16 @@ def finish_logs(kind, total, size, unit_bits):
 @kernel
 def finish_terms(kind, order, scale, high, low, mass, accuracy):
     """The statistic, from the sum of its terms; rounding may not take it out of its range."""
-    total = float_of_digits(high, low) + absent(kind, order, scale, mass, accuracy)
+    total = float_of_digits(high, low)
+    if kind == RENYI_NEAR_ONE:
+        total *= NEAR_ONE_SCALE
+    total += absent(kind, order, scale, mass, accuracy)
     if kind == RENYI:
         return max(0.0, log2_scaled(total, scale) / (order - 1.0))
     if kind == RENYI_NEAR_ONE:
         return max(0.0, math.log1p((order - 1.0) * total) / ((order - 1.0) * LN2))
     if kind == RENYI_ZERO:
-        return max(0.0, -log2(total))
+        return max(0.0, -log2_scaled(total, scale))
     if kind == HELLINGER:
         return min(1.0, math.sqrt(max(0.0, 0.5 * total)))
     if kind in (TOTAL_VARIATION, JENSEN_SHANNON):

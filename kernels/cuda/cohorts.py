@@ -12,13 +12,13 @@ from ..formulas import cell_measure, is_of_size, posterior, size_measure
 from ..logarithms import log2
 from ..sizes import log2_count
 from ..statistics import (
-    RENYI,
     RENYI_MOST,
     VALUES,
     absent_mass,
     finish_logs,
     finish_terms,
     is_of_logs,
+    is_scaled,
     is_walk,
     log2_absent_power,
     needs_mass,
@@ -120,12 +120,12 @@ def sum_long(which, cohorts, values, wanted, cells):
                 present = float_of_digits(highs[0], lows[0])
                 mass = absent_mass(stop - start, present, values.numbers[0], values.masses[0])
                 cuda.syncthreads()
-            if kind in (RENYI_MOST, RENYI):
+            if kind == RENYI_MOST or is_scaled(kind):
                 largest[thread] = find_largest(
                     kind, order, span, 0, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
                 )
                 largest_of_block(largest)
-            if kind == RENYI:
+            if is_scaled(kind):
                 scale = scale_of_powers(max(largest[0], log2_absent_power(order, mass, accuracy)), stop - start)
             if kind == VALUES:
                 value = float64(stop - start)
