@@ -67,9 +67,9 @@ class Measure:
         return bool(formulas.is_of_size.py_func(getattr(formulas, self.cell)))
 
     @property
-    def of_powers(self) -> bool:
-        """Whether it is a sum of powers, whose last bits are another's on another kind of processor."""
-        return self.statistic is not None and self.statistic.kind in ("RENYI", "RENYI_NEAR_ONE")
+    def of_library(self) -> bool:
+        """Whether it is made with functions of a library, whose last bits are others on another kind of processor."""
+        return self.statistic is not None and self.statistic.kind == "RENYI_NEAR_ONE"
 
     @property
     def walks(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 SUM_TOLERANCE = 1e-6
+# Smaller ones have fewer digits, and their reciprocals none.
+LEAST = sys.float_info.min
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,12 @@ def make_prior(
             "Divide each by the sum."
         )
     shares = {value: share / total for value, share in shares.items()} if total != 1.0 else shares
+    tiny = next((value for value in values if 0.0 < shares.get(value, 0.0) < LEAST), None)
+    if tiny is not None:
+        raise PriorError(
+            f"priors: column {name!r}: expected a probability of at least {LEAST:.3g} for {tiny!r}, got "
+            f"{shares[tiny]:.3g}. Give it more."
+        )
     lacking = [value for value in values if not shares.get(value, 0.0) > 0.0]
     if lacking:
         shown = ", ".join("missing value" if value is None else repr(value) for value in lacking[:5])

@@ -15,13 +15,12 @@ import math
 from numba import int64
 
 from .jit import kernel
-from .logarithms import LOG_BITS, bits_of_units, log2
+from .logarithms import LN2, LOG_BITS, bits_of_units, log2
 
 # What a cell can be given: what its cohort has, or what its own value has there.
 OF_COHORT, SURPRISE, POSTERIOR, PRIOR, POINTWISE, CONTENT, RELATIVE_GAIN, ENHANCED_GAIN, LOG_RATIO = range(9)
 # What follows from how many people are in the cohort, or the equivalence class.
 COHORT_SIZE, CLASS_SIZE, REIDENTIFICATION, UNIQUE = range(9, 13)
-LN2 = math.log(2.0)
 
 
 @kernel

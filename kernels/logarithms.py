@@ -1,4 +1,4 @@
-"""Logarithms to base 2 in whole numbers, and so the same on every processor, for CPU and CUDA alike.
+"""Logarithms and powers of 2 that are the same on every processor, for CPU and CUDA alike.
 
 A logarithm is a whole number of units of 2^-LOG_BITS bits, and right to 0.51 of a unit; of a power of two it is exact.
 Of m in [1, 2): a table of 256 numbers r near 1 / m brings m r to [1, 1 + 2^-8), where nine terms of the series of
@@ -40,6 +40,9 @@ def _tables() -> tuple[np.ndarray, np.ndarray, list[int]]:
     return np.array(factors, np.uint64), np.array(logs, np.uint64), terms
 
 
+# Of the series of e^z, enough for z up to half of ln 2.
+EXP_TERMS = np.array([1.0 / math.factorial(k) for k in range(15)])
+LN2 = math.log(2.0)
 FACTORS, FACTOR_LOGS, _terms = _tables()
 TERM_1, TERM_2, TERM_3, TERM_4, TERM_5, TERM_6, TERM_7, TERM_8, TERM_9 = map(uint64, _terms)
 
@@ -108,6 +111,21 @@ def log2_scaled(x, exponent):
 def log2(x):
     """log2 of a float, 0 or more."""
     return log2_scaled(x, int64(0))
+
+
+@kernel
+def exp2(x):
+    """2^x, to an ulp or two, for x up to 1,000; 0 for x below -200, which is nothing beside 1.
+
+    Of additions and multiplications, which every processor rounds alike.
+    """
+    if x < -200.0:
+        return 0.0
+    whole = math.floor(x + 0.5)
+    z, total = (x - whole) * LN2, EXP_TERMS[EXP_TERMS.size - 1]
+    for k in range(EXP_TERMS.size - 2, -1, -1):
+        total = EXP_TERMS[k] + z * total
+    return total * power_of_two(int64(whole))
 
 
 @kernel

@@ -12,9 +12,9 @@ import math
 
 from numba import float64, int64
 
-from .formulas import LN2, log2_gain, log2_ratio
+from .formulas import log2_gain, log2_ratio
 from .jit import kernel
-from .logarithms import LOG_BITS, bits_of_units, log2, log2_in_units, log2_scaled
+from .logarithms import LN2, LOG_BITS, bits_of_units, exp2, log2, log2_in_units, log2_scaled
 from .whole_sums import float_of_digits, power_of_two
 
 # Kinds. The last two walk over a cohort's values in an order, see `walks.py`.
@@ -95,7 +95,7 @@ def term(kind, order, scale, p, log2_share, q, log2_q, accuracy, unit_bits):
         return p * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits)
     if kind == RENYI:
         # p (p / q)^(order - 1), divided by a power of two, so that it does not grow out of the range of numbers.
-        return p * 2.0 ** ((order - 1.0) * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits) - scale)
+        return p * exp2((order - 1.0) * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits) - scale)
     if kind == RENYI_NEAR_ONE:
         # The same less p, which sums to 1, by order - 1: what is left is lost neither to rounding nor below one unit.
         rest = math.expm1((order - 1.0) * LN2 * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits))
@@ -145,7 +145,7 @@ def absent(kind, order, scale, mass, accuracy):
     if kind == DIVERGENCE:
         return doubt * log2(doubt) * mass
     if kind == RENYI:
-        return 2.0 ** (log2_absent_power(order, mass, accuracy) - scale)
+        return exp2(log2_absent_power(order, mass, accuracy) - scale)
     if kind == RENYI_NEAR_ONE:
         return doubt * (math.expm1((order - 1.0) * math.log(doubt)) / (order - 1.0)) * mass
     if kind == RENYI_ZERO:

@@ -63,6 +63,14 @@ def test_logarithms_of_floats(number):
     assert abs(mpmath.mpf(logarithms.log2(number)) - exact) <= 0.51 * (2.0**-LOG_BITS + math.ulp(float(exact)))
 
 
+@settings(deadline=None)
+@given(st.floats(min_value=-199.0, max_value=1000.0))
+def test_powers_of_two(exponent):
+    exact = mpmath.power(2, mpmath.mpf(exponent))
+    assert abs(mpmath.mpf(logarithms.exp2(exponent)) - exact) <= 3 * math.ulp(float(exact))
+    assert logarithms.exp2(float(round(exponent))) == 2.0 ** round(exponent)
+
+
 def test_logarithms_of_what_has_none():
     assert logarithms.log2(0.0) == -math.inf
     assert logarithms.log2(math.inf) == math.inf
@@ -71,7 +79,7 @@ def test_logarithms_of_what_has_none():
     assert logarithms.log2(2.0**-1074) == -1074.0
 
 
-@pytest.mark.parametrize("least", [0.25, 2.0**-60, 2.0**-61, 1e-300, 5e-324])
+@pytest.mark.parametrize("least", [0.25, 2.0**-60, 2.0**-61, 1e-300, 2.3e-308])
 def test_priors_have_logarithms_however_small_they_are(least):
     logs, bits = log2_of_probabilities(np.array([0.5, least]))
     assert logs[0] == -(1 << bits)
@@ -169,6 +177,34 @@ def test_scores_are_right(rows, groups, values):
         for name, exact in zip(measures, (gain, entropy, information), strict=True):
             error = abs(mpmath.mpf(float(scores[name]["b"][row])) - exact)
             assert error <= max(2.0**-54, 2 * math.ulp(float(exact))), name
+
+
+@pytest.mark.parametrize("least", [1e-12, 1e-18, 1e-30, 1e-300])
+@pytest.mark.parametrize("order", [0.0, 0.5, 0.995, 1.0, 1.005, 2.0, 30.0, math.inf])
+def test_divergences_from_priors_however_small(engine, least, order):
+    """Of a cohort that has the value of this prior only, and of one that has another value too."""
+    table = pd.DataFrame({"k": [0, 0, 0, 1, 1], "c": list("abbaa")})
+    prior = {"a": least, "b": 1.0 - least}
+    name = f"renyi_{order:g}"
+    scores = gpupif.score(table, name, columns=["c"], known=["k"], priors={"c": prior}, progress=False)
+    q, p = [mpmath.mpf(prior[value]) for value in "ab"], [mpmath.mpf(1) / 3, mpmath.mpf(2) / 3]
+    if order == 1.0:
+        both = mpmath.fsum(x * mpmath.log(x / y, 2) for x, y in zip(p, q, strict=True))
+    elif order == math.inf:
+        both = max(mpmath.log(x / y, 2) for x, y in zip(p, q, strict=True))
+    else:
+        total = mpmath.fsum(x**order * y ** (1 - mpmath.mpf(order)) for x, y in zip(p, q, strict=True))
+        both = mpmath.log(total, 2) / (mpmath.mpf(order) - 1)
+    found = scores.array(name)[0]
+    np.testing.assert_allclose(
+        found, [float(max(0, both))] * 3 + [float(-exact_log2(least))] * 2, rtol=1e-13, atol=1e-15
+    )
+
+
+def test_priors_too_small_for_their_digits_are_refused():
+    table = pd.DataFrame({"k": [0, 1], "c": ["a", "b"]})
+    with pytest.raises(gpupif.PriorError, match=r"column 'c': expected a probability of at least 2\.23e-308 for 'a'"):
+        gpupif.score(table, priors={"c": {"a": 1e-309, "b": 1.0}})
 
 
 def test_what_must_be_nothing_is_exactly_nothing(engine):

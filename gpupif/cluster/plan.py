@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pandas as pd
 
-from ..device import AskedDevice, grouping_of
 from ..engines.passes import weight_of
 from ..errors import DeviceError, InputError
 from ..information import LogSum
@@ -145,13 +144,15 @@ def make_plan(
 
     weights, counts: of rows that have weights. people: of the population, of more columns perhaps. tell: warns of
     columns that are nearly unique. Raises InputError for a table without rows, or with missing values where they are
-    errors; PriorError; DeviceError for a measure of powers where "auto" means different devices on different workers.
+    errors; PriorError; DeviceError for a measure of a library's functions where "auto" means different devices on
+    different workers.
     """
     check_totals(question, names, totals)
     device, mixed = next(iter(totals.devices)), len(totals.devices) > 1
     if mixed:
         _check_mixture(question, totals.devices)
-        device = AskedDevice("auto", grouping_of(device))
+        # A way of grouping, of GPUs, was not asked for: workers without one would have refused it.
+        device = "auto"
     columns = merged_columns(question.read, totals.values) if weights is None else weights.columns
     weighted = None
     if weights is not None and counts is not None:
@@ -170,12 +171,12 @@ def make_plan(
 
 def _check_mixture(question: Question, devices: frozenset[str]) -> None:
     """Raise DeviceError where scores may not be the same to the last bit on workers of these kinds."""
-    powers = [measure.name for measure in question.measures if measure.of_powers]
-    if powers:
+    named = [measure.name for measure in question.measures if measure.of_library]
+    if named:
         raise DeviceError(
-            f"device 'auto': is {' on some workers and '.join(sorted(devices))} on others. {powers[0]} is made of "
-            "powers, whose last bits differ between the two, all other measures' do not: use device='cpu' or "
-            "device='cuda', or workers of one kind."
+            f"device 'auto': is {' on some workers and '.join(sorted(devices))} on others. The last bits of "
+            f"{named[0]}, of an order next to 1, differ between the two, those of all other measures do not: use "
+            "device='cpu' or device='cuda', or workers of one kind."
         )
 
 

@@ -86,8 +86,12 @@ class CupyLibrary(Library):
         from .cuda_cudf import group_rows
         from .cuda_rmm import memory_of_cupy
 
-        with memory_of_cupy(self.device) if self._pool is None else contextlib.nullcontext():
-            return group_rows(words, counts, self._stream)
+        try:
+            with memory_of_cupy(self.device) if self._pool is None else contextlib.nullcontext():
+                return group_rows(words, counts, self._stream)
+        except RuntimeError as error:
+            # cuDF has no class of its own for what the driver tells it.
+            raise error if isinstance(error, self.failures) else DriverError(f"cuDF: {error}") from error
 
     def on_device(self, array: Any) -> bool:
         """See `Library`."""

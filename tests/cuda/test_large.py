@@ -16,6 +16,8 @@ from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.cuda import CudaEngine
 from gpupif.measures import MEASURES
 
+# Orders next to 1, where differences between processors weigh most.
+ALL = [*MEASURES, *(f"renyi_{order}" for order in (0, 0.5, 0.985, 0.999, 1.001, 1.009, 1.011, 2, 40, "inf"))]
 ORDERS = {"forward": forward, "backward": backward, "shuffled": Shuffled(3)}
 
 
@@ -52,8 +54,8 @@ TABLES = {
 def test_thread_orders_and_the_cpu(name):
     frame = TABLES[name]()
     arguments = {"columns": list(frame.columns)[:6], "accuracies": {frame.columns[0]: 0.9}}
-    expected = score(CpuEngine(), frame, list(MEASURES), **arguments)
-    scores = {each: score(on_host(order), frame, list(MEASURES), **arguments) for each, order in ORDERS.items()}
+    expected = score(CpuEngine(), frame, ALL, **arguments)
+    scores = {each: score(on_host(order), frame, ALL, **arguments) for each, order in ORDERS.items()}
     assert_same_scores(scores["forward"], expected)
     for each in ("backward", "shuffled"):
         assert_same_bits(scores[each], scores["forward"])
