@@ -362,6 +362,27 @@ def test_arrays_of_cupy_are_typed_and_packed():
             pack((other,))
 
 
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        (RuntimeError("CUDA error at: somewhere: 700"), (DriverError, "cuDF: CUDA error at: somewhere: 700")),
+        (DriverError("launch", 2), (DriverError, "^launch$")),
+        (MemoryError("std::bad_alloc"), (MemoryError, "bad_alloc")),
+    ],
+)
+def test_what_cudf_raises_is_known_as_a_failure_of_the_device(monkeypatch, raised, expected):
+    def fail(*arguments):
+        raise raised
+
+    monkeypatch.setattr("gpupif.engines.cuda_cudf.group_rows", fail)
+    library = CupyLibrary.__new__(CupyLibrary)
+    library.failures, library._pool, library._stream = device_failures(), "the user's", None
+    kind, text = expected
+    with pytest.raises(kind, match=text) as told:
+        library.group_rows({}, None)
+    assert isinstance(told.value, (*library.failures, MemoryError))
+
+
 def test_without_cudf_and_rmm_a_device_is_opened():
     """As far as that goes without a GPU: nothing but CuPy and numba-cuda is imported for it."""
     script = """
