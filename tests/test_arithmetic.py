@@ -207,6 +207,34 @@ def test_priors_too_small_for_their_digits_are_refused():
         gpupif.score(table, priors={"c": {"a": 1e-309, "b": 1.0}})
 
 
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    accuracy=st.sampled_from([1.0, 0.9, 0.3]),
+    least=st.sampled_from([None, 0.01, 1e-30]),
+)
+def test_gains_with_doubts_and_given_priors(seed, accuracy, least):
+    """To 2^-50 bits, or two units in the last place: posteriors are rounded, and logarithms of tiny priors coarser."""
+    random = np.random.default_rng(seed)
+    table = pd.DataFrame({"k": random.integers(0, 3, 40), "c": random.choice(list("abcd"), 40)})
+    table.loc[:3, "c"] = list("abcd")
+    shares = {"a": 0.5, "b": 0.25, "c": 0.25 - (least or 0.0), "d": least or 0.0}
+    priors = {} if least is None else {"priors": {"c": shares}}
+    options = {"columns": ["c"], "known": ["k"], "accuracies": {"c": accuracy}, **priors}
+    scores = gpupif.score(table, "cig", progress=False, **options)
+    counted = table.c.value_counts().to_dict()
+    q = {v: mpmath.mpf(shares[v]) if least else mpmath.mpf(counted[v]) / 40 for v in "abcd"}
+    for row in range(40):
+        cohort = table.c[table.k == table.k[row]]
+        gain = mpmath.mpf(0)
+        for value, prior in q.items():
+            share = mpmath.mpf(int((cohort == value).sum())) / len(cohort)
+            posterior = mpmath.mpf(accuracy) * share + (1 - mpmath.mpf(accuracy)) * prior
+            gain += posterior * mpmath.log(posterior / prior, 2) if posterior > 0 else 0
+        error = abs(mpmath.mpf(float(scores.cig.c[row])) - gain)
+        assert error <= max(2.0**-50, 2 * math.ulp(float(gain)))
+
+
 def test_what_must_be_nothing_is_exactly_nothing(engine):
     random = np.random.default_rng(3)
     table = pd.DataFrame({"a": random.integers(0, 37, 999), "b": random.choice(list("pqrstuv"), 999)})
