@@ -15,7 +15,8 @@ from gpupif.datasets import census
 from gpupif.engines.base import Job
 from gpupif.engines.cuda_frames import FrameLibrary
 from gpupif.engines.cuda_library import Library
-from gpupif.information import LOG_BITS, log2_of_shares
+from gpupif.information import log2_of_shares
+from gpupif.kernels.log_units import LOG_BITS
 from gpupif.measures import resolve_measures
 
 CARDINALITIES = (50, 101, 2, 6, 11, 29, 45, 8, 12, 5)

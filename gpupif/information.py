@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from gpupif.kernels.log_units import COARSE_LOG_BITS, LEAST_FINE, LOG_BITS
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# Logarithms are whole numbers of units of 2^-LOG_BITS bits: `kernels/logarithms.py`.
-LOG_BITS = 56
 # Counts whose logarithms are kept in a table.
 SMALL_COUNTS = 1024
 
@@ -49,9 +49,9 @@ def log2_of_probabilities(probabilities: npt.NDArray[np.float64]) -> tuple[npt.N
 
     from gpupif.kernels import logarithms as kernels
 
-    bits = LOG_BITS if probabilities.min(initial=1.0) >= kernels.LEAST_FINE else kernels.COARSE_LOG_BITS
+    bits = LOG_BITS if probabilities.min(initial=1.0) >= LEAST_FINE else COARSE_LOG_BITS
     logs = np.empty(len(probabilities), np.int64)
-    kernels.log2_of_shares(probabilities, bits, logs)
+    kernels.log2_of_probabilities(probabilities, bits, logs)
     return logs, bits
 
 
@@ -117,7 +117,7 @@ class LogSum(NamedTuple):
 
     def sum_log(self) -> float:
         """The sum in bits, rounded."""
-        return self.units / (1 << LOG_BITS)
+        return float(self.units / (1 << LOG_BITS))
 
 
 def entropy_of_counts(counts: npt.NDArray[np.integer]) -> float:
@@ -131,7 +131,7 @@ def entropy_of_counts(counts: npt.NDArray[np.integer]) -> float:
 
 def conditional_entropy(cohorts: LogSum, distinct: LogSum, rows: int) -> float:
     """H(X|known) in bits, rounded once, from sums over cohorts and over groups that agree on X too; 0 for no rows."""
-    return max(0.0, (cohorts.units - distinct.units) / (max(1, rows) << LOG_BITS))
+    return max(0.0, float((cohorts.units - distinct.units) / (max(1, rows) << LOG_BITS)))
 
 
 def column_weight(conditional: float, entropy: float) -> float:

@@ -67,8 +67,8 @@ class Measure:
         return bool(formulas.is_of_size.py_func(getattr(formulas, self.cell)))
 
     @property
-    def of_library(self) -> bool:
-        """Whether it is made with functions of a library, whose last bits are others on another kind of processor."""
+    def differs_by_processor(self) -> bool:
+        """Whether the last bits are others on another kind of processor, which has other libraries of functions."""
         return self.statistic is not None and self.statistic.kind == "RENYI_NEAR_ONE"
 
     @property

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpupif.kernels.codes import add_times
+from gpupif.kernels.log_units import LOG_BITS
 
 from .columns import Column
 from .encode import encode_table
@@ -26,7 +27,7 @@ from .engines.partition import Rows
 from .engines.workers import Workers
 from .errors import ColumnTypeError, InputError
 from .frames import Frame, open_file, open_frame
-from .information import LOG_BITS, entropy_of_counts, log2_of_shares
+from .information import entropy_of_counts, log2_of_shares
 from .job import check_word
 from .keys import KeyLayout
 from .measures import MEASURES

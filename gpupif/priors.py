@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from gpupif.kernels.log_units import LOG_BITS
+
 from .columns import Column
 from .errors import PriorError
 from .information import (
-    LOG_BITS,
     entropy_of_counts,
     entropy_of_probabilities,
     log2_of_probabilities,

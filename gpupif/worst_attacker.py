@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gpupif.kernels.log_units import LOG_BITS
+
 from .engines.base import Job, on_host
 from .engines.cpu import CpuEngine
 from .engines.passes import source_of
-from .information import LOG_BITS
 from .measures import resolve_measures
 from .progress import Reporter
 from .riskiest import describe, label_of, scores_of

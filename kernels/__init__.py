@@ -1,1 +1,4 @@
-"""Numba kernels and the formulas they share. Depends on numba, numpy and math only; imported as `gpupif.kernels`."""
+"""Numba kernels and the formulas they share, imported as `gpupif.kernels`.
+
+They depend on numba, numpy and the standard library only.
+"""

@@ -14,18 +14,15 @@ import numpy as np
 from numba import float64, int64, uint64
 
 from .jit import kernel
+from .log_units import LOG_BITS
 from .whole_sums import EXPONENT_BIAS, FRACTION, FRACTION_BITS, HALF, LEADING, multiply_words, power_of_two, upper_word
 
-LOG_BITS = 56
-# Where logarithms do not fit into 64 bits in units of 2^-LOG_BITS: of floats of any size they do in these.
-COARSE_LOG_BITS = 52
-# Probabilities from here on have logarithms that fit.
-LEAST_FINE = 2.0**-60
 # In place of log2 0; nothing is computed with it.
 LOG_OF_NOTHING = -(1 << 62)
 TABLE_BITS = 8
 TERMS = 9
-SCALE = uint64(7)
+# The argument z of the series is in units of 2^-(64 + Z_BITS).
+Z_BITS = uint64(7)
 
 
 def _tables() -> tuple[np.ndarray, np.ndarray, list[int]]:
@@ -57,14 +54,14 @@ def _log2_of_fraction(digits):
     # Of the high terms, which are z^4 of the whole at most, half of the digits are enough. Term by term and not in a
     # loop: a short function would be copied to wherever a logarithm may be needed, which are loops that rarely do.
     short = z >> HALF
-    total = TERM_8 - ((TERM_9 >> HALF) * short >> SCALE)
-    total = TERM_7 - ((total >> HALF) * short >> SCALE)
-    total = TERM_6 - ((total >> HALF) * short >> SCALE)
-    total = TERM_5 - ((total >> HALF) * short >> SCALE)
-    total = TERM_4 - (upper_word(total, z) >> SCALE)
-    total = TERM_3 - (upper_word(total, z) >> SCALE)
-    total = TERM_2 - (upper_word(total, z) >> SCALE)
-    total = TERM_1 - (upper_word(total, z) >> SCALE)
+    total = TERM_8 - ((TERM_9 >> HALF) * short >> Z_BITS)
+    total = TERM_7 - ((total >> HALF) * short >> Z_BITS)
+    total = TERM_6 - ((total >> HALF) * short >> Z_BITS)
+    total = TERM_5 - ((total >> HALF) * short >> Z_BITS)
+    total = TERM_4 - (upper_word(total, z) >> Z_BITS)
+    total = TERM_3 - (upper_word(total, z) >> Z_BITS)
+    total = TERM_2 - (upper_word(total, z) >> Z_BITS)
+    total = TERM_1 - (upper_word(total, z) >> Z_BITS)
     # total is log2(1 + z) / z in units of 2^-62, so that what comes is in units of 2^-69.
     exact = FACTOR_LOGS[place] + (upper_word(total, z) >> uint64(5))
     return int64((exact >> uint64(64 - LOG_BITS)) + ((exact >> uint64(63 - LOG_BITS)) & uint64(1)))
@@ -152,10 +149,10 @@ def log2_of_counts(counts, out):
 
 
 @kernel
-def log2_of_shares(shares, bits, out):
-    """out[i] = log2 of shares[i], see `log2_in_units`."""
-    for i in range(shares.size):
-        out[i] = log2_in_units(shares[i], bits)
+def log2_of_probabilities(probabilities, bits, out):
+    """out[i] = log2 of probabilities[i], see `log2_in_units`."""
+    for i in range(probabilities.size):
+        out[i] = log2_in_units(probabilities[i], bits)
 
 
 @kernel

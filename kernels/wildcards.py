@@ -7,7 +7,8 @@ import math
 from .blocks import find_statistics
 from .formulas import OF_COHORT, cell_measure, is_of_size, posterior, size_measure
 from .jit import kernel
-from .logarithms import LOG_BITS, bits_of_units
+from .log_units import LOG_BITS
+from .logarithms import bits_of_units
 from .sizes import log2_count
 from .statistics import ENTROPY, RECURSIVE
 from .wildcard_cohorts import list_answers

@@ -28,7 +28,8 @@ from gpupif.engines.any_known import AnyKnownRun
 from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.workers import Workers
 from gpupif.errors import InputError
-from gpupif.information import LOG_BITS, log2_of_shares
+from gpupif.information import log2_of_shares
+from gpupif.kernels.log_units import LOG_BITS
 from gpupif.known_subsets import AnyKnown, choose_subsets
 from gpupif.measures import resolve_measures
 

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.information import LOG_BITS, column_weight, conditional_entropy, log2_counts, log2_of_probabilities
+from gpupif.information import column_weight, conditional_entropy, log2_counts, log2_of_probabilities
 from gpupif.kernels import logarithms, whole_sums
+from gpupif.kernels.log_units import LOG_BITS
 from gpupif.measures import MEASURES
 
 mpmath.mp.prec = 240

@@ -30,9 +30,10 @@ from gpupif.engines.cpu import CpuEngine
 from gpupif.engines.partition import Rows, partition_rows, split
 from gpupif.engines.workers import Workers, default_threads
 from gpupif.errors import InputError
-from gpupif.information import LOG_BITS, column_weight
+from gpupif.information import column_weight
 from gpupif.kernels import formulas, groups, statistics, whole_sums
 from gpupif.kernels.hashing import mix_word
+from gpupif.kernels.log_units import LOG_BITS
 from gpupif.keys import KeyLayout
 from gpupif.measures import MEASURES
 

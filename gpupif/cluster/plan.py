@@ -171,7 +171,7 @@ def make_plan(
 
 def _check_mixture(question: Question, devices: frozenset[str]) -> None:
     """Raise DeviceError where scores may not be the same to the last bit on workers of these kinds."""
-    named = [measure.name for measure in question.measures if measure.of_library]
+    named = [measure.name for measure in question.measures if measure.differs_by_processor]
     if named:
         raise DeviceError(
             f"device 'auto': is {' on some workers and '.join(sorted(devices))} on others. The last bits of "

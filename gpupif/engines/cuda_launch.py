@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from cuda.bindings import driver
 
 from .cuda_arguments import pack
-from .cuda_kept import code_of
+from .cuda_code_cache import code_of
 
 WORD_BYTES = 8
 

@@ -20,10 +20,10 @@ from numba.cuda.cudadrv import nvvm
 from numba.cuda.typing.typeof import typeof
 from stand_ins import StandIn, arguments_of
 
-from gpupif.engines import cuda_kept, cuda_launch
+from gpupif.engines import cuda_code_cache, cuda_launch
 from gpupif.engines.cuda_arguments import pack, types_of
+from gpupif.engines.cuda_code_cache import code_of
 from gpupif.engines.cuda_compile import CompiledKernel
-from gpupif.engines.cuda_kept import code_of
 from gpupif.engines.cuda_launch import DriverError, launch
 from gpupif.errors import DeviceError
 from gpupif.kernels.cuda import any_known, rows
@@ -204,7 +204,7 @@ def compilations(monkeypatch):
             made.append(kernel.py_func.__name__)
             super().__init__(kernel, *rest)
 
-    monkeypatch.setattr(cuda_kept, "CompiledKernel", Counted)
+    monkeypatch.setattr(cuda_code_cache, "CompiledKernel", Counted)
     return made
 
 
@@ -232,7 +232,7 @@ def test_what_is_kept_is_of_one_signature_capability_and_compiler(tmp_path, comp
     number_rows(tmp_path, (8, 0))
     for number in (types.uint32, types.int64):
         code_of(any_known.place_pairs, SIGNATURES[any_known][f"place_pairs {number}"], CAPABILITY, str(tmp_path))
-    monkeypatch.setattr(cuda_kept, "_versions", lambda: ("another",))
+    monkeypatch.setattr(cuda_code_cache, "_versions", lambda: ("another",))
     number_rows(tmp_path)
     assert len(compilations) == len(list(tmp_path.iterdir())) == 5
 
@@ -286,7 +286,7 @@ def test_what_cannot_be_written_whole_is_not_left_behind(tmp_path, monkeypatch):
 KEEP = """
 import sys
 from numba import int64
-from gpupif.engines.cuda_kept import code_of
+from gpupif.engines.cuda_code_cache import code_of
 from gpupif.kernels.cuda.rows import number_rows
 print(hash(code_of(number_rows, (int64[::1],) * 3, (9, 0), sys.argv[1]).cubin))
 """
