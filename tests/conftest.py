@@ -9,11 +9,11 @@ import pytest
 
 import gpupif
 import gpupif.kernels
-from gpupif.device import cuda_status
 from gpupif.engines.base import Engine
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_library import STREAMS, Library
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda.engine import CudaEngine
+from gpupif.gpu.base import STREAMS, Library
+from gpupif.gpu.status import cuda_status
 
 ROOT = Path(__file__).parent.parent
 # For tests of the benchmarks; at the end, so that gpupif is the one that is installed.
@@ -92,7 +92,7 @@ if cuda_status().usable:
 def _device_that_stands_in(monkeypatch):
     """Where something stands in for a GPU, device="auto" is the CUDA engine in tests that do not say otherwise."""
     if WITHOUT_GPU:
-        monkeypatch.setattr("gpupif.device.cuda_status", status)
+        monkeypatch.setattr("gpupif.gpu.status.cuda_status", status)
 
 
 @pytest.fixture(
@@ -100,7 +100,7 @@ def _device_that_stands_in(monkeypatch):
 )
 def engine(request, monkeypatch):
     """Every engine, in the settings that must not matter, behind `gpupif.score` and `gpupif.risk`."""
-    for module in ("gpupif.scoring", "gpupif.risks.assess"):
+    for module in ("gpupif.scoring.score", "gpupif.disclosure.assess"):
         monkeypatch.setattr(f"{module}.choose_engine", lambda device: ENGINES[request.param])
     return ENGINES[request.param]
 
@@ -112,6 +112,6 @@ COUNTING = [name for name in ENGINES if name == "cpu" or (name.startswith("cuda"
 @pytest.fixture(params=[pytest.param(name, marks=pytest.mark.gpu if name != "cpu" else ()) for name in COUNTING])
 def counting_engine(request, monkeypatch):
     """Every engine that counts in its own way, behind entropies, `gpupif.toxic_pairs` and `gpupif.suda`."""
-    for module in ("gpupif.set_counts", "gpupif.special_uniques", "gpupif.cluster.workers"):
+    for module in ("gpupif.marginals.base", "gpupif.special_uniques.suda", "gpupif.dask.worker"):
         monkeypatch.setattr(f"{module}.choose_engine", lambda device: ENGINES[request.param])
     return ENGINES[request.param]

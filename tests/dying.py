@@ -15,8 +15,11 @@ from pathlib import Path
 
 from pieces import in_pieces
 
-from gpupif import cli
-from gpupif.spill import cut, encode, parts, store
+from gpupif.cli import main as cli
+from gpupif.io import checkpoints as store
+from gpupif.out_of_core import encode
+from gpupif.out_of_core import part_scoring as parts
+from gpupif.out_of_core import shuffle as cut
 
 
 def run(moment: int | None, number: int, arguments: list[str]) -> None:

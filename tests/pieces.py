@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
-from gpupif.spill import budget, write
-from gpupif.stored import StoredScores
+from gpupif.out_of_core import budget, write
+from gpupif.results.stored import StoredScores
 
 
 @contextlib.contextmanager
@@ -27,7 +27,7 @@ def in_pieces(chunk_rows=3, part_rows=2):
         patch.setattr(budget.Budget, "part_rows", lambda self, job: part_rows)
         # No power of two, unlike the real ones.
         real = budget.plan_budget
-        patch.setattr("gpupif.spill.run.plan_budget", lambda *given: real(*given)._replace(chunk_rows=chunk_rows))
+        patch.setattr("gpupif.out_of_core.run.plan_budget", lambda *given: real(*given)._replace(chunk_rows=chunk_rows))
         yield
 
 

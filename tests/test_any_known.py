@@ -22,16 +22,16 @@ from test_measures import ALL, INTEGERS, SHARED_FIXTURES, SIMULATED, frame_of, j
 from typer.testing import CliRunner
 
 import gpupif
-import gpupif.any_known_scores
-from gpupif.cli import app
-from gpupif.engines.any_known import AnyKnownRun
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.workers import Workers
+import gpupif.results.known_subsets
+from gpupif.attack.known_subsets import AnyKnown, choose_subsets
+from gpupif.cli.main import app
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cpu.known_subsets import AnyKnownRun
 from gpupif.errors import InputError
-from gpupif.information import log2_of_shares
 from gpupif.kernels.log_units import LOG_BITS
-from gpupif.known_subsets import AnyKnown, choose_subsets
 from gpupif.measures import resolve_measures
+from gpupif.rows.threads import Workers
+from gpupif.utils.information import log2_of_shares
 
 LOW = [measure.name for measure in resolve_measures(ALL) if measure.low_is_risky]
 FEW = ("cig", "wcig", "csf", "cohort_size", "entropy")
@@ -42,18 +42,18 @@ def any_engine(engine, monkeypatch):
     """Every engine; those of tiny blocks with little done at once, and pairs sorted for want of slots for them."""
     if getattr(engine, "block_rows", None) == 2:
         for name, value in (("SETS_PER_THREAD", 1), ("SETS_PER_TASK", 2), ("FOLDED_BYTES", 1), ("SLOTS", 3)):
-            monkeypatch.setattr(f"gpupif.engines.any_known.{name}", value)
-        monkeypatch.setattr("gpupif.engines.any_known.SLOTS_PER_ROW", 1)
+            monkeypatch.setattr(f"gpupif.engines.cpu.known_subsets.{name}", value)
+        monkeypatch.setattr("gpupif.engines.cpu.known_subsets.SLOTS_PER_ROW", 1)
     if getattr(engine, "share", None) == 0:
         for name, value in (("SLOTS", 3), ("SLOTS_PER_ROW", 1), ("COUNTERS", 6)):
-            monkeypatch.setattr(f"gpupif.engines.cuda_numbering.{name}", value)
+            monkeypatch.setattr(f"gpupif.engines.cuda.numbering.{name}", value)
     return engine
 
 
 @pytest.fixture
 def one_engine(monkeypatch):
     """The CPU engine, for what is made of the scores; tests/cuda has what is made of those on a device."""
-    monkeypatch.setattr("gpupif.scoring.choose_engine", lambda device: CpuEngine())
+    monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda device: CpuEngine())
 
 
 def census(rows, columns, simulated_columns=4):
@@ -150,9 +150,9 @@ def test_engines_and_their_settings_change_nothing(any_engine):
     usual = CpuEngine()
     scores = gpupif.score(frame, FEW, known=known)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpupif.scoring.choose_engine", lambda device: usual)
-        patch.setattr("gpupif.engines.any_known.SLOTS", 1 << 22)
-        patch.setattr("gpupif.engines.any_known.FOLDED_BYTES", 1 << 31)
+        patch.setattr("gpupif.scoring.score.choose_engine", lambda device: usual)
+        patch.setattr("gpupif.engines.cpu.known_subsets.SLOTS", 1 << 22)
+        patch.setattr("gpupif.engines.cpu.known_subsets.FOLDED_BYTES", 1 << 31)
         expected = gpupif.score(frame, FEW, known=known)
     # Cohorts of several values are summed in another order on a GPU.
     exact = {"check_exact": True} if any_engine.device == "cpu" else {"rtol": 1e-12, "atol": 1e-14}
@@ -186,7 +186,7 @@ def test_slots_are_left_as_they_were():
     found = []
     with Workers(1) as workers:
         for slots in (1 << 22, 60, 0):
-            run = AnyKnownRun(job, workers, gpupif.progress.Reporter(False), slots)
+            run = AnyKnownRun(job, workers, gpupif.utils.progress.Reporter(False), slots)
             found += [run.score(subsets.sets), run.score(subsets.sets)]
     for other in found[1:]:
         np.testing.assert_array_equal(other.worst["cig"], found[0].worst["cig"])
@@ -386,7 +386,7 @@ def test_outputs(one_engine, tmp_path):
 
 
 def test_example():
-    tried = doctest.testmod(gpupif.any_known_scores)
+    tried = doctest.testmod(gpupif.results.known_subsets)
     assert tried.attempted >= 4
     assert tried.failed == 0
 

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.information import column_weight, conditional_entropy, log2_counts, log2_of_probabilities
 from gpupif.kernels import logarithms, whole_sums
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.measures import MEASURES
+from gpupif.utils.information import column_weight, conditional_entropy, log2_counts, log2_of_probabilities
 
 mpmath.mp.prec = 240
 ALL = [
@@ -270,8 +270,8 @@ def test_weights_of_columns_are_rounded_once():
     counts = np.array([3, 5, 7, 1, 1, 9])
     logs = dict(zip(counts.tolist(), log2_counts(counts).tolist(), strict=True))
     total = sum(count * logs[count] for count in counts.tolist())
-    distinct = gpupif.information.Sizes.of(counts).log_sum()
-    whole = gpupif.information.Sizes.of(np.array([26])).log_sum()
+    distinct = gpupif.utils.information.Sizes.of(counts).log_sum()
+    whole = gpupif.utils.information.Sizes.of(np.array([26])).log_sum()
     exact = Fraction(26 * int(log2_counts(np.array([26]))[0]) - total, 26 << LOG_BITS)
     assert conditional_entropy(whole, distinct, 26) == float(exact)
     assert column_weight(conditional_entropy(whole, distinct, 26), float(exact)) == 1.0

@@ -17,7 +17,7 @@ from test_cli import FRAME, assert_refused, folder, run
 from test_measures import SHARED_FIXTURES, frame_of, jobs
 
 import gpupif
-from gpupif.engines.collapsed import Collapsed
+from gpupif.engines.deduplicated import Collapsed
 from gpupif.errors import ColumnNotFoundError, InputError, NothingKnownWarning, OutputError
 from gpupif.measures import MEASURES
 

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
-from gpupif.device import CudaStatus
 from gpupif.errors import (
     ColumnNotFoundError,
     ColumnTypeError,
@@ -26,6 +25,7 @@ from gpupif.errors import (
     PriorError,
     TableReadError,
 )
+from gpupif.gpu.status import CudaStatus
 
 FRAME = pd.DataFrame({"age": [39, 39, 40, 41], "sex": ["f", "m", "f", None]})
 
@@ -258,7 +258,7 @@ def test_tables_that_are_none(table):
 
 
 def test_cuda_without_a_usable_gpu(monkeypatch):
-    monkeypatch.setattr("gpupif.device.cuda_status", lambda: CudaStatus(reason="the NVIDIA driver shows no GPU"))
+    monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: CudaStatus(reason="the NVIDIA driver shows no GPU"))
     expected = ["device 'cuda'", "the NVIDIA driver shows no GPU", "device='cpu'", "device='auto'"]
     assert_refused(DeviceError, expected, device="cuda")
 

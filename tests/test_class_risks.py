@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpupif
-import gpupif.risks.classes
+import gpupif.disclosure.classes
+from gpupif.disclosure.classes import class_risks
+from gpupif.disclosure.journalist import population_risks
 from gpupif.errors import InputError
-from gpupif.information import Sizes
-from gpupif.risks.classes import class_risks
-from gpupif.risks.journalist import population_risks
+from gpupif.utils.information import Sizes
 
 class_sizes = st.lists(st.integers(1, 12), min_size=1, max_size=30)
 
@@ -187,5 +187,5 @@ def test_as_many_people_as_there_may_be():
 
 
 def test_docstrings():
-    for module in (gpupif.risks.classes, gpupif.risks.journalist):
+    for module in (gpupif.disclosure.classes, gpupif.disclosure.journalist):
         assert doctest.testmod(module).failed == 0

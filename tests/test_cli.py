@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
-from gpupif import cli
-from gpupif.device import CudaStatus, Gpu
+from gpupif.cli import main as cli
+from gpupif.gpu.status import CudaStatus, Gpu
 
 COMMAND = [sys.executable, "-m", "gpupif"]
 if not Path(gpupif.__file__).with_name("__main__.py").exists():
@@ -239,7 +239,7 @@ def test_demo(run):
 
 
 def test_info(run, monkeypatch):
-    monkeypatch.setattr("gpupif.environment.cuda_status", lambda: CudaStatus([Gpu("Card 1", (7, 0))], reason="too old"))
+    monkeypatch.setattr("gpupif.cli.info.cuda_status", lambda: CudaStatus([Gpu("Card 1", (7, 0))], reason="too old"))
     facts = json.loads(run("info", "--json").out)
     assert facts["gpupif"] == gpupif.__version__
     assert facts["numpy"] == np.__version__
@@ -272,7 +272,7 @@ importlib.metadata.version = known
 
 
 def test_info_without_cudf(folder):
-    script = WITHOUT_CUDF + "from gpupif import cli\nsys.argv[1:] = ['info', '--json']\ncli.main()"
+    script = WITHOUT_CUDF + "from gpupif.cli import main as cli\nsys.argv[1:] = ['info', '--json']\ncli.main()"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     facts = json.loads(ended.stdout)
@@ -283,9 +283,9 @@ def test_info_without_cudf(folder):
 
 def test_info_of_a_gpu_without_cudf(run, monkeypatch):
     status = CudaStatus([Gpu("Card 1", (9, 0))], [0], no_cudf="cudf 26.6.0 is too old")
-    monkeypatch.setattr("gpupif.environment.cuda_status", lambda: status)
-    monkeypatch.setattr("gpupif.environment.installed_version", {"cudf": "26.6.0"}.get)
-    monkeypatch.setattr("gpupif.engines.cuda.whole_tables", lambda device: "free")
+    monkeypatch.setattr("gpupif.cli.info.cuda_status", lambda: status)
+    monkeypatch.setattr("gpupif.cli.info.installed_version", {"cudf": "26.6.0"}.get)
+    monkeypatch.setattr("gpupif.engines.cuda.engine.whole_tables", lambda device: "free")
     facts = json.loads(run("info", "--json").out)
     assert facts["engine"] == "cuda"
     assert facts["cudf"] == "26.6.0, not used: cudf 26.6.0 is too old"
@@ -299,7 +299,7 @@ GROUPED = pytest.mark.parametrize(
 
 @GROUPED
 def test_a_way_of_gpus_without_a_gpu(run, folder, monkeypatch, command):
-    monkeypatch.setattr("gpupif.device.cuda_status", lambda: CudaStatus(reason="there is none"))
+    monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: CudaStatus(reason="there is none"))
     ended = run(*command.split(), "--gpu-grouping", "rotation")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.endswith(
@@ -312,7 +312,7 @@ def test_a_way_of_gpus_without_a_gpu(run, folder, monkeypatch, command):
 @GROUPED
 def test_hashing_without_cudf(run, folder, monkeypatch, command):
     status = CudaStatus([Gpu("Card 1", (9, 0))], [0], no_cudf="the package cudf is not installed: pip install it")
-    monkeypatch.setattr("gpupif.device.cuda_status", lambda: status)
+    monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: status)
     ended = run(*command.split(), "--gpu-grouping", "cudf")
     assert (ended.code, ended.out) == (2, "")
     assert without_compilation(ended.err) == (
@@ -404,7 +404,7 @@ def contents(folder):
 
 @pytest.mark.parametrize(("arguments", "fragments"), BAD.values(), ids=BAD)
 def test_bad_input(run, folder, monkeypatch, arguments, fragments):
-    monkeypatch.setattr("gpupif.device.cuda_status", lambda: CudaStatus(reason="no GPU here"))
+    monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: CudaStatus(reason="no GPU here"))
     (folder / "csv.parquet").write_text(CSV)
     (folder / "ragged.csv").write_text("age,sex\n1,f\n2,m,3\n")
     (folder / "people.xlsx").write_bytes(b"PK")

@@ -26,11 +26,13 @@ from test_cli import run
 from test_dask import assert_same
 
 import gpupif
-from gpupif.cli import main
-from gpupif.cli_options import Place
-from gpupif.cluster import connect, files, watch
-from gpupif.cluster.cli import score_on_cluster
-from gpupif.progress import Reporter
+from gpupif.cli.cluster import score_on_cluster
+from gpupif.cli.main import main
+from gpupif.cli.options import Place
+from gpupif.dask import client as connect
+from gpupif.dask import read as files
+from gpupif.dask import watch
+from gpupif.utils.progress import Reporter
 
 __all__ = ["run"]
 

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from test_measures import SHARED_FIXTURES, frame_of, jobs, tables
 
 import gpupif
-from gpupif.cluster import home, plan, routes
-from gpupif.cluster.workers import device_here, task_engine, task_workers
-from gpupif.job import ask
+from gpupif.attack.request import ask
+from gpupif.dask import partition as home
+from gpupif.dask import plan
+from gpupif.dask import routing as routes
+from gpupif.dask.worker import device_here, task_engine, task_workers
 from gpupif.measures import MEASURES, resolve_measures
 
 # Dask takes a tenth of a second for a graph, whatever it is of.

@@ -12,7 +12,8 @@ from test_dask import assert_same, cut
 from test_measures import ALL, SHARED_FIXTURES, frame_of, tables
 
 import gpupif
-from gpupif.cluster import part, routes
+from gpupif.dask import part
+from gpupif.dask import routing as routes
 
 # Dask 2026.8 uses what pandas 3.1 is going to drop.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
@@ -125,6 +126,6 @@ def test_too_many_subsets(monkeypatch):
         gpupif.score(cut(wide, [20]), known=8)
     # As many as the rows allow is known when Dask computes.
     scores = gpupif.score(cut(wide[["age", "sex", "region"]], [20]), known=1)
-    monkeypatch.setattr("gpupif.known_subsets.MOST_VISITS", 100)
+    monkeypatch.setattr("gpupif.attack.known_subsets.MOST_VISITS", 100)
     with pytest.raises(gpupif.InputError, match="too many to score on 50 rows"):
         scores.cig.compute()

@@ -13,7 +13,7 @@ from test_measures import SHARED_FIXTURES, frame_of
 from test_weights import weighted_jobs
 
 import gpupif
-from gpupif.cluster import routes
+from gpupif.dask import routing as routes
 from gpupif.measures import MEASURES
 
 ALL = list(MEASURES)

@@ -15,7 +15,7 @@ from test_measures import SHARED_FIXTURES
 from test_population import frames_of, samples
 
 import gpupif
-from gpupif.cluster import routes
+from gpupif.dask import routing as routes
 from gpupif.measures import MEASURES
 
 ALL = list(MEASURES)

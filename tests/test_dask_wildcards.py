@@ -13,7 +13,7 @@ from test_measures import ALL, SHARED_FIXTURES, frame_of
 from test_wildcards import questions
 
 import gpupif
-from gpupif.cluster import routes
+from gpupif.dask import routing as routes
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
-from gpupif.cluster.folder import check_written
-from gpupif.spill.store import work_folder
+from gpupif.dask.write import check_written
+from gpupif.io.checkpoints import work_folder
 
 # Dask 2026.8 uses what pandas 3.1 is going to drop.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")

@@ -26,16 +26,16 @@ import pytest
 import gpupif
 from gpupif.datasets import census
 from gpupif.engines import cohort_scores
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.partition import Rows, partition_rows, split
-from gpupif.engines.workers import Workers, default_threads
+from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.errors import InputError
-from gpupif.information import column_weight
 from gpupif.kernels import formulas, groups, statistics, whole_sums
 from gpupif.kernels.hashing import mix_word
 from gpupif.kernels.log_units import LOG_BITS
-from gpupif.keys import KeyLayout
 from gpupif.measures import MEASURES
+from gpupif.rows.keys import KeyLayout
+from gpupif.rows.partition import Rows, partition_rows, split
+from gpupif.rows.threads import Workers, default_threads
+from gpupif.utils.information import column_weight
 
 ROOT = Path(__file__).parent.parent
 
@@ -186,7 +186,7 @@ def test_rows_with_equal_hashes_are_told_apart_by_their_keys():
 
 def test_more_groups_in_a_block_than_the_table_starts_with(monkeypatch):
     """70,000 different pairs, each row twice, in one block."""
-    monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _: CpuEngine(threads=1, block_rows=10**9))
+    monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda _: CpuEngine(threads=1, block_rows=10**9))
     half = np.arange(70_000)
     frame = pd.DataFrame({"a": np.tile(half // 300, 2), "b": np.tile(half % 300, 2), "c": np.repeat([0, 1], 70_000)})
     with warnings.catch_warnings():
@@ -212,7 +212,7 @@ def test_weights_with_cohorts_too_large_to_be_counted_by_number():
 def test_few_targets_at_a_time_give_the_same_bits(monkeypatch, cache):
     frame = census(5_000)
     whole = gpupif.score(frame, list(MEASURES))
-    monkeypatch.setattr("gpupif.engines.cpu_scorer.CACHED_BYTES", cache)
+    monkeypatch.setattr("gpupif.engines.cpu.scorer.CACHED_BYTES", cache)
     other = gpupif.score(frame, list(MEASURES))
     for measure in MEASURES:
         assert other.array(measure).tobytes() == whole.array(measure).tobytes()
@@ -221,8 +221,8 @@ def test_few_targets_at_a_time_give_the_same_bits(monkeypatch, cache):
 @pytest.mark.parametrize("few", [1, 3, 16])
 @pytest.mark.parametrize("shared", [1, 8, 1 << 14])
 def test_cohorts_of_one_value_and_any_size(monkeypatch, few, shared):
-    monkeypatch.setattr("gpupif.engines.cpu_scorer.FEW", few)
-    monkeypatch.setattr("gpupif.engines.cpu_scorer.SHARED_SCORES", shared)
+    monkeypatch.setattr("gpupif.engines.cpu.scorer.FEW", few)
+    monkeypatch.setattr("gpupif.engines.cpu.scorer.SHARED_SCORES", shared)
     times = [1, 2, 3, 4, 16, 17, 40]
     table = {"a": np.repeat(np.arange(7), times).tolist(), "b": np.repeat([0, 1, 1, 2, 0, 2, 1], times).tolist()}
     table = {name: [*values, 0] for name, values in table.items()} | {"c": [0] * 83 + [1]}
@@ -305,7 +305,8 @@ def test_the_package_works_in_the_folder_of_its_checkout():
 
 
 def test_cheap_to_import_until_something_is_scored():
-    code = "import sys, gpupif, gpupif.cli, gpupif.datasets; print([m for m in ('numpy', 'numba') if m in sys.modules])"
+    modules = "gpupif, gpupif.cli.main, gpupif.datasets"
+    code = f"import sys, {modules}; print([m for m in ('numpy', 'numba') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -334,7 +335,7 @@ def test_the_benchmark_runs_and_its_contenders_agree(tmp_path):
 
 def scored(frame, *measures, **settings):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpupif.scoring.choose_engine", lambda _: CpuEngine(**settings))
+        patch.setattr("gpupif.scoring.score.choose_engine", lambda _: CpuEngine(**settings))
         return gpupif.score(frame, list(measures or MEASURES))
 
 
@@ -349,7 +350,7 @@ def test_blocks_that_are_cut_again(monkeypatch, cache):
         return score_targets(run, blocks, *arguments)
 
     monkeypatch.setattr(cohort_scores, "score_targets", spy)
-    monkeypatch.setattr("gpupif.engines.cpu_scorer.CACHED_BYTES", cache)
+    monkeypatch.setattr("gpupif.engines.cpu.scorer.CACHED_BYTES", cache)
     random = np.random.default_rng(0)
     table = pd.DataFrame({name: random.integers(0, 2, 200) * np.arange(200) for name in "abcdef"})
     scores = scored(table, threads=1, block_rows=2)
@@ -370,7 +371,7 @@ def test_columns_of_a_single_value_in_blocks_that_are_cut_again():
     assert (scores.cohort_size[["b", "c", "d"]] == 1).all(axis=None)
     few = gpupif.score(table, list(MEASURES), columns=["b", "c", "d"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpupif.scoring.choose_engine", lambda _: CpuEngine(block_rows=1))
+        patch.setattr("gpupif.scoring.score.choose_engine", lambda _: CpuEngine(block_rows=1))
         again = gpupif.score(table, list(MEASURES), columns=["b", "c", "d"])
     for measure in MEASURES:
         assert again.array(measure).tobytes() == few.array(measure).tobytes()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from test_measures import SHARED_FIXTURES, SIMULATED, frame_of, tables
 
 import gpupif
-import gpupif.entropies
+import gpupif.marginals.entropy
 from gpupif import (
     conditional_entropy,
     dual_total_correlation,
@@ -178,6 +178,6 @@ def test_bad_input(call, words):
 
 
 def test_examples():
-    tried = doctest.testmod(gpupif.entropies)
+    tried = doctest.testmod(gpupif.marginals.entropy)
     assert tried.attempted >= 12
     assert tried.failed == 0

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 import gpupif
-import gpupif.risks.estimators
+import gpupif.disclosure.population_uniques
+from gpupif.disclosure.numeric import NoEstimateError, log_rising, root, sum_of_reciprocals
+from gpupif.disclosure.pitman import fit_pitman, pitman_uniques
+from gpupif.disclosure.population_uniques import decide, population_uniques
+from gpupif.disclosure.slide_negative_binomial import fit_slide, population_classes
 from gpupif.errors import InputError
-from gpupif.information import Sizes
-from gpupif.risks.estimators import decide, population_uniques
-from gpupif.risks.numeric import NoEstimateError, log_rising, root, sum_of_reciprocals
-from gpupif.risks.pitman import fit_pitman, pitman_uniques
-from gpupif.risks.slide import fit_slide, population_classes
+from gpupif.utils.information import Sizes
 
 histograms = st.dictionaries(st.integers(2, 12), st.integers(1, 30), max_size=5).flatmap(
     lambda others: st.integers(1, 60).map(lambda ones: {1: ones, **dict(sorted(others.items()))})
@@ -332,4 +332,4 @@ def test_as_many_people_as_there_may_be(given):
 
 
 def test_docstring():
-    assert doctest.testmod(gpupif.risks.estimators).failed == 0
+    assert doctest.testmod(gpupif.disclosure.population_uniques).failed == 0

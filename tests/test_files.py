@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
+from gpupif.attack.request import needed_columns
 from gpupif.errors import OutputError, TableReadError
-from gpupif.job import needed_columns
-from gpupif.reading import read_table
-from gpupif.writing import row_groups, write_tables
+from gpupif.io.read import read_table
+from gpupif.io.write import row_groups, write_tables
 
 ALL = ["cig", "wcig", "csf", "posterior", "prior", "cohort_size"]
 # Names with every separator in them, text that looks like numbers or separators, and missing values.
@@ -172,7 +172,7 @@ def read_back(path):
 @pytest.mark.parametrize("ending", READ)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_written_scores_read_back(tmp_path, monkeypatch, ending, dtype):
-    monkeypatch.setattr("gpupif.writing.ROWS_PER_GROUP", 3)
+    monkeypatch.setattr("gpupif.io.write.ROWS_PER_GROUP", 3)
     scores = gpupif.score(FRAME, ALL, columns=["yes", "größe"], dtype=dtype)
     told = []
     scores.write(tmp_path / f"scores.{ending}", done=told.append)
@@ -277,7 +277,7 @@ BIG = pa.table({"score": list(range(10))})
 @pytest.fixture(params=["unnamed", "named"])
 def folder(request, tmp_path, monkeypatch):
     """An empty folder, on a file system with unnamed files and on one without."""
-    monkeypatch.setattr("gpupif.writing.ROWS_PER_GROUP", 4)
+    monkeypatch.setattr("gpupif.io.write.ROWS_PER_GROUP", 4)
     if request.param == "named":
         real = os.open
 
@@ -338,12 +338,12 @@ def test_failed_parquet_writer(folder, monkeypatch):
 
 KILLED = """
 import os, signal, sys
-import gpupif.writing, pyarrow as pa
+import gpupif.io.write, pyarrow as pa
 if sys.argv[2] == "named":
     os.O_TMPFILE = os.O_EXCL | os.O_CREAT  # no way to open a folder: OSError
-gpupif.writing.ROWS_PER_GROUP = 4
+gpupif.io.write.ROWS_PER_GROUP = 4
 table = pa.table({"score": list(range(10))})
-gpupif.writing.write_tables([table], sys.argv[1], lambda rows: os.kill(os.getpid(), signal.SIGKILL))
+gpupif.io.write.write_tables([table], sys.argv[1], lambda rows: os.kill(os.getpid(), signal.SIGKILL))
 """
 
 

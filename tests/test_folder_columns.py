@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
-from gpupif.inputs import find_input
-from gpupif.reading import every_column, keys_of_files, open_parquet
+from gpupif.io.paths import find_input
+from gpupif.io.read import every_column, keys_of_files, open_parquet
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 CASES = {

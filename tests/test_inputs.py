@@ -10,7 +10,7 @@ import pytest
 
 import gpupif
 from gpupif.errors import TableReadError
-from gpupif.inputs import find_input
+from gpupif.io.paths import find_input
 
 FRAME = pd.DataFrame({"age": [39, 39, 40, 41], "sex": ["f", "m", "f", None]})
 DENIED = "could not be read: Permission denied. Check its rights, and those of its folders."

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from test_measures import SHARED_FIXTURES, frame_of, tables
 
 import gpupif
-from gpupif.device import choose_engine
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.host_run import pack_keys
-from gpupif.engines.partition import Rows, partition_rows
-from gpupif.engines.workers import Workers
-from gpupif.keys import KeyLayout
+from gpupif.engines.block_scoring import pack_keys
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.gpu.status import choose_engine
 from gpupif.measures import MEASURES
+from gpupif.rows.keys import KeyLayout
+from gpupif.rows.partition import Rows, partition_rows
+from gpupif.rows.threads import Workers
 
 
 @given(table=tables(), seed=st.integers(0, 99))
@@ -78,7 +78,7 @@ def test_same_bits_whatever_threads_and_blocks(monkeypatch, skewed, known):
     accuracies = {"age": 0.9}
     seen = []
     for threads, block_rows in ((None, 4096), (1, 4096), (2, 64), (5, 1), (3, 10**9)):
-        monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _, t=threads, b=block_rows: CpuEngine(t, b))
+        monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda _, t=threads, b=block_rows: CpuEngine(t, b))
         seen.append(_bits(gpupif.score(frame, list(MEASURES), known=known, accuracies=accuracies)))
     assert all(bits == seen[0] for bits in seen[1:])
 
@@ -116,7 +116,7 @@ def test_more_partitions_than_one_radix_pass_takes():
 
 
 def test_auto_device_is_the_cpu_without_cuda(monkeypatch):
-    from gpupif.device import CudaStatus
+    from gpupif.gpu.status import CudaStatus
 
-    monkeypatch.setattr("gpupif.device.cuda_status", lambda: CudaStatus(reason="none"))
+    monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: CudaStatus(reason="none"))
     assert choose_engine("auto").device == "cpu"

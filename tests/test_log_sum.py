@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpupif.engines.tally import SMALL_COHORTS, Tally
-from gpupif.information import LogSum, Sizes, log2_counts
-from gpupif.spill.found import Found
+from gpupif.engines.cohort_sizes import SMALL_COHORTS, Tally
+from gpupif.out_of_core.part_result import Found
+from gpupif.utils.information import LogSum, Sizes, log2_counts
 
 GROUPS = st.lists(st.integers(1, 2**61) | st.integers(1, 9), max_size=30)
 

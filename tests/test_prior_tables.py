@@ -14,8 +14,8 @@ from test_cli import FRAME, PRIORS, assert_refused, assert_written, folder, run
 from test_measures import SHARED_FIXTURES, frame_of, tables
 
 import gpupif
+from gpupif.attack.prior_files import as_accuracies, as_priors
 from gpupif.errors import InputError, PriorError, TableReadError
-from gpupif.prior_tables import as_accuracies, as_priors
 
 __all__ = ["folder", "run"]
 

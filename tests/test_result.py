@@ -16,7 +16,7 @@ from rich.console import Console
 
 import gpupif
 from gpupif.errors import InputError
-from gpupif.report import print_summary
+from gpupif.results.report import print_summary
 
 TABLE = {
     "sex": ["f", "m", "m", "f", "m", "f", None, "m"],

@@ -24,12 +24,14 @@ from test_cli import COMMAND, LIMITED, assert_refused, contents, start
 from test_files import FRAME
 
 import gpupif
-from gpupif import cli, memory
+from gpupif.cli import main as cli
 from gpupif.errors import InputError, OutputError, PriorError, TableReadError
-from gpupif.interrupts import SIGNALS
-from gpupif.spill import budget, store
-from gpupif.spill.write import ScoreWriter
-from gpupif.writing import write_tables
+from gpupif.io import checkpoints as store
+from gpupif.io.write import write_tables
+from gpupif.out_of_core import budget
+from gpupif.out_of_core.write import ScoreWriter
+from gpupif.utils import memory
+from gpupif.utils.signals import SIGNALS
 
 MEASURES = ["cig", "csf", "wcig"]
 DYING = [sys.executable, str(Path(__file__).with_name("dying.py"))]
@@ -68,14 +70,14 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
         raise InputError("stop")
 
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        patch.setattr("gpupif.spill.write.ScoreWriter.write", failing)
+        patch.setattr("gpupif.out_of_core.write.ScoreWriter.write", failing)
         with pytest.raises(InputError, match="stop"):
             gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
     assert not nothing_left(tmp_path)
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        patch.setattr("gpupif.spill.steps.encode", failing)
-        patch.setattr("gpupif.spill.scored.cut", failing)
-        patch.setattr("gpupif.spill.parts.PartScorer.score", failing)
+        patch.setattr("gpupif.out_of_core.steps.encode", failing)
+        patch.setattr("gpupif.out_of_core.passes.cut", failing)
+        patch.setattr("gpupif.out_of_core.part_scoring.PartScorer.score", failing)
         scores = gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
     assert_same(scores, gpupif.score(source, MEASURES))
     assert nothing_left(tmp_path)
@@ -116,7 +118,7 @@ def test_signals_after_the_scores_say_that_they_are_there(tmp_path, monkeypatch,
     source = census_folder(tmp_path / "in", rows=150)
     out = tmp_path / "out"
     monkeypatch.setattr(sys, "argv", ["gpupif", "score", str(source), "-o", str(out), "--rows-per-file", "50"])
-    monkeypatch.setattr("gpupif.score_cli.show_scores", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr("gpupif.cli.score.show_scores", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     handlers = [signal.getsignal(number) for number in SIGNALS]
     try:
         with pytest.raises(SystemExit) as ended:
@@ -131,7 +133,7 @@ def test_signals_after_the_scores_say_that_they_are_there(tmp_path, monkeypatch,
 def test_resume_says_whether_it_goes_on(tmp_path, monkeypatch, capfd):
     source = census_folder(tmp_path / "in", rows=100)
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        fail(patch, "gpupif.spill.write.write_tables")
+        fail(patch, "gpupif.out_of_core.write.write_tables")
         with pytest.raises(InputError, match="went wrong"):
             gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
         assert "there is no run to resume" in capfd.readouterr().err
@@ -165,8 +167,8 @@ def fail(monkeypatch, name, after=0):
 
 FAILURES = [
     "encode.encode_part",
-    "scored.cut",
-    "parts.part_job",
+    "passes.cut",
+    "part_scoring.part_job",
     "gather.write_batch",
     "write.write_tables",
     "attack.riskiest_cells",
@@ -179,7 +181,7 @@ def test_failures_leave_only_what_resume_can_use(tmp_path, monkeypatch, name, re
     source = census_folder(tmp_path / "in", rows=100)
     (tmp_path / "out").mkdir()
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        fail(patch, f"gpupif.spill.{name}", after=1 if name != "attack.riskiest_cells" else 0)
+        fail(patch, f"gpupif.out_of_core.{name}", after=1 if name != "attack.riskiest_cells" else 0)
         with pytest.raises(InputError, match="something went wrong"):
             gpupif.score(source, MEASURES, output=tmp_path / "out", resume=resume)
     assert list((tmp_path / "out").iterdir()) == []
@@ -213,7 +215,7 @@ def test_score_files_written_beside_one_that_fails(tmp_path, monkeypatch):
 
         real(parts, file, advance)
 
-    monkeypatch.setattr("gpupif.spill.write.write_tables", write)
+    monkeypatch.setattr("gpupif.out_of_core.write.write_tables", write)
     with in_pieces(3, 40), pytest.raises(KeyboardInterrupt):
         gpupif.score(source, MEASURES, output=tmp_path / "out")
     # Of 20.
@@ -225,7 +227,7 @@ def half_done(tmp_path, monkeypatch, **arguments):
     """A folder with a table, and a run from it that failed before the end, to be resumed."""
     source = census_folder(tmp_path / "in", rows=100)
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        fail(patch, "gpupif.spill.write.write_tables", after=1)
+        fail(patch, "gpupif.out_of_core.write.write_tables", after=1)
         with pytest.raises(InputError, match="something went wrong"):
             gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="4GiB", **arguments)
     return source
@@ -333,7 +335,8 @@ def touch_after(monkeypatch, name, file):
 
 
 @pytest.mark.parametrize(
-    "name", ["gpupif.spill.encode.encode_part", "gpupif.spill.scored.cut", "gpupif.spill.write.write_tables"]
+    "name",
+    ["gpupif.out_of_core.encode.encode_part", "gpupif.out_of_core.passes.cut", "gpupif.out_of_core.write.write_tables"],
 )
 @pytest.mark.parametrize("keep_input", [False, True])
 def test_file_that_changes_under_the_run(tmp_path, monkeypatch, name, keep_input):
@@ -504,8 +507,8 @@ def test_disk_that_fills_up(tmp_path, monkeypatch):
 
 
 def test_a_table_that_does_not_fit_is_scored_on_disk(tmp_path, monkeypatch, capfd):
-    from gpupif import files
-    from gpupif.files import score_file
+    from gpupif.scoring import files
+    from gpupif.scoring.files import score_file
 
     source = census_folder(tmp_path / "in", rows=100)
     names = ("columns", "known", "priors", "accuracies", "distances", "weights", "attackers", "population")
@@ -573,7 +576,7 @@ def test_memory_that_a_cgroup_leaves(tmp_path):
 
 def test_resumed_on_another_device(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch, device="cpu")
-    monkeypatch.setattr("gpupif.engines.cpu.CpuEngine.device", "other")
+    monkeypatch.setattr("gpupif.engines.cpu.engine.CpuEngine.device", "other")
     with in_pieces(30, 40), pytest.raises(OutputError, match="other device"):
         gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, device="cpu", memory_limit="4GiB")
 
@@ -652,7 +655,7 @@ def test_what_came_into_being_meanwhile_is_not_replaced(tmp_path, monkeypatch):
         raise InputError("stop")
 
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        patch.setattr("gpupif.spill.write.ScoreWriter.publish", failing)
+        patch.setattr("gpupif.out_of_core.write.ScoreWriter.publish", failing)
         with pytest.raises(InputError, match="stop"):
             gpupif.score(source, MEASURES, output=target, resume=True)
     target.write_text("precious")
@@ -762,7 +765,7 @@ def test_broken_csv_file(tmp_path):
 def test_columns_with_too_many_values_for_the_memory(tmp_path, monkeypatch):
     source = write_parts(tmp_path / "in", pd.DataFrame({f"id{n}": range(100) for n in range(3)}))
     real = budget.plan_budget
-    monkeypatch.setattr("gpupif.spill.run.plan_budget", lambda *given: real(*given)._replace(working=1 << 15))
+    monkeypatch.setattr("gpupif.out_of_core.run.plan_budget", lambda *given: real(*given)._replace(working=1 << 15))
     monkeypatch.setattr(budget, "VALUES_SHARE", 1)
     with pytest.raises(InputError, match=r"memory_limit: the columns have 300 different values"):
         gpupif.score(source, output=tmp_path / "out")
@@ -772,7 +775,7 @@ def test_long_texts_make_small_chunks(tmp_path, monkeypatch):
     texts = [f"{n % 7}" * 5000 for n in range(400)]
     source = write_parts(tmp_path / "in", pd.DataFrame({"a": texts, "b": range(400)}), range(0, 400, 50))
     chunks = []
-    from gpupif.spill import encode
+    from gpupif.out_of_core import encode
 
     real = encode.in_chunks
 

@@ -22,14 +22,14 @@ from test_cli import folder, run  # noqa: F401 (fixtures)
 from test_measures import SHARED_FIXTURES, frame_of, tables
 
 import gpupif
-import gpupif.risks.anonymity
-import gpupif.risks.closeness
-import gpupif.risks.disclosure
+import gpupif.disclosure.anonymity
+import gpupif.disclosure.closeness
+import gpupif.disclosure.risk
+from gpupif.disclosure.assess import assess
+from gpupif.disclosure.models import MODELS, resolve_models
+from gpupif.disclosure.request import Asked
 from gpupif.errors import ColumnNotFoundError, InputError
 from gpupif.measures import FAMILIES, MEASURES
-from gpupif.risks.asked import Asked
-from gpupif.risks.assess import assess
-from gpupif.risks.models import MODELS, resolve_models
 
 
 def classes_of(table, names):
@@ -504,7 +504,7 @@ def test_measures_are_listed(run):  # noqa: F811
     assert all(name in shown for name in (*cells, *MODELS))
 
 
-@pytest.mark.parametrize("module", [gpupif.risks.anonymity, gpupif.risks.closeness, gpupif.risks.disclosure])
+@pytest.mark.parametrize("module", [gpupif.disclosure.anonymity, gpupif.disclosure.closeness, gpupif.disclosure.risk])
 def test_examples(module):
     found = doctest.testmod(module)
     assert (found.failed, found.attempted > 0) == (0, True)

@@ -19,10 +19,10 @@ from test_risk import questions
 from test_risk_files import outcome, what_is_found
 
 import gpupif
-from gpupif.cluster import routes
+from gpupif.dask import routing as routes
+from gpupif.disclosure.cells import NONE
 from gpupif.errors import ColumnNotFoundError, InputError, TableReadError
-from gpupif.progress import Reporter
-from gpupif.risks.question import NONE
+from gpupif.utils.progress import Reporter
 
 
 @given(question=questions(), chosen=st.none() | st.integers(1, 2), data=st.data())

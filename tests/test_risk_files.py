@@ -18,9 +18,9 @@ from test_population import frames_of, rows_of, samples, with_lacking
 from test_risk import questions
 
 import gpupif
+from gpupif.disclosure import parts, with_population
 from gpupif.errors import ColumnNotFoundError, InputError, OutputError, TableReadError
-from gpupif.risks import parts, with_population
-from gpupif.spill import budget
+from gpupif.out_of_core import budget
 
 PLENTY = "64GiB"
 

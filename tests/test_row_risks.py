@@ -168,7 +168,7 @@ def test_summaries(tmp_path, arguments):
 
 
 def test_a_run_of_other_temporary_files_is_not_resumed(tmp_path, monkeypatch):
-    from gpupif.spill import run, write
+    from gpupif.out_of_core import run, write
 
     WEIGHTED.to_parquet(tmp_path / "in.parquet")
     arguments = {"columns": ["b"], "known": ["a"], "output": tmp_path / "out.parquet", "resume": True, "device": "cpu"}

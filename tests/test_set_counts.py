@@ -16,8 +16,9 @@ from test_measures import SHARED_FIXTURES, SIMULATED, frame_of, tables
 
 import gpupif
 from gpupif import toxic_pairs
-from gpupif.engines import subset_tables
-from gpupif.spill import budget, counting
+from gpupif.engines.cpu import count_tables as subset_tables
+from gpupif.marginals import out_of_core as counting
+from gpupif.out_of_core import budget
 
 FEW = settings(SHARED_FIXTURES, max_examples=2 if SIMULATED else 6)
 
@@ -154,8 +155,8 @@ def test_csv_and_what_does_not_fit_without_a_limit(tmp_path, monkeypatch):
     frame.to_csv(tmp_path / "t.csv", index=False)
     wanted = gpupif.residual_entropy(frame)
     assert gpupif.residual_entropy(tmp_path / "t.csv") == wanted
-    monkeypatch.setattr("gpupif.streams.CELL_BYTES", 10**9)
-    monkeypatch.setattr("gpupif.set_counts.MemoryCounts", None)
+    monkeypatch.setattr("gpupif.out_of_core.temporary_table.CELL_BYTES", 10**9)
+    monkeypatch.setattr("gpupif.marginals.base.MemoryCounts", None)
     assert gpupif.residual_entropy(tmp_path / "t.csv") == wanted
 
 

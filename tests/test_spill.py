@@ -17,8 +17,8 @@ from test_measures import SHARED_FIXTURES, frame_of, jobs
 
 import gpupif
 from gpupif.errors import InputError
-from gpupif.percentiles import ONCE, percentiles
-from gpupif.spill import parts
+from gpupif.out_of_core import part_scoring as parts
+from gpupif.utils.percentiles import ONCE, percentiles
 
 
 @pytest.fixture

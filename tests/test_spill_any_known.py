@@ -18,11 +18,12 @@ from test_measures import ALL, SHARED_FIXTURES, frame_of, jobs
 from test_resume import die
 
 import gpupif
-from gpupif.engines.any_known_memory import AnyNeeds, share_out
-from gpupif.engines.any_known_sets import SetOfColumns
+from gpupif.attack.population import counting_job
+from gpupif.engines.known_subsets import SetOfColumns
+from gpupif.engines.known_subsets_memory import AnyNeeds, share_out
 from gpupif.errors import InputError, OutputError
-from gpupif.population import counting_job
-from gpupif.spill import any_known, budget
+from gpupif.out_of_core import budget
+from gpupif.out_of_core import known_subsets as any_known
 
 __all__ = ["folder", "run"]
 
@@ -154,16 +155,16 @@ def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch)
 
     arguments = {"known": 2, "output": tmp_path / "out", "resume": True}
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
-        patch.setattr("gpupif.spill.write.ScoreWriter.write", failing)
+        patch.setattr("gpupif.out_of_core.write.ScoreWriter.write", failing)
         with pytest.raises(InputError, match="stop"):
             gpupif.score(census, FEW, **arguments)
     for other in ({"known": 1}, {"subsets": 2}, {"seed": 5}, {"among": ["age", "sex", "region"]}):
         with room_for(400, 30), pytest.raises(OutputError, match="the run to be resumed had other"):
             gpupif.score(census, FEW, **{**arguments, **other})
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
-        patch.setattr("gpupif.spill.steps.encode", failing)
-        patch.setattr("gpupif.spill.any_known.score_sets", failing)
-        patch.setattr("gpupif.spill.any_known.distinct_rows", failing)
+        patch.setattr("gpupif.out_of_core.steps.encode", failing)
+        patch.setattr("gpupif.out_of_core.known_subsets.score_sets", failing)
+        patch.setattr("gpupif.out_of_core.known_subsets.distinct_rows", failing)
         scores = gpupif.score(census, FEW, **arguments)
     assert_same(scores, expected)
     assert nothing_left(tmp_path)
@@ -175,7 +176,7 @@ def test_resumed_with_less_memory(census, expected, tmp_path, monkeypatch):
 
     arguments = {"known": 2, "output": tmp_path / "out", "resume": True}
     with room_for(20 * expected.distinct_rows, 30), monkeypatch.context() as patch:
-        patch.setattr("gpupif.spill.any_known.score_sets", failing)
+        patch.setattr("gpupif.out_of_core.known_subsets.score_sets", failing)
         with pytest.raises(InputError, match="stop"):
             gpupif.score(census, FEW, **arguments)
     says = r"memory_limit: the run to be resumed had more, for 5 columns of \d+ different rows"
@@ -189,7 +190,7 @@ def test_killed_when_all_was_done(census, expected, tmp_path, monkeypatch):
     """The last mark says what a run gives back that only has to clean up."""
     arguments = {"known": 2, "output": tmp_path / "out", "resume": True}
     with room_for(400, 30), monkeypatch.context() as patch:
-        patch.setattr("gpupif.spill.store.Store.close", lambda self, keep: self._lock.close())
+        patch.setattr("gpupif.io.checkpoints.Store.close", lambda self, keep: self._lock.close())
         gpupif.score(census, FEW, **arguments)
     scores = gpupif.score(census, FEW, **arguments)
     assert scores.weights == expected.weights

@@ -19,7 +19,7 @@ from test_weights import weighted_jobs
 import gpupif
 from gpupif.errors import InputError, OutputError
 from gpupif.measures import MEASURES
-from gpupif.spill import parts
+from gpupif.out_of_core import part_scoring as parts
 
 __all__ = ["folder", "run"]
 
@@ -128,14 +128,16 @@ class KilledError(BaseException):
     pass
 
 
-@pytest.mark.parametrize("step", ["gpupif.spill.scored.cut", "gpupif.spill.parts.PartScorer.score", "write"])
+@pytest.mark.parametrize(
+    "step", ["gpupif.out_of_core.passes.cut", "gpupif.out_of_core.part_scoring.PartScorer.score", "write"]
+)
 @pytest.mark.parametrize("after", [0, 2])
 def test_resume(tmp_path, monkeypatch, step, after):
     source = write_parts(
         tmp_path / "in", gpupif.datasets.census(200, columns=6).assign(w=np.arange(200) % 5 / 4), [30, 70]
     )
     arguments = {"weights": "w", "attackers": THREE, "resume": True}
-    step = "gpupif.spill.write.write_tables" if step == "write" else step
+    step = "gpupif.out_of_core.write.write_tables" if step == "write" else step
     calls = []
     with in_pieces(40, 50), monkeypatch.context() as patch:
         module, _, name = step.rpartition(".")

@@ -21,7 +21,7 @@ from test_resume import die
 import gpupif
 from gpupif.errors import ColumnNotFoundError, ColumnTypeError, InputError, OutputError, TableReadError
 from gpupif.measures import MEASURES
-from gpupif.spill import parts
+from gpupif.out_of_core import part_scoring as parts
 
 __all__ = ["folder", "run"]
 
@@ -152,7 +152,7 @@ def test_resumed_with_another_population(tmp_path, monkeypatch):
 
     with in_pieces(60, 100):
         with monkeypatch.context() as patch:
-            patch.setattr("gpupif.spill.write.ScoreWriter.write", failing)
+            patch.setattr("gpupif.out_of_core.write.ScoreWriter.write", failing)
             with pytest.raises(InputError, match="stop"):
                 again()
         with pytest.raises(OutputError, match=r"other population lacks .*error before, count now"):
@@ -232,7 +232,7 @@ def test_command_line(run, folder, output):
 
 
 def test_a_population_that_does_not_fit_is_read_in_streams(tmp_path, monkeypatch, capfd):
-    from gpupif import files
+    from gpupif.scoring import files
 
     real = files.memory_needed
     monkeypatch.setattr(files, "memory_needed", lambda source, *given: (1 << 60) * ("people" in str(source.found.path)))

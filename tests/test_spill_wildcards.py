@@ -15,7 +15,7 @@ from test_wildcards import questions
 
 import gpupif
 from gpupif.errors import InputError
-from gpupif.spill import parts
+from gpupif.out_of_core import part_scoring as parts
 
 __all__ = ["folder", "run"]
 

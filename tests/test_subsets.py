@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_measures import SIMULATED
 
-from gpupif.engines import subset_tables as engine
-from gpupif.engines.subset_tables import is_dense, key_layout
-from gpupif.engines.subsets import in_batches, number_rows
-from gpupif.engines.workers import Workers
-from gpupif.information import Sizes
-from gpupif.labels import code_type
+from gpupif.encoding.labels import code_type
+from gpupif.engines.cpu import count_tables as engine
+from gpupif.engines.cpu.count_tables import is_dense, key_layout
+from gpupif.engines.cpu.counting import in_batches, number_rows
+from gpupif.rows.threads import Workers
+from gpupif.utils.information import Sizes
 
 WIDEST = 2**32 - 1
 

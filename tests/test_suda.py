@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from test_measures import SHARED_FIXTURES, SIMULATED, frame_of, tables
 
 import gpupif
-import gpupif.special_uniques
+import gpupif.special_uniques.suda
 from gpupif import suda
-from gpupif.engines.msu import Search
-from gpupif.engines.workers import Workers
-from gpupif.special_uniques import dis_suda, intrusion, msu_weights
+from gpupif.rows.threads import Workers
+from gpupif.special_uniques.search_in_memory import Search
+from gpupif.special_uniques.suda import dis_suda, intrusion, msu_weights
 
 
 def minimal_uniques(table, max_size):
@@ -80,7 +80,8 @@ def test_against_the_definition(counting_engine, monkeypatch, table, data, dense
     max_size = data.draw(st.integers(1, len(table)))
     with monkeypatch.context() as patch:
         patch.setattr(
-            "gpupif.special_search.Search", lambda *arguments: Search(*arguments[:3], dense, None, None, arguments[-1])
+            "gpupif.special_uniques.search.Search",
+            lambda *arguments: Search(*arguments[:3], dense, None, None, arguments[-1]),
         )
         check(suda(frame_of(table), max_size, contributions=True), table, max_size)
 
@@ -89,7 +90,8 @@ def test_against_the_definition(counting_engine, monkeypatch, table, data, dense
 def test_many_rows(counting_engine, monkeypatch, dense):
     """More rows than a block; columns of so many values that several words make a key; rows that repeat."""
     monkeypatch.setattr(
-        "gpupif.special_search.Search", lambda *arguments: Search(*arguments[:3], dense, None, None, arguments[-1])
+        "gpupif.special_uniques.search.Search",
+        lambda *arguments: Search(*arguments[:3], dense, None, None, arguments[-1]),
     )
     random = np.random.default_rng(5)
     rows = 700 if SIMULATED else 9000
@@ -240,6 +242,6 @@ def test_what_was_not_asked_for():
 
 
 def test_example():
-    tried = doctest.testmod(gpupif.special_uniques)
+    tried = doctest.testmod(gpupif.special_uniques.suda)
     assert tried.attempted >= 4
     assert tried.failed == 0

@@ -20,9 +20,9 @@ from test_suda import EXAMPLE, check
 
 import gpupif
 from gpupif import suda
-from gpupif.engines.marks import Marks
-from gpupif.special_memory import Shares, kept_bytes, packing_bytes, share_out, thread_bytes
-from gpupif.spill import budget
+from gpupif.out_of_core import budget
+from gpupif.special_uniques.memory import Shares, kept_bytes, packing_bytes, share_out, thread_bytes
+from gpupif.special_uniques.row_sets import Marks
 
 
 def assert_same(found, wanted):
@@ -66,7 +66,7 @@ def test_without_room_against_the_definition(monkeypatch, table, data):
     max_size = data.draw(st.integers(1, len(table)))
     shares = Shares(data.draw(st.sampled_from([1, 3])), data.draw(st.sampled_from([None, 0])), 0)
     with monkeypatch.context() as patch:
-        patch.setattr("gpupif.special_search.share_out", lambda *_: shares)
+        patch.setattr("gpupif.special_uniques.search.share_out", lambda *_: shares)
         found = suda(frame_of(table), max_size, contributions=True)
         check(found, table, max_size)
     assert (found.spilled_bytes > 0) == any(found.msus[f"msu_{size}"].any() for size in range(1, max_size))
@@ -81,10 +81,10 @@ def test_a_limit_changes_nothing_but_where_rows_are_kept(tmp_path, monkeypatch):
     rows, sizes = 4000, [frame[name].nunique(dropna=False) for name in frame]
     sets = sum(len(list(frame)) ** size for size in range(1, 5))
     needed = kept_bytes(rows, sizes, 4, sets, True) + packing_bytes(rows, sizes) + thread_bytes(rows, sizes, 4)
-    monkeypatch.setattr("gpupif.special_memory.resident_bytes", lambda: 2**30 - needed - (1 << 18))
+    monkeypatch.setattr("gpupif.special_uniques.memory.resident_bytes", lambda: 2**30 - needed - (1 << 18))
     seen = []
     monkeypatch.setattr(
-        "gpupif.special_search.share_out",
+        "gpupif.special_uniques.search.share_out",
         lambda *given: seen.append(share_out(*given)._replace(room=1000)) or seen[-1],
     )
     found = suda(frame, **arguments, memory_limit="1GiB", temp=tmp_path)
@@ -109,8 +109,8 @@ def test_files_in_streams(tmp_path, monkeypatch, ending):
     assert_same(found, wanted)
     assert found.top(5).equals(wanted.top(5))
     assert not list((tmp_path / "temp").iterdir())
-    monkeypatch.setattr("gpupif.streams.CELL_BYTES", 10**9)
-    monkeypatch.setattr("gpupif.special_uniques.code_columns", None)
+    monkeypatch.setattr("gpupif.out_of_core.temporary_table.CELL_BYTES", 10**9)
+    monkeypatch.setattr("gpupif.special_uniques.suda.code_columns", None)
     assert suda(path).score.equals(wanted.score)
 
 
@@ -123,8 +123,8 @@ def test_files_whose_codes_do_not_fit(counting_engine, monkeypatch, table, data,
     max_size = data.draw(st.integers(1, len(table)))
     write_parts(folder / "in", frame_of(table), data.draw(st.lists(st.integers(0, 24), max_size=2)))
     with monkeypatch.context() as patch, in_parts(5, 10**6 if data.draw(st.booleans()) else 150):
-        patch.setattr("gpupif.special_search.resident_bytes", lambda: 2**32)
-        patch.setattr("gpupif.special_search.Search", None)
+        patch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**32)
+        patch.setattr("gpupif.special_uniques.search.Search", None)
         found = suda(folder / "in", max_size, contributions=True, memory_limit="4GiB", temp=folder / "temp")
     check(found, table, max_size)
     assert not list((folder / "temp").iterdir())
@@ -137,14 +137,14 @@ def test_the_same_bits_where_codes_do_not_fit(counting_engine, tmp_path, monkeyp
         # Three columns of 22 bits and more make keys of two words.
         numbers = np.random.default_rng(1).permutation(1500)
         frame = pd.DataFrame({name: numbers // size for name, size in (("a", 3), ("b", 2), ("c", 1))})
-        monkeypatch.setattr("gpupif.keys.WORD_BITS", 12)
-        monkeypatch.setattr("gpupif.engines.subset_tables.WORD_BITS", 12)
+        monkeypatch.setattr("gpupif.rows.keys.WORD_BITS", 12)
+        monkeypatch.setattr("gpupif.engines.cpu.count_tables.WORD_BITS", 12)
         frame["c"] %= 700
     path = write_parts(tmp_path / "in", frame, [17])
     arguments = {"contributions": True, "sampling_fraction": 0.1}
     wanted = suda(path, **arguments)
-    monkeypatch.setattr("gpupif.special_search.resident_bytes", lambda: 2**32)
-    monkeypatch.setattr("gpupif.special_search.Search", None)
+    monkeypatch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**32)
+    monkeypatch.setattr("gpupif.special_uniques.search.Search", None)
     with in_parts(400, 10**6):
         found = suda(path, **arguments, memory_limit="4GiB")
     assert_same(found, wanted)
@@ -156,9 +156,9 @@ def test_the_same_bits_where_codes_do_not_fit(counting_engine, tmp_path, monkeyp
 @pytest.mark.parametrize("limit", [None, "2GiB"])
 def test_too_little_memory_is_said_before_the_work(monkeypatch, limit):
     """How many sets, how much memory, and what to do."""
-    monkeypatch.setattr("gpupif.special_memory.free_bytes", lambda: 1000)
-    monkeypatch.setattr("gpupif.special_memory.resident_bytes", lambda: 2**31 - 1000)
-    monkeypatch.setattr("gpupif.special_search.Search", None)
+    monkeypatch.setattr("gpupif.special_uniques.memory.free_bytes", lambda: 1000)
+    monkeypatch.setattr("gpupif.special_uniques.memory.resident_bytes", lambda: 2**31 - 1000)
+    monkeypatch.setattr("gpupif.special_uniques.search.Search", None)
     left = "are free" if limit is None else "are left of memory_limit '2GiB'"
     words = rf"memory_limit: to search 14 sets of up to 3 of 4 columns in 10 rows takes [\d.]+ KiB, 1\.0 KiB {left}\. "
     with pytest.raises(gpupif.InputError, match=words + r"Name fewer columns with columns=, lower max_size, or raise"):
@@ -188,8 +188,8 @@ def test_bad_input(tmp_path, monkeypatch):
         suda(path, 5, memory_limit="4GiB")
     with pytest.raises(gpupif.ColumnNotFoundError):
         suda(path, columns=["age"], memory_limit="4GiB")
-    monkeypatch.setattr("gpupif.special_search.resident_bytes", lambda: 2**32)
-    monkeypatch.setattr("gpupif.special_search.MINIMAL_SHARE", 0)
+    monkeypatch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**32)
+    monkeypatch.setattr("gpupif.special_uniques.search.MINIMAL_SHARE", 0)
     words = r"memory_limit: of up to 1 columns there are 4 minimal sample uniques, which take .* KiB; 0.0 KiB are there"
     with pytest.raises(gpupif.InputError, match=words):
         suda(path, memory_limit="4GiB")
@@ -199,7 +199,7 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("gpupif.special_search.share_out", lambda *_: Shares(2, None, 0))
+    monkeypatch.setattr("gpupif.special_uniques.search.share_out", lambda *_: Shares(2, None, 0))
     monkeypatch.setattr("os.pwrite", fail)
     with pytest.raises(gpupif.OutputError, match=r"No space left on device\. Free some space.*temp"):
         suda(EXAMPLE, temp=tmp_path)
@@ -243,7 +243,7 @@ READ = {"parquet": pd.read_parquet, "csv": pd.read_csv, "feather": pd.read_feath
 
 @pytest.mark.parametrize("ending", READ)
 def test_scores_written_in_the_order_of_rows(tmp_path, monkeypatch, ending):
-    monkeypatch.setattr("gpupif.writing.ROWS_PER_GROUP", 3)
+    monkeypatch.setattr("gpupif.io.write.ROWS_PER_GROUP", 3)
     found = suda(EXAMPLE, sampling_fraction=0.01, contributions=True)
     path = tmp_path / f"scores.{ending}"
     found.write(path)

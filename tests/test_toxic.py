@@ -23,10 +23,11 @@ from test_cli import folder, run  # noqa: F401 (fixtures)
 from test_measures import SHARED_FIXTURES, frame_of, tables
 
 import gpupif
-import gpupif.toxic
+import gpupif.marginals.toxic_pairs
 from gpupif import toxic_pairs
-from gpupif.engines.subset_tables import is_dense
-from gpupif.spill import budget, counting
+from gpupif.engines.cpu.count_tables import is_dense
+from gpupif.marginals import out_of_core as counting
+from gpupif.out_of_core import budget
 
 
 def plain(value):
@@ -168,8 +169,8 @@ def test_what_does_not_fit_is_read_in_streams(tmp_path, monkeypatch):
     path = tmp_path / "t.parquet"
     pd.DataFrame(many_values()).to_parquet(path)
     wanted = toxic_pairs(path)
-    monkeypatch.setattr("gpupif.streams.CELL_BYTES", 10**9)
-    monkeypatch.setattr("gpupif.set_counts.MemoryCounts", None)
+    monkeypatch.setattr("gpupif.out_of_core.temporary_table.CELL_BYTES", 10**9)
+    monkeypatch.setattr("gpupif.marginals.base.MemoryCounts", None)
     found = toxic_pairs(path)
     pd.testing.assert_frame_equal(found.pairs, wanted.pairs, check_exact=True)
     pd.testing.assert_frame_equal(found.values, wanted.values, check_exact=True)
@@ -273,7 +274,7 @@ def test_command_refuses(folder, run, arguments, words):  # noqa: F811
 
 
 def test_example():
-    tried = doctest.testmod(gpupif.toxic)
+    tried = doctest.testmod(gpupif.marginals.toxic_pairs)
     assert tried.attempted >= 4
     assert tried.failed == 0
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-import gpupif.risks.uniqueness
+import gpupif.disclosure.uniqueness
 from gpupif.errors import InputError
 
 
@@ -124,7 +124,7 @@ def test_blocks_do_not_matter(monkeypatch):
     random = np.random.default_rng(3)
     columns = [random.dirichlet(np.ones(size)).tolist() for size in (7, 5, 4)]
     whole = gpupif.uniqueness(50, columns)
-    monkeypatch.setattr("gpupif.risks.slots.BLOCK", 3)
+    monkeypatch.setattr("gpupif.disclosure.combinations.BLOCK", 3)
     parts = gpupif.uniqueness(50, columns)
     assert parts.unique_exact == pytest.approx(whole.unique_exact, rel=1e-14)
     assert parts.pairs == pytest.approx(whole.pairs, rel=1e-14)
@@ -196,4 +196,4 @@ def test_too_many_combinations():
 
 
 def test_docstring():
-    assert doctest.testmod(gpupif.risks.uniqueness).failed == 0
+    assert doctest.testmod(gpupif.disclosure.uniqueness).failed == 0

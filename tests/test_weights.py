@@ -18,11 +18,11 @@ from test_cli import FRAME, assert_refused, assert_written, folder, run
 from test_measures import SHARED_FIXTURES, assert_scores, frame_of, jobs, tables
 
 import gpupif
-from gpupif.columns import Column
-from gpupif.engines.cpu import CpuEngine
+from gpupif.attack.weights import read_weights
+from gpupif.encoding.column import Column
+from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.errors import InputError
 from gpupif.measures import MEASURES
-from gpupif.weighting import read_weights
 
 __all__ = ["folder", "run"]
 
@@ -173,7 +173,7 @@ def test_same_bits_whatever_threads_and_blocks(monkeypatch):
     frame.loc[::97, "w"] = 0.0
     seen = []
     for threads, block_rows in ((None, 4096), (1, 4096), (5, 3), (3, 10**9)):
-        monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _, t=threads, b=block_rows: CpuEngine(t, b))
+        monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda _, t=threads, b=block_rows: CpuEngine(t, b))
         seen.append(
             bits(gpupif.score(frame, ["cig", "wcig", "posterior"], weights="w", known=["age", "sex", "region"]))
         )

@@ -19,9 +19,10 @@ from test_weights import of_sizes
 from typer.testing import CliRunner
 
 import gpupif
-from gpupif.cli import app
-from gpupif.engines import cpu_wildcards, wildcards
-from gpupif.engines.cpu import CpuEngine
+from gpupif.cli.main import app
+from gpupif.engines import wildcards
+from gpupif.engines.cpu import wildcards as cpu_wildcards
+from gpupif.engines.cpu.engine import CpuEngine
 
 OF_COHORT = [*naive.divergences({0: 1.0}, {0: 1.0}, [0])]
 UNKNOWN_OF_NOTHING = ("entropy", "recursive_1", "recursive_2", "recursive_3")
@@ -146,7 +147,7 @@ def test_same_bits_whatever_threads_and_pieces(monkeypatch, known):
         if keys is not None:
             monkeypatch.setattr(cpu_wildcards, "MOST_LINKS", 0)
             monkeypatch.setattr(cpu_wildcards, "LEAST_KEYS", keys)
-        monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _, t=threads: CpuEngine(t))
+        monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda _, t=threads: CpuEngine(t))
         seen.append(bits(gpupif.score(frame, ALL, known=known, accuracies={"age": 0.9}, missing="wildcard")))
     assert all(one == seen[0] for one in seen[1:])
 
@@ -241,10 +242,10 @@ def test_frequencies_of_sdcmicro(engine):
 
 
 def test_example_of_the_docstring():
-    import gpupif.scoring
+    import gpupif.scoring.score
 
     runner = doctest.DocTestRunner()
-    (test,) = (test for test in doctest.DocTestFinder().find(gpupif.scoring.score, "score") if test.examples)
+    (test,) = (test for test in doctest.DocTestFinder().find(gpupif.scoring.score.score, "score") if test.examples)
     test.globs["score"] = gpupif.score
     assert runner.run(test).failed == 0
 
@@ -394,11 +395,11 @@ def test_too_many_patterns(engine, monkeypatch):
 
 def test_jobs_with_times(engine):
     """A row that occurs several times is as good as several rows."""
-    from gpupif.encode import encode_table
-    from gpupif.engines.workers import Workers
-    from gpupif.job import ask
+    from gpupif.attack.request import ask
+    from gpupif.encoding.encode import encode_table
     from gpupif.measures import resolve_measures
-    from gpupif.progress import Reporter
+    from gpupif.rows.threads import Workers
+    from gpupif.utils.progress import Reporter
 
     rows = 8 if SIMULATED else 60
     once = sparse_census(60, 0.3).iloc[:rows, : 3 if SIMULATED else 5]

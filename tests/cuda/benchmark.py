@@ -9,11 +9,11 @@ import without_gpu
 
 sys.path.append(str(Path(__file__).parent.parent.parent))
 
-import gpupif.device
+import gpupif.gpu.status
 from benchmarks import gpu
 
 if __name__ == "__main__":
     without_gpu.install()
-    gpupif.device.cuda_status = without_gpu.status
+    gpupif.gpu.status.cuda_status = without_gpu.status
     gpu.COMMAND = (__file__,)
     gpu.main()

@@ -7,8 +7,8 @@ import importlib.util
 import pytest
 from without_gpu import ON_HOST, SIMULATED, WITHOUT_GPU
 
-from gpupif.device import cuda_status
-from gpupif.engines.cuda_library import frame_library
+from gpupif.gpu.base import frame_library
+from gpupif.gpu.status import cuda_status
 
 collect_ignore = []
 if not ON_HOST:

@@ -17,9 +17,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpupif.engines.cuda_frames import FrameLibrary, GuardedSink
-from gpupif.engines.cuda_library import Library, RowGroups
-from gpupif.engines.cuda_staging import Staging
+from gpupif.gpu.base import Library, RowGroups
+from gpupif.gpu.cudf_frames import FrameLibrary, GuardedSink
+from gpupif.gpu.staging import Staging
 
 if TYPE_CHECKING:
     import numpy.typing as npt

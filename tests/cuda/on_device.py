@@ -8,9 +8,9 @@ import pyarrow as pa
 from numpy_device import DeviceFrame
 from without_gpu import WITHOUT_GPU
 
-from gpupif.encode import encode_column
+from gpupif.encoding.encode import encode_column
 from gpupif.engines.base import on_host
-from gpupif.engines.cuda_library import frame_library
+from gpupif.gpu.base import frame_library
 from gpupif.measures import resolve_measures
 
 LIBRARY = frame_library()

@@ -15,16 +15,17 @@ from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.engines import cuda_any_known, cuda_numbering
-from gpupif.engines.any_known_sets import score_sets
 from gpupif.engines.base import on_host
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_any_known import AnyKnownJob
-from gpupif.engines.cuda_grouping import GROUPINGS
-from gpupif.engines.cuda_memory import score_bytes, table_bytes
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda import known_subsets as cuda_any_known
+from gpupif.engines.cuda import numbering as cuda_numbering
+from gpupif.engines.cuda.engine import CudaEngine
+from gpupif.engines.cuda.grouping import GROUPINGS
+from gpupif.engines.cuda.known_subsets import AnyKnownJob
+from gpupif.engines.cuda.memory import score_bytes, table_bytes
+from gpupif.engines.known_subsets import score_sets
 from gpupif.errors import DeviceError
-from gpupif.keys import KeyLayout
+from gpupif.rows.keys import KeyLayout
 
 pytestmark = pytest.mark.gpu
 FEW = ["cig", "wcig", "cohort_size"]
@@ -32,7 +33,7 @@ FEW = ["cig", "wcig", "cohort_size"]
 
 def score(engine, frame, known=1, measures=FEW, **arguments):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpupif.scoring.choose_engine", lambda _: engine)
+        patch.setattr("gpupif.scoring.score.choose_engine", lambda _: engine)
         return gpupif.score(frame, measures, known=known, **arguments)
 
 

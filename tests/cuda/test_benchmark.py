@@ -15,7 +15,7 @@ from without_gpu import DeviceLibrary
 from benchmarks import gpu
 from benchmarks.budget import Budget
 from benchmarks.device_tables import CARDINALITIES, device_codes, digest
-from gpupif.engines.cuda_library import open_libraries
+from gpupif.gpu.base import open_libraries
 
 ROOT = Path(__file__).parent.parent.parent
 

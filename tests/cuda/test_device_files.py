@@ -9,21 +9,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from on_device import (
-    Frames,
-    assert_same_column,
-    host_column,
-)
+from on_device import Frames, assert_same_column, host_column
 
 import gpupif
-from gpupif.csv_device import CsvOnDevice
 from gpupif.datasets import census
-from gpupif.encode import encode_column
+from gpupif.encoding.encode import encode_column
 from gpupif.engines.base import on_host
 from gpupif.errors import ColumnTypeError, DeviceError, InputError, TableReadError
-from gpupif.frames import ArrowFrame, open_file
-from gpupif.parquet_device import ParquetOnDevice
-from gpupif.reading import every_column
+from gpupif.frames.base import ArrowFrame, open_file
+from gpupif.frames.cudf_csv import CsvOnDevice
+from gpupif.frames.cudf_parquet import ParquetOnDevice
+from gpupif.io.read import every_column
 
 pytestmark = pytest.mark.gpu
 TYPES = {
@@ -52,7 +48,7 @@ TYPES = {
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("group", [1, 2, 5])
 def test_columns_of_parquet_files_are_encoded_as_on_the_host(tmp_path, library, kind, group, monkeypatch):
-    monkeypatch.setattr("gpupif.frames_device.PART_ROWS", 3)
+    monkeypatch.setattr("gpupif.frames.cudf_frame.PART_ROWS", 3)
     file = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": TYPES[kind]}), file, row_group_size=group)
     frame = open_file(file, every_column, library=library)
@@ -104,7 +100,7 @@ PLAIN = "age,sex,town\n1,f,x\n2,m,y y\n\n3,,x\n1,f,00\n"
 
 @pytest.mark.parametrize("part", [1, 3, 7, 1000])
 def test_plain_csv_is_split_on_the_device(tmp_path, library, monkeypatch, part):
-    monkeypatch.setattr("gpupif.csv_device.PART_BYTES", part)
+    monkeypatch.setattr("gpupif.frames.cudf_csv.PART_BYTES", part)
     file = tmp_path / "t.csv"
     for content in (PLAIN, PLAIN.rstrip("\n"), "\n\n" + PLAIN, PLAIN.replace(",", ";")):
         file.write_text(content, encoding="utf-8")
@@ -197,7 +193,7 @@ def test_row_groups_are_read_together_up_to_a_number_of_rows(tmp_path, monkeypat
             asked.append((start, stop))
             return super().read_parquet(file, column, start, stop)
 
-    monkeypatch.setattr("gpupif.frames_device.PART_ROWS", 5)
+    monkeypatch.setattr("gpupif.frames.cudf_frame.PART_ROWS", 5)
     file = tmp_path / "t.parquet"
     with pq.ParquetWriter(file, pa.schema({"x": pa.int64()})) as writer:
         for rows in (2, 3, 1, 7, 4):
@@ -208,7 +204,7 @@ def test_row_groups_are_read_together_up_to_a_number_of_rows(tmp_path, monkeypat
 
 @pytest.mark.parametrize("group", [1, 3, 8])
 def test_rows_that_do_not_fit_are_read_in_halves(tmp_path, monkeypatch, group):
-    monkeypatch.setattr("gpupif.frames_device.LEAST_ROWS", 1)
+    monkeypatch.setattr("gpupif.frames.cudf_frame.LEAST_ROWS", 1)
     asked = []
 
     class Small(Frames):
@@ -244,7 +240,7 @@ def test_a_file_that_cudf_cannot_read_and_the_host_can(tmp_path):
 
 @pytest.mark.parametrize("few", [1, 20, 10_000])
 def test_csv_that_does_not_fit_is_split_in_halves(tmp_path, monkeypatch, few):
-    monkeypatch.setattr("gpupif.csv_device.LEAST_BYTES", few)
+    monkeypatch.setattr("gpupif.frames.cudf_csv.LEAST_BYTES", few)
     asked = []
 
     class Small(Frames):
@@ -256,7 +252,7 @@ def test_csv_that_does_not_fit_is_split_in_halves(tmp_path, monkeypatch, few):
 
     file = tmp_path / "t.csv"
     file.write_text(PLAIN)
-    monkeypatch.setattr("gpupif.csv_device.PART_BYTES", 64)
+    monkeypatch.setattr("gpupif.frames.cudf_csv.PART_BYTES", 64)
     if few > 64:
         with pytest.raises(
             DeviceError, match=r"t.csv: the GPU could not read it \(its memory ran out, .* GiB are free\)\. Use device"

@@ -26,15 +26,15 @@ from without_gpu import WITHOUT_GPU
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.device import cuda_status
-from gpupif.encode import encode_column
-from gpupif.encode_device import merge_parts, number_values
+from gpupif.encoding.device import merge_parts, number_values
+from gpupif.encoding.encode import encode_column
+from gpupif.encoding.labels import COUNTED_RANGE
 from gpupif.engines.base import on_host
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_frames import GuardedSink
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.errors import DeviceError, OutputError
-from gpupif.labels import COUNTED_RANGE
+from gpupif.gpu.cudf_frames import GuardedSink
+from gpupif.gpu.status import cuda_status
 from gpupif.measures import MEASURES
 
 pytestmark = pytest.mark.gpu
@@ -80,7 +80,7 @@ def test_a_frame_of_the_device_comes_back_as_one(tmp_path, monkeypatch, engine):
     frame.index = pd.Index(range(100, 160), name="person")
     table = to_device(frame)
     expected = gpupif.score(frame, list(MEASURES), device="cpu")
-    monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _: ENGINES[engine]())
+    monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda _: ENGINES[engine]())
     scores = gpupif.score(table, list(MEASURES))
     assert type(scores.cig) is type(table)
     assert is_there(scores.array("csf")) == (engine != "cpu")
@@ -103,7 +103,7 @@ def test_any_attacker_of_a_frame_of_the_device(tmp_path, monkeypatch, engine):
     frame = census(20)[["age", "sex", "tenure"]]
     table = to_device(frame)
     expected = gpupif.score(frame, ["cig", "wcig", "cohort_size"], known=1, device="cpu")
-    monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _: ENGINES[engine]())
+    monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda _: ENGINES[engine]())
     scores = gpupif.score(table, ["cig", "wcig", "cohort_size"], known=1)
     for ours, theirs in ((scores, expected), (scores.mean, expected.mean)):
         assert type(ours.cig) is type(table)
@@ -118,7 +118,7 @@ def test_any_attacker_of_a_frame_of_the_device(tmp_path, monkeypatch, engine):
 
 def test_parts_of_frames(monkeypatch):
     expected = gpupif.score(census(50), device="cpu")
-    monkeypatch.setattr("gpupif.frames_device.PART_ROWS", 7)
+    monkeypatch.setattr("gpupif.frames.cudf_frame.PART_ROWS", 7)
     assert_same_scores(gpupif.score(to_device(census(50))), expected)
 
 
@@ -131,15 +131,15 @@ def test_nothing_is_known_of_a_frame_of_the_device():
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "feather"])
 def test_scores_on_the_device_are_written_as_those_of_the_host(tmp_path, monkeypatch, ending):
-    monkeypatch.setattr("gpupif.writing.ROWS_PER_GROUP", 16)
-    monkeypatch.setattr("gpupif.writing.DEVICE_ROWS", 16)
+    monkeypatch.setattr("gpupif.io.write.ROWS_PER_GROUP", 16)
+    monkeypatch.setattr("gpupif.io.write.DEVICE_ROWS", 16)
     source = tmp_path / "t.parquet"
     census(50).to_parquet(source)
     told, tables = [], []
     for device in ("cpu", "cuda"):
         scores = gpupif.score(source, list(MEASURES), device=device)
         scores.write(tmp_path / f"{device}.{ending}", done=told.append)
-        tables.append(gpupif.reading.read_table(tmp_path / f"{device}.{ending}").to_pandas())
+        tables.append(gpupif.io.read.read_table(tmp_path / f"{device}.{ending}").to_pandas())
     assert told == [16, 16, 16, 2] * 2
     pd.testing.assert_frame_equal(*tables, check_exact=True, check_dtype=ending != "csv")
 
@@ -240,7 +240,7 @@ class Crowded(Frames):
 def test_codes_that_do_not_fit_the_device_go_to_the_host(monkeypatch):
     frame = census(40)[["age", "household_size", "sex"]].assign(sex=lambda table: pd.factorize(table["sex"])[0])
     library = Crowded(1)
-    monkeypatch.setattr("gpupif.frames.frame_library", lambda: library)
+    monkeypatch.setattr("gpupif.frames.base.frame_library", lambda: library)
     scores = gpupif.score(to_device(frame), list(MEASURES), device="cuda")
     assert library.released == 1
     assert [is_there(codes) for codes in scores._job.codes] == [False] * 3
@@ -249,13 +249,13 @@ def test_codes_that_do_not_fit_the_device_go_to_the_host(monkeypatch):
 
 
 def test_a_column_that_alone_does_not_fit_is_one_clear_error(monkeypatch):
-    monkeypatch.setattr("gpupif.frames.frame_library", lambda: Crowded(1, until=99))
+    monkeypatch.setattr("gpupif.frames.base.frame_library", lambda: Crowded(1, until=99))
     with pytest.raises(DeviceError, match=r"column 'b': the GPU ran out of memory .* GiB were free.*device='cpu'"):
         gpupif.score(to_device(pd.DataFrame({"a": [1, 2], "b": [1, 2]})), device="cuda")
 
 
 def test_rows_of_a_frame_that_do_not_fit_are_numbered_in_halves(monkeypatch):
-    monkeypatch.setattr("gpupif.frames_device.LEAST_ROWS", 1)
+    monkeypatch.setattr("gpupif.frames.cudf_frame.LEAST_ROWS", 1)
 
     class Small(Frames):
         def array(self, series):
@@ -263,7 +263,7 @@ def test_rows_of_a_frame_that_do_not_fit_are_numbered_in_halves(monkeypatch):
                 raise MemoryError
             return super().array(series)
 
-    monkeypatch.setattr("gpupif.frames.frame_library", Small)
+    monkeypatch.setattr("gpupif.frames.base.frame_library", Small)
     frame = pd.DataFrame({"a": [1, 2, 1, 3, 3, 1, 1, 9, 9, 1], "b": [0] * 5 + [1] * 5})
     assert_same_scores(gpupif.score(to_device(frame), device="cuda"), gpupif.score(frame, device="cpu"))
 

@@ -17,13 +17,14 @@ from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.engines import cuda_rows, cuda_scores
 from gpupif.engines.base import Job
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_library import STREAMS, open_libraries
-from gpupif.engines.cuda_staging import Staging
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda import rows as cuda_rows
+from gpupif.engines.cuda import scores as cuda_scores
+from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.errors import DeviceError, InputError
+from gpupif.gpu.base import STREAMS, open_libraries
+from gpupif.gpu.staging import Staging
 from gpupif.measures import MEASURES
 
 
@@ -44,7 +45,7 @@ class SmallDevice(DeviceLibrary):
 
 def score(engine, frame, **arguments):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpupif.scoring.choose_engine", lambda _: engine)
+        patch.setattr("gpupif.scoring.score.choose_engine", lambda _: engine)
         return gpupif.score(frame, list(MEASURES), **arguments)
 
 

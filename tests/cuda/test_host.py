@@ -193,7 +193,7 @@ SHOWN = """
 import sys
 sys.path[:0] = sys.argv[1:2]
 import compile_check
-from gpupif.engines.cuda_compile import CompiledKernel
+from gpupif.gpu.compile import CompiledKernel
 from gpupif.kernels.cuda import cohorts, rows
 from host import ir, objects
 for module, name in ((cohorts, "score_cells"), (cohorts, "sum_short"), (rows, "mark_heads"))[:: int(sys.argv[2])]:

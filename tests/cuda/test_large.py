@@ -12,8 +12,8 @@ from on_device import assert_same_scores
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.cuda import CudaEngine
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.measures import MEASURES
 
 # Orders next to 1, where differences between processors weigh most.
@@ -22,7 +22,7 @@ ORDERS = {"forward": forward, "backward": backward, "shuffled": Shuffled(3)}
 
 
 def score(engine, frame, measures, **arguments):
-    with patch("gpupif.scoring.choose_engine", return_value=engine):
+    with patch("gpupif.scoring.score.choose_engine", return_value=engine):
         return gpupif.score(frame, measures, progress=False, **arguments)
 
 

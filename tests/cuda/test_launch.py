@@ -20,12 +20,13 @@ from numba.cuda.cudadrv import nvvm
 from numba.cuda.typing.typeof import typeof
 from stand_ins import StandIn, arguments_of
 
-from gpupif.engines import cuda_code_cache, cuda_launch
-from gpupif.engines.cuda_arguments import pack, types_of
-from gpupif.engines.cuda_code_cache import code_of
-from gpupif.engines.cuda_compile import CompiledKernel
-from gpupif.engines.cuda_launch import DriverError, launch
 from gpupif.errors import DeviceError
+from gpupif.gpu import code_cache as cuda_code_cache
+from gpupif.gpu import launch as cuda_launch
+from gpupif.gpu.code_cache import code_of
+from gpupif.gpu.compile import CompiledKernel
+from gpupif.gpu.kernel_arguments import pack, types_of
+from gpupif.gpu.launch import DriverError, launch
 from gpupif.kernels.cuda import any_known, rows
 from gpupif.kernels.jit import CACHE_FOLDER
 
@@ -286,7 +287,7 @@ def test_what_cannot_be_written_whole_is_not_left_behind(tmp_path, monkeypatch):
 KEEP = """
 import sys
 from numba import int64
-from gpupif.engines.cuda_code_cache import code_of
+from gpupif.gpu.code_cache import code_of
 from gpupif.kernels.cuda.rows import number_rows
 print(hash(code_of(number_rows, (int64[::1],) * 3, (9, 0), sys.argv[1]).cubin))
 """

@@ -15,10 +15,11 @@ from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.engines import cuda_scores, cuda_wildcards
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_memory import key_words, link_bytes, match_bytes, matching_bytes, score_bytes
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda import scores as cuda_scores
+from gpupif.engines.cuda import wildcards as cuda_wildcards
+from gpupif.engines.cuda.engine import CudaEngine
+from gpupif.engines.cuda.memory import key_words, link_bytes, match_bytes, matching_bytes, score_bytes
 from gpupif.errors import DeviceError
 from gpupif.kernels.cuda import wildcards as kernels
 from gpupif.measures import MEASURES
@@ -37,7 +38,7 @@ def sparse(rows=14, columns=3):
 
 def score(engine, frame, measures=ALL, **arguments):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpupif.scoring.choose_engine", lambda _: engine)
+        patch.setattr("gpupif.scoring.score.choose_engine", lambda _: engine)
         return gpupif.score(frame, measures, missing="wildcard", **arguments)
 
 

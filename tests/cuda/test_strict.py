@@ -12,7 +12,7 @@ from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.engines.cuda import CudaEngine
+from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.measures import MEASURES
 
 pytestmark = pytest.mark.gpu
@@ -143,7 +143,7 @@ class StrictFrames(PandasFrames):
 
 @pytest.fixture(params=["pandas", "device", "parquet", "csv"])
 def table(request, tmp_path, monkeypatch):
-    monkeypatch.setattr("gpupif.frames.frame_library", StrictFrames)
+    monkeypatch.setattr("gpupif.frames.base.frame_library", StrictFrames)
     frame = census(60)
     if request.param in ("parquet", "csv"):
         file = tmp_path / f"t.{request.param}"
@@ -162,7 +162,7 @@ def test_host_and_device_are_kept_apart(monkeypatch, tmp_path, table, share, gro
         frames = StrictFrames()
 
     engine = Engine(libraries=[StrictLibrary(), StrictLibrary()], share=share, grouping=grouping)
-    monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _: engine)
+    monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda _: engine)
     scores = gpupif.score(table, list(MEASURES), known=known)
     scores.to_parquet(tmp_path / "scores.parquet")
     assert scores.fig().to_dict() == expected.fig().to_dict()
@@ -193,7 +193,7 @@ def test_weights_attackers_and_a_population(monkeypatch, tmp_path, table, share,
     else:
         table = frame if type(table) is pd.DataFrame else DeviceFrame(frame)
     engine = Engine(libraries=[StrictLibrary(), StrictLibrary()], share=share)
-    monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _: engine)
+    monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda _: engine)
     scores = gpupif.score(table, list(MEASURES), **arguments)
     scores.to_parquet(tmp_path / "scores.parquet")
     assert scores.summary().to_json()
@@ -219,7 +219,7 @@ def test_missing_values_that_match_every_value(monkeypatch, table, share):
         frames = StrictFrames()
 
     engine = Engine(libraries=[StrictLibrary(), StrictLibrary()], share=share, grouping="cudf")
-    monkeypatch.setattr("gpupif.scoring.choose_engine", lambda _: engine)
+    monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda _: engine)
     scores = gpupif.score(frame if type(table) is pd.DataFrame else DeviceFrame(frame), list(MEASURES), **arguments)
     for measure in MEASURES:
         np.testing.assert_array_equal(plain(scores.array(measure)), expected.array(measure), err_msg=measure)

@@ -10,7 +10,7 @@ import os
 
 import numpy_device
 
-from gpupif.device import CudaStatus, Gpu
+from gpupif.gpu.status import CudaStatus, Gpu
 
 ON_HOST = os.environ.get("GPUPIF_DEVICE_ON_HOST") == "1"
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
@@ -29,7 +29,8 @@ def status() -> CudaStatus:
 
 def install() -> None:
     """Have the package open these libraries wherever it would open CuPy and cuDF."""
-    from gpupif.engines import cuda_cupy, cuda_frames
+    from gpupif.gpu import cudf_frames as cuda_frames
+    from gpupif.gpu import cupy_arrays as cuda_cupy
 
     cuda_cupy.CupyLibrary = DeviceLibrary
     cuda_frames.CudfFrames = numpy_device.PandasFrames

@@ -9,8 +9,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from gpupif.engines.cuda_arguments import pack
-from gpupif.engines.cuda_compile import CompiledKernel
+from gpupif.gpu.compile import CompiledKernel
+from gpupif.gpu.kernel_arguments import pack
 
 from . import ir
 from .arrays import Copies

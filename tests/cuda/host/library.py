@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy_device import NumpyLibrary, one_kernel
 
-from gpupif.engines.cuda_arguments import types_of
+from gpupif.gpu.kernel_arguments import types_of
 
 from .function import HostFunction
 
