@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import without_gpu
-
 sys.path.append(str(Path(__file__).parent.parent.parent))
 
 import gpupif.gpu.status
 from benchmarks import gpu
+from tests.helpers.gpu import without_gpu
 
 if __name__ == "__main__":
     without_gpu.install()

@@ -5,10 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from numpy_device import DeviceFrame, OnDevice
-from on_device import to_device
-from test_strict import StrictFrames, StrictLibrary
-from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
@@ -19,6 +15,12 @@ from gpupif.engines.cuda.rows import pack_keys
 from gpupif.gpu.status import choose_engine
 from gpupif.rows.keys import KeyLayout
 from gpupif.rows.threads import Workers
+from tests.helpers.gpu.numpy_device import DeviceFrame, OnDevice
+from tests.helpers.gpu.on_device import to_device
+from tests.helpers.gpu.strict import StrictFrames, StrictLibrary
+from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
+
+need_stand_in()
 
 pytestmark = pytest.mark.gpu
 
@@ -113,8 +115,8 @@ def test_a_device_that_fails_is_said(monkeypatch):
             raise ZeroDivisionError("unspecified launch failure")
 
     engine = CudaEngine(libraries=[Broken()])
-    for module in ("gpupif.marginals.base", "gpupif.special_uniques.suda"):
-        monkeypatch.setattr(f"{module}.choose_engine", lambda device: engine)
+    for chosen in ("gpupif.marginals.base.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
+        monkeypatch.setattr(chosen, lambda device: engine)
     for call in (gpupif.entropy, gpupif.toxic_pairs, gpupif.suda):
         with pytest.raises(gpupif.DeviceError, match=r"device 'cuda'.* failed: unspecified launch failure"):
             call(census(30))
@@ -146,8 +148,8 @@ def test_strictly(tmp_path, monkeypatch, kind):
         {"parquet": frame.to_parquet, "csv": frame.to_csv}[kind](table, index=False)
     wanted = gpupif.toxic_pairs(frame, device="cpu"), gpupif.residual_entropy(frame, device="cpu")
     scores = gpupif.suda(frame, 2, contributions=True, device="cpu")
-    for module in ("gpupif.marginals.base", "gpupif.special_uniques.suda"):
-        monkeypatch.setattr(f"{module}.choose_engine", lambda device: engine)
+    for chosen in ("gpupif.marginals.base.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
+        monkeypatch.setattr(chosen, lambda device: engine)
     found = gpupif.toxic_pairs(table)
     pd.testing.assert_frame_equal(found.pairs, wanted[0].pairs, check_exact=True)
     counts, rarities = (found.values[name].tolist() for name in ("count", "rarity"))

@@ -11,9 +11,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy_device import DeviceFrame, OnDevice
-from on_device import assert_same_scores, assert_same_values
-from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
@@ -26,6 +23,14 @@ from gpupif.errors import DeviceError, InputError
 from gpupif.gpu.base import STREAMS, open_libraries
 from gpupif.gpu.staging import Staging
 from gpupif.measures import MEASURES
+from tests.helpers.gpu.numpy_device import DeviceFrame, OnDevice
+from tests.helpers.gpu.on_device import assert_same_scores, assert_same_values
+from tests.helpers.gpu.scarce import Counted, Total
+from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
+
+need_stand_in()
+
+pytestmark = pytest.mark.gpu
 
 
 class SmallDevice(DeviceLibrary):
@@ -71,6 +76,7 @@ def test_as_the_cpu_and_the_same_bits_again(share):
         assert scores.array(measure).tobytes() == again.array(measure).tobytes()
 
 
+@pytest.mark.simulator
 @pytest.mark.parametrize("narrow_rows", [cuda_rows.NARROW_ROWS, 1])
 @pytest.mark.parametrize("accuracy", [1.0, 0.7])
 def test_long_cohorts_are_summed_by_many_threads(monkeypatch, accuracy, narrow_rows):
@@ -94,36 +100,6 @@ def test_a_block_too_large_for_the_device_is_one_clear_error():
     frame = pd.DataFrame({"a": range(50), "b": [0] * 50})
     with pytest.raises(DeviceError, match=r"out of memory on \d+ rows that .* about .* GiB.*device='cpu'"):
         score(CudaEngine(libraries=[SmallDevice(1)], share=0), frame, columns=["a"], known=["b"])
-
-
-class Counted:
-    """NumPy whose k-th call fails for want of memory; once, or from then on."""
-
-    def __init__(self, k, once):
-        self.k = k
-        self.once = once
-        self.calls = 0
-
-    def __getattr__(self, name):
-        function = getattr(np, name)
-
-        def counted(*arguments, **named):
-            self.calls += 1
-            if self.calls == self.k or (self.calls > self.k and not self.once):
-                raise MemoryError
-            return function(*arguments, **named)
-
-        return counted
-
-
-class Total:
-    """Progress, added up."""
-
-    def __init__(self):
-        self.cells = 0
-
-    def advance(self, cells):
-        self.cells += cells
 
 
 @pytest.mark.parametrize("share", [0, 1])

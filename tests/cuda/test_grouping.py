@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from on_device import assert_same_scores
-from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
@@ -17,6 +15,10 @@ from gpupif.engines.cuda.grouping import GROUPINGS
 from gpupif.engines.cuda.rows import DeviceRows
 from gpupif.measures import MEASURES
 from gpupif.rows.keys import KeyLayout
+from tests.helpers.gpu.on_device import assert_same_scores
+from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
+
+need_stand_in()
 
 pytestmark = pytest.mark.gpu
 

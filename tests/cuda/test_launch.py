@@ -12,13 +12,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compile_check import SIGNATURES
+
+from tests.helpers.gpu.without_gpu import need_real_libraries
+
+need_real_libraries()
+pytest.importorskip("numba_cuda")
+
 from cuda.bindings import driver as bindings
 from numba import cuda, float64, int64, types
 from numba.cuda import compiler, dispatcher
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.typing.typeof import typeof
-from stand_ins import StandIn, arguments_of
 
 from gpupif.errors import DeviceError
 from gpupif.gpu import code_cache as cuda_code_cache
@@ -29,6 +33,8 @@ from gpupif.gpu.kernel_arguments import pack, types_of
 from gpupif.gpu.launch import DriverError, launch
 from gpupif.kernels.cuda import any_known, rows
 from gpupif.kernels.jit import CACHE_FOLDER
+from tests.cuda.compile_check import SIGNATURES
+from tests.helpers.gpu.stand_ins import StandIn, arguments_of
 
 CAPABILITY = (9, 0)
 CALLED = [

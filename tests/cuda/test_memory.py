@@ -9,9 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from measured import Measured
-from on_device import assert_same_scores
-from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.cli.info import describe
@@ -34,6 +31,13 @@ from gpupif.engines.cuda.memory import (
 )
 from gpupif.gpu.status import CudaStatus, Gpu
 from gpupif.measures import MEASURES
+from tests.helpers.gpu.measured import Measured
+from tests.helpers.gpu.on_device import assert_same_scores
+from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
+
+need_stand_in()
+
+pytestmark = pytest.mark.gpu
 
 ROWS = 50_000
 # Bytes a row for what Python takes meanwhile, which is the same for any number of rows.

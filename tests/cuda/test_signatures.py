@@ -13,11 +13,17 @@ from functools import reduce
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
+import pytest
+
+from tests.helpers.gpu.without_gpu import need_real_libraries
+
+need_real_libraries()
+pytest.importorskip("cudf")
+
 import cudf
 import cupy
-import numpy as np
 import pylibcudf
-import pytest
 import rmm
 from numba import float64
 from rmm.allocators.cupy import rmm_cupy_allocator
