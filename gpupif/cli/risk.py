@@ -16,7 +16,6 @@ from .options import (
     Distances,
     GpuGrouping,
     Json,
-    Missing,
     Place,
     PopulationLacks,
     Quiet,
@@ -63,7 +62,13 @@ def risk(
     population_size: Annotated[
         int | None, typer.Option(metavar="N", help="People in that population, instead of --sampling-fraction.")
     ] = None,
-    missing: Missing = "category",
+    weights: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of sampling weights: people that a row stands for.")
+    ] = None,
+    missing: Annotated[
+        str,
+        typer.Option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any."),
+    ] = "category",
     device: Device = "auto",
     gpu_grouping: GpuGrouping = "auto",
     sep: Sep = None,
@@ -95,12 +100,20 @@ def risk(
         population_lacks=population_lacks,
         sampling_fraction=sampling_fraction,
         population_size=population_size,
+        weights=weights,
         missing=missing,
         device=device,
         gpu_grouping=gpu_grouping,
     )
     streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
-    found = look(find, table, partial(pick_needed, known, attributes or []), Place(scheduler, workers), streams, quiet)
+    found = look(
+        find,
+        table,
+        partial(pick_needed, known, attributes or [], weights=weights),
+        Place(scheduler, workers),
+        streams,
+        quiet,
+    )
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, Unpack, overload
 
 from ..attack.request import check_word
 from ..errors import InputError
 from .assess import assess
 from .models import MODELS
-from .request import Asked
+from .request import RiskOptions, RiskRequest, TableOptions
 from .search import Assessed
 
 Columns = Hashable | Sequence[Hashable]
@@ -35,6 +35,7 @@ def k_anonymity(
     table: Any,
     quasi_identifiers: Columns,
     *,
+    weights: Hashable = None,
     missing: str = "category",
     device: str = "auto",
     gpu_grouping: str = "auto",
@@ -53,8 +54,14 @@ def k_anonymity(
     quasi_identifiers:
         Columns that an attacker may know of a person, a list or tuple of names; a single one may stand alone, also one
         whose name is a tuple.
+    weights:
+        A column with the sampling weight of each row: how many people of the population it stands for, any number of 0
+        or more, as of `gpupif.score`. k still counts rows. Shares of sensitive values, in classes and in the table, are
+        then of people, and rows of weight 0 are in no class.
     missing:
-        "category": missing values are one value of their own; "error": refuse them.
+        "category": missing values are one value of their own; "error": refuse them. "wildcard": in a quasi-identifier
+        they match every value, as of `gpupif.score`: the class of a row is all rows that match it, so that classes
+        overlap, and a sensitive value that is missing is unknown. Different rows then have to fit into memory together.
     device, gpu_grouping:
         As of `gpupif.score`.
     progress:
@@ -94,7 +101,8 @@ def k_anonymity(
     (2, 1)
 
     """
-    options = {
+    options: TableOptions = {
+        "weights": weights,
         "missing": missing,
         "device": device,
         "gpu_grouping": gpu_grouping,
@@ -111,6 +119,7 @@ def alpha_k_anonymity(
     quasi_identifiers: Columns,
     sensitive: Columns,
     *,
+    weights: Hashable = None,
     missing: str = "category",
     device: str = "auto",
     gpu_grouping: str = "auto",
@@ -122,7 +131,7 @@ def alpha_k_anonymity(
 
     Parameters
     ----------
-    table, quasi_identifiers, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, weights, missing, device, gpu_grouping, progress, memory_limit, temp:
         As of `gpupif.k_anonymity`.
     sensitive:
         A sensitive attribute, a column, or a list of several.
@@ -153,7 +162,8 @@ def alpha_k_anonymity(
     AlphaK(alpha=0.6666666666666666, k=3)
 
     """
-    options = {
+    options: TableOptions = {
+        "weights": weights,
         "missing": missing,
         "device": device,
         "gpu_grouping": gpu_grouping,
@@ -173,6 +183,7 @@ def l_diversity(
     kind: Literal["distinct"] = ...,
     *,
     l: None = ...,  # noqa: E741
+    weights: Hashable = ...,
     missing: str = ...,
     device: str = ...,
     gpu_grouping: str = ...,
@@ -190,6 +201,7 @@ def l_diversity(
     kind: Literal["entropy"],
     *,
     l: None = ...,  # noqa: E741
+    weights: Hashable = ...,
     missing: str = ...,
     device: str = ...,
     gpu_grouping: str = ...,
@@ -207,6 +219,7 @@ def l_diversity(
     kind: Literal["recursive"],
     *,
     l: int | None = ...,  # noqa: E741
+    weights: Hashable = ...,
     missing: str = ...,
     device: str = ...,
     gpu_grouping: str = ...,
@@ -223,6 +236,7 @@ def l_diversity(
     kind: str = "distinct",
     *,
     l: int | None = None,  # noqa: E741
+    weights: Hashable = None,
     missing: str = "category",
     device: str = "auto",
     gpu_grouping: str = "auto",
@@ -234,7 +248,7 @@ def l_diversity(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, weights, missing, device, gpu_grouping, progress, memory_limit, temp:
         As of `gpupif.alpha_k_anonymity`.
     kind:
         "distinct": the fewest different values of a class. "entropy": l such that the lowest entropy of the values of
@@ -282,7 +296,8 @@ def l_diversity(
     if l is not None and kind != "recursive":
         raise InputError(f"l: expected with kind='recursive' only, got it with kind={kind!r}. Leave it out.")
     name = {"distinct": "distinct_l", "entropy": "entropy_l", "recursive": "recursive_c"}[kind]
-    options = {
+    options: TableOptions = {
+        "weights": weights,
         "missing": missing,
         "device": device,
         "gpu_grouping": gpu_grouping,
@@ -294,9 +309,11 @@ def l_diversity(
     return Recursive(found.worst(name), found.l_values) if kind == "recursive" else found.worst(name)
 
 
-def assess_models(table: Any, quasi_identifiers: Any, sensitive: Any, *models: str, **options: Any) -> Assessed:
+def assess_models(
+    table: Any, quasi_identifiers: Any, sensitive: Any, *models: str, **options: Unpack[RiskOptions]
+) -> Assessed:
     """What is found of some disclosure measures; without a sensitive attribute only k."""
     if sensitive is None and models != ("k",):
         raise InputError("sensitive: expected a column, or a list of columns; got None.")
     wanted = [MODELS[name] for name in models]
-    return assess(table, Asked.of(table, quasi_identifiers, sensitive, wanted, **options))
+    return assess(table, RiskRequest.of(table, quasi_identifiers, sensitive, wanted, **options))

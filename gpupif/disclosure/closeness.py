@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable
 from typing import Any
 
 from .anonymity import Columns, assess_models
+from .request import TableOptions
 
 
 def t_closeness(
@@ -14,6 +16,7 @@ def t_closeness(
     sensitive: Columns,
     distance: Any = None,
     *,
+    weights: Hashable = None,
     missing: str = "category",
     device: str = "auto",
     gpu_grouping: str = "auto",
@@ -27,7 +30,7 @@ def t_closeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, weights, missing, device, gpu_grouping, progress, memory_limit, temp:
         As of `gpupif.alpha_k_anonymity`.
     distance:
         How far two values are apart. "ordered": by how many places, of those that occur, over the most there are (the
@@ -67,7 +70,8 @@ def t_closeness(
     0.3333
 
     """
-    options = {
+    options: TableOptions = {
+        "weights": weights,
         "missing": missing,
         "device": device,
         "gpu_grouping": gpu_grouping,
@@ -83,6 +87,7 @@ def basic_beta_likeness(
     quasi_identifiers: Columns,
     sensitive: Columns,
     *,
+    weights: Hashable = None,
     missing: str = "category",
     device: str = "auto",
     gpu_grouping: str = "auto",
@@ -96,7 +101,7 @@ def basic_beta_likeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, weights, missing, device, gpu_grouping, progress, memory_limit, temp:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -122,7 +127,8 @@ def basic_beta_likeness(
     1.0
 
     """
-    options = {
+    options: TableOptions = {
+        "weights": weights,
         "missing": missing,
         "device": device,
         "gpu_grouping": gpu_grouping,
@@ -138,6 +144,7 @@ def enhanced_beta_likeness(
     quasi_identifiers: Columns,
     sensitive: Columns,
     *,
+    weights: Hashable = None,
     missing: str = "category",
     device: str = "auto",
     gpu_grouping: str = "auto",
@@ -152,7 +159,7 @@ def enhanced_beta_likeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, weights, missing, device, gpu_grouping, progress, memory_limit, temp:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -181,7 +188,8 @@ def enhanced_beta_likeness(
     0.0
 
     """
-    options = {
+    options: TableOptions = {
+        "weights": weights,
         "missing": missing,
         "device": device,
         "gpu_grouping": gpu_grouping,
@@ -197,6 +205,7 @@ def delta_disclosure(
     quasi_identifiers: Columns,
     sensitive: Columns,
     *,
+    weights: Hashable = None,
     missing: str = "category",
     device: str = "auto",
     gpu_grouping: str = "auto",
@@ -211,7 +220,7 @@ def delta_disclosure(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, weights, missing, device, gpu_grouping, progress, memory_limit, temp:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -238,7 +247,8 @@ def delta_disclosure(
     0.6931
 
     """
-    options = {
+    options: TableOptions = {
+        "weights": weights,
         "missing": missing,
         "device": device,
         "gpu_grouping": gpu_grouping,

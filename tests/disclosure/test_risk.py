@@ -22,7 +22,7 @@ import gpupif.disclosure.closeness
 import gpupif.disclosure.risk
 from gpupif.disclosure.assess import assess
 from gpupif.disclosure.models import MODELS, resolve_models
-from gpupif.disclosure.request import Asked
+from gpupif.disclosure.request import RiskRequest
 from gpupif.errors import ColumnNotFoundError, InputError
 from gpupif.measures import FAMILIES, MEASURES
 from tests.helpers.checkout import ROOT
@@ -270,7 +270,7 @@ def test_a_new_measure_is_an_entry(monkeypatch):
     )
     monkeypatch.setitem(MODELS, "gain", gain)
     frame = pd.DataFrame(PEOPLE)
-    found = assess(frame, Asked.of(frame, "age", "disease", resolve_models(["gain"])))
+    found = assess(frame, RiskRequest.of(frame, "age", "disease", resolve_models(["gain"])))
     assert found.worst("gain") == gpupif.score(frame, "cig", columns=["disease"], known=["age"]).cig.to_numpy().max()
 
 
@@ -312,7 +312,7 @@ BAD = [
     (("age", "ill"), {"sampling_fraction": 0}, "sampling_fraction: expected a number above 0"),
     (("age", "ill"), {"population_size": 2}, "population_size: expected at least the 4 rows of the sample"),
     (("age", "ill"), {"population_size": 9, "sampling_fraction": 0.5}, "expected one of them, got both"),
-    (("age", "ill"), {"missing": "drop"}, "missing: expected 'category' or 'error', got 'drop'"),
+    (("age", "ill"), {"missing": "drop"}, "missing: expected 'category' or 'error' or 'wildcard', got 'drop'"),
     (("age", "ill"), {"device": "tpu"}, "device"),
 ]
 
