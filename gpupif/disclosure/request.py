@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Distances that are told by a word.
 WORDS = ("ordered", "nominal")
+# Codes of values have 31 bits.
+MOST_VALUES = 2**31 - 1
 
 
 class TableOptions(TypedDict, total=False):
@@ -102,7 +104,7 @@ class RiskRequest:
             quasi_identifiers=known,
             sensitive=targets,
             models=models,
-            l_values=None if l_values is None else whole_number("l", l_values, "values"),
+            l_values=None if l_values is None else whole_number("l", l_values, "values", most=MOST_VALUES),
             distance=distance,
             missing=missing,
             weights=options.get("weights"),
