@@ -31,7 +31,7 @@ class Gatherers:
         """Names of the score columns."""
         attackers = [name for name in self._gatherers if name is not None]
         first = next(iter(self._gatherers.values()))
-        return attacker_names(attackers or None, first.measures, columns, [])
+        return attacker_names(dict.fromkeys(attackers or [None], first.measures), columns, [])
 
     def nothing(self) -> list[npt.NDArray[Any]]:
         """The score columns, without rows."""
