@@ -6,7 +6,6 @@ With --print the page goes to standard output, and nothing is written.
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +20,8 @@ def registry() -> dict[str, list[dict[str, Any]]]:
     listed = subprocess.run(
         [sys.executable, "-m", "gpupif", "measures", "--json"], check=True, capture_output=True, encoding="utf-8"
     )
-    return json.loads(listed.stdout)
+    found: dict[str, list[dict[str, Any]]] = json.loads(listed.stdout)
+    return found
 
 
 def table(measures: list[dict[str, Any]]) -> str:
@@ -41,10 +41,10 @@ def page() -> str:
     text = PAGE.read_text("utf-8")
     for part, measures in registry().items():
         begin, end = f"<!-- begin: {part} -->\n", f"<!-- end: {part} -->\n"
-        pattern = re.escape(begin) + ".*?" + re.escape(end)
-        text, found = re.subn(pattern, lambda _, new=f"{begin}{table(measures)}{end}": new, text, flags=re.DOTALL)
-        if found != 1:
-            raise SystemExit(f"{PAGE}: expected the marks {begin.strip()} and {end.strip()} once, found them {found} times.")
+        if text.count(begin) != 1 or text.count(end) != 1:
+            raise SystemExit(f"{PAGE}: expected {begin.strip()} and {end.strip()} once each, around the table.")
+        before, after = text.split(begin)[0], text.split(end)[1]
+        text = f"{before}{begin}{table(measures)}{end}{after}"
     return text
 
 
