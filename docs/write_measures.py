@@ -50,7 +50,6 @@ def page() -> str:
 
 if __name__ == "__main__":
     if "--print" in sys.argv[1:]:
-        sys.stdout.reconfigure(encoding="utf-8")
-        sys.stdout.write(page())
+        sys.stdout.buffer.write(page().encode())
     else:
         PAGE.write_text(page(), "utf-8")
