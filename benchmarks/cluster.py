@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 import gpupif
-from gpupif.environment import describe
+from gpupif.cli.info import describe
 
 RESULTS = Path(__file__).parent / "results"
 GIB = 2**30

@@ -13,11 +13,11 @@ import pandas as pd
 
 from gpupif.datasets import census
 from gpupif.engines.base import Job
-from gpupif.engines.cuda_frames import FrameLibrary
-from gpupif.engines.cuda_library import Library
-from gpupif.information import log2_of_shares
+from gpupif.gpu.base import Library
+from gpupif.gpu.cudf_frames import FrameLibrary
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.measures import resolve_measures
+from gpupif.utils.information import log2_of_shares
 
 CARDINALITIES = (50, 101, 2, 6, 11, 29, 45, 8, 12, 5)
 MEASURES = ("cig", "csf")

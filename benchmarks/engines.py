@@ -78,7 +78,7 @@ def first_runs(folder: Path) -> dict[str, float]:
     census(30_000, columns=9).to_csv(table, index=False)
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
     environment.pop("NUMBA_CACHE_DIR", None)
-    program = "from gpupif.cli import main; main()"
+    program = "from gpupif.cli.main import main; main()"
     seconds = {}
     for name, arguments in {
         "first": ["score", str(table), "-o", str(folder / "s.parquet")],

@@ -39,17 +39,17 @@ from unittest.mock import patch
 import numpy as np
 
 import gpupif
-import gpupif.device
+import gpupif.gpu.status
+from gpupif.cli.info import describe
 from gpupif.engines.base import Engine, Job
 from gpupif.engines.base import on_host as brought
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.cuda import SHARE, CudaEngine
-from gpupif.engines.cuda_library import Library, frame_library, open_libraries
-from gpupif.engines.cuda_memory import scores_on
-from gpupif.environment import describe
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda.engine import SHARE, CudaEngine
+from gpupif.engines.cuda.memory import scores_on
+from gpupif.gpu.base import Library, frame_library, open_libraries
 from gpupif.measures import MEASURES as ALL
-from gpupif.result import Scores
-from gpupif.versions import installed_version
+from gpupif.results.scores import Scores
+from gpupif.utils.versions import installed_version
 
 from .budget import Budget
 from .device_tables import (
@@ -342,7 +342,7 @@ def same_bits(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def score_with(engine: Engine, table: Any, measures: Sequence[str]) -> Scores:
     """Scores of a table by one engine."""
-    with patch("gpupif.scoring.choose_engine", return_value=engine):
+    with patch("gpupif.scoring.score.choose_engine", return_value=engine):
         return gpupif.score(table, list(measures), progress=False)
 
 
@@ -479,7 +479,7 @@ def main() -> None:
     if arguments.draw:
         draw_scaling(json.loads(arguments.draw.read_text()), arguments.draw.with_suffix(".svg"))
         return
-    if not (status := gpupif.device.cuda_status()).usable:
+    if not (status := gpupif.gpu.status.cuda_status()).usable:
         sys.exit(f"There is nothing to measure: {status.reason}.")
     if arguments.first_call:
         print(json.dumps(first_call(arguments.first_call, arguments.rows[0])))

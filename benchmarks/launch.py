@@ -21,10 +21,10 @@ from numba import types
 from numba.cuda import codegen, dispatcher
 
 try:
-    from gpupif.engines import cuda_launch
+    from gpupif.gpu import launch as cuda_launch
 except ModuleNotFoundError as error:
     sys.exit(f"benchmarks.launch: the package of {error.name} is not installed. Run pip install '.[cuda-check]'.")
-from gpupif.engines.cuda_code_cache import code_of
+from gpupif.gpu.code_cache import code_of
 from gpupif.kernels.cuda import cohorts, rows
 from tests.cuda.compile_check import SIGNATURES
 from tests.cuda.stand_ins import arguments_of

@@ -26,10 +26,10 @@ import numpy.typing as npt
 import pandas as pd
 
 import gpupif
-from gpupif.coded_columns import code_columns
 from gpupif.datasets import census
-from gpupif.engines.subsets import SubsetCounter
-from gpupif.engines.workers import Workers
+from gpupif.engines.cpu.counting import SubsetCounter
+from gpupif.marginals.coded_table import code_columns
+from gpupif.rows.threads import Workers
 
 from .peers import polars_table
 from .surroundings import RESULTS, surroundings

@@ -23,8 +23,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpupif.demo_cli import WARM_UP_ROWS
-from gpupif.memory import parse_size
+from gpupif.cli.demo import WARM_UP_ROWS
+from gpupif.utils.memory import parse_size
 
 from .draw import draw_scale, scale_table
 from .scale_tables import COLUMNS, TOLERANCE, check_difference, equal_bits, make_table

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from gpupif.engines.cuda_library import Library
+from gpupif.gpu.base import Library
 
 
 class Stages:

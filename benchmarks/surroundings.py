@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from gpupif.environment import describe
+from gpupif.cli.info import describe
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -21,11 +21,15 @@ from .errors import (
 
 if TYPE_CHECKING:
     from . import datasets
-    from .any_known_scores import AnyKnownScores
-    from .attacker_summary import AttackerSummary
-    from .attackers import AttackerScores
-    from .cluster.scores import DaskScores
-    from .entropies import (
+    from .dask.scores import DaskScores
+    from .disclosure.anonymity import AlphaK, Recursive, alpha_k_anonymity, k_anonymity, l_diversity
+    from .disclosure.classes import ClassRisks, class_risks
+    from .disclosure.closeness import basic_beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
+    from .disclosure.journalist import PopulationRisks, population_risks
+    from .disclosure.population_uniques import PopulationUniques, population_uniques
+    from .disclosure.risk import DisclosureRisk, risk
+    from .disclosure.uniqueness import Uniqueness, uniqueness
+    from .marginals.entropy import (
         conditional_entropy,
         dual_total_correlation,
         entropy,
@@ -33,25 +37,15 @@ if TYPE_CHECKING:
         residual_entropy,
         total_correlation,
     )
-    from .result import Scores
-    from .risks.anonymity import (
-        AlphaK,
-        Recursive,
-        alpha_k_anonymity,
-        k_anonymity,
-        l_diversity,
-    )
-    from .risks.classes import ClassRisks, class_risks
-    from .risks.closeness import basic_beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
-    from .risks.disclosure import DisclosureRisk, risk
-    from .risks.estimators import PopulationUniques, population_uniques
-    from .risks.journalist import PopulationRisks, population_risks
-    from .risks.uniqueness import Uniqueness, uniqueness
-    from .scoring import score
-    from .special_uniques import SpecialUniques, suda
-    from .stored import StoredAnyKnownScores, StoredAttackerScores, StoredScores
-    from .summary import Summary
-    from .toxic import ToxicPairs, toxic_pairs
+    from .marginals.toxic_pairs import ToxicPairs, toxic_pairs
+    from .results.attacker_summary import AttackerSummary
+    from .results.attackers import AttackerScores
+    from .results.known_subsets import AnyKnownScores
+    from .results.scores import Scores
+    from .results.stored import StoredAnyKnownScores, StoredAttackerScores, StoredScores
+    from .results.summary import Summary
+    from .scoring.score import score
+    from .special_uniques.suda import SpecialUniques, suda
 
 # In a checkout the kernels lie beside this folder; installed, inside it.
 if not (Path(__file__).parent / "kernels").is_dir():
@@ -118,47 +112,47 @@ __all__ = [
 
 # pandas, pyarrow and numba take a second to import: only who scores waits for them.
 _LATER = {
-    "StoredAnyKnownScores": "stored",
-    "StoredAttackerScores": "stored",
-    "StoredScores": "stored",
-    "Uniqueness": "risks.uniqueness",
-    "PopulationUniques": "risks.estimators",
-    "PopulationRisks": "risks.journalist",
-    "ClassRisks": "risks.classes",
-    "Recursive": "risks.anonymity",
-    "AlphaK": "risks.anonymity",
-    "score": "scoring",
-    "Scores": "result",
-    "AnyKnownScores": "any_known_scores",
-    "AttackerScores": "attackers",
-    "AttackerSummary": "attacker_summary",
-    "DaskScores": "cluster.scores",
-    "Summary": "summary",
-    "class_risks": "risks.classes",
-    "population_risks": "risks.journalist",
-    "population_uniques": "risks.estimators",
-    "uniqueness": "risks.uniqueness",
-    "alpha_k_anonymity": "risks.anonymity",
-    "basic_beta_likeness": "risks.closeness",
-    "delta_disclosure": "risks.closeness",
-    "enhanced_beta_likeness": "risks.closeness",
-    "k_anonymity": "risks.anonymity",
-    "l_diversity": "risks.anonymity",
-    "t_closeness": "risks.closeness",
-    "risk": "risks.disclosure",
-    "DisclosureRisk": "risks.disclosure",
+    "StoredAnyKnownScores": "results.stored",
+    "StoredAttackerScores": "results.stored",
+    "StoredScores": "results.stored",
+    "Uniqueness": "disclosure.uniqueness",
+    "PopulationUniques": "disclosure.population_uniques",
+    "PopulationRisks": "disclosure.journalist",
+    "ClassRisks": "disclosure.classes",
+    "Recursive": "disclosure.anonymity",
+    "AlphaK": "disclosure.anonymity",
+    "score": "scoring.score",
+    "Scores": "results.scores",
+    "AnyKnownScores": "results.known_subsets",
+    "AttackerScores": "results.attackers",
+    "AttackerSummary": "results.attacker_summary",
+    "DaskScores": "dask.scores",
+    "Summary": "results.summary",
+    "class_risks": "disclosure.classes",
+    "population_risks": "disclosure.journalist",
+    "population_uniques": "disclosure.population_uniques",
+    "uniqueness": "disclosure.uniqueness",
+    "alpha_k_anonymity": "disclosure.anonymity",
+    "basic_beta_likeness": "disclosure.closeness",
+    "delta_disclosure": "disclosure.closeness",
+    "enhanced_beta_likeness": "disclosure.closeness",
+    "k_anonymity": "disclosure.anonymity",
+    "l_diversity": "disclosure.anonymity",
+    "t_closeness": "disclosure.closeness",
+    "risk": "disclosure.risk",
+    "DisclosureRisk": "disclosure.risk",
     "datasets": "datasets",
     "piflib": "piflib",
-    "entropy": "entropies",
-    "conditional_entropy": "entropies",
-    "mutual_information": "entropies",
-    "total_correlation": "entropies",
-    "dual_total_correlation": "entropies",
-    "residual_entropy": "entropies",
-    "suda": "special_uniques",
-    "SpecialUniques": "special_uniques",
-    "toxic_pairs": "toxic",
-    "ToxicPairs": "toxic",
+    "entropy": "marginals.entropy",
+    "conditional_entropy": "marginals.entropy",
+    "mutual_information": "marginals.entropy",
+    "total_correlation": "marginals.entropy",
+    "dual_total_correlation": "marginals.entropy",
+    "residual_entropy": "marginals.entropy",
+    "suda": "special_uniques.suda",
+    "SpecialUniques": "special_uniques.suda",
+    "toxic_pairs": "marginals.toxic_pairs",
+    "ToxicPairs": "marginals.toxic_pairs",
 }
 
 

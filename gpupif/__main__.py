@@ -1,5 +1,5 @@
 """`python -m gpupif` is `gpupif`."""
 
-from .cli import main
+from .cli.main import main
 
 main()

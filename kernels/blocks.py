@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import uint64
 
-from .cohorts import Cells, Values, sort_runs, sum_runs, walk_runs
-from .formulas import (
+from gpupif.kernels.cohorts import Cells, Values, sort_runs, sum_runs, walk_runs
+from gpupif.kernels.formulas import (
     OF_COHORT,
     is_of_probabilities,
     is_of_size,
@@ -18,11 +18,11 @@ from .formulas import (
     probability_measure,
     size_measure,
 )
-from .groups import block_of, group_rows, sum_groups
-from .jit import kernel
-from .sizes import count_heads, log2_count
-from .statistics import is_walk
-from .walks import NOMINAL
+from gpupif.kernels.groups import block_of, group_rows, sum_groups
+from gpupif.kernels.jit import kernel
+from gpupif.kernels.sizes import count_heads, log2_count
+from gpupif.kernels.statistics import is_walk
+from gpupif.kernels.walks import NOMINAL
 
 # Scores of so many cells are written at once that these stay in the first-level cache.
 CACHED_SCORES = 1 << 11

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from numba import uint64
 
-from .hashing import mix, mix_word
-from .jit import kernel
+from gpupif.kernels.hashing import mix, mix_word
+from gpupif.kernels.jit import kernel
 
 LOW_32 = 0xFFFFFFFF
 

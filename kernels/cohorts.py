@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import float64, int64, uint64
 
-from .formulas import log2_gain
-from .jit import kernel
-from .logarithms import log2
-from .statistics import (
+from gpupif.kernels.formulas import log2_gain
+from gpupif.kernels.jit import kernel
+from gpupif.kernels.logarithms import log2
+from gpupif.kernels.statistics import (
     DIVERGENCE,
     MOVER,
     RENYI_MOST,
@@ -29,8 +29,15 @@ from .statistics import (
     scale_of_powers,
     term,
 )
-from .walks import NOMINAL, Axes, move_nominal, move_runs, recursive
-from .whole_sums import add_wide, digits_of_float, float_of_digits, float_of_wide, multiply_wide, wide_of_digits
+from gpupif.kernels.walks import NOMINAL, Axes, move_nominal, move_runs, recursive
+from gpupif.kernels.whole_sums import (
+    add_wide,
+    digits_of_float,
+    float_of_digits,
+    float_of_wide,
+    multiply_wide,
+    wide_of_digits,
+)
 
 # Of cohorts of fewer rows than this the sums of counts times half a logarithm are whole numbers that floats hold.
 FEW_ROWS = 1 << 21

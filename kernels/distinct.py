@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from numba import uint64
 
-from .groups import block_of, group_rows, sum_groups
-from .jit import kernel
+from gpupif.kernels.groups import block_of, group_rows, sum_groups
+from gpupif.kernels.jit import kernel
 
 
 @kernel

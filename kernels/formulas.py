@@ -14,9 +14,9 @@ import math
 
 from numba import int64
 
-from .jit import kernel
-from .log_units import LOG_BITS
-from .logarithms import LN2, bits_of_units, log2
+from gpupif.kernels.jit import kernel
+from gpupif.kernels.log_units import LOG_BITS
+from gpupif.kernels.logarithms import LN2, bits_of_units, log2
 
 # What a cell can be given: what its cohort has, or what its own value has there.
 OF_COHORT, SURPRISE, POSTERIOR, PRIOR, POINTWISE, CONTENT, RELATIVE_GAIN, ENHANCED_GAIN, LOG_RATIO = range(9)

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import uint64
 
-from .hashing import hash_row, mix, mix_word, spread_word
-from .jit import kernel
+from gpupif.kernels.hashing import hash_row, mix, mix_word, spread_word
+from gpupif.kernels.jit import kernel
 
 # Slots of the first round at most: many rows often are few groups, and a larger table leaves the cache.
 MOST_FIRST_SLOTS = 1 << 16

@@ -13,9 +13,18 @@ from decimal import Decimal, localcontext
 import numpy as np
 from numba import float64, int64, uint64
 
-from .jit import kernel
-from .log_units import LOG_BITS
-from .whole_sums import EXPONENT_BIAS, FRACTION, FRACTION_BITS, HALF, LEADING, multiply_words, power_of_two, upper_word
+from gpupif.kernels.jit import kernel
+from gpupif.kernels.log_units import LOG_BITS
+from gpupif.kernels.whole_sums import (
+    EXPONENT_BIAS,
+    FRACTION,
+    FRACTION_BITS,
+    HALF,
+    LEADING,
+    multiply_words,
+    power_of_two,
+    upper_word,
+)
 
 # In place of log2 0; nothing is computed with it.
 LOG_OF_NOTHING = -(1 << 62)

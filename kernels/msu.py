@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import uint64
 
-from .jit import kernel
-from .subsets import combine
+from gpupif.kernels.jit import kernel
+from gpupif.kernels.subsets import combine
 
 BLOCK = 8192
 

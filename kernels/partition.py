@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from numba import uint32, uint64
 
-from .hashing import hash_row
-from .jit import kernel
+from gpupif.kernels.hashing import hash_row
+from gpupif.kernels.jit import kernel
 
 
 @kernel

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from numba import int64, uint64
 
-from .jit import kernel
-from .logarithms import log2_of_count
-from .whole_sums import add_wide, multiply_wide
+from gpupif.kernels.jit import kernel
+from gpupif.kernels.logarithms import log2_of_count
+from gpupif.kernels.whole_sums import add_wide, multiply_wide
 
 
 @kernel

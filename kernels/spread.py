@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .formulas import size_measure
-from .jit import kernel
-from .stream import finish_stores, store_past_cache
+from gpupif.kernels.formulas import size_measure
+from gpupif.kernels.jit import kernel
+from gpupif.kernels.stream import finish_stores, store_past_cache
 
 # Scores of some rows that are fetched once and then written column by column: they stay in the first-level cache.
 CHUNK = 2048

@@ -12,11 +12,11 @@ import math
 
 from numba import float64, int64
 
-from .formulas import log2_gain, log2_ratio
-from .jit import kernel
-from .log_units import LOG_BITS
-from .logarithms import LN2, bits_of_units, exp2, log2, log2_in_units, log2_scaled
-from .whole_sums import float_of_digits, power_of_two
+from gpupif.kernels.formulas import log2_gain, log2_ratio
+from gpupif.kernels.jit import kernel
+from gpupif.kernels.log_units import LOG_BITS
+from gpupif.kernels.logarithms import LN2, bits_of_units, exp2, log2, log2_in_units, log2_scaled
+from gpupif.kernels.whole_sums import float_of_digits, power_of_two
 
 # Kinds. The last two walk over a cohort's values in an order, see `walks.py`.
 (

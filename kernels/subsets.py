@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import uint64
 
-from .jit import kernel
+from gpupif.kernels.jit import kernel
 
 
 @kernel

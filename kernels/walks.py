@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import int64
 
-from .jit import kernel
-from .whole_sums import digits_of_float, float_of_digits, wide_of_digits
+from gpupif.kernels.jit import kernel
+from gpupif.kernels.whole_sums import digits_of_float, float_of_digits, wide_of_digits
 
 # How far apart two values are: 1; as many steps as there are between them in their order; by a tree.
 NOMINAL, ORDERED, TREE = range(3)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, int64, uint64
 
-from .jit import kernel
+from gpupif.kernels.jit import kernel
 
 HALF = uint64(32)
 LOW_HALF = uint64(0xFFFFFFFF)

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import int64, uint64
 
-from .groups import full_hashes
-from .jit import kernel
+from gpupif.kernels.groups import full_hashes
+from gpupif.kernels.jit import kernel
 
 
 class Keys(NamedTuple):

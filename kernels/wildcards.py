@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from .blocks import find_statistics
-from .formulas import OF_COHORT, cell_measure, is_of_size, posterior, size_measure
-from .jit import kernel
-from .log_units import LOG_BITS
-from .logarithms import bits_of_units
-from .sizes import log2_count
-from .statistics import ENTROPY, RECURSIVE
-from .wildcard_cohorts import list_answers
+from gpupif.kernels.blocks import find_statistics
+from gpupif.kernels.formulas import OF_COHORT, cell_measure, is_of_size, posterior, size_measure
+from gpupif.kernels.jit import kernel
+from gpupif.kernels.log_units import LOG_BITS
+from gpupif.kernels.logarithms import bits_of_units
+from gpupif.kernels.sizes import log2_count
+from gpupif.kernels.statistics import ENTROPY, RECURSIVE
+from gpupif.kernels.wildcard_cohorts import list_answers
 
 
 @kernel

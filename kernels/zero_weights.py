@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from .formulas import LOG_RATIO, POINTWISE, cell_measure, posterior
-from .jit import kernel
+from gpupif.kernels.formulas import LOG_RATIO, POINTWISE, cell_measure, posterior
+from gpupif.kernels.jit import kernel
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Stops where the tests would not test this repository; the engines that all tests share."""
+"""Stops where the tests would not test this repository; the engines and fixtures that all tests share."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ import pytest
 
 import gpupif
 import gpupif.kernels
-from gpupif.device import cuda_status
 from gpupif.engines.base import Engine
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_library import STREAMS, Library
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda.engine import CudaEngine
+from gpupif.gpu.base import STREAMS, Library
+from gpupif.gpu.status import cuda_status
 
-ROOT = Path(__file__).parent.parent
+pytest.register_assert_rewrite("tests.helpers")
+
+from tests.helpers.checkout import ROOT  # noqa: E402
+from tests.helpers.gpu.without_gpu import ON_HOST, SIMULATED, WITHOUT_GPU, DeviceLibrary, install, status  # noqa: E402
+
 # For tests of the benchmarks; at the end, so that gpupif is the one that is installed.
 sys.path.append(str(ROOT))
-sys.path.append(str(ROOT / "tests" / "cuda"))
-
-from without_gpu import ON_HOST, SIMULATED, WITHOUT_GPU, DeviceLibrary, install, status  # noqa: E402
+pytest_plugins = ["tests.helpers.command_line"]
 
 
 def _sources(folder: Path) -> dict[str, bytes]:
@@ -39,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--every-kernel"):
         if not ON_HOST:
             raise pytest.UsageError("--every-kernel: nothing is launched here; set GPUPIF_DEVICE_ON_HOST=1")
-        from host.launched import EveryKernel
+        from tests.helpers.gpu.host.launched import EveryKernel
 
         config.pluginmanager.register(EveryKernel())
     for module, name in ((gpupif.kernels, "kernels"), (gpupif, "gpupif")):
@@ -55,7 +57,7 @@ if WITHOUT_GPU:
     # NumPy in place of CuPy, pandas of cuDF: all else is what a GPU runs.
     install()
 if ON_HOST:
-    from host.library import Shuffled, backward
+    from tests.helpers.gpu.host.library import Shuffled, backward
 
     def _libraries(order: object) -> list[Library]:
         """Two streams of each of two devices, whose threads run in an order."""
@@ -88,11 +90,20 @@ if cuda_status().usable:
         ENGINES[f"cuda-{grouping}-tiny-blocks"] = CudaEngine(devices, share=0, **settings)
 
 
+@pytest.fixture
+def dask_in_one_thread():
+    """Dask computes in the thread that asks it to."""
+    import dask
+
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _device_that_stands_in(monkeypatch):
     """Where something stands in for a GPU, device="auto" is the CUDA engine in tests that do not say otherwise."""
     if WITHOUT_GPU:
-        monkeypatch.setattr("gpupif.device.cuda_status", status)
+        monkeypatch.setattr("gpupif.gpu.status.cuda_status", status)
 
 
 @pytest.fixture(
@@ -100,8 +111,8 @@ def _device_that_stands_in(monkeypatch):
 )
 def engine(request, monkeypatch):
     """Every engine, in the settings that must not matter, behind `gpupif.score` and `gpupif.risk`."""
-    for module in ("gpupif.scoring", "gpupif.risks.assess"):
-        monkeypatch.setattr(f"{module}.choose_engine", lambda device: ENGINES[request.param])
+    for chosen in ("gpupif.scoring.score.choose_engine", "gpupif.disclosure.assess.choose_engine"):
+        monkeypatch.setattr(chosen, lambda device: ENGINES[request.param])
     return ENGINES[request.param]
 
 
@@ -112,6 +123,10 @@ COUNTING = [name for name in ENGINES if name == "cpu" or (name.startswith("cuda"
 @pytest.fixture(params=[pytest.param(name, marks=pytest.mark.gpu if name != "cpu" else ()) for name in COUNTING])
 def counting_engine(request, monkeypatch):
     """Every engine that counts in its own way, behind entropies, `gpupif.toxic_pairs` and `gpupif.suda`."""
-    for module in ("gpupif.set_counts", "gpupif.special_uniques", "gpupif.cluster.workers"):
-        monkeypatch.setattr(f"{module}.choose_engine", lambda device: ENGINES[request.param])
+    for chosen in (
+        "gpupif.marginals.base.choose_engine",
+        "gpupif.special_uniques.suda.choose_engine",
+        "gpupif.dask.worker.choose_engine",
+    ):
+        monkeypatch.setattr(chosen, lambda device: ENGINES[request.param])
     return ENGINES[request.param]

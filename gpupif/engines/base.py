@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     from gpupif.kernels.cohorts import Values
 
-    from ..axes import Axis
-    from ..information import LogSum, Sizes
+    from ..attack.distances import Axis
+    from ..gpu.cudf_frames import FrameLibrary
     from ..measures import Measure
-    from .any_known_memory import AnyShares
-    from .any_known_sets import AnyResult, SetOfColumns
-    from .cuda_frames import FrameLibrary
+    from ..utils.information import LogSum, Sizes
+    from .known_subsets import AnyResult, SetOfColumns
+    from .known_subsets_memory import AnyShares
 
 
 # Prior mass that is less off, for each value, is off by rounding.
@@ -152,7 +152,7 @@ def kernel_values(job: Job, columns: Sequence[int]) -> Values:
 
     from gpupif.kernels.cohorts import Values
 
-    from ..axes import kernel_axes
+    from ..attack.distances import kernel_axes
 
     whole = [value_mass(job.priors[column]) if job.whole is None else job.whole[column] for column in columns]
     return Values(

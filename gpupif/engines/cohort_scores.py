@@ -10,11 +10,11 @@ import numpy as np
 from gpupif.kernels import spread
 from gpupif.kernels.blocks import Out
 
-from ..information import Sizes
-from ..keys import KeyLayout
-from .partition import CohortBlocks, index_type
-from .run import Run, Targets
-from .tally import Tally
+from ..rows.keys import KeyLayout
+from ..rows.partition import CohortBlocks, index_type
+from ..utils.information import Sizes
+from .block_run import Run, Targets
+from .cohort_sizes import Tally
 
 if TYPE_CHECKING:
     import numpy.typing as npt

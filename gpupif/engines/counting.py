@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..rows.threads import Workers
 from .base import Engine
-from .subset_tables import DENSE, Combinations
-from .subsets import SubsetCounter, counters
-from .workers import Workers
+from .cpu.count_tables import DENSE, Combinations
+from .cpu.counting import SubsetCounter, counters
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from ..information import Sizes
+    from ..utils.information import Sizes
 
 
 class Counter(Protocol):

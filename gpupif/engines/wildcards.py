@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from ..information import column_weight, entropy_of_counts
-from ..keys import KeyLayout
+from ..rows.keys import KeyLayout
+from ..utils.information import column_weight, entropy_of_counts
 from .base import EngineResult, Job
-from .run import Results
+from .block_run import Results
 
 if TYPE_CHECKING:
     import numpy.typing as npt

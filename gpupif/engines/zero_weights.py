@@ -16,14 +16,14 @@ import numpy as np
 
 from gpupif.kernels import zero_weights as kernels
 
-from ..information import LogSum, Sizes
-from ..keys import KeyLayout
 from ..measures import wanted_of
+from ..rows.distinct import distinct_rows
+from ..rows.keys import KeyLayout
+from ..rows.partition import Rows
+from ..rows.threads import Workers
+from ..utils.information import LogSum, Sizes
 from .base import Engine, EngineResult, Job, Progress
-from .distinct import distinct_rows
-from .host_run import pack_keys
-from .partition import Rows
-from .workers import Workers
+from .block_scoring import pack_keys
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -11,11 +11,11 @@ from typing import Any
 
 import pandas as pd
 
-from ..encode import encode_table
-from ..engines.host_run import count_rows
-from ..engines.workers import Workers
+from ..encoding.encode import encode_table
+from ..engines.block_scoring import count_rows
 from ..errors import ColumnNotFoundError, InputError
-from ..information import entropy_of_counts
+from ..rows.threads import Workers
+from ..utils.information import entropy_of_counts
 
 Columns = Sequence[Hashable]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import ColumnNotFoundError, InputError
-from ..scoring import score
+from ..scoring.score import score
 from .data_util import calculate_distribution, plain_values
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from numba import cuda, uint64
 
-from ..any_known import pair_of
+from gpupif.kernels.any_known import pair_of
 
 
 @cuda.jit

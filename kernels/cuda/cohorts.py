@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from numba import cuda, float64, int64, uint64
 
-from ..cohorts import find_largest, sum_logs, sum_priors, sum_runs, sum_terms, walk_runs
-from ..formulas import cell_measure, is_of_size, posterior, size_measure
-from ..logarithms import log2
-from ..sizes import log2_count
-from ..statistics import (
+from gpupif.kernels.cohorts import find_largest, sum_logs, sum_priors, sum_runs, sum_terms, walk_runs
+from gpupif.kernels.formulas import cell_measure, is_of_size, posterior, size_measure
+from gpupif.kernels.logarithms import log2
+from gpupif.kernels.sizes import log2_count
+from gpupif.kernels.statistics import (
     RENYI_MOST,
     VALUES,
     absent_mass,
@@ -24,7 +24,7 @@ from ..statistics import (
     needs_mass,
     scale_of_powers,
 )
-from ..whole_sums import add_wide, float_of_digits, float_of_wide
+from gpupif.kernels.whole_sums import add_wide, float_of_digits, float_of_wide
 
 # Threads that share a long cohort.
 THREADS = 128

@@ -9,8 +9,8 @@ import math
 
 from numba import cuda, int64, uint64
 
-from ..formulas import OF_COHORT, cell_measure, is_of_size, size_measure
-from ..wildcards import loss, of_nothing
+from gpupif.kernels.formulas import OF_COHORT, cell_measure, is_of_size, size_measure
+from gpupif.kernels.wildcards import loss, of_nothing
 
 
 @cuda.jit

@@ -5,15 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import without_gpu
-
 sys.path.append(str(Path(__file__).parent.parent.parent))
 
-import gpupif.device
+import gpupif.gpu.status
 from benchmarks import gpu
+from tests.helpers.gpu import without_gpu
 
 if __name__ == "__main__":
     without_gpu.install()
-    gpupif.device.cuda_status = without_gpu.status
+    gpupif.gpu.status.cuda_status = without_gpu.status
     gpu.COMMAND = (__file__,)
     gpu.main()

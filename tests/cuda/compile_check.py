@@ -16,7 +16,7 @@ from types import ModuleType
 
 from numba import cuda, float64, int8, int32, int64, types, uint64
 
-from gpupif.engines.cuda_compile import CompiledKernel, architecture
+from gpupif.gpu.compile import CompiledKernel, architecture
 from gpupif.kernels.cohorts import Cells, Values, Wanted
 from gpupif.kernels.cuda import any_known, cohorts, rows, wildcards
 from gpupif.kernels.walks import Axes

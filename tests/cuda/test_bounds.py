@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numba import config, cuda, float64
-from numpy_device import SimulatedLibrary
 
 from gpupif.kernels.jit import kernel
+from tests.helpers.gpu.numpy_device import SimulatedLibrary
+from tests.helpers.gpu.without_gpu import need_simulator
+
+need_simulator()
+
+pytestmark = pytest.mark.simulator
 
 
 @kernel

@@ -5,20 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from numpy_device import DeviceFrame, OnDevice
-from on_device import to_device
-from test_strict import StrictFrames, StrictLibrary
-from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.device import choose_engine
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_rows import pack_keys
-from gpupif.engines.workers import Workers
-from gpupif.keys import KeyLayout
-from gpupif.labels import code_type
+from gpupif.encoding.labels import code_type
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda.engine import CudaEngine
+from gpupif.engines.cuda.rows import pack_keys
+from gpupif.gpu.status import choose_engine
+from gpupif.rows.keys import KeyLayout
+from gpupif.rows.threads import Workers
+from tests.helpers.gpu.numpy_device import DeviceFrame, OnDevice
+from tests.helpers.gpu.on_device import to_device
+from tests.helpers.gpu.strict import StrictFrames, StrictLibrary
+from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
+
+need_stand_in()
 
 pytestmark = pytest.mark.gpu
 
@@ -113,8 +115,8 @@ def test_a_device_that_fails_is_said(monkeypatch):
             raise ZeroDivisionError("unspecified launch failure")
 
     engine = CudaEngine(libraries=[Broken()])
-    for module in ("gpupif.set_counts", "gpupif.special_uniques"):
-        monkeypatch.setattr(f"{module}.choose_engine", lambda device: engine)
+    for chosen in ("gpupif.marginals.base.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
+        monkeypatch.setattr(chosen, lambda device: engine)
     for call in (gpupif.entropy, gpupif.toxic_pairs, gpupif.suda):
         with pytest.raises(gpupif.DeviceError, match=r"device 'cuda'.* failed: unspecified launch failure"):
             call(census(30))
@@ -123,7 +125,7 @@ def test_a_device_that_fails_is_said(monkeypatch):
 def test_codes_stay_on_the_device(monkeypatch):
     """Those of a table that lies there, and of a file that is read there."""
     seen = []
-    from gpupif.engines import cuda_counting
+    from gpupif.engines.cuda import counting as cuda_counting
 
     bring = cuda_counting.bring
     monkeypatch.setattr(cuda_counting, "bring", lambda library, chunk: seen.append(chunk) or bring(library, chunk))
@@ -134,8 +136,8 @@ def test_codes_stay_on_the_device(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["pandas", "device", "parquet", "csv"])
 def test_strictly(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr("gpupif.frames.frame_library", StrictFrames)
-    monkeypatch.setattr("gpupif.engines.cuda.frame_library", lambda device: StrictFrames())
+    monkeypatch.setattr("gpupif.frames.base.frame_library", StrictFrames)
+    monkeypatch.setattr("gpupif.engines.cuda.engine.frame_library", lambda device: StrictFrames())
     engine = CudaEngine(libraries=[StrictLibrary()])
     frame = census(60)[["sex", "age", "region", "tenure"]]
     table = frame
@@ -146,8 +148,8 @@ def test_strictly(tmp_path, monkeypatch, kind):
         {"parquet": frame.to_parquet, "csv": frame.to_csv}[kind](table, index=False)
     wanted = gpupif.toxic_pairs(frame, device="cpu"), gpupif.residual_entropy(frame, device="cpu")
     scores = gpupif.suda(frame, 2, contributions=True, device="cpu")
-    for module in ("gpupif.set_counts", "gpupif.special_uniques"):
-        monkeypatch.setattr(f"{module}.choose_engine", lambda device: engine)
+    for chosen in ("gpupif.marginals.base.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
+        monkeypatch.setattr(chosen, lambda device: engine)
     found = gpupif.toxic_pairs(table)
     pd.testing.assert_frame_equal(found.pairs, wanted[0].pairs, check_exact=True)
     counts, rarities = (found.values[name].tolist() for name in ("count", "rarity"))
@@ -164,7 +166,7 @@ def test_special_uniques_where_memory_runs_out(monkeypatch, rows):
     arguments = {"max_size": 2, "contributions": True, "sampling_fraction": 0.1}
     wanted = gpupif.suda(frame, **arguments, device="cpu")
     engine = CudaEngine(libraries=[FewBytes(rows), FewBytes(rows)])
-    monkeypatch.setattr("gpupif.special_uniques.choose_engine", lambda device: engine)
+    monkeypatch.setattr("gpupif.special_uniques.suda.choose_engine", lambda device: engine)
     found = gpupif.suda(frame, **arguments)
     assert found.summary().to_dict() == wanted.summary().to_dict()
     assert found.dis_score.equals(wanted.dis_score)
@@ -172,7 +174,7 @@ def test_special_uniques_where_memory_runs_out(monkeypatch, rows):
 
 
 def test_a_device_that_is_missing_is_said(monkeypatch):
-    monkeypatch.setattr("gpupif.device.cuda_status", lambda: gpupif.device.CudaStatus(reason="there is none"))
+    monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: gpupif.gpu.status.CudaStatus(reason="there is none"))
     assert choose_engine("auto").device == "cpu"
     frame = census(20)
     for call in (gpupif.entropy, gpupif.toxic_pairs, gpupif.suda):

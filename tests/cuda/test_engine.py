@@ -11,20 +11,26 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy_device import DeviceFrame, OnDevice
-from on_device import assert_same_scores, assert_same_values
-from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.engines import cuda_rows, cuda_scores
 from gpupif.engines.base import Job
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_library import STREAMS, open_libraries
-from gpupif.engines.cuda_staging import Staging
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda import rows as cuda_rows
+from gpupif.engines.cuda import scores as cuda_scores
+from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.errors import DeviceError, InputError
+from gpupif.gpu.base import STREAMS, open_libraries
+from gpupif.gpu.staging import Staging
 from gpupif.measures import MEASURES
+from tests.helpers.gpu.numpy_device import DeviceFrame, OnDevice
+from tests.helpers.gpu.on_device import assert_same_scores, assert_same_values
+from tests.helpers.gpu.scarce import Counted, Total
+from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
+
+need_stand_in()
+
+pytestmark = pytest.mark.gpu
 
 
 class SmallDevice(DeviceLibrary):
@@ -44,7 +50,7 @@ class SmallDevice(DeviceLibrary):
 
 def score(engine, frame, **arguments):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpupif.scoring.choose_engine", lambda _: engine)
+        patch.setattr("gpupif.scoring.score.choose_engine", lambda _: engine)
         return gpupif.score(frame, list(MEASURES), **arguments)
 
 
@@ -70,6 +76,7 @@ def test_as_the_cpu_and_the_same_bits_again(share):
         assert scores.array(measure).tobytes() == again.array(measure).tobytes()
 
 
+@pytest.mark.simulator
 @pytest.mark.parametrize("narrow_rows", [cuda_rows.NARROW_ROWS, 1])
 @pytest.mark.parametrize("accuracy", [1.0, 0.7])
 def test_long_cohorts_are_summed_by_many_threads(monkeypatch, accuracy, narrow_rows):
@@ -93,36 +100,6 @@ def test_a_block_too_large_for_the_device_is_one_clear_error():
     frame = pd.DataFrame({"a": range(50), "b": [0] * 50})
     with pytest.raises(DeviceError, match=r"out of memory on \d+ rows that .* about .* GiB.*device='cpu'"):
         score(CudaEngine(libraries=[SmallDevice(1)], share=0), frame, columns=["a"], known=["b"])
-
-
-class Counted:
-    """NumPy whose k-th call fails for want of memory; once, or from then on."""
-
-    def __init__(self, k, once):
-        self.k = k
-        self.once = once
-        self.calls = 0
-
-    def __getattr__(self, name):
-        function = getattr(np, name)
-
-        def counted(*arguments, **named):
-            self.calls += 1
-            if self.calls == self.k or (self.calls > self.k and not self.once):
-                raise MemoryError
-            return function(*arguments, **named)
-
-        return counted
-
-
-class Total:
-    """Progress, added up."""
-
-    def __init__(self):
-        self.cells = 0
-
-    def advance(self, cells):
-        self.cells += cells
 
 
 @pytest.mark.parametrize("share", [0, 1])

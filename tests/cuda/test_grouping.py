@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from on_device import assert_same_scores
-from without_gpu import DeviceLibrary
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.engines import cuda_grouping, cuda_numbering
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_grouping import GROUPINGS
-from gpupif.engines.cuda_rows import DeviceRows
-from gpupif.keys import KeyLayout
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda import grouping as cuda_grouping
+from gpupif.engines.cuda import numbering as cuda_numbering
+from gpupif.engines.cuda.engine import CudaEngine
+from gpupif.engines.cuda.grouping import GROUPINGS
+from gpupif.engines.cuda.rows import DeviceRows
 from gpupif.measures import MEASURES
+from gpupif.rows.keys import KeyLayout
+from tests.helpers.gpu.on_device import assert_same_scores
+from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
+
+need_stand_in()
 
 pytestmark = pytest.mark.gpu
 
@@ -32,7 +35,7 @@ class Counting(DeviceLibrary):
 
 def score(engine, frame, **arguments):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpupif.scoring.choose_engine", lambda _: engine)
+        patch.setattr("gpupif.scoring.score.choose_engine", lambda _: engine)
         return gpupif.score(frame, list(MEASURES), **arguments)
 
 
@@ -167,7 +170,7 @@ def test_without_frames_of_the_device_tables_are_encoded_on_the_host(monkeypatch
     if kind != "pandas":
         {"parquet": frame.to_parquet, "csv": frame.to_csv}[kind](table, index=False)
     expected = score(CpuEngine(), table, **arguments)
-    monkeypatch.setattr("gpupif.engines.cuda.frame_library", refused)
+    monkeypatch.setattr("gpupif.engines.cuda.engine.frame_library", refused)
     scores = score(CudaEngine(with_frames=False), table, **arguments)
     for name in arguments.get("attackers", [None]):
         found, wanted = (one if name is None else one[name] for one in (scores, expected))

@@ -9,10 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from host import ir, objects
-from host.errors import DeviceCodeError
-from host.library import HostLibrary, Shuffled, backward, forward
+
+from tests.helpers.checkout import ROOT
+from tests.helpers.gpu.without_gpu import need_host
+
+need_host()
+
 from numba import cuda, float64
+
+from tests.helpers.gpu.host import ir, objects
+from tests.helpers.gpu.host.errors import DeviceCodeError
+from tests.helpers.gpu.host.library import HostLibrary, Shuffled, backward, forward
+
+pytestmark = pytest.mark.gpu
 
 ORDERS = {"forward": forward, "backward": backward, "shuffled": Shuffled(1)}
 THREADS = 64
@@ -191,11 +200,11 @@ def test_new_arrays_hold_what_shows():
 
 SHOWN = """
 import sys
-sys.path[:0] = sys.argv[1:2]
-import compile_check
-from gpupif.engines.cuda_compile import CompiledKernel
+sys.path.append(sys.argv[1])
+from gpupif.gpu.compile import CompiledKernel
 from gpupif.kernels.cuda import cohorts, rows
-from host import ir, objects
+from tests.cuda import compile_check
+from tests.helpers.gpu.host import ir, objects
 for module, name in ((cohorts, "score_cells"), (cohorts, "sum_short"), (rows, "mark_heads"))[:: int(sys.argv[2])]:
     compiled = CompiledKernel(getattr(module, name), compile_check.SIGNATURES[module][name], (9, 0))
     print(name, objects.key(ir.portable(compiled.modules, compiled.name)))
@@ -205,7 +214,7 @@ for module, name in ((cohorts, "score_cells"), (cohorts, "sum_short"), (rows, "m
 def test_code_is_found_again_whatever_was_compiled_before():
     found = []
     for step in ("1", "-1"):
-        command = [sys.executable, "-c", SHOWN, str(Path(__file__).parent), step]
+        command = [sys.executable, "-c", SHOWN, str(ROOT), step]
         found.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n"))
     assert len(found[0]) == 4
     assert sorted(found[0]) == sorted(found[1])

@@ -7,14 +7,21 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 import pytest
-from host.library import HostLibrary, Shuffled, backward, forward
-from on_device import assert_same_scores
+
+from tests.helpers.gpu.without_gpu import need_host
+
+need_host()
+
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.cuda import CudaEngine
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.measures import MEASURES
+from tests.helpers.gpu.host.library import HostLibrary, Shuffled, backward, forward
+from tests.helpers.gpu.on_device import assert_same_scores
+
+pytestmark = pytest.mark.gpu
 
 # Orders next to 1, where differences between processors weigh most.
 ALL = [*MEASURES, *(f"renyi_{order}" for order in (0, 0.5, 0.985, 0.999, 1.001, 1.009, 1.011, 2, 40, "inf"))]
@@ -22,7 +29,7 @@ ORDERS = {"forward": forward, "backward": backward, "shuffled": Shuffled(3)}
 
 
 def score(engine, frame, measures, **arguments):
-    with patch("gpupif.scoring.choose_engine", return_value=engine):
+    with patch("gpupif.scoring.score.choose_engine", return_value=engine):
         return gpupif.score(frame, measures, progress=False, **arguments)
 
 

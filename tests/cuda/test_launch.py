@@ -12,22 +12,29 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compile_check import SIGNATURES
+
+from tests.helpers.gpu.without_gpu import need_real_libraries
+
+need_real_libraries()
+pytest.importorskip("numba_cuda")
+
 from cuda.bindings import driver as bindings
 from numba import cuda, float64, int64, types
 from numba.cuda import compiler, dispatcher
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.typing.typeof import typeof
-from stand_ins import StandIn, arguments_of
 
-from gpupif.engines import cuda_code_cache, cuda_launch
-from gpupif.engines.cuda_arguments import pack, types_of
-from gpupif.engines.cuda_code_cache import code_of
-from gpupif.engines.cuda_compile import CompiledKernel
-from gpupif.engines.cuda_launch import DriverError, launch
 from gpupif.errors import DeviceError
+from gpupif.gpu import code_cache as cuda_code_cache
+from gpupif.gpu import launch as cuda_launch
+from gpupif.gpu.code_cache import code_of
+from gpupif.gpu.compile import CompiledKernel
+from gpupif.gpu.kernel_arguments import pack, types_of
+from gpupif.gpu.launch import DriverError, launch
 from gpupif.kernels.cuda import any_known, rows
 from gpupif.kernels.jit import CACHE_FOLDER
+from tests.cuda.compile_check import SIGNATURES
+from tests.helpers.gpu.stand_ins import StandIn, arguments_of
 
 CAPABILITY = (9, 0)
 CALLED = [
@@ -286,7 +293,7 @@ def test_what_cannot_be_written_whole_is_not_left_behind(tmp_path, monkeypatch):
 KEEP = """
 import sys
 from numba import int64
-from gpupif.engines.cuda_code_cache import code_of
+from gpupif.gpu.code_cache import code_of
 from gpupif.kernels.cuda.rows import number_rows
 print(hash(code_of(number_rows, (int64[::1],) * 3, (9, 0), sys.argv[1]).cubin))
 """

@@ -9,18 +9,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from measured import Measured
-from on_device import assert_same_scores
-from without_gpu import DeviceLibrary
 
 import gpupif
+from gpupif.cli.info import describe
 from gpupif.datasets import census
-from gpupif.device import CudaStatus, Gpu
-from gpupif.engines import cuda_blocks, cuda_rows
-from gpupif.engines.cpu import CpuEngine
-from gpupif.engines.cuda import SHARE, CudaEngine
-from gpupif.engines.cuda_grouping import GROUPINGS
-from gpupif.engines.cuda_memory import (
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda import rows as cuda_rows
+from gpupif.engines.cuda import scorer as cuda_blocks
+from gpupif.engines.cuda.engine import SHARE, CudaEngine
+from gpupif.engines.cuda.grouping import GROUPINGS
+from gpupif.engines.cuda.memory import (
     TYPICAL,
     RowBytes,
     all_values,
@@ -31,8 +29,15 @@ from gpupif.engines.cuda_memory import (
     stages,
     typical_rows_that_fit,
 )
-from gpupif.environment import describe
+from gpupif.gpu.status import CudaStatus, Gpu
 from gpupif.measures import MEASURES
+from tests.helpers.gpu.measured import Measured
+from tests.helpers.gpu.on_device import assert_same_scores
+from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
+
+need_stand_in()
+
+pytestmark = pytest.mark.gpu
 
 ROWS = 50_000
 # Bytes a row for what Python takes meanwhile, which is the same for any number of rows.
@@ -56,7 +61,7 @@ def job_of(frame, measures, **asked):
 
 def score(engine, frame, measures=tuple(MEASURES), **asked):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpupif.scoring.choose_engine", lambda _: engine)
+        patch.setattr("gpupif.scoring.score.choose_engine", lambda _: engine)
         return gpupif.score(frame, list(measures), **asked)
 
 
@@ -225,7 +230,7 @@ def test_distinct_rows_that_the_host_found_say_so():
 
 def test_info_says_what_fits_on_a_gpu(monkeypatch):
     gpu = Gpu("Card", (9, 0))
-    monkeypatch.setattr("gpupif.environment.cuda_status", lambda: CudaStatus([gpu], [0]))
+    monkeypatch.setattr("gpupif.cli.info.cuda_status", lambda: CudaStatus([gpu], [0]))
     monkeypatch.setattr(DeviceLibrary, "free_bytes", lambda self: int(139.4 * 2**30))
     facts = describe()
     assert facts["GPU memory"] == (

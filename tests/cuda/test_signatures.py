@@ -13,22 +13,28 @@ from functools import reduce
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
+import pytest
+
+from tests.helpers.gpu.without_gpu import need_real_libraries
+
+need_real_libraries()
+pytest.importorskip("cudf")
+
 import cudf
 import cupy
-import numpy as np
 import pylibcudf
-import pytest
 import rmm
 from numba import float64
 from rmm.allocators.cupy import rmm_cupy_allocator
 
-import gpupif.engines
-from gpupif.engines import cuda_cupy
-from gpupif.engines.cuda_arguments import pack
-from gpupif.engines.cuda_cudf import as_array, as_column, group_rows
-from gpupif.engines.cuda_cupy import CupyLibrary, device_failures, free_of_pool, is_out_of_memory, user_pool
-from gpupif.engines.cuda_launch import DriverError
-from gpupif.engines.cuda_rmm import CupyMemory, memory_of_cupy
+import gpupif
+from gpupif.gpu import cupy_arrays as cuda_cupy
+from gpupif.gpu.cudf_grouping import as_array, as_column, group_rows
+from gpupif.gpu.cupy_arrays import CupyLibrary, device_failures, free_of_pool, is_out_of_memory, user_pool
+from gpupif.gpu.kernel_arguments import pack
+from gpupif.gpu.launch import DriverError
+from gpupif.gpu.rmm_pool import CupyMemory, memory_of_cupy
 
 # Function to the arguments that are given by name.
 CALLED = [
@@ -105,10 +111,10 @@ def test_properties(module, name):
 
 def test_every_function_of_the_array_library_that_is_called_is_there():
     """What stands behind `xp.` in the engine's own text; NumPy takes its place without a GPU."""
-    folder = Path(gpupif.engines.__file__).parent
+    package = Path(gpupif.__file__).parent
     called = {
         node.attr
-        for file in [*folder.glob("cuda_*.py"), folder.parent / "encode_device.py"]
+        for file in [*package.glob("engines/cuda/*.py"), *package.glob("gpu/*.py"), package / "encoding/device.py"]
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Attribute)
         and (getattr(node.value, "id", None) == "xp" or getattr(node.value, "attr", None) == "xp")
@@ -205,7 +211,7 @@ def values(column):
 @pytest.mark.parametrize("once", [True, False])
 def test_row_keys_are_hashed(monkeypatch, once):
     """pylibcudf's own columns, tables and requests, over memory of the host; only what hashes them is made up."""
-    monkeypatch.setattr("gpupif.engines.cuda_cudf.cupy", HostArrays)
+    monkeypatch.setattr("gpupif.gpu.cudf_grouping.cupy", HostArrays)
     rng = np.random.default_rng(3)
     words = {0: rng.integers(0, 3, 50).astype(np.uint64), 2: rng.integers(0, 4, 50).astype(np.uint64) << np.uint64(60)}
     counts = np.ones(50, np.int64) if once else rng.integers(1, 5, 50)
@@ -374,7 +380,7 @@ def test_what_cudf_raises_is_known_as_a_failure_of_the_device(monkeypatch, raise
     def fail(*arguments):
         raise raised
 
-    monkeypatch.setattr("gpupif.engines.cuda_cudf.group_rows", fail)
+    monkeypatch.setattr("gpupif.gpu.cudf_grouping.group_rows", fail)
     library = CupyLibrary.__new__(CupyLibrary)
     library.failures, library._pool, library._stream = device_failures(), "the user's", None
     kind, text = expected
@@ -396,8 +402,8 @@ class Hidden:
 
 sys.meta_path.insert(0, Hidden())
 import cupy
-from gpupif.engines.cuda import CudaEngine
-from gpupif.engines.cuda_cupy import CupyLibrary
+from gpupif.engines.cuda.engine import CudaEngine
+from gpupif.gpu.cupy_arrays import CupyLibrary
 
 class Device:
     attributes = {"MultiProcessorCount": 4}

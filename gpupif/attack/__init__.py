@@ -1,0 +1,1 @@
+"""Who attacks: what attackers know, priors, accuracies, distances, weights and the population."""

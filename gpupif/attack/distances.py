@@ -1,0 +1,278 @@
+"""How far the values of a column are apart: for the earth mover's distance."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from gpupif.kernels import walks
+
+from ..encoding.column import Column
+from ..errors import InputError
+from .priors import plain_value, values_by_text
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .priors import Prior
+
+NOTHING: npt.NDArray[np.float64] = np.empty(0)
+
+
+class TextOrder(list[Any]):
+    """Values in order, from JSON: a text may stand for the value that it is the text of."""
+
+
+class TextTree(dict[str, Any]):
+    """A hierarchy from JSON, whose keys are texts of values."""
+
+
+class CategoryOrder(list[Any]):
+    """The values of ordered categories, which nobody gave as an argument."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Where the values of a column lie.
+
+    kind: a constant of `kernels/walks.py`. rank: by code, the place of its value among those that occur. places: by
+    rank, its place among all that have a prior; prior: by place. nodes: by level and rank, in a hierarchy; masses: of
+    nodes. longest: the farthest that two values are apart: 1, steps, or levels.
+    """
+
+    kind: int
+    rank: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
+    prior: npt.NDArray[np.float64]
+    nodes: npt.NDArray[np.int64]
+    masses: npt.NDArray[np.float64]
+    longest: int
+
+    @property
+    def moves(self) -> bool:
+        """Whether codes are not in the order of the axis."""
+        return bool((self.rank[1:] < self.rank[:-1]).any())
+
+    @property
+    def order(self) -> npt.NDArray[np.int64]:
+        """The codes in the order of the axis."""
+        return np.argsort(self.rank, kind="stable")
+
+    def only(self, codes: npt.NDArray[np.integer]) -> Axis:
+        """The axis of some of the values, by ascending code."""
+        ranks = self.rank[codes]
+        kept = np.sort(ranks)
+        return replace(
+            self,
+            rank=np.searchsorted(kept, ranks),
+            places=self.places[kept],
+            nodes=self.nodes[:, kept],
+            masses=self.masses[kept] if self.kind == walks.NOMINAL else self.masses,
+        )
+
+
+# Half of the way to another node's values on either side, so that values with a parent in common are one level apart.
+EDGE = 0.5
+# Python values that have an order.
+KINDS = (int, float, Decimal, datetime.date, datetime.time, datetime.timedelta)
+
+
+def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
+    """The axis of a column.
+
+    distance: "nominal", "ordered", a sequence of values in order, or a hierarchy, a mapping of each value to the
+    names of what it belongs to, from the narrowest to the widest; None: "ordered" for numbers, dates, times and
+    booleans, else "nominal". Missing values come last in an order, unless that names None.
+
+    Raises InputError where a value has no place there, or the hierarchy is no tree.
+    """
+    name, values = column.name, column.values()
+    own = set(values)
+    extra = {value: share for value, share in (prior.given or {}).items() if value not in own}
+    if isinstance(distance, np.ndarray | pd.Index):
+        distance = distance.tolist()
+    if isinstance(distance, TextOrder | TextTree):
+        of_text = values_by_text([*values, *extra])
+        plain = {key: of_text.get(key, key) if isinstance(key, str) else key for key in distance}
+        distance = (
+            {plain[key]: names for key, names in distance.items()}
+            if isinstance(distance, TextTree)
+            else [plain[key] for key in distance]
+        )
+    # A column of missing values alone has the type of what else its prior has.
+    known = [value for value in extra if value is not None]
+    natural = _natural(column) if len(column.labels) else bool(known) and all(isinstance(v, KINDS) for v in known)
+    if distance is None:
+        distance = "ordered" if natural else "nominal"
+    if distance == "nominal":
+        return _nominal(prior)
+    if distance == "ordered":
+        if not natural:
+            raise InputError(
+                f"distances: column {name!r}: expected numbers, dates, times or booleans for 'ordered'; its values "
+                "have no order. Give them in order, as a list."
+            )
+        return _ordered(name, prior, values, extra, _key)
+    if isinstance(distance, Mapping):
+        return _tree(name, prior, values, extra, distance)
+    if isinstance(distance, str) or not isinstance(distance, Sequence):
+        raise InputError(
+            f"distances: column {name!r}: expected 'nominal', 'ordered', a list of its values in order, or the "
+            f"dictionary of a hierarchy, got {distance!r:.60}."
+        )
+    listed = [plain_value(value) for value in distance]
+    if not all(isinstance(value, Hashable) for value in listed):
+        raise InputError(f"distances: column {name!r}: expected a list of its values in order, got lists in it.")
+    order = {value: place for place, value in enumerate(listed)}
+    if isinstance(distance, CategoryOrder) and any(value not in order for value in extra if value is not None):
+        strange = next(value for value in extra if value is not None and value not in order)
+        raise InputError(
+            f"column {name!r}: its ordered categories lack {strange!r}, which the prior or the population has. Give "
+            "all values in order with distances=."
+        )
+    lacking = [value for value in (*values, *extra) if value not in order and value is not None]
+    if lacking or len(order) < len(distance):
+        what = f"{lacking[0]!r} is not in it" if lacking else "a value stands there twice"
+        raise InputError(f"distances: column {name!r}: expected all its values in order, each once; {what}.")
+    return _ordered(name, prior, values, extra, lambda value: order.get(value, len(order)))
+
+
+def _natural(column: Column) -> bool:
+    """Whether the values of a column have an order of their own."""
+    labels = column.labels
+    if isinstance(labels, pa.Array | pa.ChunkedArray):
+        kinds = pa.types
+        return any(
+            test(labels.type)
+            for test in (kinds.is_integer, kinds.is_floating, kinds.is_decimal, kinds.is_temporal, kinds.is_boolean)
+        )
+    kind = pd.api.types.infer_dtype(labels, skipna=True) if labels.dtype == object else ""
+    return labels.dtype.kind in "iufbmM" or kind in ("integer", "floating", "mixed-integer-float", "boolean", "date")
+
+
+def _key(value: Any) -> Any:
+    """What a value is sorted by; a text stands for the number in it, as in priors from JSON."""
+    key = float(value) if isinstance(value, str) else value
+    if key != key:
+        raise ValueError(f"{value!r} is no number")
+    return key
+
+
+def _nominal(prior: Prior) -> Axis:
+    count = len(prior.probabilities)
+    nodes = np.empty((0, count), np.int64)
+    return Axis(walks.NOMINAL, np.arange(count), np.arange(count), NOTHING, nodes, prior.probabilities, 1)
+
+
+def _ordered(name: Hashable, prior: Prior, values: list[Any], extra: Mapping[Any, float], key: Any) -> Axis:
+    """Values that occur, and others of the prior, in the order of a key."""
+    count = len(values)
+    everything = [*values, *extra]
+
+    def place_of(i: int) -> tuple[bool, Any]:
+        value = everything[i]
+        return value is None and key is _key, 0 if value is None and key is _key else key(value)
+
+    try:
+        places = sorted(range(len(everything)), key=place_of)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"distances: column {name!r}: its values, and those of its prior, cannot be compared ({error}). Give them "
+            "in order, as a list."
+        ) from None
+    place = np.empty(len(places), np.int64)
+    place[places] = np.arange(len(places))
+    shares = np.concatenate([prior.probabilities, np.array(list(extra.values()), np.float64)])
+    rank = np.argsort(np.argsort(place[:count], kind="stable"), kind="stable")
+    nodes = np.empty((0, count), np.int64)
+    return Axis(walks.ORDERED, rank, np.sort(place[:count]), shares[places], nodes, NOTHING, max(1, len(places) - 1))
+
+
+def _tree(
+    name: Hashable, prior: Prior, values: list[Any], extra: Mapping[Any, float], given: Mapping[Any, Any]
+) -> Axis:
+    """The axis of a hierarchy; a root above its widest names is added where these are several."""
+    everything = [*values, *extra]
+    given = {plain_value(value): names for value, names in given.items()}
+    lacking = [value for value in everything if value not in given]
+    if lacking:
+        raise InputError(
+            f"distances: column {name!r}: the hierarchy lacks {lacking[0]!r}. Add it and what it is part of."
+        )
+    paths = {
+        value: [names] if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray) else list(names)
+        for value, names in given.items()
+    }
+    if not all(isinstance(part, Hashable) for path in paths.values() for part in path):
+        raise InputError(f"distances: column {name!r}: expected names of what values are part of, got lists in lists.")
+    levels = {len(path) for path in paths.values()}
+    if len(levels) > 1:
+        raise InputError(
+            f"distances: column {name!r}: the hierarchy is no tree of equal depth: expected as many names for each "
+            f"value, got {min(levels)} to {max(levels)}. Repeat a name where a level is missing."
+        )
+    above: dict[tuple[int, Any], Any] = {}
+    for path in paths.values():
+        for level, (child, parent) in enumerate(pairwise(path)):
+            if above.setdefault((level, child), parent) != parent:
+                raise InputError(
+                    f"distances: column {name!r}: the hierarchy is no tree: {child!r} is part of {parent!r} and of "
+                    f"{above[level, child]!r}."
+                )
+    depth = levels.pop() if levels else 0
+    top = {path[-1] for path in paths.values()} if depth else set(paths)
+    below = depth + 1 - (len(top) == 1 and depth > 0)
+    # Numbered as the hierarchy has them, whatever the order of the column's codes.
+    full = {value: [value, *path][:below] for value, path in paths.items()}
+    number = [_numbers(path[level] for path in full.values()) for level in range(below)]
+    numbers = [np.array([of[full[value][level]] for value in everything]) for level, of in enumerate(number)]
+    order = np.lexsort(numbers)
+    shares = np.concatenate([prior.probabilities, np.array(list(extra.values()), np.float64)])
+    first = np.cumsum([0, *(len(of) for of in number)])
+    masses = np.concatenate([np.bincount(level, shares, len(of)) for level, of in zip(numbers, number, strict=True)])
+    count = len(values)
+    present = order[order < count]
+    rank = np.empty(count, np.int64)
+    rank[present] = np.arange(count)
+    nodes = np.array([level[present] + start for level, start in zip(numbers, first[:-1], strict=True)])
+    return Axis(walks.TREE, rank, np.arange(count), NOTHING, nodes, masses, len(numbers))
+
+
+def _numbers(names: Iterable[Any]) -> dict[Any, int]:
+    """Names to numbers, in order of first appearance."""
+    return {name: number for number, name in enumerate(dict.fromkeys(names))}
+
+
+def kernel_axes(axes: Sequence[Axis | None]) -> walks.Axes:
+    """The axes of target columns, in the order of ranks, as kernels know them; of those without one, nothing."""
+    none = np.empty(0, np.int64)
+    known = [axis or Axis(walks.NOMINAL, none, none, NOTHING, np.empty((0, 0), np.int64), NOTHING, 1) for axis in axes]
+    values_first = np.cumsum([0, *(len(axis.places) for axis in known)])
+    steps_first = np.cumsum([0, *(len(axis.prior) + 1 for axis in known)])
+    masses_first = np.cumsum([0, *(len(axis.masses) for axis in known)])
+    nodes_first = np.cumsum([0, *(axis.nodes.size for axis in known)])
+    in_tree = np.array([axis.kind == walks.TREE for axis in known])
+    prior = [np.append(np.cumsum(axis.prior), 1.0) for axis in known]
+    return walks.Axes(
+        kinds=np.array([axis.kind for axis in known]),
+        values_first=values_first,
+        places=np.concatenate([axis.places for axis in known]),
+        steps_first=steps_first[:-1],
+        steps=np.array([len(axis.prior) for axis in known]),
+        prior=np.concatenate(prior),
+        prior_sum=np.concatenate([np.concatenate([[0.0], np.cumsum(shares[:-1])]) for shares in prior]),
+        levels=np.array([len(axis.nodes) for axis in known]),
+        nodes_first=np.where(in_tree, nodes_first[:-1], masses_first[:-1]),
+        nodes=np.concatenate([axis.nodes.ravel() + start for axis, start in zip(known, masses_first, strict=False)]),
+        masses=np.concatenate([axis.masses for axis in known]),
+        lengths=np.full(masses_first[-1], EDGE),
+        bases=np.array([EDGE * float(axis.masses.sum()) for axis in known]),
+    )

@@ -1,0 +1,234 @@
+"""Which sets of columns an attacker may know who knows any few of them: all, or a sample drawn by a seed."""
+
+from __future__ import annotations
+
+import math
+import random
+import warnings
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ..engines.known_subsets import SetOfColumns
+from ..errors import InputError, NothingKnownWarning
+from ..io.read import Pick
+from ..utils.names import as_list, check_exist
+from ..utils.quantities import MOST, brief, whole_number
+from .request import Question, ask
+
+# Subsets that are scored at most, of all targets together, and how many distinct rows they may have together.
+MOST_SUBSETS, MOST_VISITS = 2 * 10**6, 10**13
+
+
+@dataclass(frozen=True)
+class AnyKnown:
+    """What `known=r` asks: r columns, of those in `among` (None: the scored ones); subsets to draw for each target
+    (None: all), and by which seed.
+    """
+
+    known: int
+    among: Sequence[Hashable] | None
+    subsets: int | None
+    seed: int
+
+    @property
+    def pool(self) -> Sequence[Hashable] | None:
+        """The columns that the attacker may know, as the list `known` has them."""
+        return [] if self.known == 0 else self.among
+
+    def picking(self, pick: Pick) -> Pick:
+        """What `pick` picks of a table's columns, unless `among` names others; raises InputError then."""
+
+        def pick_after(names: Sequence[str]) -> list[str] | None:
+            check_exist("among", self.among or (), names)
+            return pick(names)
+
+        return pick_after
+
+
+def ask_any_known(known: Any, among: Any, subsets: Any, seed: Any) -> AnyKnown | None:
+    """The arguments of `score` checked: None where `known` is no number. Raises InputError."""
+    if isinstance(known, float | np.floating):
+        raise InputError(
+            f"known: expected a list of column names, or how many of them as a whole number, 2 say; got {known!r}."
+        )
+    if isinstance(known, bool) or not isinstance(known, int | np.integer):
+        for argument, value, default in (("among", among, None), ("subsets", subsets, None), ("seed", seed, 0)):
+            if value is not default and value != default:
+                raise InputError(
+                    f"{argument}: goes with a number of columns that the attacker knows, known=2 say; got "
+                    f"known={known!r}. Leave {argument}= out, or give such a number."
+                )
+        return None
+    if not 0 <= known <= MOST:
+        raise InputError(f"known: expected columns, or how many of them, 0 or more; got {brief(known)}.")
+    if subsets is not None:
+        subsets = whole_number("subsets", subsets, "subsets")
+    seed = whole_number("seed", seed, "", 0, most=2**64)
+    return AnyKnown(int(known), None if among is None else as_list("among", among), subsets, seed)
+
+
+def any_known_of(arguments: Mapping[str, Any]) -> AnyKnown | None:
+    """As `ask_any_known`, of arguments of `score` by name, of which some may not be there."""
+    return ask_any_known(
+        arguments.get("known"), arguments.get("among"), arguments.get("subsets"), arguments.get("seed", 0)
+    )
+
+
+def ask_any(asked: AnyKnown, names: Sequence[Hashable], index_names: Sequence[Hashable], **given: Any) -> Question:
+    """As `ask`, of attackers who know any few columns; given: its other arguments, without ``known``."""
+    check_exist("among", asked.among or (), names)
+    with warnings.catch_warnings():
+        # Of columns that the attacker knows by name.
+        warnings.simplefilter("ignore", NothingKnownWarning)
+        question = ask(names, index_names, known=asked.pool, **given)
+    check_known(asked, question.targets, question.known if asked.known else question.targets)
+    return replace(question, any_known=asked)
+
+
+def check_known(asked: AnyKnown, targets: Sequence[Hashable], pool: Sequence[Hashable]) -> None:
+    """Raise InputError where a target has fewer other columns in the pool than the attacker is to know any of."""
+    others = min(len(pool) - (name in pool) for name in targets)
+    if asked.known > others:
+        where = "scored" if asked.among is None else "named in among="
+        raise InputError(
+            f"known: expected at most {others}, the number of other columns {where}, got {asked.known}. Give a lower "
+            "number, or name more columns that the attacker may know any of, with among=."
+        )
+
+
+@dataclass(frozen=True)
+class KnownSubsets:
+    """The subsets of columns that the attackers of `known=r` know; ``scores.subsets``.
+
+    known: r. possible, scored: by scored column how many subsets there are, and how many were scored. sampled: whether
+    these are fewer. seed: by which they were drawn.
+    """
+
+    known: int
+    possible: dict[Hashable, int]
+    scored: dict[Hashable, int]
+    sampled: bool
+    seed: int
+    names: Sequence[Hashable]
+    sets: Sequence[SetOfColumns]
+
+    def of(self, column: Hashable) -> list[tuple[Hashable, ...]]:
+        """The subsets that were scored for a column, each in the order of the table."""
+        if column not in self.scored:
+            raise InputError(
+                f"subsets: column {column!r} was not scored. Scored are {', '.join(map(str, self.scored))}."
+            )
+        return [tuple(self.names[other] for other in others) for others in self.places_of(self.names.index(column))]
+
+    def places_of(self, target: int) -> list[tuple[int, ...]]:
+        """The same by places among the columns used."""
+        return [tuple(other for other in one.columns if other != target) for one in self.sets if target in one.targets]
+
+    def __repr__(self) -> str:
+        low, high = min(self.scored.values()), max(self.scored.values())
+        number = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        drawn = f", drawn of {max(self.possible.values()):,} (seed {self.seed})" if self.sampled else ""
+        columns = "1 column" if self.known == 1 else f"{self.known} columns"
+        return f"{number} subsets of {columns} for each column{drawn}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """How many there are, ready for JSON."""
+        return {
+            "known": self.known,
+            "possible": {str(name): number for name, number in self.possible.items()},
+            "scored": {str(name): number for name, number in self.scored.items()},
+            "sampled": self.sampled,
+            "seed": self.seed if self.sampled else None,
+        }
+
+
+def subsets_of(question: Question, rows: int) -> KnownSubsets:
+    """The sets of columns to score for what is asked of a table of so many rows; see `choose_subsets`."""
+    assert question.any_known is not None
+    targets, pool = ([question.used.index(name) for name in names] for names in (question.targets, question.known))
+    return choose_subsets(question.any_known, question.used, targets, pool, rows)
+
+
+def choose_subsets(
+    asked: AnyKnown, names: Sequence[Hashable], targets: Sequence[int], pool: Sequence[int], rows: int
+) -> KnownSubsets:
+    """The sets of columns to score, of those in `pool`, in ascending order.
+
+    names: of the columns used; targets, pool: places among them. rows: of the table. A sample holds, for each target,
+    `asked.subsets` different subsets, each such sample being as likely as any other; those of two targets depend on
+    each other, for a set of r + 1 columns serves several. Raises InputError for too many to score.
+    """
+    size = asked.known
+    possible = {target: math.comb(len(pool) - (target in pool), size) for target in targets}
+    scored = {
+        target: number if asked.subsets is None else min(number, asked.subsets) for target, number in possible.items()
+    }
+    _check_work(asked, sum(possible.values()), sum(scored.values()), len(targets), rows)
+    inside, outside = sorted(t for t in targets if t in pool), sorted(t for t in targets if t not in pool)
+    served: dict[tuple[int, ...], list[int]] = {}
+    source = random.Random(asked.seed)
+    if inside:
+        left = {target: scored[target] for target in inside}
+        for columns in _in_turn(sorted(pool), size + 1, scored != possible, source):
+            mine = [target for target in columns if left.get(target)]
+            for target in mine:
+                left[target] -= 1
+            if mine:
+                served[columns] = mine
+            if not any(left.values()):
+                break
+    if outside:
+        left_outside = scored[outside[0]]
+        for known in _in_turn(sorted(pool), size, scored != possible, source):
+            for target in outside:
+                served.setdefault(tuple(sorted((*known, target))), []).append(target)
+            left_outside -= 1
+            if not left_outside:
+                break
+    return KnownSubsets(
+        size,
+        {names[target]: possible[target] for target in targets},
+        {names[target]: scored[target] for target in targets},
+        scored != possible,
+        asked.seed,
+        names,
+        [SetOfColumns(columns, tuple(sorted(mine))) for columns, mine in sorted(served.items())],
+    )
+
+
+def _in_turn(pool: Sequence[int], size: int, drawn: bool, source: random.Random) -> Iterator[tuple[int, ...]]:
+    """All sets of so many columns, each once; `drawn`: at random, all orders being equally likely."""
+    if not drawn:
+        yield from combinations(pool, size)
+    elif math.comb(len(pool), size) <= MOST_SUBSETS:
+        every = list(combinations(pool, size))
+        source.shuffle(every)
+        yield from every
+    else:
+        # So many that few will be drawn twice.
+        seen: set[tuple[int, ...]] = set()
+        while True:
+            columns = tuple(sorted(source.sample(pool, size)))
+            if columns not in seen:
+                seen.add(columns)
+                yield columns
+
+
+def _check_work(asked: AnyKnown, possible: int, scored: int, targets: int, rows: int) -> None:
+    """Raise InputError for more subsets than can be scored on so many rows."""
+    most = min(MOST_SUBSETS, MOST_VISITS // rows)
+    if scored > most:
+        what = f"{possible:,} subsets of {asked.known} columns (of all {targets} columns that are scored together)"
+        if asked.subsets is None:
+            raise InputError(
+                f"known: there are {what}, too many to score on {rows:,} rows. Draw a sample of them with subsets=, "
+                f"such as subsets={max(1, min(1000, most // targets))} for each column, or give a lower number."
+            )
+        raise InputError(
+            f"subsets: {asked.subsets:,} for each of {targets} columns are too many to score on {rows:,} rows. Give at "
+            f"most subsets={max(1, most // targets)}."
+        )

@@ -1,0 +1,289 @@
+"""A second table: the population that the scored table is a sample of.
+
+Its distributions are the priors, and how many of its rows agree with a row on what the attacker knows is what a
+journalist is up against, who looks for a person of the population and does not know who is in the sample. (ARX calls
+this the journalist model; in sdcMicro the size in the sample is fk, that in the population Fk.)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpupif.kernels.codes import add_times
+from gpupif.kernels.log_units import LOG_BITS
+
+from ..encoding.column import Column
+from ..encoding.encode import encode_table
+from ..encoding.merge import ColumnMerger, Values, label_array
+from ..engines.base import Job, on_host
+from ..engines.block_scoring import pack_keys, unpack_keys
+from ..errors import ColumnTypeError, InputError
+from ..frames.base import Frame, open_file, open_frame
+from ..measures import MEASURES
+from ..rows.distinct import distinct_rows
+from ..rows.keys import KeyLayout
+from ..rows.partition import Rows
+from ..rows.threads import Workers
+from ..utils.information import entropy_of_counts, log2_of_shares
+from ..utils.names import check_exist, check_unique
+from ..utils.progress import Reporter
+from .priors import Prior
+from .request import check_word
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..engines.base import Engine
+    from .request import Question
+
+
+class Population:
+    """The distinct rows of a population, and which of them each row of the sample is.
+
+    columns: of the sample, encoded. others: the same columns of the population. lacks: what to do with rows of the
+    sample that the population lacks, those beyond as many equal ones as it has; "error" raises InputError, "count"
+    counts them as rows of the population too. number: of each row of the sample, which distinct row it is; sampled,
+    times: of each distinct row, how often it is in the sample and in the population.
+    """
+
+    def __init__(self, columns: Sequence[Column], others: Sequence[Column], lacks: str, workers: Workers) -> None:
+        self.names = [column.name for column in columns]
+        joined = [_join(column, other) for column, other in zip(columns, others, strict=True)]
+        self._values = [values for _, _, values in joined]
+        layout = KeyLayout.of([len(values) for values in self._values])
+        rows = len(columns[0].codes)
+        codes = [np.concatenate([mine, theirs]) for mine, theirs, _ in joined]
+        found = distinct_rows(Rows(pack_keys(codes, layout, workers)), len(codes[0]), workers)
+        several = len(found.rows.keys)
+        self.number = np.asarray(found.number[:rows])
+        self.sampled = np.bincount(self.number, minlength=several)
+        there = np.bincount(found.number[rows:], minlength=several)
+        self._codes = unpack_keys(found.rows.keys, layout)
+        if lacks == "error":
+            self._check(there)
+        self.times = np.maximum(self.sampled, there)
+        self.total = int(self.times.sum())
+        self._counts = [np.zeros(len(values), np.int64) for values in self._values]
+        for own, counts in zip(self._codes, self._counts, strict=True):
+            add_times(own, self.times, counts)
+
+    def _check(self, there: npt.NDArray[np.int64]) -> None:
+        """Raise InputError where the sample has rows that the population lacks. there: times in the population."""
+        sampled = self.sampled
+        short = sampled > there
+        if not short.any():
+            return
+        lacking = int((sampled - there)[short].sum())
+        # The first row after as many equal ones as the population has.
+        seen: dict[int, int] = {}
+        for row in np.flatnonzero(short[self.number]).tolist():
+            which = int(self.number[row])
+            seen[which] = seen.get(which, 0) + 1
+            if seen[which] > there[which]:
+                break
+        raise lacks_error(
+            lacking, len(self.number), row, int(there[which]), int(sampled[which]), self._stranger(which, there)
+        )
+
+    def _stranger(self, which: int, there: npt.NDArray[np.int64]) -> str:
+        """What value of a distinct row, if any, is in no row of the population, as a sentence."""
+        own = [(codes[which], int(there[codes == codes[which]].sum())) for codes in self._codes]
+        return stranger(self.names, self._values, *zip(*own, strict=True))
+
+    def priors(self, columns: Sequence[Column]) -> dict[Hashable, Prior]:
+        """The distribution in the population of each column, for some of the sample's columns."""
+        places = [self.names.index(column.name) for column in columns]
+        return {
+            column.name: prior_in(column, self._counts[place], self._values[place], self.total)
+            for column, place in zip(columns, places, strict=True)
+        }
+
+    def sizes(self, question: Question, engine: Engine) -> npt.NDArray[np.int64]:
+        """Per target and row of the sample, how many rows of the population agree on what the attacker knows."""
+        places = [self.names.index(name) for name in question.used]
+        codes, counts = [self._codes[place] for place in places], [self._counts[place] for place in places]
+        job = replace(sizes_job(question, counts), codes=codes, times=self.times)
+        sizes = on_host(engine.score(job, Reporter(visible=False)).values["cohort_size"])
+        return np.ascontiguousarray(sizes[:, self.number])
+
+
+def check_lacks(word: Any) -> None:
+    """Raise InputError where `population_lacks` is no word that it may be."""
+    check_word("population_lacks", word, ("error", "count"))
+
+
+def open_population(population: Any, names: Sequence[Hashable]) -> Frame:
+    """A population of any kind, of a file only the columns `names`; raises InputError where it lacks one, or rows."""
+
+    def check(found: Sequence[Hashable]) -> None:
+        check_unique(found, "population")
+        check_exist("population", names, found, "the population")
+
+    def pick(found: Sequence[str]) -> list[str]:
+        check(found)
+        return [name for name in found if name in names]
+
+    if isinstance(population, str | os.PathLike):
+        frame = open_file(Path(population), pick)
+    else:
+        try:
+            frame = open_frame(population)
+        except InputError as error:
+            raise error.about("population") from None
+    check(frame.names)
+    if frame.rows == 0:
+        raise InputError("population: expected at least one row, got none.")
+    return frame
+
+
+def match_population(frame: Frame, columns: Sequence[Column], missing: str, lacks: str) -> Population:
+    """The rows of a population beside those of the encoded columns of a sample; raises InputError as `Population`.
+
+    missing: "error" refuses missing values of the population too.
+    """
+    with Workers() as workers:
+        others = encode_population(frame, [column.name for column in columns], missing, workers)
+        return Population(columns, others, lacks, workers)
+
+
+def encode_population(frame: Frame, names: Sequence[Hashable], missing: str, workers: Workers) -> Sequence[Column]:
+    """Some columns of a population in memory; raises InputError."""
+    try:
+        with frame.active():
+            arrays = [frame.column(frame.names.index(name)) for name in names]
+            return encode_table(names, arrays, frame.rows, missing, workers).columns
+    except InputError as error:
+        raise error.about("population") from None
+
+
+def _join(mine: Column, theirs: Column) -> tuple[npt.NDArray[Any], npt.NDArray[Any], list[Any]]:
+    """Codes of both columns that count in one list of values: those of the first, others, missing ones at last.
+
+    Raises ColumnTypeError for types that have no values in common.
+    """
+    merger = ColumnMerger(mine.name)
+    labels = [label_array(column) for column in (mine, theirs)]
+    numbers = []
+    try:
+        for column, own in zip((mine, theirs), labels, strict=True):
+            numbers += merger.add(Values(own, column.counts[: len(own)], 0))
+        numbers += merger.flush()
+    except ColumnTypeError as error:
+        came = f"{labels[0].type} in the table and {labels[1].type} in the population"
+        both = ("values of the same type in both", "Convert either of them.")
+        raise ColumnTypeError(mine.name, came, *both).about("population") from error
+    merged = merger.values.labels
+    codes = [
+        np.append(place, len(merged))[on_host(column.codes)]
+        for place, column in zip(numbers, (mine, theirs), strict=True)
+    ]
+    values = [*mine.values()[: len(mine.labels)], *merged[len(mine.labels) :].to_pylist()]
+    return codes[0], codes[1], [*values, *([None] if mine.missing or theirs.missing else [])]
+
+
+def join_codes(mine: Column, theirs: Column) -> tuple[npt.NDArray[Any], npt.NDArray[Any], list[Any]]:
+    """For each code of a column of the sample, and of the population, that in one list of values; and these values.
+
+    The sample's values keep their codes; what is missing is the last one.
+    """
+    return _join(*(replace(column, codes=np.arange(column.cardinality)) for column in (mine, theirs)))
+
+
+def prior_in(column: Column, counts: npt.NDArray[np.int64], values: Sequence[Any], total: int) -> Prior:
+    """The distribution in a population of so many rows of a column of the sample. counts: by code in `values`."""
+    logs = log2_of_shares(counts, total)
+    shares = dict(zip(values, (counts / total).tolist(), strict=True))
+    # The sample's values come first, its missing ones last in both.
+    own = np.arange(column.cardinality)
+    if column.missing:
+        own[-1] = len(values) - 1
+    return Prior(column, counts[own] / total, logs[own], LOG_BITS, entropy_of_counts(counts), shares)
+
+
+def sizes_job(question: Question, counts: Sequence[npt.NDArray[np.int64]]) -> Job:
+    """The job of counting the population's rows in the cohorts of a question, without codes of rows.
+
+    counts: of the population's rows, by column that is used and code.
+    """
+    return counting_job(
+        counts,
+        [question.used.index(name) for name in question.targets],
+        [question.used.index(name) for name in question.known],
+    )
+
+
+def counting_job(counts: Sequence[npt.NDArray[np.int64]], targets: list[int], known: list[int]) -> Job:
+    """The job of counting rows in cohorts, without codes of rows. counts: of rows, by column and code."""
+    return Job(
+        codes=[np.empty(0, np.uint8)] * len(counts),
+        counts=counts,
+        priors=[np.ones(len(one)) for one in counts],
+        log2_priors=[np.zeros(len(one), np.int64) for one in counts],
+        unit_bits=[LOG_BITS] * len(counts),
+        accuracies=[1.0] * len(counts),
+        targets=targets,
+        known=known,
+        measures=(MEASURES["cohort_size"],),
+        dtype="float64",
+    )
+
+
+class Met(NamedTuple):
+    """Different rows of a table and its population, and how often each is in either."""
+
+    keys: npt.NDArray[np.uint64]
+    sampled: npt.NDArray[np.int64]
+    there: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        keys: npt.NDArray[np.uint64],
+        times: npt.NDArray[np.int64],
+        from_table: npt.NDArray[np.bool_],
+        workers: Workers,
+    ) -> Met:
+        """Rows that may repeat, each so many times, from the table or else from the population."""
+        found = distinct_rows(Rows(keys), len(keys), workers)
+        sampled, there = np.zeros((2, len(found.rows.keys)), np.int64)
+        add_times(found.number, np.where(from_table, times, 0), sampled)
+        add_times(found.number, np.where(from_table, 0, times), there)
+        return cls(found.rows.keys, sampled, there)
+
+    def short(self) -> Met:
+        """Those that the population has less often than the table."""
+        lacks = self.sampled > self.there
+        return Met(self.keys[lacks], self.sampled[lacks], self.there[lacks])
+
+
+def stranger(
+    names: Sequence[Hashable], values: Sequence[Sequence[Any]], codes: Sequence[int], there: Sequence[int]
+) -> str:
+    """What value of a row, if any, is in no row of the population, as a sentence.
+
+    By column: its values, the row's code, and how many rows of the population have the same.
+    """
+    for name, several, code, people in zip(names, values, codes, there, strict=True):
+        if not people:
+            return f" Column {name!r} has {several[code]!r} nowhere in it."
+    return ""
+
+
+def lacks_error(lacking: int, rows: int, row: int | None, there: int, sampled: int, unknown: str = "") -> InputError:
+    """What to say of a population that lacks rows of a table of so many.
+
+    row: the first of them, where that is known. there, sampled: how many equal ones the population has, and the table.
+    unknown: what else is to be said of it, a sentence, see `stranger`.
+    """
+    first = "; of some equal ones" if row is None else f", the first row {row} (from 0): of equal ones"
+    return InputError(
+        f"population: it lacks {lacking:,} of the table's {rows:,} rows{first} it has {there:,}, the table "
+        f"{sampled:,}.{unknown} Give the population that the table was drawn from, or count them as part of it with "
+        "population_lacks='count'."
+    )

@@ -1,0 +1,195 @@
+"""Priors and accuracies that come as tables, of any frame kind or in files: one dictionary by column of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ..encoding.amounts import amounts
+from ..encoding.encode import encode_column
+from ..errors import InputError, PriorError
+from ..frames.base import ArrowFrame, Frame, open_frame
+from ..io.paths import KINDS
+from ..io.scan import open_source
+from ..utils.names import check_unique
+from .priors import SUM_TOLERANCE, TextPrior, priors_from_json
+
+if TYPE_CHECKING:
+    from ..encoding.column import Column
+
+# Rows and bytes of a file that are read at once.
+PIECE_ROWS, PIECE_BYTES = 1 << 16, 1 << 26
+
+ENDINGS = (".json", *(ending for endings in KINDS.values() for ending in endings))
+PRIORS = ("column", "value", "probability")
+ACCURACIES = ("column", "accuracy")
+
+
+class _Given(NamedTuple):
+    """A table that was given. what: how messages call it."""
+
+    what: str
+    columns: dict[str, Column]
+
+    def values(self, name: str) -> list[Any]:
+        """The Python value of each row of a column."""
+        column = self.columns[name]
+        values = column.values()
+        return [values[code] for code in column.codes.tolist()]
+
+    def numbers(self, name: str) -> list[float]:
+        """The number in each row of a column, all from 0 to 1; raises PriorError, or InputError for accuracies."""
+        column = self.columns[name]
+        found = amounts(column)[column.codes]
+        # Probabilities that are off by rounding are mended later.
+        most = 1 + SUM_TOLERANCE if name == "probability" else 1
+        wrong = np.flatnonzero(~((found >= 0) & (found <= most)))
+        if len(wrong):
+            row = int(wrong[0])
+            came = column.values([int(column.codes[row])])[0]
+            kind = PriorError if name == "probability" else InputError
+            shown = "a missing value" if came is None else repr(came)
+            mend = " Divide percentages by 100." if 1 < found[row] <= 100 else ""
+            raise kind(
+                f"{self.what}: column {name!r}, row {row} (from 0): expected a number from 0 to 1, got {shown}.{mend}"
+            )
+        return found.tolist()  # type: ignore[no-any-return]
+
+
+def as_priors(given: Any) -> Any:
+    """Priors as a dictionary by column: from a table with columns column, value and probability, or a path of one.
+
+    A column's values are known by their texts (see `TextPrior`) where the table has them as text. Anything that is no
+    table is returned as it is. Raises PriorError where columns are missing, of a wrong type, or a value stands there
+    twice; what `read_table` raises for a file.
+    """
+    if _is_path(given) and str(given).lower().endswith(".json"):
+        return read_json("priors", Path(given))
+    table = _open("priors", given, PRIORS)
+    if table is None:
+        return given
+    names, values, shares = table.values("column"), table.values("value"), table.numbers("probability")
+    priors: dict[Hashable, dict[Any, float]] = {}
+    for row, (name, value, share) in enumerate(zip(names, values, shares, strict=True)):
+        if name is None:
+            raise PriorError(f"{table.what}: column 'column', row {row} (from 0): expected a column's name, got none.")
+        prior = priors.setdefault(name, {})
+        if value in prior:
+            raise PriorError(
+                f"{table.what}: column {name!r}: value {'missing' if value is None else repr(value)} stands there "
+                f"twice, the second time in row {row} (from 0). Leave one out, or add them up."
+            )
+        prior[value] = share
+    return {
+        name: TextPrior(prior) if all(value is None or isinstance(value, str) for value in prior) else prior
+        for name, prior in priors.items()
+    }
+
+
+def as_accuracies(given: Any) -> Any:
+    """Accuracies as a dictionary by column: from a table with columns column and accuracy, or a path of one.
+
+    Anything that is no table is returned as it is. Raises InputError as `as_priors` does.
+    """
+    if _is_path(given) and str(given).lower().endswith(".json"):
+        return read_json("accuracies", Path(given))
+    table = _open("accuracies", given, ACCURACIES)
+    if table is None:
+        return given
+    accuracies: dict[Hashable, float] = {}
+    for row, (name, value) in enumerate(zip(table.values("column"), table.numbers("accuracy"), strict=True)):
+        if name is None or name in accuracies:
+            came = "none" if name is None else f"{name!r} for the second time"
+            raise InputError(
+                f"{table.what}: column 'column', row {row} (from 0): expected a column's name, got {came}."
+            )
+        accuracies[name] = value
+    return accuracies
+
+
+def read_json(argument: str, path: Path) -> dict[str, Any]:
+    """Priors or accuracies from a JSON file; raises InputError with what is wrong."""
+    import json
+
+    shape = '{"column": {"value": probability}}' if argument == "priors" else '{"column": accuracy}'
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        if argument == "priors":
+            return dict(priors_from_json(text))
+        document = json.loads(text)
+    except OSError as error:
+        raise InputError(f"{argument}: {path}: {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{argument}: {path}: expected text in UTF-8. Save it as UTF-8.") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{argument}: {path}: expected JSON such as {shape}; it is none: {error}.") from None
+    except ValueError as error:
+        raise InputError(f"{argument}: {path}: {error}") from None
+    if not isinstance(document, dict):
+        raise InputError(f"{argument}: {path}: expected an object {shape}, got {document!r:.60}.")
+    return document
+
+
+def check_ending(argument: str, path: Path) -> None:
+    """Raise InputError for a path that names neither JSON nor a table."""
+    if not _is_path(path):
+        raise InputError(f"{argument}: {path}: expected a file name ending in {', '.join(ENDINGS)}.")
+
+
+def _is_path(given: Any) -> bool:
+    """Whether this names a file; any other text is more likely a slip."""
+    if not isinstance(given, str | os.PathLike):
+        return False
+    return str(given).lower().endswith(ENDINGS) or Path(given).exists()
+
+
+def _open(argument: str, given: Any, names: Sequence[str]) -> _Given | None:
+    """The columns `names` of a table; None for what is none."""
+    if given is None or isinstance(given, Mapping):
+        return None
+    what = argument
+    if _is_path(given):
+        what = f"{argument}: {given}"
+        frame: Frame = _read(Path(given), what, names)
+    else:
+        try:
+            frame = open_frame(given)
+        except InputError:
+            return None
+        check_unique(frame.names)
+        _check_names(what, names, frame.names)
+    if frame.rows == 0:
+        raise _error(argument)(f"{what}: expected at least one row, got none.")
+    with frame.active():
+        columns = {name: encode_column(name, frame.column(frame.names.index(name))).on_host() for name in names}
+    return _Given(what, columns)
+
+
+def _read(path: Path, what: str, names: Sequence[str]) -> Frame:
+    """The columns of a file; those of CSV as text, for a column's values may look like numbers and be none."""
+    source = open_source(path)
+    _check_names(what, names, source.names)
+    pieces = [piece for _, piece in source.read(names, PIECE_ROWS, PIECE_BYTES)]
+    return ArrowFrame(pa.concat_tables(pieces or [source.nothing().select(list(names))]), kind="file")
+
+
+def _check_names(what: str, names: Sequence[str], existing: Sequence[Hashable]) -> None:
+    lacking = [name for name in names if name not in existing]
+    if lacking:
+        raise _error(what)(
+            f"{what}: expected columns {', '.join(names)}, one row for each {_ROW_OF[tuple(names)]}; there is no "
+            f"{lacking[0]!r}. Columns that exist: {', '.join(map(str, existing))}."
+        )
+
+
+# What the rows of a table stand for.
+_ROW_OF = {PRIORS: "value of a column", ACCURACIES: "column"}
+
+
+def _error(what: str) -> type[InputError]:
+    return PriorError if what.startswith("priors") else InputError

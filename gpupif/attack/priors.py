@@ -1,0 +1,210 @@
+"""Priors: the table's own distribution of each column, or one that the user gives."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from gpupif.kernels.log_units import LOG_BITS
+
+from ..encoding.column import Column
+from ..errors import PriorError
+from ..utils.information import entropy_of_counts, entropy_of_probabilities, log2_of_probabilities, log2_of_shares
+from ..utils.quantities import brief, within
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+SUM_TOLERANCE = 1e-6
+# Smaller ones have fewer digits, and their reciprocals none.
+LEAST = sys.float_info.min
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Distribution assumed for a column before anything is known of a person.
+
+    probabilities: by code, over the values that occur; log2_probabilities: their logarithms, in units of 2^-unit_bits
+    bits. entropy: in bits, over all values the prior names. given: the user's own, None where it is the table's
+    distribution.
+    """
+
+    column: Column
+    probabilities: npt.NDArray[np.float64]
+    log2_probabilities: npt.NDArray[np.int64]
+    unit_bits: int
+    entropy: float
+    given: Mapping[Any, float] | None
+
+    def as_dict(self) -> dict[Any, float]:
+        """Value to probability; None for missing."""
+        if self.given is not None:
+            return dict(self.given)
+        return dict(zip(self.column.values(), self.probabilities.tolist(), strict=True))
+
+
+class TextPrior(dict[str, float]):
+    """A prior whose keys are the texts of values, as JSON has it: "39" stands for 39 and "" for a missing value."""
+
+
+class Priors(Mapping[Hashable, dict[Any, float]]):
+    """Column name to its prior, value to probability; made when looked up, for a column may have many values."""
+
+    def __init__(self, priors: Mapping[Hashable, Prior]) -> None:
+        self._priors = priors
+
+    def __getitem__(self, column: Hashable) -> dict[Any, float]:
+        return self._priors[column].as_dict()
+
+    def __iter__(self) -> Any:
+        return iter(self._priors)
+
+    def __len__(self) -> int:
+        return len(self._priors)
+
+    def to_frame(self) -> pd.DataFrame:
+        """All of them as one table as ``priors=`` takes it: columns column, value (as text) and probability.
+
+        Stored in a file, ``to_frame().to_parquet("priors.parquet")``, they serve for another table, or a later one.
+        """
+        rows = [(name, value, share) for name in self for value, share in self[name].items()]
+        texts = [None if value is None else _texts(value)[0] for _, value, _ in rows]
+        shares = np.array([share for _, _, share in rows], np.float64)
+        return pd.DataFrame({"column": [name for name, _, _ in rows], "value": texts, "probability": shares})
+
+    def __repr__(self) -> str:
+        return f"Priors of {', '.join(map(str, self._priors))}"
+
+
+def make_prior(
+    column: Column, given: Mapping[Any, float] | None, rows: int, counts: npt.NDArray[np.int64] | None = None
+) -> Prior:
+    """Prior of one column: the table's distribution, or `given` checked against the table.
+
+    counts: by code, in place of the column's own, of which `rows`, those with a value, is the sum; there may be none. A
+    sum that is off by rounding is made 1. Raises PriorError where `given` misses a value that occurs, is negative or
+    not finite, gives 0 to a value that occurs, or does not sum to 1 within 1e-6.
+    """
+    if given is None:
+        counts = column.counts if counts is None else counts
+        return Prior(column, counts / rows, log2_of_shares(counts, rows), LOG_BITS, entropy_of_counts(counts), None)
+    name = column.name
+    if isinstance(given, pd.Series):
+        if not given.index.is_unique:
+            twice = given.index[given.index.duplicated()][0]
+            raise PriorError(f"priors: column {name!r}: value {twice!r} stands twice in the index of the Series.")
+        given = given.to_dict()
+    if not isinstance(given, Mapping):
+        raise PriorError(
+            f"priors: column {name!r}: expected a dictionary of value: probability, got {type(given).__name__}."
+        )
+    if not given:
+        raise PriorError(f"priors: column {name!r}: expected a probability for every value that occurs, got none.")
+    shares: dict[Any, float] = {}
+    for value, share in given.items():
+        if not within(share, 0, 1 + SUM_TOLERANCE):
+            raise PriorError(
+                f"priors: column {name!r}: expected a probability between 0 and 1 for {value!r}, got {brief(share)}."
+                + (" Divide percentages by 100." if within(share, 1, 100) else "")
+            )
+        shares[plain_value(value)] = shares.get(plain_value(value), 0.0) + float(share)
+    values = [plain_value(value) for value in column.values()]
+    if isinstance(given, TextPrior):
+        of_text = values_by_text(values)
+        shares = {of_text.get(text, text): share for text, share in shares.items()}
+    total = math.fsum(shares.values())
+    if abs(total - 1.0) > SUM_TOLERANCE:
+        raise PriorError(
+            f"priors: column {name!r}: expected probabilities that sum to 1, they sum to {total:.9g}. "
+            "Divide each by the sum."
+        )
+    shares = {value: share / total for value, share in shares.items()} if total != 1.0 else shares
+    tiny = next((value for value in values if 0.0 < shares.get(value, 0.0) < LEAST), None)
+    if tiny is not None:
+        raise PriorError(
+            f"priors: column {name!r}: expected a probability of at least {LEAST:.3g} for {tiny!r}, got "
+            f"{shares[tiny]:.3g}. Give it more."
+        )
+    lacking = [value for value in values if not shares.get(value, 0.0) > 0.0]
+    if lacking:
+        shown = ", ".join("missing value" if value is None else repr(value) for value in lacking[:5])
+        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+        own = set(values)
+        absent = [value for value in shares if value not in own]
+        strange = f" Of those given, {', '.join(map(repr, absent[:5]))} occur nowhere in the column." if absent else ""
+        missing = ' (a missing value is None, in JSON "")' if None in lacking else ""
+        raise PriorError(
+            f"priors: column {name!r}: expected a probability above 0 for every value that occurs; got none or 0 for "
+            f"{shown}{more}. Add them, even with a small probability{missing}.{strange}"
+        )
+    probabilities = np.array([shares[value] for value in values])
+    entropy = entropy_of_probabilities(np.array(list(shares.values())))
+    return Prior(column, probabilities, *log2_of_probabilities(probabilities), entropy, shares)
+
+
+def plain_value(value: Any) -> Any:
+    """One representation of a value: NumPy scalars as Python's, all missing values as None."""
+    if isinstance(value, np.generic):
+        value = {"m": pd.Timedelta, "M": pd.Timestamp}.get(value.dtype.kind, np.generic.item)(value)
+    if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
+        return None
+    return value
+
+
+def values_by_text(values: Iterable[Any]) -> dict[str, Any]:
+    """What values are known by in JSON: a text that is a value itself stands for that."""
+    several = list(values)
+    of_text = {text: value for value in several for text in _texts(value)}
+    return of_text | {value: value for value in several if isinstance(value, str)}
+
+
+def _texts(value: Any) -> list[str]:
+    """How a value may be written as a key in JSON."""
+    if value is None:
+        return ["", "null", "None"]
+    if isinstance(value, bool):
+        return [str(value), str(value).lower()]
+    if isinstance(value, float) and value.is_integer():
+        return [str(value), str(int(value))]
+    if hasattr(value, "isoformat"):
+        return [str(value), value.isoformat(), value.isoformat().removesuffix("T00:00:00")]
+    return [str(value)]
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    repeated = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
+    if repeated:
+        raise ValueError(f"{repeated[0]!r} stands there twice; expected it once.")
+    return dict(pairs)
+
+
+def priors_from_json(text: str) -> dict[str, Mapping[Any, float]]:
+    """Priors from a JSON document: {"column": {"value": probability}} or {"column": [[value, probability], ...]}.
+
+    In the first form a value is known by its text (see `TextPrior`); in the second it has its JSON type, null for
+    missing. Raises ValueError with what is wrong.
+    """
+    import json
+
+    document = json.loads(text, object_pairs_hook=_without_repeats)
+    if not isinstance(document, dict):
+        raise ValueError('expected an object {"column": {"value": probability}}.')
+    priors: dict[str, Mapping[Any, float]] = {}
+    for column, prior in document.items():
+        pairs: list[Any] = prior if isinstance(prior, list) else [None]
+        if isinstance(prior, dict):
+            priors[column] = TextPrior(prior)
+        elif all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], Hashable) for pair in pairs):
+            priors[column] = dict(pairs)
+        else:
+            raise ValueError(
+                f"column {column!r}: expected an object or a list of [value, probability] pairs, got {prior!r:.60}."
+            )
+    return priors

@@ -1,0 +1,316 @@
+"""From arguments to a job: columns, priors and accuracies checked, whatever kind of table they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..encoding.column import Column
+from ..engines.base import Job
+from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
+from ..io.read import Pick
+from ..measures import Measure, in_people
+from ..utils.names import as_attackers, as_list, as_mapping, check_exist, check_unique, check_weights
+from ..utils.quantities import brief, within
+from .distances import Axis, CategoryOrder, make_axis
+from .priors import Prior, make_prior
+from .weights import Weighted
+from .worst_mean import folded
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .known_subsets import AnyKnown
+
+# From so many rows on, a column with so large a share of different values is named in a warning.
+UNIQUE_ROWS = 50
+UNIQUE_SHARE = 0.9
+
+MISSING = ("category", "error", "wildcard")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a table, checked against the names of its columns.
+
+    targets: columns to score; known: those the attacker knows, of several attackers any of them; used: both, in the
+    order of the table. priors, accuracies and distances: by column. weights: the column of sampling weights. attackers:
+    by name what each knows, None where there is one without a name. any_known: of attackers who know any few of the
+    columns `known`, how many, and which subsets.
+    """
+
+    targets: list[Hashable]
+    known: list[Hashable]
+    used: list[Hashable]
+    priors: Mapping[Any, Mapping[Any, float]]
+    accuracies: Mapping[Any, float]
+    distances: Mapping[Any, Any]
+    missing: str
+    measures: tuple[Measure, ...]
+    dtype: str
+    weights: Hashable = None
+    attackers: Mapping[str, list[Hashable]] | None = None
+    any_known: AnyKnown | None = None
+
+    @property
+    def outputs(self) -> tuple[Measure, ...]:
+        """What each cell gets."""
+        return self.measures if self.any_known is None else folded(self.measures)
+
+    @property
+    def read(self) -> list[Hashable]:
+        """The columns that are to be read: those that are used, and at last that of the weights if it is none."""
+        return self.used if self.weights is None or self.weights in self.used else [*self.used, self.weights]
+
+    def of(self, attacker: str) -> Question:
+        """What is asked about one of the attackers."""
+        known = (self.attackers or {})[attacker]
+        used = [name for name in self.used if name in {*self.targets, *known}]
+        priors = {name: prior for name, prior in self.priors.items() if name in used}
+        accuracies = {name: accuracy for name, accuracy in self.accuracies.items() if name in used}
+        return replace(self, known=known, used=used, priors=priors, accuracies=accuracies, attackers=None)
+
+    def job(
+        self,
+        columns: Sequence[Column],
+        rows: int,
+        scores_on: str = "host",
+        tell: Callable[[str, type[Warning]], None] = warn,
+        weighted: Weighted | None = None,
+        priors: Mapping[Hashable, Prior] | None = None,
+    ) -> tuple[Job, dict[Hashable, Prior]]:
+        """What an engine is to do with the columns `used` of a table of so many rows, and the prior of each.
+
+        weighted: how many people the rows stand for. priors: in place of the table's own distributions. Raises
+        PriorError; warns, by `tell`, of columns that are nearly unique.
+        """
+        warn_of_unique(columns, rows, tell)
+        wildcards = [place for place, column in enumerate(columns) if column.missing and self.missing == "wildcard"]
+        if wildcards and weighted is not None and weighted.nobody is not None:
+            place = "" if weighted.nobody < 0 else f", row {weighted.nobody} (from 0)"
+            raise InputError(
+                f"weights: column {self.weights!r}{place}: expected a weight above 0 where missing values are "
+                "wildcards, got one that is 0 (or next to nothing, beside their sum). Drop such rows, or use "
+                "missing='category'."
+            )
+        people = None if weighted is None else [weighted.counts[column.name] for column in columns]
+        counts = [column.counts for column in columns] if people is None else people
+        valued = [column.without_missing() if place in wildcards else column for place, column in enumerate(columns)]
+        total = rows if weighted is None else weighted.total
+        prior_of = {
+            column.name: priors[column.name]
+            if priors is not None and column.name not in self.priors
+            else self._prior(column, total, times)
+            for column, times in zip(valued, counts, strict=True)
+        }
+        job = Job(
+            codes=[column.codes for column in columns],
+            counts=counts,
+            priors=[prior_of[name].probabilities for name in self.used],
+            log2_priors=[prior_of[name].log2_probabilities for name in self.used],
+            unit_bits=[prior_of[name].unit_bits for name in self.used],
+            accuracies=[_accuracy(name, self.accuracies.get(name, 1.0)) for name in self.used],
+            targets=[self.used.index(name) for name in self.targets],
+            known=[self.used.index(name) for name in self.known],
+            measures=self.measures,
+            dtype=self.dtype,
+            axes=self._axes(valued, prior_of),
+            scores_on=scores_on,
+            times=None if weighted is None else weighted.times,
+            unit=None if weighted is None else weighted.unit,
+            wildcards=wildcards,
+        )
+        return job, prior_of
+
+    def _prior(self, column: Column, total: int, counts: npt.NDArray[np.int64]) -> Prior:
+        """The prior of a column, over its values that are known where missing ones are wildcards.
+
+        counts: by code, `total` together.
+        """
+        given = self.priors.get(column.name)
+        if self.missing != "wildcard":
+            return make_prior(column, given, total, counts)
+        if isinstance(given, Mapping) and any(value is None or value != value for value in given):
+            raise PriorError(
+                f"priors: column {column.name!r}: expected no probability for missing values, which match any value "
+                "with missing='wildcard'. Leave None out, and make the sum of the others 1."
+            )
+        there = counts[: column.cardinality]
+        return make_prior(column, given, int(there.sum()), there)
+
+    def _axes(self, columns: Sequence[Column], prior_of: Mapping[Hashable, Prior]) -> list[Axis | None] | None:
+        """Where the values of the targets lie, if a measure asks for it; what was given is checked in any case."""
+        walks = any(measure.walks for measure in self.measures)
+        axes: list[Axis | None] = []
+        for column in columns:
+            distance = self.distances.get(column.name)
+            asked = walks and column.name in self.targets
+            needed = column.cardinality and (asked or not isinstance(distance, CategoryOrder | None))
+            axis = make_axis(column, prior_of[column.name], distance) if needed else None
+            axes.append(axis if asked else None)
+        return axes if walks else None
+
+
+def ask(
+    names: Sequence[Hashable],
+    index_names: Sequence[Hashable],
+    measures: tuple[Measure, ...],
+    columns: Sequence[Hashable] | None,
+    known: Sequence[Hashable] | None,
+    priors: Mapping[Any, Mapping[Any, float]] | None,
+    accuracies: Mapping[Any, float] | None,
+    missing: str,
+    dtype: str,
+    weights: Hashable = None,
+    attackers: Mapping[str, Sequence[Hashable]] | None = None,
+    distances: Mapping[Any, Any] | None = None,
+    orders: Mapping[Hashable, Sequence[Any]] | None = None,
+) -> Question:
+    """Check the arguments of `score` against a table with columns `names`, of which `index_names` only label rows.
+
+    orders: of ordered categories, unless `distances` says otherwise.
+    """
+    several = as_attackers(attackers, known)
+    if names:
+        check_unique(names)
+        check_weights(weights, names)
+    # A weight is no fact about a person: it is scored only where it is asked for.
+    labels = [*index_names, *([] if weights is None else [weights])]
+    # The class of a row is over the scored column too.
+    of_rows = all(measure.of_class for measure in measures)
+    if several is None:
+        targets, attacker = _resolve_columns(names, labels, columns, known, of_rows)
+    else:
+        found = [
+            _resolve_columns(names, labels, columns, theirs, of_rows, f"attackers: {name!r}")
+            for name, theirs in several.items()
+        ]
+        targets = found[0][0]
+        attacker = list(dict.fromkeys(column for _, theirs in found for column in theirs))
+    used = [name for name in names if name in {*targets, *attacker}]
+    return Question(
+        targets,
+        attacker,
+        used,
+        as_mapping("priors", priors, names, used),
+        as_mapping("accuracies", accuracies, names, used),
+        {
+            **{name: CategoryOrder(order) for name, order in (orders or {}).items()},
+            **as_mapping("distances", distances, names, used, table=False),
+        },
+        missing,
+        measures if weights is None else tuple(map(in_people, measures)),
+        dtype,
+        weights,
+        several,
+    )
+
+
+def check_word(argument: str, word: Any, words: Sequence[str]) -> None:
+    """Raise InputError where an argument is none of the words it may be."""
+    if not isinstance(word, str) or word not in words:
+        raise InputError(f"{argument}: expected {' or '.join(map(repr, words))}, got {word!r}.")
+
+
+def check_missing(missing: Any, population: Any) -> bool:
+    """Whether missing values are wildcards; raises InputError for an unknown word, and for a population beside them."""
+    check_word("missing", missing, MISSING)
+    if missing == "wildcard" and population is not None:
+        raise InputError(
+            "population: does not go with missing='wildcard', where no row of it is known to be the same. Use "
+            "missing='category', or leave the population out."
+        )
+    return bool(missing == "wildcard")
+
+
+def needed_columns(
+    columns: Sequence[Hashable] | None,
+    known: Sequence[Hashable] | None,
+    priors: Any = None,
+    accuracies: Any = None,
+    weights: Any = None,
+    attackers: Any = None,
+    distances: Any = None,
+) -> Pick:
+    """Of a file's columns those that scoring `columns` against `known` needs; raises InputError for unknown ones."""
+
+    def pick(names: Sequence[str]) -> list[str] | None:
+        if columns is None:
+            return None
+        targets, attacker = as_list("columns", columns), [] if known is None else as_list("known", known)
+        for name, theirs in (as_attackers(attackers, known) or {}).items():
+            check_exist(f"attackers: {name!r}", theirs, names)
+            attacker += theirs
+        as_mapping("priors", priors, names, [*targets, *attacker])
+        as_mapping("accuracies", accuracies, names, [*targets, *attacker])
+        as_mapping("distances", distances, names, [*targets, *attacker], table=False)
+        check_exist("columns", targets, names)
+        check_exist("known", attacker, names)
+        check_weights(weights, names)
+        return [name for name in names if name in {*targets, *attacker, *([] if weights is None else [weights])}]
+
+    return pick
+
+
+def _resolve_columns(
+    names: Sequence[Hashable],
+    labels: Sequence[Hashable],
+    columns: Sequence[Hashable] | None,
+    known: Sequence[Hashable] | None,
+    of_rows: bool,
+    argument: str = "known",
+) -> tuple[list[Hashable], list[Hashable]]:
+    """Targets and the columns the attacker knows, in the order asked for, checked against the table.
+
+    of_rows: whether a scored column may be all that is known. argument: what messages call `known`.
+    """
+    if not names:
+        raise InputError("table: expected at least one column, got none.")
+    check_unique(names)
+    default = [name for name in names if name not in labels] or list(names)
+    targets = default if columns is None else as_list("columns", columns)
+    if not targets:
+        raise InputError("columns: expected at least one column to score, got an empty list.")
+    attacker = list(targets) if known is None else as_list(argument, known)
+    check_exist("columns", targets, names)
+    check_exist(argument, attacker, names)
+    separators = columns is None and set(str(targets[0])) & set(",;\t| ")
+    if known is None and len(targets) == 1 and (separators or (columns is not None and not of_rows)):
+        mend = "Is the separator right?" if columns is None else "Name the columns the attacker knows with known=."
+        warn(
+            f"columns: only {targets[0]!r} is scored, so by default the attacker knows nothing and every cohort is the "
+            f"whole table. {mend}",
+            NothingKnownWarning,
+        )
+    elif known is not None and len(attacker) == 1 and attacker[0] in targets and not of_rows:
+        warn(
+            f"{argument}: the attacker knows only {attacker[0]!r}, so nothing when that column is scored itself: every "
+            f"cohort is the whole table. Name further columns with {argument.partition(':')[0]}=.",
+            NothingKnownWarning,
+        )
+    return targets, attacker
+
+
+def _accuracy(name: Hashable, value: Any) -> float:
+    if not within(value, 0, 1):
+        raise InputError(f"accuracies: column {name!r}: expected a number from 0 to 1, got {brief(value)}.")
+    return float(value)
+
+
+def warn_of_unique(columns: Iterable[Column], rows: int, tell: Callable[[str, type[Warning]], None] = warn) -> None:
+    """Warn of columns in which nearly every row has a value of its own."""
+    if rows < UNIQUE_ROWS:
+        return
+    for column in columns:
+        name = column.name
+        if column.cardinality >= UNIQUE_SHARE * rows:
+            tell(
+                f"column {name!r}: {column.cardinality:,} different values in {rows:,} rows. While the attacker "
+                "knows it, nearly every cohort is a single row, so every other column looks fully revealed. Exclude it "
+                "with columns= (an identifier), or bin it (a measurement)."
+                + (" One without a name is often the index of a pandas table: write it with index=False." * (not name)),
+                NearlyUniqueWarning,
+            )

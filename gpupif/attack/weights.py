@@ -1,0 +1,136 @@
+"""Sampling weights: how many people of the population a row stands for, as whole multiples of one unit.
+
+Whole numbers add up to the same in any order, so that shares and sums of weights do not depend on the order of the
+rows, the number of threads or the engine. The unit is a power of two: 1 for whole weights, and fine enough for all
+weights that are multiples of some power of two, as far as all of them together are at most 2^61 units. Where they would
+be more, the unit is such that they are 2^60 to 2^61, and weights are rounded to it: by less than 2^-60 of their sum.
+One that would be rounded to nothing is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpupif.kernels import codes as kernels
+
+from ..encoding.amounts import amounts
+from ..engines.base import on_host
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..encoding.column import Column
+    from ..rows.threads import Workers
+
+# Base-2 logarithm of what all weights together are at most, in units; rounding adds next to nothing.
+TOTAL_BITS = 61
+MANTISSA_BITS = 53
+
+
+@dataclass(frozen=True)
+class Units:
+    """The weights of a column: by code how many units; how many people one unit is; units of all rows together."""
+
+    of_code: npt.NDArray[np.int64]
+    unit: float
+    total: int
+
+    def times(self, codes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """Of rows with these codes in the column of weights, how many units each stands for."""
+        return np.asarray(self.of_code[codes])
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """How many people rows stand for.
+
+    times: units by row, None where rows are not at hand. counts: by column units by code. total: of all rows. unit: how
+    many people one is. nobody: the first row that stands for nobody, None for none, -1 where it is not known which.
+    """
+
+    times: npt.NDArray[np.int64] | None
+    counts: Mapping[Hashable, npt.NDArray[np.int64]]
+    total: int
+    unit: float
+    nobody: int | None = None
+
+
+def read_weights(column: Column, first_row: Callable[[int], int] | None) -> Units:
+    """The weights that a column holds; `first_row` finds the first row with a code, where it can be found.
+
+    Raises InputError for a weight that is missing, negative, infinite or no number, and where none is above 0.
+    """
+    weights = amounts(column)
+    with np.errstate(invalid="ignore"):
+        wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
+    if len(wrong):
+        find = first_row or (lambda code: 0)
+        row, code = min((find(code), code) for code in wrong.tolist()[:1000])
+        place = "" if first_row is None else f", row {row} (from 0)"
+        value = column.values([code])[0]
+        came = "a missing value" if value is None else repr(value)
+        raise InputError(
+            f"weights: column {column.name!r}{place}: expected a number of people, 0 or more, got {came}. "
+            "Give the row a weight, or drop it."
+        )
+    order = np.argsort(weights)
+    units, exponent = _whole(weights[order], column.counts[order])
+    if ((units == 0) & (weights[order] > 0)).any():
+        raise InputError(
+            f"weights: column {column.name!r}: expected weights whose sum is not 2^60 times as large as one of them, "
+            f"got {weights[weights > 0].min():g} beside {weights.max():g}. Leave out the rows of the smallest, or "
+            "correct the largest."
+        )
+    total = int((units * column.counts[order]).sum())
+    if total == 0:
+        raise InputError(
+            f"weights: column {column.name!r}: expected weights that sum to more than 0, all {column.counts.sum():,} "
+            "are 0. Name the column that says how many people a row stands for."
+        )
+    of_code = np.empty(len(units), np.int64)
+    of_code[order] = units
+    return Units(of_code, 2.0**-exponent, total)
+
+
+def _whole(weights: npt.NDArray[np.float64], times: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
+    """Weights, ascending, each of which occurs so often, as multiples of 2^-e, and e."""
+    some = weights[weights > 0]
+    if len(some) == 0:
+        return np.zeros(len(weights), np.int64), 0
+    # As fractions of the largest, so that the sum is finite.
+    high = int(np.frexp(some[-1])[1])
+    needed = high + int(np.frexp((np.ldexp(weights, -high) * times).sum())[1])
+    fractions, exponents = np.frexp(some)
+    digits = np.ldexp(fractions, MANTISSA_BITS).astype(np.int64)
+    lowest = np.log2((digits & -digits).astype(np.float64)).astype(np.int64)
+    exact = max(0, -int((exponents - MANTISSA_BITS + lowest).min()))
+    exponent = min(exact, TOTAL_BITS - needed)
+    return np.rint(np.ldexp(weights, exponent)).astype(np.int64), exponent
+
+
+def weigh(columns: Sequence[Column], codes: npt.NDArray[Any], units: Units, workers: Workers) -> Weighted:
+    """Weights of a table: `columns` are those that are used, `codes` those of the column of weights."""
+    times = units.times(on_host(codes))
+    counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
+    add_chunk(columns, [column.codes for column in columns], times, counts, workers)
+    nobody = None if times.all() else int(np.argmin(times != 0))
+    return Weighted(times, counts, units.total, units.unit, nobody)
+
+
+def add_chunk(
+    columns: Sequence[Column],
+    codes: Sequence[Any],
+    times: npt.NDArray[np.int64],
+    counts: Mapping[Hashable, npt.NDArray[np.int64]],
+    workers: Workers,
+) -> None:
+    """Add to `counts`, by column, what rows with these codes stand for."""
+    workers.run(
+        lambda column, own: kernels.add_times(on_host(own), times, counts[column.name]),
+        list(zip(columns, codes, strict=True)),
+    )

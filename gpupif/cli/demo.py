@@ -1,0 +1,56 @@
+"""The commands `gpupif demo` and `gpupif info`."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from .options import Device, GpuGrouping, Json, show_scores
+
+# Enough for every kernel that a larger table needs.
+WARM_UP_ROWS = 20_000
+
+
+def demo(
+    rows: Annotated[int, typer.Option(help="People in the synthetic census.")] = 1_000_000,
+    device: Device = "auto",
+    gpu_grouping: GpuGrouping = "auto",
+    as_json: Json = False,
+) -> None:
+    """Score a synthetic census: see what gpupif says, and how fast."""
+    from ..datasets import census
+    from ..scoring.score import score as score_table
+    from ..utils.progress import announce_compilation
+
+    measures = ("cig", "csf", "wcig")
+    with announce_compilation():
+        # A first run compiles; what is shown is the speed from then on.
+        score_table(census(WARM_UP_ROWS), measures, device=device, gpu_grouping=gpu_grouping)
+    started = time.perf_counter()
+    table = census(rows)
+    made = time.perf_counter() - started
+    scores = score_table(table, measures, device=device, gpu_grouping=gpu_grouping)
+    if not as_json:
+        typer.echo(f"A synthetic census of {rows:,} people, made in {made:.1f} s; no real person is in it.\n")
+    show_scores(scores, as_json, False, {})
+    if not as_json:
+        typer.echo("\nNext, your own table:   gpupif score TABLE.parquet -o SCORES.parquet   (CSV and Feather too)")
+        typer.echo("From Python:            import gpupif; scores = gpupif.score(frame); scores.cig; scores.top(20)")
+        typer.echo("More:                   gpupif score --help, gpupif info")
+
+
+def info(as_json: Json = False) -> None:
+    """Show versions, CPU and GPU: which engine runs, and where that is not CUDA, exactly why not."""
+    import json
+
+    from .info import describe
+
+    facts = describe()
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2))
+        return
+    width = max(map(len, facts))
+    for name, fact in facts.items():
+        typer.echo(f"{name:{width}}  {fact}")

@@ -1,0 +1,53 @@
+"""What gpupif runs on: versions, processor, memory, GPU."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+from .. import __version__
+from ..gpu.status import cuda_status
+from ..rows.threads import default_threads
+from ..utils.versions import installed_version
+
+PACKAGES = ("numba", "numpy", "pandas", "pyarrow", "polars", "cupy", "numba-cuda", "cudf")
+# What only these are needed for.
+NEEDED_FOR = {
+    "polars": "frames of Polars",
+    "cupy": "GPUs",
+    "numba-cuda": "GPUs",
+    "cudf": "frames of cuDF, reading files on the GPU, grouping rows there by hashing (--gpu-grouping cudf)",
+}
+
+
+def describe() -> dict[str, str]:
+    """Facts by name, in the order to show them."""
+    cuda = cuda_status()
+    facts = {"gpupif": __version__, "Python": platform.python_version()}
+    facts |= {package: _version(package) for package in PACKAGES}
+    if cuda.no_cudf and installed_version("cudf"):
+        facts["cudf"] += f", not used: {cuda.no_cudf}"
+    facts["CPU"] = f"{_cpu_model()}, {default_threads()} threads used"
+    facts["memory"] = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
+    facts["GPU"] = ", ".join(f"{gpu}{gpu.reason and ', ' + gpu.reason}" for gpu in cuda.gpus) or "none"
+    if cuda.usable:
+        from ..engines.cuda.engine import whole_tables
+
+        facts["GPU memory"] = "; ".join(f"GPU {device}: {whole_tables(device)}" for device in cuda.devices)
+    facts["engine"] = "cuda" if cuda.usable else f"cpu (CUDA is not used: {cuda.reason})"
+    return facts
+
+
+def _version(package: str) -> str:
+    """Of a package, or that it is missing, and what for."""
+    needed = f": needed for {NEEDED_FOR[package]}" if package in NEEDED_FOR else ""
+    return installed_version(package) or f"not installed{needed}"
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -1,0 +1,95 @@
+"""The command line: `gpupif score`, `risk`, `toxic`, `suda`, `measures`, `demo`, `info`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import warnings
+from typing import Annotated, Any
+
+import typer
+
+from .. import __version__
+from ..errors import GpupifError
+from .demo import demo, info
+from .measures import measures
+from .messages import UsageError, as_options, usage_error
+from .options import complete
+from .risk import risk
+from .score import score
+from .suda import suda
+from .toxic import toxic
+
+app = typer.Typer(
+    name="gpupif",
+    help="Privacy risk of every cell of a table: what would an attacker learn from it who knows everything else?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+for command in (score, risk, toxic, suda, measures, demo, info):
+    app.command()(command)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"gpupif {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Privacy risk of every cell of a table."""
+
+
+class _Interrupted(BaseException):
+    """Ctrl-C or another signal to end, under a name that the framework does not catch on its own account."""
+
+
+def main() -> None:
+    """Run the command line; errors that gpupif raises on purpose are one line on standard error, exit code 2."""
+
+    def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"gpupif: warning: {as_options(str(message))}", file=sys.stderr)
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def interrupt(number: int, _: object) -> None:
+        # What the first one began, cleaning up, no further one is to stop.
+        for other in numbers:
+            signal.signal(other, signal.SIG_IGN)
+        raise _Interrupted(number)
+
+    warnings.showwarning = show_warning
+    complete.clear()
+    for number in numbers:
+        signal.signal(number, interrupt)
+    try:
+        code = app(standalone_mode=False)
+        if code:
+            raise SystemExit(code)
+    except UsageError as error:
+        print(usage_error(error), end="", file=sys.stderr)
+        raise SystemExit(error.exit_code) from None
+    except GpupifError as error:
+        print(f"gpupif: error: {as_options(str(error))}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except OSError as error:
+        # A full disk, say, on which compiled kernels are to be kept.
+        print(f"gpupif: error: {error}.", file=sys.stderr)
+        raise SystemExit(2) from None
+    except MemoryError:
+        print("gpupif: error: not enough memory for this table. Score fewer columns (--columns).", file=sys.stderr)
+        raise SystemExit(2) from None
+    except _Interrupted as signalled:
+        kept = "--resume" in sys.argv
+        left = "what is done is kept, and the same command goes on with it" if kept else "nothing was written"
+        if complete:
+            left = f"the scores are complete: {complete[0]}"
+        print(f"gpupif: interrupted; {left}.", file=sys.stderr)
+        raise SystemExit(128 + signalled.args[0]) from None

@@ -1,0 +1,67 @@
+"""The command `gpupif measures`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from .options import Json, console
+
+KEYS = ("name", "unit", "range", "meaning", "source")
+EXAMPLE = (
+    "Examples are of the table with the rows (g, a), (g, a), (g, a), (g, b), (h, a), (h, b), (h, c), (h, c): of the "
+    "second cell of its first row, for an attacker who knows the first column; and of the table, for the first column "
+    "as quasi-identifier and the second as sensitive. Among the rows of g, three of four are a; in the table a half is "
+    "a, a quarter b and a quarter c."
+)
+
+
+def measures(as_json: Json = False) -> None:
+    """List all measures, of cells and of tables: unit, range, meaning, source, and an example."""
+    if as_json:
+        import json
+
+        typer.echo(json.dumps({"cells": of_cells(), "tables": of_tables()}, indent=2, ensure_ascii=False))
+        return
+    from rich.table import Table
+
+    to = console()
+    titles = {
+        "Of cells and rows: gpupif score --measures": of_cells(),
+        "Of tables: gpupif risk --models": of_tables(),
+    }
+    for title, entries in titles.items():
+        table = Table(title=title, title_justify="left", header_style="bold")
+        for key in KEYS:
+            table.add_column(key, overflow="fold", no_wrap=key == "name")
+        table.add_column("example", justify="right", no_wrap=True)
+        for entry in entries:
+            example = "" if entry["example"] is None else f"{entry['example']:.7g}"
+            table.add_row(*(entry[key] for key in KEYS), example)
+        to.print(table)
+    to.print(EXAMPLE)
+
+
+def of_cells() -> list[dict[str, Any]]:
+    """All measures of cells; of each family one entry, whose name says what stands for its number."""
+    from ..measures import FAMILIES, MEASURES
+
+    found = [_entry(measure) for measure in MEASURES.values()]
+    for family in FAMILIES:
+        entry = _entry(family.make(f"{family.prefix}n", float("nan")))
+        meaning = entry["meaning"].replace("nan", "n") + f"; n: {family.expects}, in the example 2"
+        example = family.make(f"{family.prefix}2", 2.0).example
+        found.append({**entry, "meaning": meaning, "example": example})
+    return found
+
+
+def of_tables() -> list[dict[str, Any]]:
+    """All measures of tables."""
+    from ..disclosure.models import MODELS
+
+    return [_entry(model) for model in MODELS.values()]
+
+
+def _entry(measure: Any) -> dict[str, Any]:
+    return {key: getattr(measure, key) for key in (*KEYS, "example")}

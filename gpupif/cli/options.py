@@ -1,0 +1,170 @@
+"""What several commands of the command line share."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+
+import typer
+
+from .. import __version__
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..io.read import Pick
+    from ..results.attackers import AttackerScores
+    from ..results.scores import Scores
+    from ..results.stored import StoredAttackerScores, StoredScores
+
+Found = TypeVar("Found")
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
+Table = Annotated[
+    Path,
+    typer.Argument(help="Parquet, CSV or Feather file, folder of Parquet, or 'data/**/*.csv'.", show_default=False),
+]
+Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where to compute.")]
+GpuGrouping = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|cudf|rotation",
+        help="How a GPU finds rows that agree: hashed by cuDF (auto: where installed), or sorted (rotation).",
+    ),
+]
+Distances = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--distance",
+        metavar="C=ordered|nominal|FILE.json",
+        help="How far values are apart (emd, t-closeness); in the file a list of values in order, or a hierarchy, "
+        '{"value": ["part of", ...]}; may be repeated. Default: numbers and dates are ordered.',
+    ),
+]
+Missing = Annotated[str, typer.Option(metavar="category|error", help="Missing values: one more value, or refuse.")]
+Sep = Annotated[
+    str | None, typer.Option(metavar="CHARACTER", help="Separator of a CSV file. Default: found by itself.")
+]
+StreamMemory = Annotated[
+    str | None,
+    typer.Option("--memory-limit", metavar="2GiB", help="Memory to take; the table is then read in streams."),
+]
+StreamTemp = Annotated[
+    Path | None, typer.Option("--temp", metavar="FOLDER", help="For temporary files. Default: the system's.")
+]
+PopulationLacks = Annotated[
+    str, typer.Option(metavar="error|count", help="Rows that the population lacks: refuse, or count them in it.")
+]
+Scheduler = Annotated[
+    str | None, typer.Option("--scheduler", metavar="tcp://HOST:8786", help="Compute on the Dask cluster there.")
+]
+WorkerProcesses = Annotated[
+    int | None, typer.Option("--workers", metavar="N", help="Compute on a Dask cluster of N processes here.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+# Outputs that are in place already, where a signal comes afterwards.
+complete: list[Path] = []
+
+
+class Place(NamedTuple):
+    """A Dask cluster to compute on: the address of its scheduler, or so many workers here; neither: no cluster."""
+
+    scheduler: str | None
+    workers: int | None
+
+    @property
+    def named(self) -> bool:
+        """Whether there is one."""
+        return self.scheduler is not None or self.workers is not None
+
+
+def look(
+    find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: dict[str, Any], quiet: bool
+) -> Found:
+    """What is found in the files of a table: here, or on a cluster.
+
+    find: takes a path or a Dask frame, and `progress`. pick: the columns that are needed. streams: further options of
+    `find` that are for files read here.
+    """
+    visible = False if quiet else None
+    if not place.named:
+        return find(table, progress=visible, **streams)
+    from .cluster import look_on_cluster
+
+    return look_on_cluster(find, table, pick, place, streams, visible)
+
+
+def show(facts: Callable[[], dict[str, Any]], draw: Callable[[Console], None], as_json: bool, quiet: bool) -> None:
+    """What was found: as one JSON document, drawn on a console, or not at all."""
+    if as_json:
+        import json
+
+        typer.echo(json.dumps({"gpupif": __version__, **facts()}, indent=2, ensure_ascii=False, allow_nan=False))
+    elif not quiet:
+        draw(console())
+
+
+def show_scores(
+    scores: Scores | StoredScores | AttackerScores | StoredAttackerScores,
+    as_json: bool,
+    quiet: bool,
+    more: dict[str, Any],
+) -> None:
+    """The summary of scores, and more facts about them."""
+    show(lambda: {**more, **scores.summary().to_dict()}, lambda to: scores.summary().print(to), as_json, quiet)
+
+
+def console() -> Console:
+    """Where tables are drawn: as wide as the terminal is, or else wide enough for most."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 140)
+
+
+def as_names(text: str | None, argument: str = "columns") -> list[str] | None:
+    """Names separated by commas; one with a comma in it stands in double quotes. argument: what errors call it."""
+    if text is None:
+        return None
+    lines = list(csv.reader(io.StringIO(text, newline=""), skipinitialspace=True))
+    if len(lines) > 1:
+        raise InputError(f"{argument}: expected names separated by commas, got a line break in {text!r}.")
+    names = [name.strip() for name in lines[0]] if lines else []
+    if "" in names and len(names) > 1:
+        raise InputError(f"{argument}: expected names separated by commas, got a comma too many in {text!r}.")
+    return names
+
+
+def as_distances(texts: Iterable[str]) -> dict[str, Any]:
+    """COLUMN=WHAT, each, as what `distances=` takes; values in a file are known by their texts."""
+    distances: dict[str, Any] = {}
+    for text in texts:
+        column, equals, what = text.rpartition("=")
+        if not equals or not column:
+            raise InputError(f"--distance: expected COLUMN=ordered, COLUMN=nominal or COLUMN=FILE.json; got {text!r}.")
+        if column in distances:
+            raise InputError(f"--distance: column {column!r} is named twice.")
+        distances[column] = _read(Path(what)) if what.endswith(".json") else what
+    return distances
+
+
+def _read(path: Path) -> Any:
+    """A list of values in order, or a hierarchy."""
+    import json
+
+    from ..attack.distances import TextOrder, TextTree
+
+    try:
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"--distance: {path}: {error.strerror or error}.") from None
+    except ValueError as error:
+        raise InputError(f"--distance: {path}: expected JSON in UTF-8; it is none: {error}.") from None
+    if not isinstance(found, list | dict):
+        raise InputError(f"--distance: {path}: expected a list of values in order, or a hierarchy; got {found!r:.60}.")
+    return TextOrder(found) if isinstance(found, list) else TextTree(found)

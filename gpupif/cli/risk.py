@@ -1,0 +1,113 @@
+"""The command `gpupif risk`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import InputError
+from .options import (
+    Device,
+    Distances,
+    GpuGrouping,
+    Json,
+    Missing,
+    Place,
+    PopulationLacks,
+    Quiet,
+    Scheduler,
+    Sep,
+    StreamMemory,
+    StreamTemp,
+    Table,
+    WorkerProcesses,
+    as_distances,
+    as_names,
+    look,
+    show,
+)
+
+
+def risk(
+    table: Table,
+    quasi_identifiers: Annotated[
+        str, typer.Option(metavar="A,B", help="Columns that an attacker may know of a person.", show_default=False)
+    ],
+    sensitive: Annotated[
+        str | None, typer.Option(metavar="C,D", help="Sensitive attributes. Default: only sizes of classes.")
+    ] = None,
+    models: Annotated[
+        str | None, typer.Option(metavar="M,M", help="Disclosure measures, see gpupif measures. Default: all.")
+    ] = None,
+    l: Annotated[  # noqa: E741 (the name that the measure has)
+        int | None, typer.Option("--l", metavar="L", help="Of recursive (c,l)-diversity. Default: the distinct l.")
+    ] = None,
+    distance: Distances = None,
+    k: Annotated[int, typer.Option("--k", metavar="K", help="Classes of fewer rows are counted apart.")] = 5,
+    threshold: Annotated[
+        float | None, typer.Option(metavar="0.2", help="A higher risk counts as at risk. Default: 1/k.")
+    ] = None,
+    groups: Annotated[int, typer.Option(metavar="N", help="How many homogeneous classes to list.")] = 10,
+    population: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The population that TABLE is a part of: journalist risk.")
+    ] = None,
+    population_lacks: PopulationLacks = "error",
+    sampling_fraction: Annotated[
+        float | None, typer.Option(metavar="0.01", help="Share of the population that TABLE is a random sample of.")
+    ] = None,
+    population_size: Annotated[
+        int | None, typer.Option(metavar="N", help="People in that population, instead of --sampling-fraction.")
+    ] = None,
+    missing: Missing = "category",
+    device: Device = "auto",
+    gpu_grouping: GpuGrouping = "auto",
+    sep: Sep = None,
+    memory_limit: StreamMemory = None,
+    temp: StreamTemp = None,
+    scheduler: Scheduler = None,
+    workers: WorkerProcesses = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say how far TABLE discloses identities and sensitive attributes: k, l, t and more, at once."""
+    from ..disclosure.request import pick_needed
+    from ..disclosure.risk import find_risk
+
+    if quiet:
+        warnings.simplefilter("ignore")
+    known, attributes = as_names(quasi_identifiers, "quasi_identifiers") or [], as_names(sensitive, "sensitive")
+    find = partial(
+        find_risk,
+        quasi_identifiers=known,
+        sensitive=attributes,
+        models=as_names(models, "models"),
+        l_values=l,
+        distance=_distances(distance or (), attributes or ()),
+        k=k,
+        threshold=threshold,
+        groups=groups,
+        population=population,
+        population_lacks=population_lacks,
+        sampling_fraction=sampling_fraction,
+        population_size=population_size,
+        missing=missing,
+        device=device,
+        gpu_grouping=gpu_grouping,
+    )
+    streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
+    found = look(find, table, partial(pick_needed, known, attributes or []), Place(scheduler, workers), streams, quiet)
+    show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
+
+
+def _distances(texts: Iterable[str], attributes: Collection[str]) -> dict[str, Any] | None:
+    """As `as_distances`; attributes: the sensitive ones."""
+    distances = as_distances(texts)
+    for column in distances:
+        if column not in attributes:
+            raise InputError(f"--distance: column {column!r} is not among the sensitive attributes (--sensitive).")
+    return distances or None

@@ -1,0 +1,240 @@
+"""The command `gpupif score`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .. import __version__
+from ..errors import InputError
+from .options import (
+    Device,
+    Distances,
+    GpuGrouping,
+    Json,
+    Place,
+    PopulationLacks,
+    Quiet,
+    Scheduler,
+    Sep,
+    Table,
+    WorkerProcesses,
+    as_distances,
+    as_names,
+    complete,
+    show_scores,
+)
+
+
+def score(
+    table: Table,
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", help="Scores: .parquet, .csv, .feather, or a folder.", show_default=False),
+    ],
+    columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to score. Default: all.")] = None,
+    measures: Annotated[str, typer.Option(metavar="M,M", help="Any that gpupif measures lists.")] = "cig,csf,wcig",
+    known: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Columns the attacker knows. Default: all scored ones.")
+    ] = None,
+    known_any: Annotated[
+        int | None, typer.Option(metavar="R", help="In place of --known: any R of the other columns; worst and mean.")
+    ] = None,
+    among: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Columns that --known-any is of. Default: all scored ones.")
+    ] = None,
+    subsets: Annotated[
+        int | None, typer.Option(metavar="N", help="With --known-any: a sample of N subsets for each column.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="By which --subsets are drawn.")] = 0,
+    priors: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help='Priors: .json, {"column": {"value": probability}}, or a table: column, value, probability.',
+        ),
+    ] = None,
+    accuracies: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help='Accuracies: .json, {"column": 0.9}, or a table: column, accuracy.'),
+    ] = None,
+    accuracy: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=0.9", help="How sure the attacker is; may be repeated.")
+    ] = None,
+    distance: Distances = None,
+    attacker: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=A,B", help="One of several attackers, and the columns it knows; may be repeated."),
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of sampling weights: people that a row stands for.")
+    ] = None,
+    population: Annotated[
+        Path | None, typer.Option(metavar="TABLE", help="The population that TABLE is a sample of: priors, sizes.")
+    ] = None,
+    population_lacks: PopulationLacks = "error",
+    missing: Annotated[
+        str,
+        typer.Option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any."),
+    ] = "category",
+    device: Device = "auto",
+    gpu_grouping: GpuGrouping = "auto",
+    dtype: Annotated[str, typer.Option(metavar="float64|float32", help="Type of the scores.")] = "float64",
+    sep: Sep = None,
+    keep_input: Annotated[bool, typer.Option("--keep-input", help="Put the table's columns first.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
+    memory_limit: Annotated[
+        str | None, typer.Option(metavar="2GiB", help="Memory to take. Default: 60 % of what is free.")
+    ] = None,
+    temp: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="For temporary files. Default: beside the output.")
+    ] = None,
+    rows_per_file: Annotated[
+        int | None, typer.Option(metavar="N", help="Score files of N rows. Default: one for each file of the table.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a run that was killed stopped.")] = False,
+    scheduler: Scheduler = None,
+    workers: WorkerProcesses = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
+    from ..gpu.status import ask_device
+    from ..scoring.files import score_file
+
+    if quiet:
+        warnings.simplefilter("ignore")
+    question: dict[str, Any] = {
+        "columns": as_names(columns),
+        **_known(known, known_any, among, subsets, seed),
+        "priors": _read_priors(priors) if priors else None,
+        "accuracies": _accuracies(accuracy or (), accuracies),
+        "distances": as_distances(distance or ()) or None,
+        "missing": missing,
+        "dtype": dtype,
+        "weights": weights,
+        "attackers": _attackers(attacker),
+        "population": population,
+        "population_lacks": population_lacks,
+    }
+    options = {
+        "memory_limit": memory_limit,
+        "temp": temp,
+        "rows_per_file": rows_per_file,
+        "resume": resume,
+        "overwrite": overwrite,
+        "keep_input": keep_input,
+    }
+    wanted = list(dict.fromkeys(as_names(measures) or []))
+    place, where = Place(scheduler, workers), ask_device(device, gpu_grouping)
+    if place.named:
+        _score_on_cluster(table, output, place, wanted, where, question, {"sep": sep, **options}, as_json, quiet)
+        return
+    visible = False if quiet else None
+    scores = score_file(table, output, wanted, question, where, sep, options, visible)
+    complete.append(output)
+    more: dict[str, Any] = {"input": str(table), "output": str(output)}
+    if hasattr(scores, "spilled_bytes"):
+        more["spilled_bytes"] = scores.spilled_bytes
+    show_scores(scores, as_json, quiet, more)
+    if not quiet and not as_json:
+        typer.echo(f"Scores written to {output}")
+
+
+def _known(
+    known: str | None, known_any: int | None, among: str | None, subsets: int | None, seed: int
+) -> dict[str, Any]:
+    """What the attacker knows, as arguments of `score`."""
+    if known_any is None:
+        given = {"among": among, "subsets": subsets, "seed": seed or None}
+        alone = next((option for option, value in given.items() if value is not None), None)
+        if alone is not None:
+            raise InputError(f"--{alone}: goes with --known-any. Add that, or leave it out.")
+        return {"known": as_names(known)}
+    if known is not None:
+        raise InputError("--known-any: goes in place of --known. Leave one of them out.")
+    return {"known": known_any, "among": as_names(among), "subsets": subsets, "seed": seed}
+
+
+def _score_on_cluster(
+    table: Path,
+    output: Path,
+    place: Place,
+    wanted: list[str],
+    device: str,
+    question: dict[str, Any],
+    options: dict[str, Any],
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Score on the Dask cluster at `place`."""
+    from .cluster import score_on_cluster
+
+    overwrite = options.pop("overwrite")
+    visible = False if quiet else None
+    facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, options, visible)
+    complete.append(output)
+    _show_facts(facts, as_json, quiet)
+
+
+def _attackers(texts: Iterable[str] | None) -> dict[str, list[str]] | None:
+    """What each attacker knows, from NAME=A,B."""
+    if not texts:
+        return None
+    attackers: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, columns = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise InputError(f"--attacker: expected NAME=COLUMN,COLUMN, such as neighbour=age,sex; got {text!r}.")
+        if name in attackers:
+            raise InputError(f"--attacker: {name!r} is named twice. Give each another name.")
+        attackers[name] = as_names(columns) or []
+    return attackers
+
+
+def _accuracies(texts: Iterable[str], file: Path | None) -> dict[str, float]:
+    from ..attack.prior_files import as_accuracies, check_ending
+
+    if file is not None:
+        check_ending("accuracies", file)
+    accuracies: dict[str, float] = dict(as_accuracies(file) or {})
+    for text in texts:
+        column, equals, number = text.rpartition("=")
+        try:
+            value = float(number if equals else "")
+        except ValueError:
+            raise InputError(f"--accuracy: expected COLUMN=NUMBER, such as age=0.9; got {text!r}.") from None
+        if "=" in column and "," in column:
+            raise InputError(f"--accuracy: expected one COLUMN=NUMBER, got {text!r}. Give the option once per column.")
+        if column in accuracies:
+            raise InputError(f"--accuracy: column {column!r} is named twice.")
+        accuracies[column] = value
+    return accuracies
+
+
+def _read_priors(path: Path) -> Any:
+    from ..attack.prior_files import as_priors, check_ending
+
+    check_ending("priors", path)
+    return as_priors(path)
+
+
+def _show_facts(facts: dict[str, Any], as_json: bool, quiet: bool) -> None:
+    """What a cluster did: it has no summary, which needs all rows in one place."""
+    import json
+
+    if as_json:
+        typer.echo(json.dumps({"gpupif": __version__, **facts}, indent=2, ensure_ascii=False))
+    elif not quiet:
+        typer.echo(
+            f"{facts['rows']:,} rows x {len(facts['columns'])} columns ({', '.join(facts['measures'])}) scored by "
+            f"{facts['workers']} workers in {facts['partitions']} partitions, in {facts['seconds']:.1f} s"
+        )
+        if "known_any" in facts:
+            typer.echo(f"Worst and mean over {facts['attackers']}")
+        typer.echo(f"Scores written to {facts['output']}, a folder of Parquet files")

@@ -1,0 +1,92 @@
+"""The command `gpupif suda`."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import (
+    Device,
+    Json,
+    Missing,
+    Place,
+    Quiet,
+    Scheduler,
+    Sep,
+    StreamMemory,
+    StreamTemp,
+    Table,
+    WorkerProcesses,
+    as_names,
+    complete,
+    look,
+    show,
+)
+
+
+def suda(
+    table: Table,
+    columns: Annotated[str | None, typer.Option(metavar="A,B", help="The key variables. Default: all.")] = None,
+    max_size: Annotated[int, typer.Option(metavar="K", help="Sets of up to K columns are searched.")] = 3,
+    sampling_fraction: Annotated[
+        float | None, typer.Option(metavar="0.01", help="Share of the population that TABLE holds: DIS-SUDA scores.")
+    ] = None,
+    top: Annotated[int, typer.Option(metavar="N", help="How many of the riskiest rows to list.")] = 10,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Scores of all rows, in order: .parquet, .csv or .feather."),
+    ] = None,
+    contributions: Annotated[
+        bool, typer.Option("--contributions", help="With -o: also what part of each score comes from each column.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
+    missing: Missing = "category",
+    sep: Sep = None,
+    memory_limit: StreamMemory = None,
+    temp: StreamTemp = None,
+    scheduler: Scheduler = None,
+    workers: WorkerProcesses = None,
+    device: Device = "auto",
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find special uniques: rows of TABLE that few of their values single out, and their SUDA scores."""
+    from ..errors import InputError
+    from ..io.paths import find_input
+    from ..io.write import check_output
+    from ..marginals.coded_table import picked
+    from ..special_uniques.suda import find_suda
+    from ..utils.quantities import whole_number
+
+    if quiet:
+        warnings.simplefilter("ignore")
+    top = whole_number("top", top, "rows")
+    if output is not None:
+        check_output(output, overwrite, find_input(table, sep).places)
+    elif contributions:
+        raise InputError("--contributions: goes with -o. Add that, or leave it out.")
+    names = as_names(columns)
+    find = partial(
+        find_suda,
+        max_size=max_size,
+        columns=names,
+        missing=missing,
+        sampling_fraction=sampling_fraction,
+        contributions=contributions,
+        device=device,
+    )
+    streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
+    found = look(find, table, picked(names), Place(scheduler, workers), streams, quiet)
+    if output is not None:
+        found.write(output, overwrite)
+        complete.append(output)
+    summary = found.summary(top)
+    files = {"input": str(table)} if output is None else {"input": str(table), "output": str(output)}
+    facts = {"spilled_bytes": found.spilled_bytes, "seconds": found.seconds}
+    show(lambda: {**files, **summary.to_dict(), **facts}, summary.print, as_json, quiet)
+    if output is not None and not (as_json or quiet):
+        typer.echo(f"Scores written to {output}")

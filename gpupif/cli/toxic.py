@@ -1,0 +1,54 @@
+"""The command `gpupif toxic`."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from .options import (
+    Device,
+    Json,
+    Missing,
+    Place,
+    Quiet,
+    Scheduler,
+    Sep,
+    StreamMemory,
+    StreamTemp,
+    Table,
+    WorkerProcesses,
+    as_names,
+    look,
+    show,
+)
+
+
+def toxic(
+    table: Table,
+    size: Annotated[int, typer.Option(metavar="2|3", help="Pairs or triples of columns.")] = 2,
+    columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to look at. Default: all.")] = None,
+    top: Annotated[int, typer.Option(metavar="N", help="How many pairs of values to list.")] = 20,
+    device: Device = "auto",
+    missing: Missing = "category",
+    sep: Sep = None,
+    memory_limit: StreamMemory = None,
+    temp: StreamTemp = None,
+    scheduler: Scheduler = None,
+    workers: WorkerProcesses = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Rank pairs of columns of TABLE by what they tell together, and list the values far rarer than their parts."""
+    from ..marginals.coded_table import picked
+    from ..marginals.toxic_pairs import find_toxic
+
+    if quiet:
+        warnings.simplefilter("ignore")
+    names = as_names(columns)
+    find = partial(find_toxic, size=size, columns=names, top=top, missing=missing, device=device)
+    streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
+    found = look(find, table, picked(names), Place(scheduler, workers), streams, quiet)
+    show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)

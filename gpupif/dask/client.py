@@ -1,0 +1,110 @@
+"""A cluster that the command line computes on: one that runs, or one of some workers started here."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from multiprocessing import resource_tracker
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DeviceError, GpupifError, InputError
+from ..utils.progress import Reporter
+
+if TYPE_CHECKING:
+    from ..cli.options import Place
+
+CONNECT_SECONDS = 30
+# A cluster started here waits for a worker that died to be started again, however long a busy machine takes. Dask's
+# default, 15 seconds, strikes it off for good; the run then waits for ever once that was the last one.
+PATIENT = {"distributed.deploy.lost-worker-timeout": "1 day"}
+
+
+def check_place(place: Place, elsewhere: Mapping[str, Any], does: str) -> None:
+    """Raise DeviceError without Dask, and InputError for what is no cluster, or for options that are not for one.
+
+    elsewhere: such options, refused where they are set; does: what a cluster does instead.
+    """
+    if find_spec("distributed") is None or find_spec("dask") is None:
+        raise DeviceError("a cluster needs Dask, which is not installed here: pip install 'gpupif[dask]'.")
+    scheduler, workers = place
+    if scheduler is not None and workers is not None:
+        raise InputError("--workers: expected it or --scheduler, which names a cluster that runs; got both.")
+    if workers is not None and workers < 1:
+        raise InputError(f"--workers: expected at least 1, got {workers}.")
+    for name, value in elsewhere.items():
+        if value not in (None, False):
+            option = name.replace("_", "-")
+            raise InputError(f"--{option}: is not for a cluster, which {does}. Leave it out.")
+
+
+@contextlib.contextmanager
+def connected(place: Place, visible: bool | None) -> Iterator[tuple[Any, Reporter]]:
+    """A client of the cluster, and what is shown of its progress; visible: as of `Reporter`.
+
+    What goes wrong with the cluster itself is one DeviceError.
+    """
+    with Reporter(visible) as report:
+        report.stage("start", place.workers, "workers")
+        with cluster(*place) as client:
+            yield client, report
+
+
+def _deaf_loop(closing: contextlib.ExitStack) -> Any:
+    """An event loop none of whose threads and processes hears Ctrl-C, which a terminal sends to all of them.
+
+    This process ends its workers itself; each would say how it was interrupted. A signal mask is inherited: by the
+    loop's thread, those that it starts, and the workers, now or when they are started again.
+    """
+    from distributed.utils import LoopRunner
+
+    # Which would unblock the signal in the thread that starts it.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        runner = LoopRunner()
+        runner.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    closing.callback(runner.stop)
+    return runner.loop
+
+
+@contextlib.contextmanager
+def cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
+    """A client of the cluster; what goes wrong with the cluster itself is one DeviceError."""
+    import dask
+    from distributed import Client, KilledWorker, LocalCluster
+
+    with contextlib.ExitStack() as closing:
+        closing.enter_context(dask.config.set(PATIENT))
+        try:
+            if workers is not None:
+                # What goes wrong comes back as one error, which Dask's log would only say before it, at length.
+                silent = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+                scheduler = closing.enter_context(
+                    LocalCluster(n_workers=workers, threads_per_worker=1, loop=_deaf_loop(closing), **silent)
+                )
+            client = closing.enter_context(Client(scheduler, timeout=CONNECT_SECONDS))
+        except (OSError, TimeoutError, ValueError, RuntimeError) as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            if workers is not None:
+                raise DeviceError(f"--workers {workers}: they could not be started ({reason}); try again.") from error
+            raise DeviceError(
+                f"--scheduler {scheduler}: no cluster can be reached there ({reason}). Start one (dask scheduler), "
+                "check its address, or use --workers N for one here."
+            ) from error
+        try:
+            yield client
+        except KilledWorker as error:
+            raise DeviceError(
+                "the cluster lost too many of its workers, perhaps for want of memory. Nothing was written. Give each "
+                "more memory, or write the table in smaller row groups."
+            ) from error
+        except RuntimeError as error:
+            if isinstance(error, GpupifError):
+                raise
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise DeviceError(f"the cluster failed ({reason}). Nothing was written; try again.") from error

@@ -1,0 +1,257 @@
+"""What happens to a partition where it lies: encoded, equal rows collapsed, sent; its scores put together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from gpupif.kernels import spread
+
+from ..attack.weights import add_chunk
+from ..encoding.merge import Values, encode_part, number_in, recode
+from ..engines.block_scoring import pack_keys, unpack_keys
+from ..engines.part_jobs import source_of
+from ..errors import GpupifError
+from ..frames.base import open_frame
+from ..gpu.base import frame_library
+from ..measures import POPULATION_SIZE
+from ..rows.distinct import distinct_rows
+from ..rows.keys import KeyLayout
+from ..rows.partition import Rows, index_type
+from .parcels import Parcel, pack, unpack
+from .plan import Plan, Reads, Totals, WeightedCounts, Weights
+from .routing import Routes, Trip, find_trips
+from .worker import device_here, task_workers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..attack.request import Question
+    from ..encoding.column import Column
+    from ..rows.threads import Workers
+
+
+class Local(NamedTuple):
+    """Distinct rows of a partition: codes by column, that count in `values`, and how often each row occurs there."""
+
+    codes: list[npt.NDArray[Any]]
+    times: npt.NDArray[Any]
+    values: list[Values]
+    first_missing: list[int]
+    device: str
+
+
+class Back(NamedTuple):
+    """What a partition waits for its scores with: its index, of pandas or a GPU, and for each row its distinct row."""
+
+    index: Any
+    on_device: bool
+    number: npt.NDArray[Any]
+
+
+def encode(question: Reads, device: str, partition: Any) -> tuple[Local, Back]:
+    """Number the values of a partition's columns by themselves and collapse equal rows; raises ColumnTypeError."""
+    frame = open_frame(partition)
+    here = device_here(device)
+    places = [frame.names.index(name) for name in question.read]
+    with frame.active():
+        columns = [frame.column(place) if frame.rows else pd.Series(dtype=object) for place in places]
+        parts = [encode_part(name, column) for name, column in zip(question.read, columns, strict=True)]
+    first_missing = [
+        int(np.argmax(part.codes == len(part.values.labels))) if part.values.missing else -1 for part in parts
+    ]
+    values = [part.values for part in parts]
+    on_device = frame.device_frames() is not None
+    if frame.rows == 0:
+        nothing = np.empty(0, np.uint32)
+        return Local([nothing] * len(parts), nothing, values, first_missing, here), Back(
+            frame.index, on_device, nothing
+        )
+    layout = KeyLayout.of([len(part.labels) + (part.missing > 0) for part in values])
+    with task_workers() as workers:
+        keys = pack_keys([part.codes for part in parts], layout, workers)
+        distinct = distinct_rows(Rows(keys), frame.rows, workers)
+    local = Local(unpack_keys(distinct.rows.keys, layout), distinct.rows.counts, values, first_missing, here)
+    return local, Back(frame.index, on_device, distinct.number)
+
+
+def totals(local: Local) -> Totals:
+    """What of a partition the whole table has to know."""
+    rows = int(local.times.sum())
+    return Totals(rows, len(local.times), local.values, local.first_missing, frozenset([local.device]))
+
+
+def global_codes(columns: Sequence[Column], local: Local) -> list[npt.NDArray[Any]]:
+    """The codes of a partition's distinct rows in the columns of the whole table."""
+    codes = []
+    for column, own, values in zip(columns, local.codes, local.values, strict=True):
+        labels = column.labels
+        codes.append(recode(own, np.append(number_in(column.name, values.labels, labels), len(labels))))
+    return codes
+
+
+def weigh(question: Question, weights: Weights, local: Local) -> WeightedCounts:
+    """What the rows of a partition stand for, in units, by column and code."""
+    *codes, times = _with_times(question, weights, local)
+    columns = weights.columns[: len(question.used)]
+    counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
+    with task_workers() as workers:
+        add_chunk(columns, codes, times, counts, workers)
+    return counts
+
+
+def _with_times(question: Question, weights: Weights, local: Local) -> list[npt.NDArray[Any]]:
+    """The codes of the columns that are used, and at last how many units each distinct row stands for."""
+    codes = global_codes(weights.columns, local)
+    units = weights.units.times(codes[question.read.index(question.weights)])
+    return [*codes[: len(question.used)], units * local.times]
+
+
+def global_rows(plan: Plan, local: Local) -> Rows:
+    """The distinct rows of a partition, by the values of the whole table; with weights, counted in units."""
+    times = local.times
+    if plan.weights is None:
+        codes = global_codes([plan.prior_of[name].column for name in plan.question.used], local)
+    else:
+        *codes, times = _with_times(plan.question, plan.weights, local)
+    if plan.people is not None:
+        codes = plan.people.joined(codes, 0)
+    with task_workers() as workers:
+        return Rows(pack_keys(codes, plan.layout, workers), times)
+
+
+def send(plan: Plan, routes: Routes, source: int, *several: Rows) -> pd.DataFrame:
+    """The parcels in which the rows of partition `source` travel: keys, and how often each row occurs.
+
+    several: its rows, and others that travel with them but do not come back.
+    """
+    parcels = []
+    with task_workers() as workers:
+        for number, rows in enumerate(several):
+            back = source + number * routes.parts
+            for trip in find_trips(rows, plan, routes, workers):
+                order, parts = _by_part(trip, routes)
+                items = np.empty((len(order), plan.layout.words + 1), np.uint64)
+                items[:, :-1], items[:, -1] = trip.sent.keys[order], trip.sent.counts[order]
+                parcels += [Parcel(part, back, trip.cut, items[start:stop]) for part, start, stop in parts]
+    return pack(parcels)
+
+
+def _by_part(trip: Trip, routes: Routes) -> tuple[npt.NDArray[np.intp], list[tuple[int, int, int]]]:
+    """The rows sent in order of the parts they travel to; and where in that order those of each part begin and end."""
+    narrow = trip.dest.astype(np.uint16 if routes.parts <= 2**16 else np.uint32)
+    ends = np.cumsum(np.bincount(narrow, minlength=routes.parts)).tolist()
+    parts = [(part, start, stop) for part, (start, stop) in enumerate(pairwise([0, *ends])) if start < stop]
+    return np.argsort(narrow, kind="stable"), parts
+
+
+class Arrived(NamedTuple):
+    """Scores of the rows of a trip: by part (measures, targets of its cut, rows), as 64 bits each.
+
+    home: the distinct rows that they are for; place: which of the scores, part after part, each of them has.
+    """
+
+    targets: list[int]
+    items: list[npt.NDArray[np.int64]]
+    home: npt.NDArray[np.intp]
+    place: npt.NDArray[np.intp]
+
+
+def receive(
+    plan: Plan,
+    routes: Routes,
+    columns: pd.Index[Any],
+    weights: pd.Series[float] | None,
+    source: int,
+    back: Back,
+    rows: Rows,
+    frame: pd.DataFrame,
+) -> dict[str, Any]:
+    """By measure, the frame of scores of partition `source`, from the parcels that came back to it.
+
+    columns: the labels of the scored columns. weights: theirs, where a measure needs them. Raises GpupifError where
+    scores are missing.
+    """
+    job = plan.job
+    measures = list(plan.question.outputs) if plan.people is None else [*job.measures, POPULATION_SIZE]
+    sources = list(dict.fromkeys(source_of(measure) for measure in measures))
+    shape = (len(job.targets), len(back.number))
+    values = [np.empty(shape, measure.type_in(job.dtype)) for measure in measures]
+    with task_workers() as workers:
+        arrived = _arrivals(plan, routes, len(sources), source, rows, frame, workers)
+        # Most targets come by the same trips.
+        index: tuple[list[int], Any] = ([], None)
+        for target, column in enumerate(job.targets):
+            trips = [number for number, trip in enumerate(arrived) if column in trip.targets]
+            if index[0] != trips or index[1] is None:
+                index = trips, _places([arrived[number] for number in trips], len(rows.keys))[back.number]
+            for measure, out in zip(measures, values, strict=True):
+                found = _together([arrived[number] for number in trips], sources.index(source_of(measure)), column)
+                scores: npt.NDArray[Any] = found.view(measure.type_in("float64"))
+                if measure.weighted and weights is not None:
+                    scores = float(weights.iloc[target]) * scores
+                spread.look_up(scores, index[1], out[target])
+    return {measure.name: frame_of(array, back, columns) for measure, array in zip(measures, values, strict=True)}
+
+
+def _arrivals(
+    plan: Plan, routes: Routes, measures: int, source: int, rows: Rows, frame: pd.DataFrame, workers: Workers
+) -> list[Arrived]:
+    """The scores of each trip that the rows of a partition made."""
+    parcels = {(parcel.cut, parcel.source): parcel.items.view(np.int64) for parcel in unpack(frame, source)}
+    arrived = []
+    for trip in find_trips(rows, plan, routes, workers):
+        order, parts = _by_part(trip, routes)
+        targets = routes.cuts[trip.cut].targets
+        items = []
+        for part, start, stop in parts:
+            shape = (measures, len(targets), stop - start)
+            scores = parcels.get((trip.cut, part))
+            if scores is None or scores.size != math.prod(shape):
+                raise GpupifError(
+                    f"partition {source}: the scores of {stop - start:,} rows did not come back from part {part}. This "
+                    "is a fault of the cluster or of gpupif; compute it again."
+                )
+            items.append(scores.reshape(shape))
+        place = np.empty(len(order), np.intp)
+        place[order] = np.arange(len(order))
+        arrived.append(Arrived(targets, items, trip.home, place[trip.place]))
+    return arrived
+
+
+def _places(arrived: Sequence[Arrived], rows: int) -> npt.NDArray[Any]:
+    """For each distinct row its place among the scores of several trips together."""
+    places = np.empty(rows, index_type(sum(len(trip.home) for trip in arrived)))
+    before = 0
+    for trip in arrived:
+        places[trip.home] = trip.place + before
+        before += sum(items.shape[-1] for items in trip.items)
+    return places
+
+
+def _together(arrived: Sequence[Arrived], measure: int, column: int) -> npt.NDArray[np.int64]:
+    """The scores of one target in several trips."""
+    parts = [items[measure, trip.targets.index(column)] for trip in arrived for items in trip.items]
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
+def nobody(partition: Any) -> Back:
+    """What a partition without rows waits with."""
+    frame = open_frame(partition)
+    return Back(frame.index, frame.device_frames() is not None, np.empty(0, np.uint32))
+
+
+def frame_of(values: npt.NDArray[Any], back: Back, columns: pd.Index[Any]) -> Any:
+    """Scores (columns, rows) as a frame of the partition's kind, with its index."""
+    if not back.on_device:
+        return pd.DataFrame(values.T, index=back.index, columns=columns, copy=False)
+    library = frame_library()
+    with library.active():
+        frame = library.frame({place: library.xp.asarray(column) for place, column in enumerate(values)}, back.index)
+    frame.columns = columns
+    return frame

@@ -1,0 +1,163 @@
+"""The graph in which a Dask frame meets its population, in a shuffle of its own.
+
+What the population counts, with rows that it lacks if these are to count, then goes the way of the table's rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import InputError
+from ..frames.base import open_frame
+from ..io.paths import find_input
+from ..utils.names import check_exist, check_unique
+from . import partition as home
+from . import plan
+from .graph import Graph, Key, ref
+from .population import (
+    POPULATION,
+    TABLE,
+    add_lacking,
+    find_lacking,
+    join,
+    joined_rows,
+    meet,
+    meet_rows,
+    narrowed,
+    settle,
+)
+from .read import read_files
+
+if TYPE_CHECKING:
+    from ..attack.request import Question
+
+
+@dataclass(frozen=True)
+class PeopleGraph:
+    """The tasks that bring a table and its population together, the same for all attackers.
+
+    read: columns of the table; encoded: its partitions. people: settled, what all have to know; rows: of the
+    population's partitions; added: of the parts in which rows met, those that count as the population's too.
+    """
+
+    graph: Graph
+    read: list[Hashable]
+    encoded: Sequence[Key]
+    people: Key
+    rows: Sequence[Key]
+    added: Sequence[Key]
+
+    def sent(self, graph: Graph, planned: Any) -> tuple[list[Key], list[Key]]:
+        """In the graph of an attacker, with a plan, the keys of `rows` and `added` as the plan has them."""
+        several = []
+        for stage, keys in (("people", self.rows), ("added", self.added)):
+            given = ([ref(self.people)] * len(keys), [planned] * len(keys), list(map(ref, keys)))
+            several.append(graph.each(stage, narrowed, *given))
+        return several[0], several[1]
+
+
+def bring_together(
+    read: Any, population: Any, question: Question, names: list[Hashable], lacks: str, device: str
+) -> PeopleGraph:
+    """The graph that compares a table with its population. read: the table's columns that are needed."""
+    graph = Graph()
+    encoded = graph.each("encode", partial(home.encode, question, device), list(map(ref, graph.take(read))))
+    mine = list(map(ref, graph.each("local", itemgetter(0), list(map(ref, encoded)))))
+    each = graph.each("totals-met-each", home.totals, mine)
+    totals = ref(graph.tree("totals-met", partial(plan.add_totals, question.read), each))
+    meeting = meet_population(graph, mine, totals, population, question, names, device)
+    several = [meeting.joined] * len(meeting.met)
+    compared = list(map(ref, graph.each("compare", find_lacking, several, meeting.met)))
+    lacking = ref(graph.tree("lacking", add_lacking, graph.each("lacks", itemgetter(1), compared)))
+    people = graph.one("settle", partial(settle, lacks), meeting.joined, lacking)
+    added = graph.each("added-rows", itemgetter(0), compared)
+    return PeopleGraph(graph, question.read, encoded, people, meeting.rows, added)
+
+
+class Meeting(NamedTuple):
+    """The tasks in which the rows of a table and its population meet.
+
+    joined: as an argument of others, what all have to know. rows: of the population's partitions. met: as arguments of
+    others, the different rows that met in each part.
+    """
+
+    joined: Any
+    rows: Sequence[Key]
+    met: Sequence[Any]
+
+
+def meet_population(
+    graph: Graph,
+    mine: Sequence[Any],
+    totals: Any,
+    population: Any,
+    question: Question,
+    names: list[Hashable],
+    device: str,
+) -> Meeting:
+    """Add the tasks that bring equal rows of a table and its population together.
+
+    mine, totals: of the table, its partitions by the columns of the question first, and their totals.
+    """
+    asked = replace(question, weights=None)
+    given = list(map(ref, _partitions(graph, population, question.used)))
+    others = graph.each("encode-people", partial(home.encode, asked, device), given)
+    theirs = list(map(ref, graph.each("local-people", itemgetter(0), list(map(ref, others)))))
+    each = graph.each("totals-people-each", home.totals, theirs)
+    found = ref(graph.tree("totals-people", partial(plan.add_totals, asked.read), each))
+    joined = ref(graph.one("join", partial(join, question, names), totals, found))
+    rows, parts = [], range(len(mine) + len(theirs))
+    for whose, local in ((TABLE, mine), (POPULATION, theirs)):
+        many = range(len(local))
+        rows += graph.each(f"joined-{whose}", joined_rows, [joined for _ in many], [whose for _ in many], local)
+    several = [joined for _ in parts]
+    whose_rows = [TABLE if part < len(mine) else POPULATION for part in parts]
+    sent = graph.each("meet", partial(meet, len(parts)), several, parts, list(map(ref, rows)), whose_rows)
+    arrived = list(map(ref, graph.shuffle("met", sent)))
+    met = list(map(ref, graph.each("met-rows", meet_rows, several, parts, arrived)))
+    return Meeting(joined, rows[len(mine) :], met)
+
+
+def open_people(population: Any, used: Sequence[Hashable]) -> Any:
+    """A population of any kind, with its columns checked: a Dask frame, or a table in memory. Raises InputError."""
+    if isinstance(population, str | os.PathLike):
+        given = find_input(Path(population))
+
+        def pick(names: Sequence[str]) -> list[str]:
+            check_exist("population", used, names, "the population")
+            return [name for name in names if name in used]
+
+        population = read_files("population", given, pick).frame
+    if type(population).__module__.partition(".")[0] == "dask":
+        from dask.dataframe import DataFrame
+
+        if not isinstance(population, DataFrame):
+            came = type(population).__name__
+            raise InputError(f"population: expected a Dask DataFrame, got a Dask {came}. Make it a frame.")
+        names = list(population.columns)
+    else:
+        try:
+            names = list(open_frame(population).names)
+        except InputError as error:
+            raise InputError(f"population: {error}") from None
+    check_unique(names, "population")
+    check_exist("population", used, names, "the population")
+    return population
+
+
+def _partitions(graph: Graph, population: Any, used: Sequence[Hashable]) -> list[Key]:
+    """The tasks that give the partitions of a population; one in memory is one."""
+    if hasattr(population, "__dask_graph__"):
+        narrow = population[list(used)] if list(population.columns) != list(used) else population
+        return graph.take(narrow)
+    return [graph.one("population", _itself, population)]
+
+
+def _itself(population: Any) -> Any:
+    return population

@@ -1,0 +1,108 @@
+"""Parquet files as Dask frames, each row group, or several, a partition that a worker reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import InputError, TableReadError
+from ..io.paths import Input
+from ..io.read import Pick, check_rows, keys_of_files, open_parquet, pandas_index_names, unreadable
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+
+# A partition is one row group or several, of about so many rows.
+PARTITION_ROWS = 1 << 20
+
+
+class Piece(NamedTuple):
+    """Some row groups of a Parquet file, and the values of columns that the names of its folders hold."""
+
+    file: str
+    groups: tuple[int, ...]
+    keys: tuple[tuple[str, Any], ...]
+
+
+class Files(NamedTuple):
+    """Parquet files to be read by workers. frame: lazy, of the columns that are wanted; rows, partitions: how many;
+    names: of these columns; index_names: which of all columns only label rows.
+    """
+
+    frame: dd.DataFrame
+    rows: int
+    partitions: int
+    names: list[str]
+    index_names: list[str]
+
+
+def read_files(argument: str, given: Input, pick: Pick) -> Files:
+    """The files of a table, in order of their paths, row groups making partitions; `argument` is what names them.
+
+    Raises InputError where they are not Parquet, and TableReadError.
+    """
+    from dask.dataframe import from_map
+
+    if given.kind != "Parquet":
+        mend = "Convert it" if given.kind == "CSV" else "Write it as Parquet"
+        raise InputError(
+            f"{argument}: {given.path}: a cluster reads Parquet files, folders and patterns of them. {mend}, with "
+            "pandas.read_csv and to_parquet for instance, or leave out --scheduler and --workers."
+        )
+    table = given.path
+    try:
+        found = open_parquet(given, pick)
+        keys = keys_of_files(found)
+        pieces = []
+        rows = 0
+        for file in found.files:
+            with pq.ParquetFile(file) as opened:
+                sizes = [opened.metadata.row_group(group).num_rows for group in range(opened.num_row_groups)]
+            rows += sum(sizes)
+            pieces += [Piece(str(file.resolve()), groups, tuple(keys[file].items())) for groups in _grouped(sizes)]
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(table, "Parquet", error) from error
+    check_rows(table, rows, found.schema.names)
+    names = found.schema.names if found.columns is None else found.columns
+    schema = pa.schema([found.schema.field(name) for name in names])
+    meta = _frame(schema.empty_table())
+    frame: Any = from_map(_read_piece, pieces, names=list(schema.names), meta=meta, enforce_metadata=False)
+    return Files(frame, rows, len(pieces), list(schema.names), pandas_index_names(found.schema))
+
+
+def _grouped(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Row groups that make one partition each, from how many rows they have."""
+    group: list[int] = []
+    rows = 0
+    for number, size in enumerate(sizes):
+        if group and rows + size > PARTITION_ROWS:
+            yield tuple(group)
+            group, rows = [], 0
+        group.append(number)
+        rows += size
+    if group:
+        yield tuple(group)
+
+
+def _read_piece(piece: Piece, names: Sequence[str]) -> pd.DataFrame:
+    """A partition, by Arrow's types: none of them changes where values are missing."""
+    own = [name for name in names if name not in dict(piece.keys)]
+    try:
+        with pq.ParquetFile(piece.file) as opened:
+            read = opened.read_row_groups(list(piece.groups), columns=own)
+            read = read.select(own)
+    except (pa.ArrowException, OSError) as error:
+        raise TableReadError(str(unreadable(Path(piece.file), "Parquet", error))) from None
+    for name, value in piece.keys:
+        if name in names:
+            read = read.append_column(name, pa.array([value] * read.num_rows))
+    return _frame(read.select(list(names)))
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    return table.replace_schema_metadata(None).to_pandas(types_mapper=pd.ArrowDtype)  # type: ignore[no-any-return]

@@ -1,0 +1,220 @@
+"""Which rows go where, so that every cohort lies in one part and no part is much larger than the others.
+
+A pass cuts the table by the hash of the columns outside its targets into bins; bins are dealt to parts, the heaviest
+first. A bin that is too heavy, because one combination of values is frequent, is cut finer: its rows go once for each
+half of the targets, by the other half's columns too. How heavy bins are is learnt from a sample of the rows: scores do
+not depend on it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpupif.kernels import partition as kernels
+
+from ..attack.known_subsets import subsets_of
+from ..engines.known_subsets_memory import AnyNeeds
+from ..engines.part_jobs import Pass, plan_shuffles
+from ..errors import InputError
+from ..rows.distinct import distinct_rows
+from ..rows.partition import Rows, split
+from ..utils.information import entropy_of_counts
+from ..utils.memory import shown
+from .plan import Plan
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..rows.threads import Workers
+
+# Rows of a partition from which the weight of bins is estimated.
+SAMPLED_ROWS = 1024
+# Bins are so many times as fine as parts; one of over this share of the mean part is cut finer.
+BINS_PER_PART = 8
+HEAVY = 0.5
+# What rows may take that have to be in one part.
+MOST_BYTES = 4 << 30
+
+
+class Sample(NamedTuple):
+    """Keys of some distinct rows, and of how many distinct rows of its partition each is one."""
+
+    keys: npt.NDArray[np.uint64]
+    weights: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Rows whose cohorts of some targets are to be found.
+
+    by: the columns whose hash says in which bin a row lies. places: the part of each bin; of a heavy one -1, its rows
+    go on in the cuts `finer`.
+    """
+
+    targets: list[int]
+    by: list[int]
+    places: npt.NDArray[np.int32]
+    finer: list[int]
+
+
+@dataclass(frozen=True)
+class Routes:
+    """All cuts, and those in which all rows begin. parts: in how many parts they end. partitions: of the table."""
+
+    cuts: list[Cut]
+    roots: list[int]
+    parts: int
+    partitions: int
+
+
+@dataclass(frozen=True)
+class Trip:
+    """Rows of one partition that travel in one cut.
+
+    sent: the rows, in order of first appearance; dest: the part of each. home: which distinct rows of the partition
+    they stand for; place: for each of these, which of the rows sent that is.
+    """
+
+    cut: int
+    sent: Rows
+    home: npt.NDArray[np.intp]
+    place: npt.NDArray[np.intp]
+    dest: npt.NDArray[np.int32]
+
+
+def sample_rows(rows: Rows) -> Sample:
+    """Some of the distinct rows of a partition, the same whenever they are asked for."""
+    size = len(rows.keys)
+    if size <= SAMPLED_ROWS:
+        return Sample(rows.keys, np.ones(size))
+    chosen = np.unique(np.random.default_rng(size).integers(0, size, SAMPLED_ROWS))
+    return Sample(rows.keys[chosen], np.full(len(chosen), size / len(chosen)))
+
+
+def add_samples(*samples: Sample) -> Sample:
+    """Samples of several partitions together."""
+    return Sample(*(np.concatenate(arrays) for arrays in zip(*samples, strict=True)))
+
+
+def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Routes:
+    """Cuts that spread the rows of so many partitions of the table over so many parts; see the module."""
+    job = plan.job
+    _check_one_part(plan)
+    entropies = [entropy_of_counts(counts) for counts in job.counts]
+    if plan.question.any_known is None:
+        passes = plan_shuffles(job, plan.distinct, -(-plan.distinct // parts))
+    else:
+        # Each set of columns has cohorts of its own.
+        passes = [Pass(list(job.targets), [])]
+    aim = float(sample.weights.sum()) * len(passes) / parts
+    cuts: list[Cut] = []
+    light: list[tuple[float, int, int]] = []
+    waiting = deque((one, sample) for one in passes)
+    while waiting:
+        one, (keys, weights) = waiting.popleft()
+        halves = [] if job.wildcards or plan.question.any_known is not None else _halves(one, job.known, entropies)
+        bins = max(1, int(BINS_PER_PART * weights.sum() / aim)) if one.by else 1
+        found = _bins(keys, plan, one.by, bins)
+        sizes = np.bincount(found, weights, bins)
+        heavy = (sizes > HEAVY * aim) if halves and parts > 1 else np.zeros(bins, bool)
+        light += [(-size, len(cuts), number) for number, size in enumerate(sizes.tolist()) if not heavy[number]]
+        # Numbers of cuts that are made later: those before them in the queue come first.
+        first = len(cuts) + 1 + len(waiting)
+        finer = list(range(first, first + len(halves))) if heavy.any() else []
+        cuts.append(Cut(one.targets, one.by, np.full(bins, -1, np.int32), finer))
+        if finer:
+            rest = Sample(keys[heavy[found]], weights[heavy[found]])
+            waiting.extend((half, rest) for half in halves)
+    loads = [(0.0, part) for part in range(parts)]
+    for size, cut, number in sorted(light):
+        load, part = heapq.heappop(loads)
+        cuts[cut].places[number] = part
+        heapq.heappush(loads, (load - size, part))
+    return Routes(cuts, list(range(len(passes))), parts, partitions)
+
+
+def _check_one_part(plan: Plan) -> None:
+    """Raise InputError where rows that can not be parted, because of wildcards or any columns known, take too much."""
+    job, asked = plan.job, plan.question.any_known
+    needed = 0 if asked is None else any_known_bytes(plan, plan.distinct)
+    if asked is not None and needed > MOST_BYTES:
+        raise InputError(
+            f"known: any {asked.known} columns: all different rows have to fit into the memory of one worker: "
+            f"{plan.distinct:,} rows, of which those in a partition differ, take about "
+            f"{shown(needed)}, expected at most {shown(MOST_BYTES)}. Score fewer columns "
+            "(columns, among), bin those with many values, or name the known columns."
+        )
+    row = 8 * (6 * plan.layout.words + 12 + 3 * len(job.targets) * len(job.measures))
+    if job.wildcards and row * plan.distinct > MOST_BYTES:
+        raise InputError(
+            f"missing: 'wildcard' compares all different rows with each other, in the memory of one worker: "
+            f"{plan.distinct:,} rows, of which those in a partition differ, take about {shown(row * plan.distinct)}, "
+            f"expected at most {shown(MOST_BYTES)}. Score or know fewer columns, or use missing='category'."
+        )
+
+
+def any_known_bytes(plan: Plan, distinct: int) -> int:
+    """What so many rows take at least that are scored against attackers who know any few columns."""
+    # Keys as they come, and scores as they leave.
+    sent = 8 * (plan.layout.words + 1 + 2 * len(plan.job.targets) * len(plan.job.measures))
+    needs = AnyNeeds.of(plan.job, plan.rows, subsets_of(plan.question, plan.rows).sets)
+    return distinct * sent + needs.least(distinct, kept=len(plan.job.targets))
+
+
+def _halves(one: Pass, known: Sequence[int], entropies: Sequence[float]) -> list[Pass]:
+    """The targets of a pass in two that cut finer, or that, scored apart, have fewer distinct rows; or none."""
+    groups = [half for half in split(one.targets, entropies) if half]
+    if len(groups) < 2:
+        return []
+    halves = [Pass(group, [column for column in known if column not in group]) for group in groups]
+    finer = any(set(half.by) > set(one.by) for half in halves)
+    return halves if finer or any(target not in known for target in one.targets) else []
+
+
+def _bins(keys: npt.NDArray[np.uint64], plan: Plan, by: Sequence[int], bins: int) -> npt.NDArray[Any]:
+    """The bin of each row, by the hash of some columns."""
+    ids = np.zeros(len(keys), np.uint32)
+    if bins > 1:
+        kernels.partition_ids(keys, plan.layout.masks(by), bins, ids)
+    return ids
+
+
+def find_trips(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iterator[Trip]:
+    """The trips of the distinct rows of a partition; the same whenever they are asked for."""
+    every = np.arange(len(rows.keys))
+    total = plan.total if plan.people is None else max(plan.total, plan.people.total)
+    if len(every) == 0:
+        return
+    waiting = deque((root, frozenset(plan.layout.fields), rows, every, every) for root in routes.roots)
+    while waiting:
+        number, columns, sent, home, place = waiting.popleft()
+        cut = routes.cuts[number]
+        needed = columns & {*plan.job.known, *cut.targets}
+        if needed < columns:
+            # Rows that differ only in columns that do not matter here are one.
+            keys = sent.keys & plan.layout.masks(needed)
+            narrow = distinct_rows(Rows(keys, sent.counts), total, workers)
+            sent, place = narrow.rows, narrow.number[place].astype(np.intp)
+        dest = cut.places[_bins(sent.keys, plan, cut.by, len(cut.places))]
+        stay = dest >= 0
+        if stay.any():
+            yield Trip(number, *_keep(stay, sent, home, place), dest=dest[stay])
+        if not stay.all():
+            heavy = _keep(~stay, sent, home, place)
+            waiting.extend((finer, needed, *heavy) for finer in cut.finer)
+
+
+def _keep(
+    keep: npt.NDArray[np.bool_], sent: Rows, home: npt.NDArray[np.intp], place: npt.NDArray[np.intp]
+) -> tuple[Rows, npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Some of the rows sent, and of the rows at home those that they stand for; see `Trip`."""
+    if keep.all():
+        return sent, home, place
+    there = keep[place]
+    return Rows(sent.keys[keep], sent.counts[keep]), home[there], (np.cumsum(keep) - 1)[place[there]]

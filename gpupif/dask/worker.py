@@ -1,0 +1,55 @@
+"""What a task knows of the worker that runs it: threads, engine, and how a warning reaches whoever waits."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ..engines.cpu.engine import CpuEngine
+from ..errors import warn
+from ..gpu.status import AskedDevice, choose_engine, grouping_of
+from ..rows.threads import Workers, default_threads
+
+if TYPE_CHECKING:
+    from ..engines.counting import CountingEngine
+
+
+def task_threads() -> int:
+    """Threads of one task: one, for Dask runs as many tasks at once as a worker has threads; or GPUPIF_NUM_THREADS."""
+    return default_threads() if "GPUPIF_NUM_THREADS" in os.environ else 1
+
+
+def task_workers() -> Workers:
+    """The threads of one task."""
+    return Workers(task_threads())
+
+
+def device_here(device: str) -> str:
+    """What the word `device` means on this worker: "cpu", "cuda", or the GPU that it names; the rest as asked."""
+    return AskedDevice(choose_engine(device).device, grouping_of(device))
+
+
+def task_engine(device: str) -> CountingEngine:
+    """The engine of one task. On "cuda" a worker uses the first GPU that it sees; those of dask-cuda each see another.
+
+    "auto" is what it means on this worker, and need not mean the same on all. Raises DeviceError where the worker has
+    no GPU that was asked for.
+    """
+    if device == "auto":
+        device = device_here(device)
+    if device == "cpu":
+        return CpuEngine(threads=task_threads())
+    return choose_engine(AskedDevice("cuda:0", grouping_of(device)) if device == "cuda" else device)
+
+
+def tell(message: str, category: type[Warning]) -> None:
+    """Warn: from a worker of a cluster, its clients."""
+    try:
+        from distributed import get_worker
+        from distributed import warn as warn_clients
+
+        get_worker()
+    except (ImportError, ValueError):
+        warn(message, category)
+    else:
+        warn_clients(message, category)

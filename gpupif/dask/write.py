@@ -1,0 +1,112 @@
+"""The folder that Dask writes scores to: it appears whole or not at all, in place of scores that are there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..errors import InputError, OutputError
+from ..io.checkpoints import Store, exchange, work_folder
+from ..io.score_files import MARK, check_replaceable
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+
+# What Dask's to_parquet takes and this one does not, and why.
+REFUSED = {
+    "append": "would mix scores of several tables",
+    "partition_on": "would lose the order of the rows",
+    "filesystem": "is not needed: name the place as a URL, with storage_options",
+}
+
+
+def write_scores(
+    frame: dd.DataFrame, path: str | os.PathLike[str], overwrite: bool, options: Mapping[str, Any]
+) -> None:
+    """Compute a frame of scores and write it to a folder, which takes the place of one with scores of gpupif.
+
+    options: of Dask's ``to_parquet``. Raises OutputError where the folder cannot be written, or holds anything else;
+    InputError for options that make this impossible.
+    """
+    for option, reason in REFUSED.items():
+        if options.get(option) not in (None, False):
+            raise InputError(f"{option}: {reason}. Leave it out.")
+    if not options.get("compute", True):
+        raise InputError(
+            "compute: scores replace a folder when all of them are written, which cannot be left for later. Leave it "
+            "out, or have Dask write to an empty folder: scores.frame().to_parquet(folder, compute=False)."
+        )
+    from fsspec.core import split_protocol
+
+    protocol, place = split_protocol(os.fspath(path))
+    if protocol not in (None, "file", "local"):
+        _check_empty(os.fspath(path), options.get("storage_options") or {})
+        frame.to_parquet(os.fspath(path), **marked(options))
+        return
+    output = Path(place).expanduser()
+    if output.exists() and not output.is_dir():
+        raise OutputError(f"{output}: is a file; Dask writes a folder of files. Choose another name.")
+    check_replaceable(output, overwrite)
+    with replacing(output, overwrite) as staged:
+        frame.to_parquet(str(staged), **marked(options))
+        check_written(staged, frame.npartitions)
+
+
+def marked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for files of which a later run knows that they are scores, named in order of the rows."""
+    mark = {MARK: __version__.encode()}
+    given = {"name_function": "part-{:06d}.parquet".format, **options}
+    return {**given, "custom_metadata": {**(options.get("custom_metadata") or {}), **mark}}
+
+
+def check_written(folder: Path, files: int) -> None:
+    """Raise OutputError where a folder has not so many score files: workers elsewhere wrote to disks of their own."""
+    found = sum(1 for _ in folder.glob("*.parquet"))
+    if found < files:
+        raise OutputError(
+            f"{folder.parent.parent}: {files - found} of {files} score files are not there: workers wrote them where "
+            "this process does not see them. Choose a place that all of them see under the same path."
+        )
+
+
+@contextlib.contextmanager
+def replacing(output: Path, overwrite: bool) -> Iterator[Path]:
+    """A place for a folder that takes the output's place when all is written; removed where something fails.
+
+    It lies where runs without a cluster work, so that of two runs to one output the second is refused, and what a
+    killed one left is removed by the next, whichever kind they are.
+    """
+    target = output.resolve()
+    work = work_folder(output, target.parent)
+    store = Store(work, work)
+    try:
+        store.open(False, target)
+        # Another name each time: workers of a run that was killed may still be writing.
+        staged = work / secrets.token_hex(8)
+        yield staged
+        check_replaceable(output, overwrite, ": it came into being meanwhile")
+        if target.exists() and any(target.iterdir()):
+            exchange(staged, target)
+        else:
+            staged.rename(target)
+    except OSError as error:
+        raise OutputError(f"{output}: could not be written: {error}.") from error
+    finally:
+        store.close(False)
+
+
+def _check_empty(url: str, storage_options: Mapping[str, Any]) -> None:
+    """Raise OutputError where something is at a URL: what is there could not be replaced as a whole."""
+    from fsspec.core import url_to_fs
+
+    files, place = url_to_fs(url, **storage_options)
+    if files.exists(place) and (files.isfile(place) or files.find(place)):
+        raise OutputError(
+            f"{url}: exists already, and only folders on a disk of this machine are replaced. Remove it first, or "
+            "choose another place."
+        )

@@ -1,0 +1,302 @@
+"""Measures of what equivalence classes hold, each as a function: k-anonymity, (alpha,k)-anonymity, l-diversity."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Sequence
+from typing import Any, Literal, NamedTuple, overload
+
+from ..attack.request import check_word
+from ..errors import InputError
+from .assess import assess
+from .models import MODELS
+from .request import Asked
+from .search import Assessed
+
+Columns = Hashable | Sequence[Hashable]
+KINDS = ("distinct", "entropy", "recursive")
+
+
+class AlphaK(NamedTuple):
+    """Of (alpha,k)-anonymity. alpha: share in (0, 1]; k: rows."""
+
+    alpha: float
+    k: int
+
+
+class Recursive(NamedTuple):
+    """Of recursive (c,l)-diversity: it holds for l and any greater c; c is infinite where it holds for none."""
+
+    c: float
+    l: int  # noqa: E741 (the name that the measure has)
+
+
+def k_anonymity(
+    table: Any,
+    quasi_identifiers: Columns,
+    *,
+    missing: str = "category",
+    device: str = "auto",
+    gpu_grouping: str = "auto",
+    progress: bool | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
+) -> int:
+    """K of k-anonymity: rows of the smallest equivalence class, rows that agree on all quasi-identifiers.
+
+    Parameters
+    ----------
+    table:
+        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file, a folder or a
+        pattern, of which only the columns that are needed are read. Or a Dask DataFrame, of pandas or cuDF partitions:
+        it is computed at once, by the workers; only what is found comes to the client.
+    quasi_identifiers:
+        Columns that an attacker may know of a person, a list or tuple of names; a single one may stand alone, also one
+        whose name is a tuple.
+    missing:
+        "category": missing values are one value of their own; "error": refuse them.
+    device, gpu_grouping:
+        As of `gpupif.score`.
+    progress:
+        Show progress on standard error: True, False, or None for only where that is a terminal.
+    memory_limit, temp:
+        Of a path: the memory that the process may take, such as "2GiB", and a folder for temporary files (default: the
+        system's). With one of them the table, of any size, is read in streams and looked at in parts; what is found is
+        the same. Default: read it into memory.
+
+    Returns
+    -------
+    int
+        Rows, from 1 to those of the table. All sizes of classes: ``gpupif.risk(...).classes``.
+
+    Raises
+    ------
+    InputError
+        No rows, no such column (ColumnNotFoundError), an empty list, missing values under "error", values that are no
+        categories (ColumnTypeError).
+    TableReadError, OutputError, DeviceError
+        As `gpupif.score`.
+
+    Warns
+    -----
+    NearlyUniqueWarning
+        A quasi-identifier in which at least 90 % of the rows have different values.
+
+    References
+    ----------
+    Sweeney 2002, k-Anonymity: a model for protecting privacy.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"age": ["20s", "20s", "30s", "30s", "30s"], "sex": ["f", "f", "f", "m", "m"]})
+    >>> gpupif.k_anonymity(people, "age"), gpupif.k_anonymity(people, ["age", "sex"])
+    (2, 1)
+
+    """
+    options = {
+        "missing": missing,
+        "device": device,
+        "gpu_grouping": gpu_grouping,
+        "progress": progress,
+        "memory_limit": memory_limit,
+        "temp": temp,
+    }
+    found = assess_models(table, quasi_identifiers, None, "k", **options)
+    return int(found.worst("k"))
+
+
+def alpha_k_anonymity(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    *,
+    missing: str = "category",
+    device: str = "auto",
+    gpu_grouping: str = "auto",
+    progress: bool | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
+) -> AlphaK:
+    """(alpha,k)-anonymity: k-anonymity, and no sensitive value has a share above alpha of an equivalence class.
+
+    Parameters
+    ----------
+    table, quasi_identifiers, missing, device, gpu_grouping, progress, memory_limit, temp:
+        As of `gpupif.k_anonymity`.
+    sensitive:
+        A sensitive attribute, a column, or a list of several.
+
+    Returns
+    -------
+    AlphaK
+        A named tuple (alpha, k): the highest share of any value of a class, in (0, 1], of several attributes the worst
+        (each: ``gpupif.risk(...).attributes``); k as `k_anonymity`.
+
+    Raises
+    ------
+    InputError
+        As `gpupif.k_anonymity`; a sensitive attribute that is a quasi-identifier or has the same value in all rows.
+    TableReadError, DeviceError
+        As `gpupif.score`.
+
+    References
+    ----------
+    Wong, Li, Fu & Wang 2006, (alpha, k)-Anonymity: an enhanced k-anonymity model for privacy preserving data
+    publishing; for every sensitive value.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"age": ["20s"] * 3 + ["30s"] * 4, "ill": ["flu", "flu", "hiv"] + ["flu", "hiv"] * 2})
+    >>> gpupif.alpha_k_anonymity(people, "age", "ill")
+    AlphaK(alpha=0.6666666666666666, k=3)
+
+    """
+    options = {
+        "missing": missing,
+        "device": device,
+        "gpu_grouping": gpu_grouping,
+        "progress": progress,
+        "memory_limit": memory_limit,
+        "temp": temp,
+    }
+    found = assess_models(table, quasi_identifiers, sensitive, "alpha", "k", **options)
+    return AlphaK(found.worst("alpha"), int(found.worst("k")))
+
+
+@overload
+def l_diversity(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    kind: Literal["distinct"] = ...,
+    *,
+    l: None = ...,  # noqa: E741
+    missing: str = ...,
+    device: str = ...,
+    gpu_grouping: str = ...,
+    progress: bool | None = ...,
+    memory_limit: int | str | None = ...,
+    temp: str | os.PathLike[str] | None = ...,
+) -> int: ...
+
+
+@overload
+def l_diversity(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    kind: Literal["entropy"],
+    *,
+    l: None = ...,  # noqa: E741
+    missing: str = ...,
+    device: str = ...,
+    gpu_grouping: str = ...,
+    progress: bool | None = ...,
+    memory_limit: int | str | None = ...,
+    temp: str | os.PathLike[str] | None = ...,
+) -> float: ...
+
+
+@overload
+def l_diversity(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    kind: Literal["recursive"],
+    *,
+    l: int | None = ...,  # noqa: E741
+    missing: str = ...,
+    device: str = ...,
+    gpu_grouping: str = ...,
+    progress: bool | None = ...,
+    memory_limit: int | str | None = ...,
+    temp: str | os.PathLike[str] | None = ...,
+) -> Recursive: ...
+
+
+def l_diversity(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns,
+    kind: str = "distinct",
+    *,
+    l: int | None = None,  # noqa: E741
+    missing: str = "category",
+    device: str = "auto",
+    gpu_grouping: str = "auto",
+    progress: bool | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
+) -> int | float | Recursive:
+    """l-diversity: how many values a sensitive attribute has, well represented, in every equivalence class.
+
+    Parameters
+    ----------
+    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
+        As of `gpupif.alpha_k_anonymity`.
+    kind:
+        "distinct": the fewest different values of a class. "entropy": l such that the lowest entropy of the values of
+        a class is log l. "recursive": c of recursive (c,l)-diversity, r_1 < c (r_l + r_{l+1} + ... + r_m), with r_1 to
+        r_m the counts of a class's values, the highest first.
+    l:
+        Of "recursive": a whole number from 1 on; default the distinct l of the table, over all sensitive attributes.
+
+    Returns
+    -------
+    int
+        "distinct": values, from 1.
+    float
+        "entropy": effective values, 1.0 (some class has a single value) to the distinct l; within 1e-12 of a whole
+        number it is that number.
+    Recursive
+        "recursive": a named tuple (c, l); the measure holds for any greater c, and for none where c is infinite: some
+        class has fewer than l values. For l = 1, c is the highest share of a value.
+
+    Of several attributes the worst; each: ``gpupif.risk(...).attributes``.
+
+    Raises
+    ------
+    InputError
+        As `gpupif.alpha_k_anonymity`; an unknown kind, l with another kind, or an l that no class can have.
+    TableReadError, DeviceError
+        As `gpupif.score`.
+
+    References
+    ----------
+    Machanavajjhala, Kifer, Gehrke & Venkitasubramaniam 2007, l-Diversity: privacy beyond k-anonymity, section 4.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> ill = ["flu", "flu", "flu", "hiv", "asthma"] + ["flu", "hiv"]
+    >>> people = pd.DataFrame({"age": ["20s"] * 5 + ["30s"] * 2, "ill": ill})
+    >>> gpupif.l_diversity(people, "age", "ill"), gpupif.l_diversity(people, "age", "ill", "entropy")
+    (2, 2.0)
+    >>> gpupif.l_diversity(people, "age", "ill", "recursive")
+    Recursive(c=1.5, l=2)
+
+    """
+    check_word("kind", kind, KINDS)
+    if l is not None and kind != "recursive":
+        raise InputError(f"l: expected with kind='recursive' only, got it with kind={kind!r}. Leave it out.")
+    name = {"distinct": "distinct_l", "entropy": "entropy_l", "recursive": "recursive_c"}[kind]
+    options = {
+        "missing": missing,
+        "device": device,
+        "gpu_grouping": gpu_grouping,
+        "progress": progress,
+        "memory_limit": memory_limit,
+        "temp": temp,
+    }
+    found = assess_models(table, quasi_identifiers, sensitive, name, l_values=l, **options)
+    return Recursive(found.worst(name), found.l_values) if kind == "recursive" else found.worst(name)
+
+
+def assess_models(table: Any, quasi_identifiers: Any, sensitive: Any, *models: str, **options: Any) -> Assessed:
+    """What is found of some disclosure measures; without a sensitive attribute only k."""
+    if sensitive is None and models != ("k",):
+        raise InputError("sensitive: expected a column, or a list of columns; got None.")
+    wanted = [MODELS[name] for name in models]
+    return assess(table, Asked.of(table, quasi_identifiers, sensitive, wanted, **options))

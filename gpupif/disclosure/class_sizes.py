@@ -1,0 +1,79 @@
+"""Sizes of equivalence classes, in whatever form they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..utils.information import Sizes
+from ..utils.quantities import MOST, brief, is_whole, whole_number
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+def size_array(argument: str, given: Any) -> npt.NDArray[np.int64]:
+    """Sizes of classes, one number each, from a list, an array or a Series; raises InputError for anything else."""
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise InputError(f"{argument}: expected sizes of classes, a list of whole numbers; got {type(given).__name__}.")
+    values = given if hasattr(given, "__array__") else list(given)
+    array = np.asarray(values)
+    if array.dtype.kind == "O" and array.ndim == 1 and all(map(is_whole, array)):
+        # As nullable integers come from some versions of pandas, and numbers beyond 64 bits from lists.
+        values, array = list(array), np.array([min(max(int(value), 0), MOST) for value in array])
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf":
+        came = f"{array.ndim} dimensions" if array.ndim != 1 else "none" if array.size == 0 else brief(array[0])
+        raise InputError(f"{argument}: expected the size of each class, a list of whole numbers; got {came}.")
+    wrong = ~((array >= 1) & (array < MOST) & (array == np.floor(array)))
+    if isinstance(values, list):
+        # NumPy makes numbers of booleans that are among numbers.
+        wrong |= np.array([isinstance(value, bool | np.bool_) for value in values])
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        came = brief(values[place] if isinstance(values, list) else array[place].item())
+        raise InputError(
+            f"{argument}: expected whole numbers of rows from 1 to 2^62; got {came} "
+            f"at position {place}. Leave classes without rows out."
+        )
+    sizes = array.astype(np.int64)
+    if float(np.sum(sizes, dtype=np.float64)) > MOST:
+        raise InputError(f"{argument}: expected classes of at most 2^62 rows together; got more.")
+    return sizes
+
+
+def histogram_of(class_sizes: Any, rows: int | None = None, argument: str = "class_sizes") -> dict[int, int]:
+    """Size of an equivalence class to the number of classes of that size, ascending.
+
+    class_sizes: the size of each class; or a mapping of size to number of classes; or `gpupif.utils.information.Sizes`,
+    which leaves classes of one row out, so that it needs `rows`, the rows of the table. Raises InputError for what is
+    none.
+    """
+    if isinstance(class_sizes, Sizes):
+        total = whole_number("rows", rows, "rows")
+        found = dict(zip(class_sizes.sizes.tolist(), class_sizes.times.tolist(), strict=True))
+        alone = total - sum(size * times for size, times in found.items())
+        if alone < 0:
+            raise InputError(f"rows: expected at least the {total - alone:,} rows of the classes, got {total:,}.")
+        return ({1: alone} if alone else {}) | found
+    if isinstance(class_sizes, Mapping):
+        found = {}
+        for size, times in class_sizes.items():
+            number = whole_number(f"{argument}[{brief(size)}]", times, "classes of this size", 0)
+            if number:
+                found[whole_number(argument, size, "rows as the size of a class")] = number
+        if not found:
+            raise InputError(f"{argument}: expected at least one class, got none.")
+    else:
+        sizes, numbers = np.unique(size_array(argument, class_sizes), return_counts=True)
+        found = dict(zip(sizes.tolist(), numbers.tolist(), strict=True))
+    total = sum(size * times for size, times in found.items())
+    if total > MOST:
+        raise InputError(f"{argument}: expected classes of at most 2^62 rows together; got more.")
+    if rows is not None and whole_number("rows", rows, "rows") != total:
+        raise InputError(
+            f"rows: expected the {total:,} rows that the classes have together, got {rows!r}. Leave it out."
+        )
+    return dict(sorted(found.items()))

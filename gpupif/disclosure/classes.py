@@ -1,0 +1,137 @@
+"""Risk by the sizes of equivalence classes: rows that agree on all quasi-identifiers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..utils.quantities import share, whole_number
+from .class_sizes import histogram_of
+
+
+@dataclass(frozen=True)
+class AttackRisk:
+    """Probability that an attacker finds the person behind a row, in [0, 1], over all rows of a table.
+
+    highest: of the row most at risk. average: over the rows. at_risk: share of the rows for which it is above the
+    threshold.
+    """
+
+    highest: float
+    average: float
+    at_risk: float
+
+
+@dataclass(frozen=True)
+class ClassRisks:
+    """Equivalence classes of a table and the risk that follows from their sizes; made by `class_risks`.
+
+    rows, classes: how many. k: rows of the smallest class; the table is k-anonymous. largest: rows of the largest.
+    average_size: rows per class. uniques: classes of one row; unique_share: rows that are alone, in [0, 1].
+    discernibility: for each row the rows of its class, added up. wanted_k: the k asked for; classes_below,
+    rows_below, share_below: classes with fewer rows, their rows, and these as a share of all rows;
+    normalized_average_size: average_size / wanted_k. threshold: a risk above it counts as at risk. prosecutor: the
+    attacker knows that the person is in the table. marketer: expected share of the rows that are re-identified when
+    the attacker tries all.
+    """
+
+    rows: int
+    classes: int
+    k: int
+    largest: int
+    average_size: float
+    uniques: int
+    unique_share: float
+    discernibility: int
+    wanted_k: int
+    classes_below: int
+    rows_below: int
+    share_below: float
+    normalized_average_size: float
+    threshold: float
+    prosecutor: AttackRisk
+    marketer: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers and dictionaries, ready for JSON."""
+        return asdict(self)
+
+
+def class_risks(class_sizes: Any, rows: int | None = None, *, k: int = 5, threshold: float | None = None) -> ClassRisks:
+    """Risk of a table from the sizes of its equivalence classes alone, exact.
+
+    Parameters
+    ----------
+    class_sizes:
+        Rows of each class: a list, array or Series; or a mapping of size to number of classes; or
+        `gpupif.utils.information.Sizes`.
+    rows:
+        Rows of the table; needed with `Sizes`, which leaves classes of one row out.
+    k:
+        Classes of fewer rows are counted apart.
+    threshold:
+        Highest acceptable probability of re-identification, in (0, 1]; default 1/k.
+
+    Returns
+    -------
+    ClassRisks
+        With n rows and J classes of sizes f: k-anonymity min f; discernibility sum f^2, an exact int from n to n^2;
+        normalized average size C_avg = n / J / k, above 0; prosecutor risk of a row 1/f, so highest 1 / min f,
+        average J / n, at risk the share of rows with 1/f > threshold; marketer risk J / n. All risks in (0, 1],
+        shares in [0, 1].
+
+    Raises
+    ------
+    InputError
+        Sizes that are no whole numbers from 1 on, no class at all, rows that do not fit the classes, k below 1, a
+        threshold outside (0, 1].
+
+    References
+    ----------
+    k-anonymity: Sweeney 2002. Discernibility: Bayardo & Agrawal 2005, Data privacy through optimal k-anonymization, of
+    a table without suppressed rows. C_avg: LeFevre, DeWitt & Ramakrishnan 2006, Mondrian multidimensional k-anonymity.
+    Prosecutor and marketer risk: El Emam 2013, Guide to the De-Identification of Personal Health Information, as ARX
+    has them (records at risk, highest risk, success rate).
+
+    Examples
+    --------
+    Six rows in three classes, of one, two and three rows:
+
+    >>> risks = class_risks([1, 2, 3], k=2)
+    >>> risks.k, risks.uniques, risks.rows_below, risks.discernibility
+    (1, 1, 1, 14)
+    >>> risks.average_size, risks.normalized_average_size
+    (2.0, 1.0)
+    >>> risks.prosecutor
+    AttackRisk(highest=1.0, average=0.5, at_risk=0.16666666666666666)
+    >>> risks.marketer
+    0.5
+
+    """
+    wanted = whole_number("k", k, "rows")
+    limit = 1 / wanted if threshold is None else share("threshold", threshold)
+    found = histogram_of(class_sizes, rows)
+    total = sum(size * times for size, times in found.items())
+    classes = sum(found.values())
+    below = sum(size * times for size, times in found.items() if size < wanted)
+    at_risk = sum(size * times for size, times in found.items() if 1 / size > limit)
+    uniques = found.get(1, 0)
+    smallest = min(found)
+    return ClassRisks(
+        rows=total,
+        classes=classes,
+        k=smallest,
+        largest=max(found),
+        average_size=total / classes,
+        uniques=uniques,
+        unique_share=uniques / total,
+        discernibility=sum(size * size * times for size, times in found.items()),
+        wanted_k=wanted,
+        classes_below=sum(times for size, times in found.items() if size < wanted),
+        rows_below=below,
+        share_below=below / total,
+        normalized_average_size=total / (classes * wanted),
+        threshold=limit,
+        prosecutor=AttackRisk(1 / smallest, classes / total, at_risk / total),
+        marketer=classes / total,
+    )

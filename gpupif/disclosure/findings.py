@@ -1,0 +1,67 @@
+"""What is found in a part of a table in which equivalence classes lie whole, and in several parts together.
+
+A table in memory is one part; one of files or of Dask is cut into parts by its quasi-identifiers. What is found depends
+on how often each distinct row occurs, not on the cut: classes by size are counted, extremes are those of extremes, and
+the most homogeneous classes the first of the first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ..utils.information import Sizes
+from .homogeneity import Homogeneous
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is found of one sensitive attribute.
+
+    sizes: of the equivalence classes, but those of one row. extremes: measure of its cells to the lowest and highest.
+    homogeneous: None where it was not looked for.
+    """
+
+    sizes: Sizes
+    extremes: Mapping[str, tuple[float, float]]
+    homogeneous: Homogeneous | None = None
+
+    @classmethod
+    def total(cls, parts: list[Findings], most: int) -> Findings:
+        """What is found in several parts together; most: how many homogeneous classes are wanted."""
+        extremes = {
+            name: (min(part.extremes[name][0] for part in parts), max(part.extremes[name][1] for part in parts))
+            for name in parts[0].extremes
+        }
+        homogeneous = [part.homogeneous for part in parts if part.homogeneous is not None]
+        groups = Homogeneous.total(homogeneous, most) if homogeneous else None
+        return cls(Sizes.total(part.sizes for part in parts), extremes, groups)
+
+
+# By the place of the attribute among the columns.
+ByAttribute = dict[int, Findings]
+
+
+def combine(most: int, *parts: ByAttribute) -> ByAttribute:
+    """What is found in several parts together; not all need have all attributes."""
+    attributes = sorted({attribute for part in parts for attribute in part})
+    return {
+        attribute: Findings.total([part[attribute] for part in parts if attribute in part], most)
+        for attribute in attributes
+    }
+
+
+class Stopwatch:
+    """Wall time by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        """Take the time of a stage, or of another piece of it."""
+        started = time.perf_counter()
+        yield
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started

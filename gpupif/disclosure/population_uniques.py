@@ -1,0 +1,196 @@
+"""How many people are unique in the population, estimated from the equivalence classes of a sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..attack.request import check_word
+from ..errors import InputError
+from ..utils.quantities import MOST, brief, share, whole_number
+from .class_sizes import histogram_of
+from .numeric import NoEstimateError, log_rising
+from .pitman import fit_pitman, pitman_uniques
+from .slide_negative_binomial import slide_uniques
+
+# Up to this sampling fraction the rule of Dankar et al. takes Pitman's model.
+SMALL_FRACTION = 0.1
+
+
+@dataclass(frozen=True)
+class PopulationUniques:
+    """Uniques in the population behind a sample; made by `population_uniques`.
+
+    model: whose figure it is, "pitman", "zayatz" or "snb"; "sample" where nothing is left to estimate. uniques: people
+    who are alone in their class in the population, estimated, 0 to population; NaN where the model asked for has no
+    answer. unique_share: of the population, in [0, 1]. population: people; sampling_fraction: rows / people.
+    rows, sample_uniques: rows of the sample, and those alone in their class there. estimates: uniques by model.
+    reasons: by model, why it has none.
+    """
+
+    model: str
+    uniques: float
+    unique_share: float
+    population: int
+    sampling_fraction: float
+    rows: int
+    sample_uniques: int
+    estimates: Mapping[str, float]
+    reasons: Mapping[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers, text and dictionaries, ready for JSON; None for NaN."""
+        return {
+            **{name: None if value != value else value for name, value in vars(self).items()},
+            "estimates": {name: None if math.isnan(value) else value for name, value in self.estimates.items()},
+            "reasons": dict(self.reasons),
+        }
+
+
+def population_uniques(
+    class_sizes: Any,
+    rows: int | None = None,
+    *,
+    population: int | None = None,
+    sampling_fraction: float | None = None,
+    model: str = "dankar",
+) -> PopulationUniques:
+    """Estimate how many people are unique in the population from a simple random sample of it.
+
+    Parameters
+    ----------
+    class_sizes:
+        Rows of each equivalence class of the sample (rows that agree on all quasi-identifiers): a list, array or
+        Series; or a mapping of size to number of classes; or `gpupif.utils.information.Sizes`.
+    rows:
+        Rows of the sample; needed with `Sizes`, which leaves classes of one row out.
+    population, sampling_fraction:
+        People in the population N >= rows n, or the fraction f of them that the sample is, 0 < f <= 1 (N is then n / f,
+        rounded). One of them.
+    model:
+        "pitman": expected uniques by Pitman's sampling formula, its parameters by maximum likelihood. "zayatz": sample
+        uniques times the probability that one is unique in the population, s_1 / sum_i s_i P(1 | i) f, over f, where
+        s_i classes have i rows and P(1 | i) is hypergeometric: one person sampled of a class of i. "snb": slide
+        negative binomial. "dankar": the decision rule of Dankar et al.: f <= 0.1: Pitman, or Zayatz where that has no
+        answer; otherwise the lower of SNB and Zayatz, or Zayatz where SNB has no answer.
+
+    Returns
+    -------
+    PopulationUniques
+        The figure, whose it is, and the figures of all three models, NaN with a reason where one has none. A sample
+        without uniques gives 0, a sample that is the population (f = 1) its own uniques, whatever the model.
+
+    Raises
+    ------
+    InputError
+        Sizes that are no whole numbers from 1 on, neither or both of population and sampling_fraction, a population
+        smaller than the sample, a fraction outside (0, 1], an unknown model.
+
+    Notes
+    -----
+    ARX has the same models and rule. It takes Pitman's formula in the limit of large populations, and two terms of its
+    SNB differ from the published formulas, so that its SNB figures differ.
+
+    References
+    ----------
+    Dankar, El Emam, Neisa & Roffey 2012, Estimating the re-identification risk of clinical data sets, BMC Medical
+    Informatics and Decision Making 12:66. Pitman: Hoshino 2001, Journal of Official Statistics 17(4). Zayatz 1991,
+    Estimation of the number of unique population elements using a sample. SNB: Chen & Keller-McNulty 1998, the
+    number of classes by Haas & Stokes 1998.
+
+    Examples
+    --------
+    Of 100 people 20 are in the sample; 10 of them are alone in their class:
+
+    >>> found = population_uniques({1: 10, 2: 3, 4: 1}, population=100)
+    >>> found.model, round(found.uniques, 2), round(found.unique_share, 4)
+    ('snb', 19.55, 0.1955)
+    >>> {name: round(uniques, 2) for name, uniques in found.estimates.items()}
+    {'pitman': 12.76, 'zayatz': 29.51, 'snb': 19.55}
+
+    """
+    check_word("model", model, ("dankar", *MODELS))
+    histogram = histogram_of(class_sizes, rows)
+    total = sum(size * times for size, times in histogram.items())
+    people, fraction = _population(total, population, sampling_fraction)
+    uniques = histogram.get(1, 0)
+    estimates, reasons = _estimates(histogram, total, people, fraction)
+    chosen = model if model != "dankar" else decide(estimates, fraction)
+    return PopulationUniques(
+        model="sample" if people == total else chosen,
+        uniques=estimates[chosen],
+        unique_share=estimates[chosen] / people,
+        population=people,
+        sampling_fraction=fraction,
+        rows=total,
+        sample_uniques=uniques,
+        estimates=estimates,
+        reasons=reasons,
+    )
+
+
+def _estimates(
+    histogram: Mapping[int, int], rows: int, people: int, fraction: float
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Uniques by model, NaN where it has no answer, and why it has none."""
+    uniques = histogram.get(1, 0)
+    if uniques == 0 or people == rows:
+        return dict.fromkeys(MODELS, float(uniques)), {}
+    estimates: dict[str, float] = {}
+    reasons: dict[str, str] = {}
+    for name, estimate in MODELS.items():
+        try:
+            estimates[name] = estimate(histogram, fraction, people)
+        except NoEstimateError as none:
+            estimates[name], reasons[name] = math.nan, str(none)
+    return estimates, reasons
+
+
+def decide(estimates: Mapping[str, float], fraction: float) -> str:
+    """The model whose estimate the decision rule of Dankar et al. (2012) takes; NaN: no estimate."""
+    if fraction <= SMALL_FRACTION:
+        return "zayatz" if math.isnan(estimates["pitman"]) else "pitman"
+    return "snb" if estimates["snb"] <= estimates["zayatz"] else "zayatz"
+
+
+def _population(rows: int, population: Any, fraction: Any) -> tuple[int, float]:
+    if (population is None) == (fraction is None):
+        came = "neither" if population is None else "both"
+        raise InputError(f"population, sampling_fraction: expected one of them, got {came}.")
+    if fraction is not None:
+        given = share("sampling_fraction", fraction)
+        if rows > given * MOST:
+            raise InputError(
+                f"sampling_fraction: expected a share of at most 2^62 people, of which the sample has {rows:,} rows; "
+                f"got {brief(fraction)}."
+            )
+        return round(rows / given), given
+    people = whole_number("population", population, "people")
+    if people < rows:
+        raise InputError(f"population: expected at least the {rows:,} rows of the sample, got {people:,}.")
+    return people, rows / people
+
+
+def _pitman(histogram: Mapping[int, int], fraction: float, population: int) -> float:
+    return pitman_uniques(*fit_pitman(histogram), population)
+
+
+def _zayatz(histogram: Mapping[int, int], fraction: float, population: int) -> float:
+    """The formula above with P(1 | i) = f i (N-n)! / (N-n-i+1)! (N-i)! / (N-1)!, in which f cancels."""
+    rows = sum(size * times for size, times in histogram.items())
+    left = population - rows
+    seen_once = math.fsum(
+        times * size * math.exp(log_rising(left - size + 2, size - 1) - log_rising(population - size + 1, size - 1))
+        for size, times in histogram.items()
+        if size - 1 <= left
+    )
+    return histogram[1] * (histogram[1] / seen_once) * (population / rows)
+
+
+MODELS: dict[str, Callable[[Mapping[int, int], float, int], float]] = {
+    "pitman": _pitman,
+    "zayatz": _zayatz,
+    "snb": slide_uniques,
+}

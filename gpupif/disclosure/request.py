@@ -1,0 +1,149 @@
+"""What is asked of a table: its columns, the disclosure measures and how to find them, checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..attack.distances import CategoryOrder
+from ..attack.request import check_word
+from ..errors import InputError
+from ..gpu.status import AskedDevice, ask_device
+from ..utils.names import as_columns, check_exist, check_unique
+from ..utils.quantities import whole_number
+from .models import Model
+
+if TYPE_CHECKING:
+    from ..io.scan import Source
+
+# Distances that are told by a word.
+WORDS = ("ordered", "nominal")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a table: columns, disclosure measures and how to find them; checked as far as that is possible.
+
+    l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. sep: of a CSV file, None: found.
+    memory_limit, temp: of files read in streams.
+    """
+
+    quasi_identifiers: list[Hashable]
+    sensitive: list[Hashable]
+    models: Sequence[Model]
+    l_values: int | None
+    distance: Any
+    missing: str
+    device: AskedDevice
+    progress: bool | None
+    sep: str | None = None
+    memory_limit: int | str | None = None
+    temp: str | os.PathLike[str] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        table: Any,
+        quasi_identifiers: Any,
+        sensitive: Any,
+        models: Sequence[Model],
+        *,
+        l_values: Any = None,
+        distance: Any = None,
+        missing: str = "category",
+        device: str = "auto",
+        gpu_grouping: str = "auto",
+        progress: bool | None = None,
+        sep: str | None = None,
+        memory_limit: int | str | None = None,
+        temp: str | os.PathLike[str] | None = None,
+    ) -> Asked:
+        """From arguments as they come, about a table; sensitive None: no attribute. Raises InputError."""
+        known = as_columns("quasi_identifiers", quasi_identifiers, table)
+        targets = [] if sensitive is None else as_columns("sensitive", sensitive, table)
+        if not targets and (distance is not None or l_values is not None):
+            idle = "l" if distance is None else "distance"
+            raise InputError(f"{idle}: expected only with a sensitive attribute. Name one with sensitive=.")
+        both = [name for name in targets if name in known]
+        if both:
+            raise InputError(
+                f"sensitive: column {both[0]!r} is a quasi-identifier too: the attacker knows it, so there is nothing "
+                "left to learn. Name it in one of them only."
+            )
+        check_word("missing", missing, ("category", "error"))
+        if l_values is not None and not any(model.of_l for model in models):
+            raise InputError("l: expected with the measure 'recursive_c' only. Add it to models=, or leave l= out.")
+        least = None if l_values is None else whole_number("l", l_values, "values")
+        where = ask_device(device, gpu_grouping)
+        return cls(known, targets, models, least, distance, missing, where, progress, sep, memory_limit, temp)
+
+    @property
+    def columns(self) -> list[Hashable]:
+        """All columns that are needed."""
+        return [*self.quasi_identifiers, *self.sensitive]
+
+    @property
+    def in_streams(self) -> bool:
+        """Whether the table is one of files that is read in streams."""
+        return self.memory_limit is not None or self.temp is not None
+
+    @property
+    def may_look_again(self) -> bool:
+        """Whether what is found at first tells the l of recursive (c,l)-diversity, to be looked for then."""
+        return self.l_values is None and any(model.of_l for model in self.models)
+
+    def check(self, names: Sequence[Hashable]) -> None:
+        """Raise InputError where a table with columns `names` is none to ask this of."""
+        pick_needed(self.quasi_identifiers, self.sensitive, names)
+
+    def pick(self, names: Sequence[str]) -> list[str]:
+        """Of a file's columns those that are needed; raises InputError as `check`."""
+        return pick_needed(self.quasi_identifiers, self.sensitive, names)
+
+    def choose(self, source: Source) -> list[str]:
+        """The columns that are needed of a table of files; raises InputError as `check`."""
+        self.check(source.names)
+        return [str(name) for name in self.columns]
+
+    def distances(self, orders: Mapping[Hashable, Sequence[Any]]) -> Mapping[Any, Any]:
+        """The distance of each sensitive attribute that one is given of, or that has ordered categories, `orders`."""
+        ordered = {name: CategoryOrder(order) for name, order in orders.items() if name in self.sensitive}
+        return {**ordered, **self._given()}
+
+    def _given(self) -> Mapping[Any, Any]:
+        given, names = self.distance, self.sensitive
+        if given is None:
+            return {}
+        if isinstance(given, Mapping) and (all(name in names for name in given) or _by_attribute(given)):
+            strangers = [name for name in given if name not in names]
+            if strangers:
+                listed = ", ".join(map(repr, names))
+                raise InputError(
+                    f"distance: expected distances of sensitive attributes ({listed}), got {strangers[0]!r}."
+                )
+            return given
+        if not isinstance(given, str) and len(names) > 1:
+            raise InputError(
+                "distance: expected a word, or with several sensitive attributes a dictionary "
+                f"{{attribute: distance}} of {', '.join(map(repr, names))}; got {given!r:.60}."
+            )
+        return dict.fromkeys(names, given)
+
+
+def pick_needed(known: Sequence[Hashable], sensitive: Sequence[Hashable], names: Sequence[Any]) -> list[Any]:
+    """Of a table's columns `names` the quasi-identifiers and sensitive attributes; raises InputError where one is not
+    there.
+    """
+    if not names:
+        raise InputError("table: expected at least one column, got none.")
+    check_unique(names)
+    check_exist("quasi_identifiers", known, names)
+    check_exist("sensitive", sensitive, names)
+    return [name for name in names if name in known or name in sensitive]
+
+
+def _by_attribute(given: Mapping[Any, Any]) -> bool:
+    """Whether a dictionary can only be one by attribute: it has what a hierarchy cannot have."""
+    return any(isinstance(what, Mapping) or (isinstance(what, str) and what in WORDS) for what in given.values())

@@ -1,0 +1,284 @@
+"""The public `risk`: all disclosure measures of a table at once, in one read and one run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..attack.population import check_lacks
+from ..errors import InputError
+from ..results.summary import json_value
+from ..utils.display import Printed
+from ..utils.quantities import whole_number
+from .assess import assess
+from .classes import ClassRisks, class_risks
+from .homogeneity import Group
+from .journalist import PopulationRisks
+from .models import MODELS, resolve_models
+from .population_uniques import PopulationUniques, population_uniques
+from .request import Asked
+from .search import Assessed
+from .with_population import Beside
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+    from .anonymity import Columns
+
+
+@dataclass(frozen=True)
+class DisclosureRisk(Printed):
+    """Disclosure risk of a table; made by `gpupif.risk`. Prints as tables.
+
+    rows: of the table. quasi_identifiers, sensitive: columns. device: which ran.
+
+    classes: sizes of the equivalence classes and the risk of re-identification that follows from them: k, uniques,
+    prosecutor and marketer risk, discernibility and more, see `gpupif.class_risks`.
+
+    attributes: one row a sensitive attribute: values (different ones in the table); alpha, distinct_l, entropy_l,
+    recursive_c, t, basic_beta, enhanced_beta, delta, those asked for, see `gpupif measures` for units, ranges and
+    sources; homogeneous_classes, homogeneous_rows (classes of several rows with a single value of the attribute, and
+    their rows), where groups were looked for. worst: disclosure measure to its worst value over the attributes, k too.
+    l_values: the l of recursive_c, None without it.
+
+    groups: the most homogeneous classes of several rows, see `Group`. population: journalist and marketer risk and
+    k-map, see `gpupif.population_risks`; None without a population. uniques: people who are unique in the population,
+    estimated; None where neither sampling_fraction nor population_size was given. seconds: wall time by stage.
+    """
+
+    rows: int
+    quasi_identifiers: Sequence[Hashable]
+    sensitive: Sequence[Hashable]
+    device: str
+    classes: ClassRisks
+    attributes: pd.DataFrame
+    worst: Mapping[str, float]
+    l_values: int | None
+    groups: Sequence[Group]
+    population: PopulationRisks | None
+    uniques: PopulationUniques | None
+    seconds: Mapping[str, float]
+
+    @property
+    def k(self) -> int:
+        """Rows of the smallest equivalence class."""
+        return self.classes.k
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers, text, lists and dictionaries, ready for JSON; None for what is infinite."""
+        return {
+            "rows": self.rows,
+            "quasi_identifiers": [json_value(name) for name in self.quasi_identifiers],
+            "sensitive": [json_value(name) for name in self.sensitive],
+            "device": self.device,
+            "seconds": dict(self.seconds),
+            "classes": self.classes.to_dict(),
+            "worst": {name: json_value(value) for name, value in self.worst.items()},
+            "l": self.l_values,
+            "attributes": [
+                {"attribute": json_value(name), **{key: json_value(value) for key, value in row.items()}}
+                for name, row in self.attributes.to_dict("index").items()
+            ],
+            "groups": [group.to_dict() for group in self.groups],
+            "population": None if self.population is None else self.population.to_dict(),
+            "uniques": None if self.uniques is None else self.uniques.to_dict(),
+        }
+
+    def __repr__(self) -> str:
+        return f"<DisclosureRisk of {self.rows:,} rows: k = {self.k}, {len(self.sensitive)} sensitive attributes>"
+
+    def print(self, console: Console) -> None:
+        """Draw it on a console of rich."""
+        from .report import print_risk
+
+        print_risk(self, console)
+
+
+def risk(
+    table: Any,
+    quasi_identifiers: Columns,
+    sensitive: Columns | None = None,
+    *,
+    models: str | Sequence[str] | None = None,
+    l: int | None = None,  # noqa: E741 (the name that the measure has)
+    distance: Any = None,
+    k: int = 5,
+    threshold: float | None = None,
+    groups: int = 10,
+    population: Any = None,
+    population_lacks: str = "error",
+    sampling_fraction: float | None = None,
+    population_size: int | None = None,
+    missing: str = "category",
+    device: str = "auto",
+    gpu_grouping: str = "auto",
+    progress: bool | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
+) -> DisclosureRisk:
+    """Disclosure risk of a table: what its equivalence classes reveal of identities and of sensitive attributes.
+
+    All measures come from one read and one run; recursive (c,l)-diversity takes another run over the same codes where
+    its l is that of the table and above 1.
+
+    Parameters
+    ----------
+    table, quasi_identifiers:
+        As of `gpupif.k_anonymity`.
+    sensitive:
+        Sensitive attributes, a column or a list of several; None: only what the sizes of classes tell.
+    models:
+        Of ``alpha``, ``distinct_l``, ``entropy_l``, ``recursive_c``, ``t``, ``basic_beta``, ``enhanced_beta``,
+        ``delta``, ``k`` those to find; default all.
+    l:
+        Of recursive (c,l)-diversity, as of `gpupif.l_diversity`.
+    distance:
+        Of t-closeness, as of `gpupif.t_closeness`.
+    k, threshold:
+        As of `gpupif.class_risks`: classes of fewer than k rows are counted apart, a risk above the threshold (default
+        1/k) counts as at risk.
+    groups:
+        How many of the most homogeneous classes of several rows to list (group privacy): the highest share of a
+        sensitive value first, of equal ones the most rows. 0: do not look for them, which takes a pass of its own.
+    population:
+        The population that the table is a part of, a table of any kind with the quasi-identifiers, and values of the
+        same types: gives journalist risk, see `gpupif.population_risks`. A path is read in streams where the table is,
+        or where it is too large itself; for a Dask DataFrame it is another, a path of Parquet, or a table in memory.
+    population_lacks:
+        Where the population lacks rows of the table, as of `gpupif.score`: "error", or "count" them in it.
+    sampling_fraction, population_size:
+        Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
+        the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
+    missing, device, gpu_grouping, progress, memory_limit, temp:
+        As of `gpupif.k_anonymity`.
+
+    Returns
+    -------
+    DisclosureRisk
+        ``.k``, ``.classes``, ``.attributes`` (a pandas DataFrame), ``.worst``, ``.groups``, ``.population``,
+        ``.uniques``; prints as tables; ``.to_dict()``, ``.to_json()``.
+
+    Raises
+    ------
+    InputError
+        As the functions named; an unknown model, an argument out of range, a population that lacks rows of the table.
+    TableReadError, OutputError, DeviceError
+        As `gpupif.score`.
+
+    Warns
+    -----
+    NearlyUniqueWarning
+        A quasi-identifier in which at least 90 % of the rows have different values.
+
+    References
+    ----------
+    Of each measure: ``gpupif measures``.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> ages, ill = ["20s"] * 3 + ["30s"] * 3, ["flu", "flu", "flu", "hiv", "flu", "flu"]
+    >>> found = gpupif.risk(pd.DataFrame({"age": ages, "ill": ill}), "age", "ill")
+    >>> found.k, found.worst["distinct_l"], found.worst["alpha"], round(found.worst["t"], 3)
+    (3, 1, 1.0, 0.167)
+    >>> group = found.groups[0]
+    >>> group.quasi_identifiers, group.rows, group.value, group.share
+    ({'age': '20s'}, 3, 'flu', 1.0)
+
+    """
+    return find_risk(
+        table,
+        quasi_identifiers,
+        sensitive,
+        models=models,
+        l_values=l,
+        distance=distance,
+        k=k,
+        threshold=threshold,
+        groups=groups,
+        population=population,
+        population_lacks=population_lacks,
+        sampling_fraction=sampling_fraction,
+        population_size=population_size,
+        missing=missing,
+        device=device,
+        gpu_grouping=gpu_grouping,
+        progress=progress,
+        memory_limit=memory_limit,
+        temp=temp,
+    )
+
+
+def find_risk(
+    table: Any,
+    quasi_identifiers: Any,
+    sensitive: Any,
+    *,
+    models: Any = None,
+    k: int = 5,
+    threshold: float | None = None,
+    groups: int = 10,
+    population: Any = None,
+    population_lacks: str = "error",
+    sampling_fraction: float | None = None,
+    population_size: int | None = None,
+    **options: Any,
+) -> DisclosureRisk:
+    """`risk`; options: further ones of `Asked.of`."""
+    # What is wrong with these is to be said before a large table is read.
+    most = whole_number("groups", groups, "classes", 0)
+    class_risks([1], k=k, threshold=threshold)
+    check_lacks(population_lacks)
+    sampled = sampling_fraction is not None or population_size is not None
+    if sampling_fraction is not None and population_size is not None:
+        raise InputError("sampling_fraction, population_size: expected one of them, got both.")
+    wanted = resolve_models(models)
+    if sensitive is None:
+        if models is not None and [model.name for model in wanted] != ["k"]:
+            raise InputError("models: expected only 'k' without a sensitive attribute. Name one with sensitive=.")
+        wanted = [MODELS["k"]]
+    asked = Asked.of(table, quasi_identifiers, sensitive, wanted, **options)
+    beside = None if population is None else Beside(population, population_lacks)
+    found = assess(table, asked, most, beside)
+    uniques = None
+    if sampled:
+        try:
+            uniques = population_uniques(
+                found.sizes, found.rows, population=population_size, sampling_fraction=sampling_fraction
+            )
+        except InputError as error:
+            raise InputError(str(error).replace("population:", "population_size:", 1)) from None
+    classes = class_risks(found.sizes, found.rows, k=k, threshold=threshold)
+    return DisclosureRisk(
+        rows=found.rows,
+        quasi_identifiers=found.asked.quasi_identifiers,
+        sensitive=found.asked.sensitive,
+        device=found.device,
+        classes=classes,
+        attributes=_attributes(found),
+        worst={name: found.worst(name) for name in found.values},
+        l_values=found.l_values or None,
+        groups=[group for _, group in found.groups.first],
+        population=None if found.there is None else found.there.risks(classes.threshold),
+        uniques=uniques,
+        seconds=dict(found.seconds),
+    )
+
+
+def _attributes(found: Assessed) -> pd.DataFrame:
+    """One row a sensitive attribute."""
+    import pandas as pd
+
+    records = []
+    for name in found.asked.sensitive:
+        record: dict[str, float] = {"values": found.cardinalities[name]}
+        record |= {model: values[name] for model, values in found.values.items() if model != "k"}
+        if name in found.homogeneous:
+            record["homogeneous_classes"] = found.homogeneous[name].classes
+            record["homogeneous_rows"] = found.homogeneous[name].rows
+        records.append(record)
+    index = pd.Index(found.asked.sensitive, name="attribute", tupleize_cols=False)
+    return pd.DataFrame(records, index=index)

@@ -1,0 +1,119 @@
+"""A table beside the population that it is a part of: the sizes of its equivalence classes in both.
+
+In memory they are matched at once. A table or a population that is read in streams is compared part by part, in parts
+that hold equal rows of both: whose a row is takes the place of a sensitive attribute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Hashable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..attack.population import Met, counting_job, encode_population, lacks_error, match_population, open_population
+from ..engines.block_scoring import pack_keys
+from ..out_of_core.chunks import HeldChunks, TableChunks
+from ..out_of_core.joined import NOBODY, Joined, Lacking
+from ..out_of_core.temporary_table import open_stream, too_large
+from ..rows.threads import Workers
+from ..utils.names import check_exist
+from .journalist import ClassesThere
+from .parts import Parts
+
+if TYPE_CHECKING:
+    from ..encoding.column import Column
+    from ..io.scan import Source
+    from ..out_of_core.budget import Budget
+    from ..out_of_core.temporary_table import Stream
+    from ..utils.progress import Reporter
+    from .request import Asked
+
+# Of the rows that there is memory for: they are matched, beside the part that they come in.
+SHARE = 0.5
+
+
+class Beside(NamedTuple):
+    """What a table is looked at beside. population: of any kind; lacks: as `population_lacks` of `gpupif.risk`."""
+
+    population: Any
+    lacks: str
+
+    def classes(self, columns: Sequence[Column], asked: Asked, report: Reporter) -> ClassesThere:
+        """The classes of a table in memory; columns: its quasi-identifiers.
+
+        Raises InputError where the table is no part of the population; TableReadError, OutputError.
+        """
+        names = asked.quasi_identifiers
+        if too_large(self.population, partial(_choose, names), None):
+            with self._open(asked, report, None) as people:
+                table = HeldChunks(columns, people.budget.chunk_rows)
+                return self._in_parts(table, people.chunks, len(names), people.budget, people.folder, report)
+        found = match_population(open_population(self.population, names), columns, asked.missing, self.lacks)
+        return ClassesThere.of(found.sampled, found.times)
+
+    def classes_of(self, table: Stream, asked: Asked, report: Reporter) -> ClassesThere:
+        """The classes of a table in files, whose first columns are its quasi-identifiers; see `classes`."""
+        names = asked.quasi_identifiers
+        with contextlib.ExitStack() as files:
+            people: TableChunks
+            if isinstance(self.population, str | os.PathLike):
+                stream = files.enter_context(self._open(asked, report, table.budget))
+                people, budget = stream.chunks, stream.budget
+            else:
+                frame = open_population(self.population, names)
+                with Workers() as workers:
+                    columns = encode_population(frame, names, asked.missing, workers)
+                people, budget = HeldChunks(columns, table.budget.chunk_rows), table.budget
+            return self._in_parts(table.chunks, people, len(names), budget, table.folder, report)
+
+    def _open(self, asked: Asked, report: Reporter, budget: Budget | None) -> Stream:
+        """The files of the population, encoded on disk; budget: that the table was read with."""
+        return open_stream(
+            self.population,
+            partial(_choose, asked.quasi_identifiers),
+            asked.missing,
+            report,
+            asked.memory_limit,
+            asked.temp,
+            copies=2,
+            joined=True,
+            argument="population",
+            budget=budget,
+        )
+
+    def _in_parts(
+        self, table: TableChunks, people: TableChunks, known: int, budget: Budget, folder: Path, report: Reporter
+    ) -> ClassesThere:
+        joined = Joined(table, people, known)
+        both = joined.both(range(known))
+        whose = np.array([table.rows, people.rows])
+        job = counting_job([*joined.counts, whose], targets=[known], known=list(range(known)))
+        parts = Parts(job, both, budget, folder / "beside", report, " with the population", SHARE)
+        report.stage("compare with the population", both.rows, "rows")
+        lacking = Lacking(joined, parts.limit)
+        found: list[ClassesThere] = []
+        with contextlib.closing(parts), Workers() as workers:
+            for part in parts:
+                assert part.times is not None
+                *codes, from_whom = part.codes
+                keys = pack_keys(codes, joined.layout, workers)
+                met = Met.of(keys, part.times, from_whom == NOBODY, workers)
+                found = [ClassesThere.total(*found, ClassesThere.of(met.sampled, met.there))]
+                if self.lacks == "error":
+                    lacking.add(met.short())
+                report.advance(int(part.times.sum()))
+        short = lacking.found()
+        if short["lacking"]:
+            raise lacks_error(short["lacking"], table.rows, *short["first"])
+        return found[0]
+
+
+def _choose(names: Sequence[Hashable], source: Source) -> list[str]:
+    """The columns of a population in files; raises InputError where it lacks one."""
+    check_exist("population", names, source.names, "the population")
+    return [str(name) for name in names]

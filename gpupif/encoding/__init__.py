@@ -1,0 +1,1 @@
+"""Columns as codes: every value a number, exactly, whatever its type."""

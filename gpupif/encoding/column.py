@@ -1,0 +1,64 @@
+"""A column as codes with labels, and a table of such columns."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ..engines.base import on_host
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: per row a dense code; every code from 0 to cardinality - 1 occurs.
+
+    labels: the values by code (a NumPy array, pandas Index or Arrow array); where the column has missing values they
+    are the last code and have no label. counts: rows by code.
+    """
+
+    name: Hashable
+    codes: npt.NDArray[Any]
+    counts: npt.NDArray[np.int64]
+    labels: Any
+    missing: bool
+
+    @property
+    def cardinality(self) -> int:
+        """Number of distinct values; all missing values count as one."""
+        return len(self.counts)
+
+    @property
+    def missing_rows(self) -> int:
+        """Number of rows with a missing value."""
+        return int(self.counts[-1]) if self.missing else 0
+
+    def without_missing(self) -> Column:
+        """The same column with values that are known only; the code one above them stands for missing ones."""
+        return replace(self, counts=self.counts[:-1], missing=False) if self.missing else self
+
+    def on_host(self) -> Column:
+        """The same column with its codes on the host."""
+        return replace(self, codes=on_host(self.codes))
+
+    def values(self, codes: Sequence[int] | None = None) -> list[Any]:
+        """Python values of these codes (default: of all), None for missing."""
+        if codes is None:
+            return [*self._plain(self.labels), *([None] if self.missing else [])]
+        return [self._plain(self.labels[code : code + 1])[0] if code < len(self.labels) else None for code in codes]
+
+    @staticmethod
+    def _plain(labels: Any) -> list[Any]:
+        return list(labels.to_pylist() if hasattr(labels, "to_pylist") else labels.tolist())
+
+
+@dataclass(frozen=True)
+class EncodedTable:
+    """Columns of equal length, in the order of the table."""
+
+    columns: Sequence[Column]
+    rows: int

@@ -1,0 +1,185 @@
+"""Where a column on the device becomes codes there: numbered by the frame library part by part, then merged.
+
+Only the labels, one a different value of a part, come to the host, where they are merged by the rules of the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ..engines.base import on_host
+from ..errors import ColumnTypeError, DeviceError
+from ..gpu.base import DeviceMemoryError
+from .column import Column
+from .labels import COUNTED_RANGE, code_type, merge_labels, plan_codes, used_labels
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..gpu.cudf_frames import FrameLibrary
+
+# What cuDF has and no categories are.
+NESTED = ("list", "struct", "interval")
+
+
+class Part(NamedTuple):
+    """Some rows of a column: a number for each, -1 for missing, on the device; and on the host the value of each."""
+
+    numbers: Any
+    labels: pa.Array
+
+
+class DeviceColumn:
+    """A column on the device. parts: makes its parts, in order. kind: the type of its labels, if not their own.
+
+    ascending: codes of whole numbers are in the order of the values; all others are in order of first appearance.
+    """
+
+    def __init__(
+        self,
+        frames: FrameLibrary,
+        parts: Callable[[], Iterable[Part]],
+        kind: pa.DataType | None = None,
+        ascending: bool = True,
+    ) -> None:
+        self._frames = frames
+        self._parts = parts
+        self._kind = kind
+        self._ascending = ascending
+
+    def encode(self, name: Hashable) -> Column:
+        """The column as codes on the device; raises ColumnTypeError, DeviceMemoryError where its memory runs out."""
+        with self._frames.active():
+            try:
+                return merge_parts(name, self._frames, list(self._parts()), self._kind, self._ascending)
+            except Exception as error:
+                if self._frames.ran_out(error):
+                    raise DeviceMemoryError from error
+                raise
+
+    def free_bytes(self) -> int:
+        """Memory of the device that can be taken, after what was kept for later was given back."""
+        self._frames.release()
+        return self._frames.free_bytes()
+
+
+def encode_on_device(
+    names: Sequence[Hashable], columns: Sequence[DeviceColumn], encode: Callable[[Hashable, DeviceColumn], Column]
+) -> list[Column]:
+    """Encode columns one after the other: each takes much of the device's memory and all of its threads.
+
+    Their codes stay there, or, as soon as it is too small for all of them, are brought to the host. Raises DeviceError
+    where it is too small for a single one.
+    """
+    encoded: list[Column] = []
+    leave = True
+    for name, column in zip(names, columns, strict=True):
+        try:
+            encoded.append(encode(name, column))
+        except DeviceMemoryError:
+            leave = False
+            encoded = [one.on_host() for one in encoded]
+            free = column.free_bytes()
+            try:
+                encoded.append(encode(name, column))
+            except DeviceMemoryError as error:
+                raise DeviceError(
+                    f"column {name!r}: the GPU ran out of memory when its values were numbered; {free / 2**30:.3f} GiB "
+                    "were free. Free some, or use device='cpu'."
+                ) from error
+        if not leave:
+            encoded[-1] = encoded[-1].on_host()
+    return encoded
+
+
+def in_halves(
+    frames: FrameLibrary, make: Callable[[int, int], list[Any]], start: int, stop: int, least: int
+) -> list[Any]:
+    """What `make` makes of a range, in one piece or, where the device's memory runs out, of its halves."""
+    try:
+        return make(start, stop)
+    except Exception as error:
+        if stop - start <= least or not frames.ran_out(error):
+            raise
+    frames.release()
+    middle = (start + stop) // 2
+    return in_halves(frames, make, start, middle, least) + in_halves(frames, make, middle, stop, least)
+
+
+def number_values(frames: FrameLibrary, name: Hashable, series: Any) -> Part:
+    """The values of a series as numbers; codes of categoricals and narrow whole numbers need no search."""
+    kind = str(getattr(series.dtype, "name", series.dtype))
+    if kind.startswith(NESTED):
+        raise ColumnTypeError(name, kind)
+    if kind == "category":
+        numbers, labels = frames.array(series.cat.codes.fillna(-1)), frames.to_arrow(series.cat.categories)
+    elif getattr(series.dtype, "kind", "O") in "iub" and len(series) and not series.isna().any():
+        low, high = int(series.min()), int(series.max())
+        if high - low >= COUNTED_RANGE:
+            numbers, labels = _find_values(frames, series)
+        else:
+            values = frames.array(series)
+            # Unsigned numbers above the lowest stay in their range, signed ones need a wider type.
+            wide = values if values.dtype.kind == "u" else values.astype("int64")
+            numbers = wide - wide.dtype.type(low)
+            labels = pa.array(range(low, high + 1), pa.uint64() if wide.dtype.kind == "u" else pa.int64())
+            labels = labels.cast(pa.from_numpy_dtype(values.dtype))
+    else:
+        numbers, labels = _find_values(frames, series)
+    return Part(numbers.astype(_number_type(len(labels))), labels)
+
+
+def _find_values(frames: FrameLibrary, series: Any) -> tuple[Any, pa.Array]:
+    numbers, labels = series.factorize()
+    return frames.xp.asarray(numbers), frames.to_arrow(labels)
+
+
+def _number_type(labels: int) -> str:
+    return next(kind for kind in ("int8", "int16", "int32", "int64") if labels <= np.iinfo(kind).max)
+
+
+def merge_parts(
+    name: Hashable, frames: FrameLibrary, parts: Sequence[Part], kind: pa.DataType | None, ascending: bool
+) -> Column:
+    """One column of its parts, codes on the device; the same whatever the parts."""
+    xp = frames.xp
+    kind = kind or next((part.labels.type for part in parts if len(part.labels)), pa.null())
+    labels = [part.labels.cast(kind) if len(part.labels) else pa.array([], kind) for part in parts]
+    merged, code_of = _merge(name, pa.chunked_array(labels, kind), ascending)
+    counts = np.zeros(len(merged) + 1, np.int64)
+    # For each part the place of its numbers among the merged values, which begin with the missing one.
+    places = []
+    start = 0
+    for part in parts:
+        place = np.append(0, code_of[start : start + len(part.labels)] + 1)
+        start += len(part.labels)
+        np.add.at(counts, place, on_host(xp.bincount(part.numbers.astype("int64") + 1, minlength=len(place))))
+        places.append(place)
+    new_codes, kept, has_missing = plan_codes(counts, missing=True)
+    codes = frames.full(sum(len(part.numbers) for part in parts), 0, code_type(len(kept)))
+    start = 0
+    for part, place in zip(parts, places, strict=True):
+        stop = start + len(part.numbers)
+        codes[start:stop] = xp.asarray(new_codes[place].astype(codes.dtype))[part.numbers.astype("int64") + 1]
+        start = stop
+    return Column(name, codes, kept, used_labels(merged, counts[1:]), has_missing)
+
+
+def _merge(name: Hashable, labels: pa.ChunkedArray, ascending: bool) -> tuple[pa.Array, npt.NDArray[Any]]:
+    """The different labels, whole numbers in their order if `ascending`, and which of them each is, -1 for null."""
+    import pyarrow.compute as pc
+
+    if len(labels) == 0:
+        return pa.nulls(0), np.zeros(0, np.int64)
+    merged, code_of = merge_labels(name, labels)
+    if not ascending or not (pa.types.is_integer(labels.type) or pa.types.is_boolean(labels.type)):
+        return merged, code_of
+    order = pc.array_sort_indices(merged)
+    rank = np.empty(len(merged) + 1, np.int64)
+    rank[order.to_numpy()] = np.arange(len(merged))
+    rank[-1] = -1
+    return merged.take(order), rank[code_of]

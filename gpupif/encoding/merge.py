@@ -1,0 +1,205 @@
+"""Columns encoded in parts: the values of each part numbered by themselves, then the labels of all parts merged.
+
+What comes out does not depend on how the table was cut: whole numbers and booleans are numbered in their order, other
+values in order of first appearance, missing ones last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from gpupif.kernels import codes as kernels
+
+from ..errors import ColumnTypeError
+from .column import Column
+from .encode import encode_column
+from .labels import code_type, hash_values, merge_labels, plain_floats
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# Labels of so many parts are merged at once that they take as many bytes as those merged before, and at least so many.
+LEAST_PENDING = 1 << 22
+
+
+class Values(NamedTuple):
+    """The different values of a column or a part of it, in order of first appearance, how often each occurs, and the
+    number of missing values.
+    """
+
+    labels: pa.Array
+    counts: npt.NDArray[np.int64]
+    missing: int
+
+
+class Part(NamedTuple):
+    """Rows of a column: codes that count in `values` from 0, missing ones last."""
+
+    codes: npt.NDArray[Any]
+    values: Values
+
+
+def encode_part(name: Hashable, array: Any) -> Part:
+    """Encode some rows of a column as `encode_column` takes it; codes on the host. Raises ColumnTypeError."""
+    if hasattr(array, "__len__") and len(array) == 0:
+        return Part(np.empty(0, np.uint8), Values(pa.array([], _label_type(name, array)), np.empty(0, np.int64), 0))
+    column = encode_column(name, array).on_host()
+    codes, size = column.codes, len(column.labels)
+    labels = label_array(column)
+    if size == 0:
+        labels = pa.array([], _label_type(name, array))
+    counts = column.counts[:size]
+    first = np.empty(column.cardinality, np.int64)
+    kernels.first_rows(codes, first)
+    order = np.argsort(first[:size])
+    if not (order[1:] > order[:-1]).all():
+        new_codes = np.arange(column.cardinality)
+        new_codes[order] = np.arange(size)
+        ordered = np.empty_like(codes)
+        kernels.recode(codes, 0, new_codes, ordered)
+        codes, labels, counts = ordered, labels.take(pa.array(order)), counts[order]
+    return Part(codes, Values(labels, counts, column.missing_rows))
+
+
+def label_array(column: Column) -> pa.Array:
+    """The labels of a column as Arrow has them; raises ColumnTypeError for values of several types."""
+    labels = column.labels
+    if not isinstance(labels, pa.Array):
+        try:
+            labels = pa.array(labels, from_pandas=True)
+        except (pa.ArrowException, TypeError) as error:
+            raise ColumnTypeError(column.name, f"values of several types ({error})") from error
+        if isinstance(labels, pa.ChunkedArray):
+            labels = labels.combine_chunks()
+    return labels if len(labels) else pa.nulls(0)
+
+
+def _label_type(name: Hashable, array: Any) -> pa.DataType:
+    """The type of the labels of an Arrow array, which one without values does not show; null for others."""
+    if not isinstance(array, pa.ChunkedArray) or pa.types.is_null(array.type):
+        return pa.null()
+    if pa.types.is_dictionary(array.type):
+        return array.type.value_type
+    none = pa.chunked_array([], array.type)
+    return hash_values(name, plain_floats(none) if pa.types.is_floating(array.type) else none).type.value_type
+
+
+class ColumnMerger:
+    """The values of a column's parts, merged one part after the other; numbers, once given, stay."""
+
+    def __init__(self, name: Hashable) -> None:
+        self.name = name
+        self.values = Values(pa.nulls(0), np.empty(0, np.int64), 0)
+        self._pending: list[Values] = []
+
+    def add(self, part: Values) -> list[npt.NDArray[np.int64]]:
+        """Add the next part. Returns, for the earliest parts that have none yet, the number of each of their values."""
+        self._pending.append(part)
+        waiting = sum(values.labels.nbytes for values in self._pending)
+        return self.flush() if waiting >= max(LEAST_PENDING, self.values.labels.nbytes) else []
+
+    def flush(self) -> list[npt.NDArray[np.int64]]:
+        """The numbers of the values of all parts that have none yet."""
+        pending, self._pending = self._pending, []
+        before = self.values
+        parts = [before, *pending]
+        kind = _common_type(self.name, [part.labels.type for part in parts])
+        labels = pa.chunked_array([self._cast(part.labels, kind) for part in parts], kind)
+        if len(labels) == 0:
+            merged, number = pa.array([], kind), np.empty(0, np.int64)
+        else:
+            merged, number = merge_labels(self.name, labels)
+        counts = np.zeros(len(merged), np.int64)
+        np.add.at(counts, number, np.concatenate([part.counts for part in parts]))
+        self.values = Values(merged, counts, sum(part.missing for part in parts))
+        ends = np.cumsum([len(part.labels) for part in parts])
+        return [number[start:stop] for start, stop in pairwise(ends.tolist())]
+
+    def _cast(self, labels: pa.Array, kind: pa.DataType) -> pa.Array:
+        if len(labels) == 0:
+            return pa.array([], kind)
+        try:
+            return labels.cast(kind)
+        except pa.ArrowException as error:
+            raise ColumnTypeError(self.name, f"{kind} in one part and {labels.type} in another") from error
+
+
+def _common_type(name: Hashable, kinds: Sequence[pa.DataType]) -> pa.DataType:
+    """A type for values of all these, in which they are equal where they are equal in Python; or ColumnTypeError."""
+    several = list(dict.fromkeys(kind for kind in kinds if not pa.types.is_null(kind)))
+    common = several[0] if several else pa.null()
+    for kind in several[1:]:
+        binary, decimal, floating = (
+            [is_one(one) for one in (common, kind)]
+            for is_one in (_is_binary, pa.types.is_decimal, pa.types.is_floating)
+        )
+        # Bytes are no text, and as a float a decimal number would equal others.
+        if binary[0] != binary[1] or (any(decimal) and any(floating)):
+            raise ColumnTypeError(name, f"{common} in one part and {kind} in another")
+        try:
+            schemas = [pa.schema([("", one)]) for one in (common, kind)]
+            common = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+        except pa.ArrowException as error:
+            raise ColumnTypeError(name, f"{common} in one part and {kind} in another") from error
+    return common
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
+
+
+def number_in(name: Hashable, labels: pa.Array, merged: pa.Array) -> npt.NDArray[np.int64]:
+    """Of each of these labels its number among `merged`, all of which differ."""
+    if len(labels) == 0:
+        return np.empty(0, np.int64)
+    _, number = merge_labels(name, pa.chunked_array([merged, labels.cast(merged.type)]))
+    return number[len(merged) :]
+
+
+def final_order(labels: pa.Array, ascending: bool) -> npt.NDArray[np.int64]:
+    """The code of each merged label: whole numbers and booleans in their order if `ascending`, others as they stand."""
+    import pyarrow.compute as pc
+
+    kind = labels.type
+    rank = np.arange(len(labels))
+    if ascending and (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        rank[pc.array_sort_indices(labels).to_numpy()] = np.arange(len(labels))
+    return rank
+
+
+def merged_column(
+    name: Hashable, values: Values, rank: npt.NDArray[np.int64], labels: pa.Array | None = None
+) -> Column:
+    """The column, without codes of rows, that merged values make; labels: what stands for theirs, one for one."""
+    order = np.argsort(rank)
+    labels = (values.labels if labels is None else labels).take(pa.array(order))
+    counts = values.counts[order]
+    if values.missing:
+        counts = np.append(counts, values.missing)
+    return Column(name, np.empty(0, code_type(len(counts))), counts, labels, bool(values.missing))
+
+
+def final_codes(part: Part, number: npt.NDArray[np.int64], rank: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """A part's codes in the whole column. number: of the part's values among the merged ones."""
+    return recode(part.codes, np.append(rank[number], len(rank)))
+
+
+def recode(codes: npt.NDArray[Any], new_codes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """new_codes[codes], in the narrowest type for their largest one."""
+    out = np.empty(len(codes), code_type(int(new_codes.max(initial=0)) + 1))
+    kernels.recode(codes, 0, new_codes, out)
+    return out
+
+
+def total_values(name: Hashable, parts: Sequence[Values]) -> Values:
+    """The values of several parts together, in order of first appearance."""
+    merger = ColumnMerger(name)
+    for part in parts:
+        merger.add(part)
+    merger.flush()
+    return merger.values

@@ -1,0 +1,168 @@
+"""A run that keeps the table on the host: distinct rows, partitions, and results there; `Run.scorer` scores blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpupif.kernels import pack, spread
+
+from ..encoding.labels import code_type
+from ..measures import wanted_of
+from ..rows.distinct import Distinct, distinct_rows
+from ..rows.keys import KeyLayout
+from ..rows.partition import NO_ROWS, CohortBlocks, Rows, index_type, plan_passes
+from ..rows.threads import Workers
+from .base import EngineResult, Job
+from .block_run import Run
+from .cohort_scores import score_group
+from .cohort_sizes import sizes_of_counts
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..measures import Measure
+
+# Keys that one column after the other is put into: those of few words stay in the second-level cache.
+PACKED_ROWS = 1 << 16
+# Scores of values by themselves, for several numbers of rows, are so many at most, that a cache holds them.
+SHARED_SCORES = 1 << 14
+
+
+def working_memory(job: Job, at_once: int) -> int:
+    """Bytes of all arrays with one item a row that scoring takes at most; most of them are used by turns.
+
+    at_once: how many targets are scored before their scores are spread to all rows.
+    """
+    words = KeyLayout.of([len(counts) for counts in job.counts]).words
+    index = np.dtype(index_type(job.total + 1)).itemsize
+    places = job.rows + max((len(job.counts[column]) for column in job.targets), default=0) + SHARED_SCORES
+    scores = 8 * places * len(job.measures) * min(at_once, len(job.targets))
+    return job.rows * (5 * 8 * words + 14 * index) + scores
+
+
+def pack_keys(codes: Sequence[npt.NDArray[Any]], layout: KeyLayout, workers: Workers) -> npt.NDArray[np.uint64]:
+    """Row keys (rows, words) of columns of codes."""
+    rows = len(codes[0])
+    keys = workers.empty((rows, layout.words), np.uint64)
+
+    def pack_range(first: int, last: int) -> None:
+        for start in range(first, last, PACKED_ROWS):
+            stop = min(start + PACKED_ROWS, last)
+            keys[start:stop] = 0
+            for column, values in enumerate(codes):
+                field = layout.fields[column]
+                if field.mask:
+                    pack.pack_column(values[start:stop], field.shift, keys[start:stop, field.word])
+
+    workers.run(pack_range, workers.ranges(rows))
+    return keys
+
+
+def unpack_keys(keys: npt.NDArray[np.uint64], layout: KeyLayout) -> list[npt.NDArray[Any]]:
+    """The codes of each column of the layout, from row keys (rows, words)."""
+    codes = []
+    for column in range(len(layout.fields)):
+        word, shift, mask = layout.fields[column]
+        codes.append(np.empty(len(keys), code_type(mask + 1)))
+        pack.unpack_column(keys[:, word], shift, mask, codes[-1])
+    return codes
+
+
+def count_rows(codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], workers: Workers) -> npt.NDArray[Any]:
+    """How often each distinct row of these columns occurs, in order of first appearance."""
+    keys = pack_keys(codes, KeyLayout.of(cardinalities), workers)
+    return distinct_rows(Rows(keys), len(keys), workers).rows.counts
+
+
+def shared_by_targets(job: Job) -> list[Measure]:
+    """The measures of rows, where they are the same for all targets: those of equal rows; others are scored anyway."""
+    of_rows = [measure for measure in job.measures if measure.of_class]
+    everything = set(range(len(job.codes)))
+    alike = everything == {*job.known} and len(job.targets) > 1 and not job.extremes_only
+    return of_rows if alike and len(of_rows) < len(job.measures) else []
+
+
+def score_in_blocks(run: Run, of_rows: Sequence[Measure] = ()) -> EngineResult:
+    """Run all projections of the table that the targets need; the one for the targets among the known comes last.
+
+    of_rows: further measures, see `shared_by_targets`; of all targets they are one array.
+    """
+    job = run.job
+    layout, total = run.results.layout, run.results.total
+    counts = NO_ROWS if job.times is None else job.times.astype(index_type(total + 1))
+    # A list, so that whoever uses the table last can drop it and its memory is used again.
+    tables = [
+        distinct_rows(Rows(pack_keys(job.codes, layout, run.workers), counts), total, run.workers, run.block_rows)
+    ]
+    distinct = len(tables[0].rows.keys)
+    shared = _score_rows(run, tables[0], of_rows) if of_rows else {}
+    inside = [column for column in job.targets if column in job.known]
+    projections = [[column] for column in job.targets if column not in job.known] + ([inside] if inside else [])
+    for number, targets in enumerate(projections):
+        columns = sorted({*job.known, *targets})
+        if len(columns) < len(job.codes):
+            part, words = project(run, tables[0], layout, columns)
+            _score_projection(run, [part], words, targets)
+        else:
+            _score_projection(run, tables if number == len(projections) - 1 else tables.copy(), layout, targets)
+    result = run.results.finished(distinct)
+    return replace(result, values=result.values | shared)
+
+
+def _score_rows(run: Run, table: Distinct, measures: Sequence[Measure]) -> dict[str, npt.NDArray[Any]]:
+    """Measures of rows by the sizes of the groups of equal ones, the same for all targets."""
+    job, counts, number = run.job, table.rows.counts, table.number
+    wanted, found = wanted_of(measures, job.unit), {}
+    for measure, kind in zip(measures, wanted.measures, strict=True):
+        out = np.empty(job.rows, measure.type_in(job.dtype))
+
+        def score(first: int, last: int, kind: Any = kind, out: Any = out) -> None:
+            spread.spread_sizes(counts, number[first:last], kind, wanted.unit, out[first:last])
+
+        run.workers.run(score, run.workers.ranges(job.rows))
+        found[measure.name] = np.broadcast_to(out, (len(job.targets), job.rows))
+    return found
+
+
+def project(run: Run, table: Distinct, layout: KeyLayout, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
+    """Distinct rows over some of the columns only."""
+    projected, words, masks = layout.project(columns)
+    wide = table.rows.keys
+    keys = run.workers.empty((len(wide), len(words)), np.uint64)
+    run.workers.run(
+        lambda a, b: np.bitwise_and(wide[a:b][:, words], masks, out=keys[a:b]), run.workers.ranges(len(wide))
+    )
+    narrow = distinct_rows(Rows(keys, table.rows.counts), run.results.total, run.workers, run.block_rows)
+    number = run.workers.empty(len(table.number), table.number.dtype)
+    run.workers.run(
+        lambda a, b: spread.look_up(narrow.number, table.number[a:b], number[a:b]), run.workers.ranges(run.job.rows)
+    )
+    return Distinct(narrow.rows, number), projected
+
+
+def _score_projection(run: Run, tables: list[Distinct], layout: KeyLayout, targets: Sequence[int]) -> None:
+    """Score the targets on the table that is the only item of `tables`, which is empty afterwards."""
+    rows, known = tables[0].rows, run.job.known
+    distinct = sizes_of_counts(rows.counts, run.results.total, run.workers)
+    passes = plan_passes(targets, known, run.results.entropies, len(rows.keys), run.block_rows)
+    del rows
+    for number, group in enumerate(passes):
+        blocks = CohortBlocks(tables[0].rows, layout, group, known, run.results.entropies, run.block_rows, run.workers)
+        index = row_index(run, blocks.blocks.order, tables[0].number)
+        if number == len(passes) - 1:
+            tables.clear()
+        score_group(run, blocks, layout, index, group, distinct)
+        del blocks, index
+
+
+def row_index(run: Run, order: npt.NDArray[Any], number: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """For each row of the table, known by the number of its distinct row, its place where these lie in `order`."""
+    place = run.workers.empty(len(order), order.dtype)
+    run.workers.run(lambda a, b: spread.invert(order[a:b], a, place), run.workers.ranges(len(order)))
+    index = run.workers.empty(run.job.rows, order.dtype)
+    run.workers.run(lambda a, b: spread.look_up(place, number[a:b], index[a:b]), run.workers.ranges(run.job.rows))
+    return index

@@ -1,0 +1,201 @@
+"""Where combinations of sets of columns are counted: a counter for each possible one, or distinct row keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpupif.kernels import subsets as kernels
+
+from ...encoding.labels import code_type
+from ...rows.distinct import distinct_rows
+from ...rows.keys import WORD_BITS, Field, KeyLayout
+from ...rows.partition import NO_ROWS, Rows, index_type
+from ...rows.threads import SMALLEST_TASK, Workers
+from ..block_scoring import pack_keys, unpack_keys
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# Counters of a set at most, and for each row of the table; of more, grouping by keys is faster.
+DENSE, DENSE_PER_ROW = 1 << 22, 2
+# Rows whose codes stay in the second-level cache, with the counters of many pairs.
+BLOCK_ROWS = 8192
+# Counters, of all sets together, that each thread may have of its own.
+OWN_BYTES = 1 << 25
+
+
+@dataclass(frozen=True)
+class Combinations:
+    """Combinations of some columns that occur, in ascending order of their codes.
+
+    codes: per column the code in each combination. counts: rows with each combination.
+    """
+
+    codes: list[npt.NDArray[Any]]
+    counts: npt.NDArray[np.int64]
+
+
+def is_dense(cardinalities: Sequence[int], rows: int, most: int = DENSE) -> bool:
+    """Whether each possible combination of such columns is to have a counter, for a table of so many rows."""
+    return math.prod(cardinalities) <= min(most, max(BLOCK_ROWS, DENSE_PER_ROW * rows))
+
+
+def needed_bytes(cardinalities: Sequence[int], rows: int, most: int = DENSE) -> int:
+    """About how much memory the combinations of such columns take in a table of so many rows."""
+    possible = math.prod(cardinalities)
+    if is_dense(cardinalities, rows, most):
+        return 4 * possible
+    return min(possible, rows) * 3 * (8 * key_layout(cardinalities).words + 4)
+
+
+def key_layout(cardinalities: Sequence[int]) -> KeyLayout:
+    """Row keys of these columns that are in the order of their codes, the first column's first."""
+    fields, word, used = {}, 0, 0
+    for column, cardinality in enumerate(cardinalities):
+        width = (cardinality - 1).bit_length()
+        if used + width > WORD_BITS:
+            word, used = word + 1, 0
+        used += width
+        fields[column] = Field(word, WORD_BITS - used, (1 << width) - 1) if width else Field(0, 0, 0)
+    return KeyLayout(fields, word + 1)
+
+
+def key_order(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """The order that sorts row keys (rows, words)."""
+    if keys.shape[1] == 1:
+        return np.argsort(keys[:, 0], kind="stable")
+    return np.lexsort(keys.T[::-1])
+
+
+def common_type(cardinalities: Sequence[int]) -> type[np.unsignedinteger[Any]]:
+    """One type for the codes of all columns, of few, so that kernels are compiled for few."""
+    return np.uint16 if max(cardinalities, default=0) <= 1 << 16 else np.uint32
+
+
+class DenseSets:
+    """Counters of some sets, all possible combinations of each."""
+
+    def __init__(self, subsets: Sequence[Sequence[int]], cardinalities: Sequence[int]) -> None:
+        widest = max(map(len, subsets), default=0)
+        shape = (len(subsets), widest)
+        self.columns, self.radices = np.zeros(shape, np.int64), np.ones(shape, np.int64)
+        self.widths = np.array([len(subset) for subset in subsets], np.int64)
+        for place, subset in enumerate(subsets):
+            self.columns[place, : len(subset)] = subset
+            self.radices[place, : len(subset)] = [cardinalities[column] for column in subset]
+        self.offsets = np.concatenate([[0], np.cumsum(self.radices.prod(axis=1))]).astype(np.int64)
+        self.tables: npt.NDArray[Any] = np.zeros(self.offsets[-1], np.uint32)
+        self._type = common_type([cardinalities[column] for subset in subsets for column in subset])
+        self._used = sorted({column for subset in subsets for column in subset})
+        self._all = len(cardinalities)
+
+    def add(
+        self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None, total: int, workers: Workers
+    ) -> None:
+        """Count these rows too, which makes `total` in all."""
+        if not len(self.widths):
+            return
+        self.tables = self.tables.astype(index_type(total + 1), copy=False)
+        rows = len(codes[0])
+        own = max(1, min(workers.threads, rows // SMALLEST_TASK))
+        if own * self.tables.nbytes <= OWN_BYTES:
+            edges = [rows * piece // own for piece in range(own + 1)]
+            parts = [self.tables, *(np.zeros_like(self.tables) for _ in range(own - 1))]
+            tasks = [(0, len(self.widths), edges[piece], edges[piece + 1], parts[piece]) for piece in range(own)]
+            workers.run(lambda *task: self._count(codes, times, *task), tasks)
+            for part in parts[1:]:
+                self.tables += part
+        else:
+            # Each thread counts sets of its own, so that there is one table of each.
+            places = [(place, place + 1, 0, rows, self.tables) for place in range(len(self.widths))]
+            workers.run(lambda *task: self._count(codes, times, *task), places)
+
+    def _count(
+        self,
+        codes: Sequence[npt.NDArray[Any]],
+        times: npt.NDArray[Any] | None,
+        first: int,
+        last: int,
+        start: int,
+        stop: int,
+        tables: npt.NDArray[Any],
+    ) -> None:
+        """Count rows start to stop, the sets first to last - 1."""
+        used = self._used if last - first > 1 else sorted(self.columns[first, : self.widths[first]].tolist())
+        block = np.empty((self._all, BLOCK_ROWS), self._type)
+        index = np.empty(BLOCK_ROWS, np.uint32)
+        none = np.empty(0, tables.dtype)
+        sets = (self.columns[first:last], self.widths[first:last], self.radices[first:last])
+        for begin in range(start, stop, BLOCK_ROWS):
+            size = min(BLOCK_ROWS, stop - begin)
+            for column in used:
+                block[column, :size] = codes[column][begin : begin + size]
+            repeats = none if times is None else times[begin : begin + size].astype(tables.dtype)
+            kernels.count_subsets(block, repeats, *sets, self.offsets[first : last + 1], index[:size], tables)
+
+    def table(self, place: int) -> npt.NDArray[Any]:
+        """The counters of one set."""
+        return self.tables[self.offsets[place] : self.offsets[place + 1]]
+
+    def combinations(self, place: int) -> Combinations:
+        """See `SubsetCounter`."""
+        table = self.table(place)
+        found = np.flatnonzero(table)
+        radices = self.radices[place, : self.widths[place]].tolist()
+        digits = np.unravel_index(found, radices) if radices else ()
+        codes = [values.astype(code_type(radix)) for values, radix in zip(digits, radices, strict=True)]
+        return Combinations(codes, table[found].astype(np.int64))
+
+
+class GroupedSet:
+    """The combinations of one set that were seen, as distinct row keys with counts."""
+
+    def __init__(self, subset: Sequence[int], cardinalities: Sequence[int]) -> None:
+        self.subset = list(subset)
+        self.layout = key_layout([cardinalities[column] for column in subset])
+        self._seen: list[Rows] = []
+        self._ordered = False
+
+    def add(
+        self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None, total: int, workers: Workers
+    ) -> None:
+        """See `DenseSets`."""
+        keys = pack_keys([codes[column] for column in self.subset], self.layout, workers)
+        counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
+        self._seen.append(distinct_rows(Rows(keys, counts), total, workers).rows)
+        self._ordered = False
+        # Merged when as many wait as are merged, so that each is merged a few times at most.
+        if sum(len(rows.keys) for rows in self._seen[1:]) >= len(self._seen[0].keys):
+            self._merge(total, workers)
+
+    def _merge(self, total: int, workers: Workers) -> None:
+        if len(self._seen) > 1:
+            keys = np.concatenate([rows.keys for rows in self._seen])
+            counts = np.concatenate([rows.counts.astype(index_type(total + 1)) for rows in self._seen])
+            self._seen = [distinct_rows(Rows(keys, counts), total, workers).rows]
+
+    def nbytes(self) -> int:
+        """See `SubsetCounter`."""
+        return sum(rows.keys.nbytes + rows.counts.nbytes for rows in self._seen)
+
+    def counts(self, total: int, workers: Workers) -> npt.NDArray[Any]:
+        """Rows with each combination, in no particular order."""
+        self._merge(total, workers)
+        return self._seen[0].counts if self._seen else NO_ROWS
+
+    def combinations(self, total: int, workers: Workers) -> Combinations:
+        """See `SubsetCounter`."""
+        self._merge(total, workers)
+        if not self._seen:
+            return Combinations([np.empty(0, np.uint8) for _ in self.subset], np.empty(0, np.int64))
+        if not self._ordered:
+            rows = self._seen[0]
+            order = key_order(rows.keys)
+            self._seen, self._ordered = [Rows(rows.keys[order], rows.counts[order])], True
+        rows = self._seen[0]
+        return Combinations(unpack_keys(rows.keys, self.layout), rows.counts.astype(np.int64))

@@ -1,0 +1,208 @@
+"""Combinations of values of small sets of columns, counted exactly: many sets at once, chunk by chunk if need be.
+
+Where the cardinalities of a set multiply to little, each combination has a counter; where they do not, rows are
+grouped by packed keys. What comes out is the same: the combinations that occur, in the order of their codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpupif.kernels import subsets as kernels
+from gpupif.kernels.spread import invert, look_up
+
+from ...rows.distinct import distinct_rows
+from ...rows.keys import KeyLayout
+from ...rows.partition import NO_ROWS, Rows, index_type
+from ...rows.threads import Workers
+from ...utils.information import Sizes
+from ..block_scoring import pack_keys, unpack_keys
+from ..cohort_sizes import sizes_of_counts
+from .count_tables import (
+    BLOCK_ROWS,
+    DENSE,
+    Combinations,
+    DenseSets,
+    GroupedSet,
+    common_type,
+    is_dense,
+    key_layout,
+    key_order,
+    needed_bytes,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# What the sets that are counted at once may take, where they need not be at once.
+BATCH_BYTES = 1 << 28
+
+
+def in_batches(
+    subsets: Sequence[Sequence[int]], cardinalities: Sequence[int], rows: int, memory: int = BATCH_BYTES
+) -> Iterator[list[Sequence[int]]]:
+    """The sets in turn, so many at once as fit into so many bytes, at least one."""
+    batch: list[Sequence[int]] = []
+    taken = 0
+    for subset in subsets:
+        needed = needed_bytes([cardinalities[column] for column in subset], rows)
+        if batch and taken + needed > memory:
+            yield batch
+            batch, taken = [], 0
+        batch.append(subset)
+        taken += needed
+    if batch:
+        yield batch
+
+
+class SubsetCounter:
+    """Counts the combinations of sets of columns over all rows that are added, in one chunk or many.
+
+    subsets: each a list of places of columns. cardinalities: of all columns. rows: about how many there will be.
+    dense: counters that a set may have at most, from 1; nothing that comes out depends on it.
+    """
+
+    def __init__(
+        self,
+        subsets: Sequence[Sequence[int]],
+        cardinalities: Sequence[int],
+        rows: int,
+        workers: Workers,
+        dense: int = DENSE,
+    ) -> None:
+        self.subsets = [list(subset) for subset in subsets]
+        self.total = 0
+        self._workers = workers
+        of = [is_dense([cardinalities[column] for column in subset], rows, dense) for subset in self.subsets]
+        self._dense = DenseSets([s for s, small in zip(self.subsets, of, strict=True) if small], cardinalities)
+        self._grouped = [GroupedSet(s, cardinalities) for s, small in zip(self.subsets, of, strict=True) if not small]
+        # Where to look for each set: whether among the dense ones, and the place there.
+        self._where = [(small, of[:place].count(small)) for place, small in enumerate(of)]
+
+    def add(self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None = None) -> None:
+        """Count further rows: the codes of all columns, each below its cardinality.
+
+        times: how often each row occurs (None: once).
+        """
+        if not len(codes[0]):
+            return
+        self.total += len(codes[0]) if times is None else int(times.sum())
+        self._dense.add(codes, times, self.total, self._workers)
+        for grouped in self._grouped:
+            grouped.add(codes, times, self.total, self._workers)
+
+    def nbytes(self) -> int:
+        """What is kept of all rows so far."""
+        return self._dense.tables.nbytes + sum(grouped.nbytes() for grouped in self._grouped)
+
+    def combinations(self, place: int) -> Combinations:
+        """The combinations of the set at this place that occur."""
+        dense, where = self._where[place]
+        return (
+            self._dense.combinations(where) if dense else self._grouped[where].combinations(self.total, self._workers)
+        )
+
+    def counts(self, place: int) -> npt.NDArray[Any]:
+        """Rows with each combination of the set at this place that occurs, in no particular order."""
+        dense, where = self._where[place]
+        if dense:
+            table = self._dense.table(where)
+            return table[table > 0]
+        return self._grouped[where].counts(self.total, self._workers)
+
+    def sizes(self, place: int) -> Sizes:
+        """How many combinations of the set at this place there are of each count."""
+        return sizes_of_counts(self.counts(place), self.total, self._workers)
+
+
+def counters(
+    codes: Sequence[npt.NDArray[Any]],
+    cardinalities: Sequence[int],
+    sets: Sequence[Sequence[int]],
+    workers: Workers,
+    times: npt.NDArray[Any] | None = None,
+    dense: int = DENSE,
+) -> Iterator[tuple[SubsetCounter, int]]:
+    """For each of these sets of columns, of any size, in turn a counter of them and their place there.
+
+    times: how often each row occurs (None: once). dense: see `SubsetCounter`.
+    """
+    rows = len(codes[0])
+    wide = [set_ for set_ in sets if not is_dense([cardinalities[column] for column in set_], rows, dense)]
+    if times is None and len(wide) > 1 and 2 * len(wide) >= len(sets):
+        # Rows that are equal on all that is asked for go on as one.
+        used = sorted({column for set_ in sets for column in set_})
+        layout = KeyLayout.of([cardinalities[column] for column in used])
+        found = distinct_rows(Rows(pack_keys([codes[column] for column in used], layout, workers)), rows, workers).rows
+        at = dict(zip(used, unpack_keys(found.keys, layout), strict=True))
+        # Columns that no set has stay without codes of their own.
+        codes, times = [at.get(column, found.counts) for column in range(len(cardinalities))], found.counts
+    for batch in in_batches(sets, cardinalities, rows):
+        counter = SubsetCounter(batch, cardinalities, rows, workers, dense)
+        counter.add(codes, times)
+        for place in range(len(batch)):
+            yield counter, place
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """combinations: of some columns that occur. number[i]: which of them row i has."""
+
+    combinations: Combinations
+    number: npt.NDArray[Any]
+
+
+def number_rows(
+    codes: Sequence[npt.NDArray[Any]],
+    cardinalities: Sequence[int],
+    workers: Workers,
+    times: npt.NDArray[Any] | None = None,
+    dense: int = DENSE,
+) -> Numbered:
+    """The combinations of all these columns, one at least, and for each row the number of its own."""
+    rows, every = len(codes[0]), list(range(len(codes)))
+    if is_dense(cardinalities, rows, dense):
+        return _number_dense(codes, cardinalities, workers, times)
+    total = rows if times is None else int(times.sum())
+    layout = key_layout(cardinalities)
+    counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
+    keys = pack_keys([codes[column] for column in every], layout, workers)
+    found = distinct_rows(Rows(keys, counts), total, workers)
+    order = key_order(found.rows.keys)
+    rank = np.empty(len(order), found.number.dtype)
+    invert(order, 0, rank)
+    number = found.number
+    workers.run(lambda a, b: look_up(rank, number[a:b], number[a:b]), workers.ranges(rows))
+    found_codes = unpack_keys(found.rows.keys[order], layout)
+    return Numbered(Combinations(found_codes, found.rows.counts[order].astype(np.int64)), number)
+
+
+def _number_dense(
+    codes: Sequence[npt.NDArray[Any]],
+    cardinalities: Sequence[int],
+    workers: Workers,
+    times: npt.NDArray[Any] | None,
+) -> Numbered:
+    counted = DenseSets([range(len(codes))], cardinalities)
+    counted.add(codes, times, len(codes[0]) if times is None else int(times.sum()), workers)
+    present = counted.table(0) > 0
+    rank = (np.cumsum(present) - 1).astype(index_type(len(present)))
+    number = np.empty(len(codes[0]), index_type(len(codes[0])))
+    every, radices = np.arange(len(codes)), np.array(cardinalities, np.int64)
+
+    def look(start: int, stop: int) -> None:
+        block = np.empty((len(codes), BLOCK_ROWS), common_type(cardinalities))
+        index = np.empty(BLOCK_ROWS, np.uint32)
+        for begin in range(start, stop, BLOCK_ROWS):
+            size = min(BLOCK_ROWS, stop - begin)
+            for place, values in enumerate(codes):
+                block[place, :size] = values[begin : begin + size]
+            kernels.combine(block, 0, every, radices, index[:size])
+            look_up(rank, index[:size], number[begin : begin + size])
+
+    workers.run(look, workers.ranges(len(codes[0])))
+    return Numbered(counted.combinations(0), number)

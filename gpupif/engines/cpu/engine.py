@@ -1,0 +1,68 @@
+"""The CPU engine: Numba kernels on all cores, block by cache-sized block."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...rows.partition import BLOCK_ROWS
+from ...rows.threads import Workers
+from ..base import EngineResult, Job, Progress
+from ..block_run import Run
+from ..block_scoring import score_in_blocks, shared_by_targets, working_memory
+from ..counting import CpuCounting
+from ..wildcards import score_apart
+from .known_subsets import score_any_known
+from .scorer import CpuScorer
+from .wildcards import score_matching
+
+if TYPE_CHECKING:
+    from ..known_subsets import AnyResult, SetOfColumns
+    from ..known_subsets_memory import AnyShares
+
+
+class CpuEngine:
+    """Scores on the CPU. threads: default all cores. block_rows: rows per block; no result depends on either."""
+
+    device = "cpu"
+    frames = None
+
+    def __init__(self, threads: int | None = None, block_rows: int = BLOCK_ROWS) -> None:
+        self.threads = threads
+        self.block_rows = block_rows
+
+    def score(self, job: Job, progress: Progress) -> EngineResult:
+        """Score all targets of the job (see `Engine`). Raises InputError for too many patterns of missing values."""
+        if not job.wildcards:
+            return self._score(job, progress)
+        return score_apart(
+            job,
+            lambda given, targets: self._score_matching(given, targets, progress),
+            lambda given: self._score(given, progress),
+        )
+
+    def _score(self, job: Job, progress: Progress) -> EngineResult:
+        job, scorer = job.on_host().in_order(), CpuScorer()
+        of_rows = shared_by_targets(job)
+        rest = replace(job, measures=[measure for measure in job.measures if measure not in of_rows])
+        memory = working_memory(rest, scorer.targets_at_once(job.rows, len(rest.measures)))
+        with Workers(self.threads, memory) as workers:
+            result = score_in_blocks(Run(rest, progress, workers, self.block_rows, scorer), of_rows)
+        return replace(result, values={one.name: result.values[one.name] for one in job.measures if result.values})
+
+    def _score_matching(self, job: Job, targets: Sequence[int], progress: Progress) -> EngineResult:
+        with Workers(self.threads) as workers:
+            run = Run(job.on_host().in_order(), progress, workers, self.block_rows, CpuScorer())
+            return score_matching(run, targets)
+
+    def score_sets(
+        self, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
+    ) -> AnyResult:
+        """Score against any attacker (see `Engine`)."""
+        return score_any_known(job, sets, progress, self.threads, shares)
+
+    def counting(self, workers: Workers) -> contextlib.AbstractContextManager[CpuCounting]:
+        """See `CountingEngine`."""
+        return contextlib.nullcontext(CpuCounting(workers))

@@ -1,0 +1,293 @@
+"""Attackers who know any few of the columns: each cell's worst and mean score over all of them, on one plan.
+
+A set of r + 1 columns serves each of them as the target, against the attacker who knows the r others. Rows are
+collapsed to distinct ones; the combinations of values of a set, which are fewer still, are numbered once and scored as
+the distinct rows of a table of their own; then each row takes its combination's scores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpupif.kernels import any_known as kernels
+from gpupif.kernels import blocks, pack
+from gpupif.kernels.codes import first_rows
+from gpupif.kernels.groups import Room, full_hashes
+from gpupif.kernels.sizes import count_sizes
+from gpupif.kernels.spread import look_up, take_pairs
+
+from ...rows.distinct import distinct_rows
+from ...rows.keys import KeyLayout
+from ...rows.partition import NO_ROWS, Rows, index_type
+from ...rows.threads import Workers
+from ...utils.information import column_weight, conditional_entropy
+from ..base import Job, Progress
+from ..block_run import Run
+from ..block_scoring import pack_keys, unpack_keys
+from ..cohort_sizes import Tally
+from ..known_subsets import AnyResult, SetOfColumns
+from ..known_subsets_memory import MOST_SLOTS, AnyShares
+from .scorer import CpuScorer, CpuTargets
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# Slots, one for each possible pair of a number and a code, that a thread may have: always, for each row, and at most.
+# For more, rows are grouped by keys.
+SLOTS, SLOTS_PER_ROW = 1 << 22, 16
+# Of combinations' scores and numbers of rows that are kept at once for each thread; of results that are folded at once.
+BATCH_BYTES, FOLDED_BYTES = 1 << 28, 1 << 31
+# Sets that are scored before any is folded, and those, with all columns but the last in common, that are one task.
+SETS_PER_THREAD, SETS_PER_TASK = 16, 4
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """A set: the number of each row's combination; scores (targets, pairs of measures, combinations, 2), weighted, and
+    negative where low is worst; weights, by target.
+    """
+
+    number: npt.NDArray[Any]
+    scores: npt.NDArray[np.float64]
+    weights: list[float]
+
+
+class AnyKnownRun:
+    """One run; see `score_any_known`. slots: as SLOTS; shares: of the memory, where it is limited; change no result."""
+
+    def __init__(
+        self,
+        job: Job,
+        workers: Workers,
+        progress: Progress,
+        slots: int | None = None,
+        shares: AnyShares | None = None,
+    ) -> None:
+        job = job.on_host().in_order()
+        cardinalities = [len(counts) for counts in job.counts]
+        layout = KeyLayout.of(cardinalities)
+        times = NO_ROWS if job.times is None else job.times.astype(index_type(job.total + 1))
+        # Counted once: with `times` it is a sum.
+        self._total = job.total
+        found = distinct_rows(Rows(pack_keys(job.codes, layout, workers), times), self._total, workers)
+        self.job, self.workers = job, workers
+        self.rows = len(found.rows.counts)
+        self._codes = unpack_keys(found.rows.keys, layout)
+        self._times, self._of_row = found.rows.counts, found.number
+        self._cardinalities = cardinalities
+        self._slots = max(SLOTS, min(MOST_SLOTS, SLOTS_PER_ROW * self.rows)) if slots is None else slots
+        self._batch, self._at_once = BATCH_BYTES * workers.threads, len(job.targets)
+        if shares is not None:
+            self._slots, self._batch, self._at_once = shares.slots, min(self._batch, shares.batch), shares.targets
+        # Only its scorer's description of the targets is used, no arrays for results.
+        self._run = Run(replace(job, extremes_only=True), progress, workers, self.rows, CpuScorer())
+        kernel = CpuScorer().describe(self._run, job.targets, layout).kernel
+        # Combinations of a set are few: scores by number of rows are not worth it.
+        self._kernel = kernel._replace(few=np.ones_like(kernel.few))
+        # Of measures where low is worst, the negative is folded, so that high is.
+        pairs = -(-len(job.measures) // 2)
+        self._signs, self._weighted = np.ones((pairs, 2)), np.zeros((pairs, 2), bool)
+        for k, measure in enumerate(job.measures):
+            self._signs[k // 2, k % 2] = -1.0 if measure.low_is_risky else 1.0
+            self._weighted[k // 2, k % 2] = measure.weighted
+        self._factored = bool((self._signs < 0).any() or self._weighted.any())
+        self._spare: deque[_Desk] = deque()
+
+    def score(self, sets: Sequence[SetOfColumns]) -> AnyResult:
+        """Worst and mean scores over the sets that each target is in."""
+        job = self.job
+        shape = (len(job.targets), job.rows)
+        mean = {measure.name: np.empty(shape, job.dtype) for measure in job.measures}
+        worst = {measure.name: np.empty(shape, measure.type_in(job.dtype)) for measure in job.measures}
+        weights: dict[int, list[float]] = {column: [] for column in job.targets}
+        at_once = max(1, min(self._at_once, FOLDED_BYTES // (32 * len(self._signs) * self.rows)))
+        for first in range(0, len(job.targets), at_once):
+            group = job.targets[first : first + at_once]
+            mine = [SetOfColumns(one.columns, tuple(t for t in one.targets if t in group)) for one in sets]
+            self._score_group(group, [one for one in mine if one.targets], weights, worst, mean)
+        return AnyResult(worst, mean, [np.array(each) for each in weights.values()], self.rows)
+
+    def _score_group(
+        self,
+        group: Sequence[int],
+        sets: Sequence[SetOfColumns],
+        weights: Mapping[int, list[float]],
+        worst: dict[str, npt.NDArray[Any]],
+        mean: dict[str, npt.NDArray[Any]],
+    ) -> None:
+        """Score some targets on the sets that serve them, and put what is found where it belongs."""
+        job = self.job
+        found = np.empty((len(group), len(self._signs), self.rows, 4))
+        found[..., :2], found[..., 2:] = -np.inf, 0.0
+        for batch in self._batches(sets):
+            each = max(1, min(SETS_PER_TASK, len(batch) // self.workers.threads))
+            tasks = [(some[place : place + each],) for some in _by_prefix(batch) for place in range(0, len(some), each)]
+            scored = [one for part in self.workers.run(self._score_sets, tasks) for one in part]
+            places = [np.array([group.index(column) for column in one.targets]) for one in batch]
+            for one, scores in zip(batch, scored, strict=True):
+                for column, weight in zip(one.targets, scores.weights, strict=True):
+                    weights[column].append(weight)
+
+            def fold(start: int, stop: int, scored: Any = scored, places: Any = places) -> None:
+                for one, targets in zip(scored, places, strict=True):
+                    kernels.fold_set(one.number[start:stop], one.scores, targets, found[:, :, start:stop])
+
+            self.workers.run(fold, self.workers.ranges(self.rows))
+            self._run.progress.advance(job.rows * sum(map(len, places)))
+        for place, column in enumerate(group):
+            target, subsets = job.targets.index(column), len(weights[column])
+            for k, measure in enumerate(job.measures):
+                pair, side, sign = k // 2, k % 2, self._signs[k // 2, k % 2]
+                self._spread(sign * found[place, pair, :, side], worst[measure.name][target])
+                # Plus zero: the negative of a sum that is zero would be written as -0.0.
+                self._spread(sign * found[place, pair, :, 2 + side] / subsets + 0.0, mean[measure.name][target])
+
+    def _spread(self, values: npt.NDArray[np.float64], out: npt.NDArray[Any]) -> None:
+        """Values of distinct rows to those of all rows."""
+        table, number = values.astype(out.dtype), self._of_row
+        self.workers.run(lambda a, b: look_up(table, number[a:b], out[a:b]), self.workers.ranges(len(number)))
+
+    def _batches(self, sets: Sequence[SetOfColumns]) -> Iterator[Sequence[SetOfColumns]]:
+        """So many sets at once as surely fit."""
+        threads, pairs = self.workers.threads, len(self._signs)
+        batch: list[SetOfColumns] = []
+        taken = 0
+        for one in sets:
+            most = min(self.rows, math.prod(self._cardinalities[column] for column in one.columns))
+            needed = 4 * self.rows + 16 * pairs * len(one.targets) * most
+            if batch and (len(batch) == SETS_PER_THREAD * threads or taken + needed > self._batch):
+                yield batch
+                batch, taken = [], 0
+            batch.append(one)
+            taken += needed
+        if batch:
+            yield batch
+
+    def _score_sets(self, sets: Sequence[SetOfColumns]) -> list[_Scored]:
+        """Score sets that have all columns but the last in common."""
+        try:
+            desk = self._spare.pop()
+        except IndexError:
+            desk = _Desk(self.rows)
+        prefix, groups = np.zeros(self.rows, np.uint32), 1
+        for column in sets[0].columns[:-1]:
+            prefix, groups = self._number(prefix, groups, column, desk)
+        scored = []
+        for one in sets:
+            number, combinations = self._number(prefix, groups, one.columns[-1], desk)
+            scored.append(self._score_set(one, number, desk.first[:combinations], desk))
+        self._spare.append(desk)
+        return scored
+
+    def _number(self, left: npt.NDArray[Any], groups: int, column: int, desk: _Desk) -> tuple[npt.NDArray[Any], int]:
+        """Rows numbered by a number each has and its code in a column; desk.first gets the first row of each."""
+        codes, radix = self._codes[column], self._cardinalities[column]
+        if groups * radix <= self._slots:
+            number = np.empty(self.rows, left.dtype)
+            slots = desk.slots_for(groups * radix)
+            found = kernels.number_pairs(left, codes, radix, slots, desk.first, number)
+            kernels.clear_slots(left, codes, radix, desk.first[:found], slots)
+            return number, found
+        layout = KeyLayout.of([groups, radix])
+        # A thread of its own already.
+        with Workers(1) as alone:
+            different = distinct_rows(Rows(pack_keys([left, codes], layout, alone)), self.rows, alone)
+        first_rows(different.number, desk.first)
+        return different.number.astype(left.dtype, copy=False), len(different.rows.keys)
+
+    def _score_set(
+        self, one: SetOfColumns, number: npt.NDArray[Any], first: npt.NDArray[np.int64], desk: _Desk
+    ) -> _Scored:
+        run, job, combinations = self._run, self.job, len(first)
+        counts = np.empty(combinations, self._times.dtype)
+        kernels.sum_times(number, self._times, counts)
+        layout = KeyLayout.of([self._cardinalities[column] for column in one.columns])
+        keys = np.zeros((combinations, layout.words), np.uint64)
+        for place, column in enumerate(one.columns):
+            word, shift, mask = layout.fields[place]
+            if mask:
+                pack.pack_column(self._codes[column][first], shift, keys[:, word])
+        hashes = np.empty(combinations if layout.words > 1 else 0, np.uint64)
+        if layout.words > 1:
+            full_hashes(keys, np.full(layout.words, ~np.uint64(0)), hashes)
+        which = np.array([job.targets.index(column) for column in one.targets])
+        fields = np.zeros_like(self._kernel.fields)
+        for target, column in zip(which, one.targets, strict=True):
+            fields[target] = layout.fields[one.columns.index(column)]
+        values, pairs = int(np.diff(self._kernel.values.first).max()), len(self._signs)
+        out = blocks.Out(
+            np.empty((len(which), combinations + values, len(run.wanted.measures))),
+            np.empty((len(which), combinations), index_type(combinations + values + 1)),
+        )
+        CpuTargets(one.targets, which, self._kernel, values, run.wanted).put_values(out)
+        cohorts = Tally.of(len(which), self._total, combinations)
+        room, scratch, ordered = desk.room_for(combinations, counts.dtype, run.wanted.kinds)
+        whole = (np.array([0, combinations]), (0, 1), which)
+        kernel = self._kernel._replace(fields=fields)
+        memory = (room, scratch, ordered)
+        blocks.score_blocks((keys, counts, hashes), *whole, kernel, run.wanted, *memory, tuple(cohorts), out)
+        scores = np.empty((len(which), pairs, combinations, 2))
+        for target, places in enumerate(out.places):
+            take_pairs(out.scores[target], np.array(run.slots), places, scores[target])
+        if len(job.measures) % 2:
+            # The second of the last pair is none.
+            scores[:, -1, :, 1] = 0.0
+        own = Tally.of(1, self._total, combinations)
+        own.listed[0] = count_sizes(counts, combinations, own.small[0], own.large[0], 0)
+        distinct = own.log_sum(0)
+        weights = [
+            column_weight(conditional_entropy(cohorts.log_sum(t), distinct, self._total), run.results.entropies[column])
+            for t, column in enumerate(one.targets)
+        ]
+        if self._factored:
+            for part, weight in zip(scores, weights, strict=True):
+                part *= (self._signs * np.where(self._weighted, weight, 1.0))[:, None]
+        return _Scored(number, scores, weights)
+
+
+class _Desk:
+    """What one thread works with; grows as needed."""
+
+    def __init__(self, rows: int) -> None:
+        self.first = np.empty(rows, np.int64)
+        self._slots = np.zeros(0, index_type(rows + 1))
+        self._size = 0
+        self._room: Any = None
+
+    def slots_for(self, size: int) -> npt.NDArray[Any]:
+        """So many zeros at least, to be left as zeros."""
+        if len(self._slots) < size:
+            self._slots = np.zeros(size, self._slots.dtype)
+        return self._slots
+
+    def room_for(self, rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> tuple[Any, ...]:
+        """What `score_blocks` works in, for so many rows."""
+        if self._size < rows:
+            self._size = min(len(self.first), 2 * rows)
+            ordered = blocks.ordered_cells(self._size, kinds)
+            self._room = Room.of(self._size), blocks.Scratch.of(self._size, dtype, kinds), ordered
+        return self._room  # type: ignore[no-any-return]
+
+
+def _by_prefix(sets: Sequence[SetOfColumns]) -> list[list[SetOfColumns]]:
+    """Neighbours that have all columns but the last in common."""
+    return [list(some) for _, some in groupby(sets, lambda one: one.columns[:-1])]
+
+
+def score_any_known(
+    job: Job,
+    sets: Sequence[SetOfColumns],
+    progress: Progress,
+    threads: int | None = None,
+    shares: AnyShares | None = None,
+) -> AnyResult:
+    """Run on the CPU; see `any_known_sets.score_sets`. threads: default all cores."""
+    with Workers(threads if shares is None else shares.threads) as workers:
+        return AnyKnownRun(job, workers, progress, shares=shares).score(sets)

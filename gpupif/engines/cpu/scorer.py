@@ -1,0 +1,104 @@
+"""Blocks of distinct rows scored by the CPU's kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpupif.kernels import blocks as kernels
+from gpupif.kernels.groups import Room
+
+from ...rows.keys import KeyLayout
+from ...rows.partition import CohortBlocks
+from ..base import kernel_values
+from ..block_run import Run
+from ..block_scoring import SHARED_SCORES
+from ..cohort_sizes import Tally
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from gpupif.kernels.cohorts import Wanted
+
+# So many targets are scored and spread to all rows before the next ones that a cache holds their scores.
+CACHED_BYTES = 1 << 24
+# Rows that are all of their cohort share scores by value and number, of up to so many.
+FEW = 16
+
+
+@dataclass(frozen=True)
+class CpuTargets:
+    """Target columns, which they are of those that the kernels know, and what these are.
+
+    values: see `Targets`.
+    """
+
+    columns: Sequence[int]
+    which: npt.NDArray[np.int64]
+    kernel: kernels.Targets
+    values: int
+    wanted: Wanted
+
+    def only(self, places: list[int]) -> CpuTargets:
+        """See `Targets`."""
+        return replace(self, columns=[self.columns[place] for place in places], which=self.which[places])
+
+    def put_values(self, out: kernels.Out) -> None:
+        """See `Targets`."""
+        rows, first = out.places.shape[1], self.kernel.values.first
+        for scores, target in zip(out.scores, self.which.tolist(), strict=True):
+            alone = self.kernel.alone[first[target] : first[target + 1]]
+            kernels.put_values(alone, self.wanted, self.kernel.few[target], scores[rows:])
+
+
+class CpuScorer:
+    """Scores blocks with the CPU's kernels (see `Scorer`)."""
+
+    def targets_at_once(self, rows: int, measures: int) -> int:
+        """See `Scorer`."""
+        return max(1, CACHED_BYTES // (8 * rows * measures))
+
+    def describe(self, run: Run, columns: Sequence[int], layout: KeyLayout) -> CpuTargets:
+        """See `Scorer`."""
+        job = run.job
+        values = kernel_values(job, columns)
+        fields = np.array([layout.fields[column] for column in columns], np.uint64)
+        numbers = np.diff(values.first)
+        # But for its size, a cohort of one value has the same scores however many rows it is.
+        most = FEW if any(measure.of_size for measure in job.measures) else 1
+        few = np.clip(SHARED_SCORES // np.maximum(1, numbers), 1, most)
+        kernel = kernels.Targets(fields, values, np.empty((values.first[-1], len(run.wanted.measures))), few, run.logs)
+
+        def score_values(target: int, start: int, stop: int) -> None:
+            scratch = kernels.Scratch.of(stop - start, np.uint32, run.wanted.kinds)
+            ordered = kernels.ordered_cells(stop - start, run.wanted.kinds)
+            kernels.score_values(target, start, stop, kernel, run.wanted, scratch, ordered)
+
+        tasks = [
+            (target, *edges)
+            for target, column in enumerate(columns)
+            for edges in run.workers.ranges(len(job.priors[column]))
+        ]
+        run.workers.run(score_values, tasks)
+        return CpuTargets(columns, np.arange(len(columns)), kernel, int((few * numbers).max()), run.wanted)
+
+    def score(self, run: Run, blocks: CohortBlocks, targets: CpuTargets, out: kernels.Out) -> list[Tally]:
+        """See `Scorer`."""
+        part = blocks.blocks
+        rows = (part.rows.keys, part.rows.counts, blocks.hashes)
+
+        def score(first: int, last: int) -> Tally:
+            largest = int(np.diff(part.offsets[first : last + 1]).max())
+            room = Room.of(largest)
+            scratch = kernels.Scratch.of(largest, part.rows.counts.dtype, run.wanted.kinds)
+            rows_here = int(part.offsets[last] - part.offsets[first])
+            tally = Tally.of(len(targets.columns), run.results.total, rows_here)
+            place = (part.offsets, (first, last), targets.which)
+            ordered = kernels.ordered_cells(largest, run.wanted.kinds)
+            kernels.score_blocks(rows, *place, targets.kernel, run.wanted, room, scratch, ordered, tuple(tally), out)
+            return tally
+
+        return run.workers.run(score, blocks.tasks)

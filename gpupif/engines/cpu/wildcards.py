@@ -1,0 +1,140 @@
+"""Missing values that match every value, on the CPU: `gpupif.kernels.wildcard_cohorts` tells how cohorts are found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpupif.kernels import pack
+from gpupif.kernels import wildcard_cohorts as cohorts
+from gpupif.kernels import wildcards as kernels
+from gpupif.kernels.blocks import Scratch, ordered_cells
+
+from ...rows.distinct import Distinct, distinct_rows
+from ...rows.keys import KeyLayout
+from ...rows.partition import NO_ROWS, Rows, index_type
+from ...rows.threads import TASKS_PER_THREAD, Workers
+from ..base import EngineResult, kernel_values
+from ..block_run import Run
+from ..block_scoring import pack_keys, project, row_index
+from ..cohort_scores import spread_scores
+from ..wildcards import Wild, weigh
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# Keys scored at once are so few that their links to all patterns are at most so many.
+MOST_LINKS = 1 << 23
+LEAST_KEYS = 1 << 10
+BATCH_CELLS = 1 << 14
+
+
+def score_matching(run: Run, targets: Sequence[int]) -> EngineResult:
+    """Score some targets of a run. Raises InputError where it has too many patterns of missing values."""
+    job, layout, total = run.job, run.results.layout, run.results.total
+    counts = NO_ROWS if job.times is None else job.times.astype(index_type(total + 1))
+    table = distinct_rows(Rows(pack_keys(job.codes, layout, run.workers), counts), total, run.workers)
+    asked, rows = Wild.of(job, layout), len(table.rows.keys)
+    asked.check_work(len(targets), len(_patterns(asked, table.rows.keys, run.workers)[0]), rows)
+    inside = [column for column in targets if column in job.known]
+    for group in [[column] for column in targets if column not in job.known] + ([inside] if inside else []):
+        columns = sorted({*job.known, *group})
+        whole = len(columns) == len(job.codes)
+        part, words = (table, layout) if whole else project(run, table, layout, columns)
+        for column in group:
+            _score(run, part, words, column)
+    return run.results.finished(rows)
+
+
+def _score(run: Run, table: Distinct, layout: KeyLayout, column: int) -> None:
+    """Score one target on the distinct rows over it and the known columns."""
+    job, workers = run.job, run.workers
+    known, order = _by_pattern(run, table.rows, layout, column)
+    values, size = kernel_values(job, [column]), len(job.priors[column])
+    scores = workers.empty((len(order), len(run.wanted.measures)), np.float64)
+    own, losses = np.empty(len(order), np.int64), np.empty(len(order))
+    segments = _segments(known.offsets, workers.threads)
+    longest = max(stop - start for _, start, stop in segments)
+
+    def score(first: int, last: int) -> None:
+        room = cohorts.Room.of(known, longest, size)
+        most = max(BATCH_CELLS, size + 1)
+        memory = (room, Scratch.of(most, np.int64, run.wanted.kinds), ordered_cells(most, run.wanted.kinds))
+        part = np.array(segments[first:last])
+        kernels.score_patterns(known, part, 0, values, run.logs, run.wanted, *memory, own, losses, scores)
+
+    workers.run(score, _tasks(segments, known.offsets, workers.threads))
+    weigh(run.results, column, np.sort(losses))
+    spread_scores(run, scores, row_index(run, order, table.number), column)
+    run.progress.advance(job.rows)
+
+
+def _segments(offsets: npt.NDArray[np.int64], threads: int) -> list[tuple[int, int, int]]:
+    """Keys in pieces of one pattern that are scored at once: (pattern, first key, last key + 1)."""
+    patterns, keys = len(offsets) - 1, int(offsets[-1])
+    fair = -(-keys // (threads * TASKS_PER_THREAD))
+    most = max(LEAST_KEYS, min(MOST_LINKS // patterns, fair))
+    edges = offsets.tolist()
+    return [
+        (pattern, start, min(start + most, edges[pattern + 1]))
+        for pattern in range(patterns)
+        for start in range(edges[pattern], edges[pattern + 1], most)
+    ]
+
+
+def _tasks(
+    segments: Sequence[tuple[int, int, int]], offsets: npt.NDArray[np.int64], threads: int
+) -> list[tuple[int, int]]:
+    """Runs of segments of about equal work."""
+    keys = int(offsets[-1])
+    lengths = np.array([stop - start for _, start, stop in segments])
+    work = np.cumsum(keys + lengths * (len(offsets) - 1))
+    number = min(len(segments), threads * TASKS_PER_THREAD)
+    cuts = np.searchsorted(work, work[-1] * np.arange(1, number) / number, side="left") + 1
+    edges = np.unique([0, *cuts.tolist(), len(segments)]).tolist()
+    return list(pairwise(edges))
+
+
+def _patterns(
+    asked: Wild, keys: npt.NDArray[np.uint64], workers: Workers
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    """The patterns of missing values, as bits (patterns, words), in order; and which each key has."""
+    flags = np.zeros((len(keys), asked.words), np.uint64)
+    fields, missing = asked.fields, asked.missing
+    workers.run(lambda a, b: cohorts.mark_missing(keys[a:b], fields, missing, flags[a:b]), workers.ranges(len(keys)))
+    found = distinct_rows(Rows(flags), len(keys), workers)
+    order = np.lexsort(found.rows.keys.T)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return found.rows.keys[order], place[found.number]
+
+
+def _by_pattern(run: Run, rows: Rows, layout: KeyLayout, target: int) -> tuple[cohorts.Keys, npt.NDArray[np.int64]]:
+    """Distinct rows sorted by their keys, these by pattern; and where each row stood."""
+    workers, asked = run.workers, Wild.of(run.job, layout, target)
+    masks = layout.masks(asked.columns)
+    masked = workers.empty(rows.keys.shape, np.uint64)
+    workers.run(lambda a, b: np.bitwise_and(rows.keys[a:b], masks, out=masked[a:b]), workers.ranges(len(masked)))
+    found = distinct_rows(Rows(masked, rows.counts), run.results.total, workers)
+    patterns, pattern_of = _patterns(asked, found.rows.keys, workers)
+    order, offsets = _sorted_by(pattern_of, len(patterns))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    row_order, starts = _sorted_by(place[found.number], len(order))
+    word, shift, mask = layout.fields[target]
+    values = np.empty(len(row_order), np.int64)
+    pack.unpack_column(rows.keys[row_order, word], shift, mask, values)
+    known = cohorts.Keys(found.rows.keys[order], asked.keep(patterns), offsets, starts, values, rows.counts[row_order])
+    return known, row_order
+
+
+def _sorted_by(groups: npt.NDArray[np.int64], number: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Numbers from 0 on in the order of their groups, and where each group begins there; one more for the end."""
+    starts = np.zeros(number + 1, np.int64)
+    np.cumsum(np.bincount(groups, minlength=number), out=starts[1:])
+    order = np.empty(len(groups), np.int64)
+    cohorts.sort_by_group(groups, starts[:-1].copy(), order)
+    return order, starts

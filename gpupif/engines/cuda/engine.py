@@ -1,0 +1,326 @@
+"""The CUDA engine: rows grouped into cohorts on the device, scored by Numba CUDA kernels.
+
+A table that fits is there as a whole, once on each device, and each scores its share of the targets. Any other stays on
+the host, which finds distinct rows and cuts them into blocks that hold every cohort whole (see `partition`), and the
+devices score one run of blocks after the other. Against any attacker (see `cuda_any_known`) distinct rows have to fit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ...errors import DeviceError, InputError
+from ...gpu.base import DeviceMemoryError, Library, frame_library, open_libraries
+from ...gpu.cudf_frames import FrameLibrary
+from ...rows.threads import Workers
+from ..base import EngineResult, Job, Progress
+from ..block_run import Run
+from ..block_scoring import score_in_blocks, working_memory
+from ..known_subsets import AnyResult, SetOfColumns
+from ..known_subsets_memory import AnyShares
+from ..wildcards import score_apart
+from .counting import CudaCounting
+from .grouping import GROUPINGS
+from .known_subsets import AnyKnownJob, TargetsTooManyError, collapse_on_host, score_distinct_rows, score_on_devices
+from .memory import (
+    OVERSIZED_BLOCKS,
+    block_rows_that_fit,
+    matching_bytes,
+    row_bytes,
+    score_bytes,
+    scores_on,
+    table_bytes,
+    typical_rows_that_fit,
+    whole_bytes,
+)
+from .scorer import BlockTooLargeError, CudaScorer
+from .whole_table import score_cohorts, score_table
+from .wildcards import KeyTooLargeError, score_matching
+
+# Of the free memory. Arrays are counted one by one (see `cuda_memory`), so that the rest is only for what a pool cannot
+# use between them, for code and stacks of kernels, and for what others take meanwhile.
+SHARE = 0.9
+GIB = 2**30
+
+
+class CudaEngine:
+    """Scores on GPUs.
+
+    devices: which of those that are visible. libraries: what it works with, one for each stream; default two streams
+    for each of the devices. share: of the devices' free memory what is planned with; no result depends on it.
+    grouping: how rows that agree are found, one of `GROUPINGS`; no result depends on it. name: what `Scores.device`
+    says. with_frames: whether tables are read and encoded on the device too, which takes cuDF.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[int] = (0,),
+        libraries: Sequence[Library] | None = None,
+        share: float = SHARE,
+        grouping: str = "rotation",
+        name: str = "cuda",
+        with_frames: bool = True,
+    ) -> None:
+        self.device = name
+        self.devices = devices
+        self.libraries = libraries
+        self.share = share
+        self.grouping = grouping
+        self.with_frames = with_frames
+
+    @property
+    def frames(self) -> FrameLibrary | None:
+        """See `Engine`: those of the first device."""
+        return frame_library(self.devices[0]) if self.with_frames else None
+
+    def score(self, job: Job, progress: Progress) -> EngineResult:
+        """Score all targets of the job (see `Engine`).
+
+        Raises DeviceError where a GPU fails or is too small, InputError for too many patterns of missing values.
+        """
+        with self._opened() as libraries:
+            if not job.wildcards:
+                return self._score(job, _Onward(progress), libraries)
+            return score_apart(
+                job,
+                lambda given, targets: self._score_matching(given, targets, _Onward(progress), libraries),
+                lambda given: self._score(given, _Onward(progress), libraries),
+            )
+
+    def score_sets(
+        self, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
+    ) -> AnyResult:
+        """Score against any attacker (see `Engine`). Raises DeviceError where a GPU fails or is too small."""
+        onward = _Onward(progress)
+        with self._opened() as libraries:
+            job, libraries = self._settled(job, libraries)
+            streams = _by_device(libraries)
+            asked = AnyKnownJob(job, sets, onward, streams, GROUPINGS[self.grouping], self.share, len(job.targets))
+            result = self._score_sets(asked, onward, libraries)
+            if job.scores_on != "device" or all(map(libraries[0].on_device, result.worst.values())):
+                return result
+            worst, mean = (self._brought(scores, job, libraries[0]) for scores in (result.worst, result.mean))
+            return replace(result, worst=worst, mean=mean)
+
+    @contextlib.contextmanager
+    def counting(self, workers: Workers) -> Iterator[CudaCounting]:
+        """See `CountingEngine`; on one of the GPUs. Raises DeviceError where it fails or is too small."""
+        with self._opened() as libraries:
+            yield CudaCounting(libraries, workers, self.share, self.device)
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[Sequence[Library]]:
+        """What it works with. Raises DeviceError where a GPU fails meanwhile."""
+        try:
+            libraries = self.libraries or open_libraries(self.devices)
+        except (RuntimeError, ImportError, OSError) as error:
+            raise _failed(f"device {self.device!r}", error) from None
+        try:
+            yield libraries
+        except libraries[0].failures as error:
+            raise _failed(f"device {self.device!r}: {libraries[0].name}", error) from None
+        finally:
+            _release(libraries)
+
+    def _score(self, job: Job, progress: _Onward, libraries: Sequence[Library]) -> EngineResult:
+        job, libraries = self._settled(job, libraries)
+        memory = self._memory(libraries)
+        streams = _by_device(libraries)
+        rows = block_rows_that_fit(job, memory // max(map(len, streams)), self.grouping)
+        there = scores_on(job, memory, self.grouping)
+        ran_out = False
+        if there is not None:
+            try:
+                score = partial(score_cohorts, grouping=GROUPINGS[self.grouping])
+                return score_table(replace(job, scores_on=there), job.targets, progress, streams, score)
+            except DeviceMemoryError:
+                ran_out, rows = True, min(rows, job.rows // 2)
+                _release(libraries)
+        result = self._score_blocks(job.on_host(), progress, libraries, rows)
+        needed = whole_bytes(job, there or ("device" if job.scores_on == "device" else "host"), self.grouping)
+        result = replace(result, through_host=f"{result.through_host}: {_why(needed, memory, ran_out)}")
+        if job.scores_on != "device":
+            return result
+        return replace(result, values=self._brought(result.values, job, libraries[0]))
+
+    def _memory(self, libraries: Sequence[Library]) -> int:
+        """Bytes of each device to plan with."""
+        return int(self.share * min(library.free_bytes() for library in libraries))
+
+    def _settled(self, job: Job, libraries: Sequence[Library]) -> tuple[Job, Sequence[Library]]:
+        """The job with its codes there and in order, and the libraries in the order to use them in."""
+        for codes in job.codes:
+            libraries[0].settle(codes)
+        with libraries[0].active():
+            job = job.in_order(libraries[0].bring)
+        if job.scores_on == "device":
+            libraries = _first_on(libraries[0].device_of(job.codes[0]), libraries, self.device)
+        return job, libraries
+
+    def _score_sets(self, asked: AnyKnownJob, progress: _Onward, libraries: Sequence[Library]) -> AnyResult:
+        """Score from tables on the devices where these fit, or else from distinct rows that the host finds."""
+        job = asked.job
+        memory, needed = self._memory(libraries), table_bytes(job, self.grouping)
+        fits = needed <= memory
+        if fits:
+            there = job.scores_on != "host" and needed + 2 * score_bytes(job) <= memory
+            with contextlib.suppress(DeviceMemoryError, TargetsTooManyError):
+                return score_on_devices(asked, there)
+            _release(libraries)
+        why = f"through the host, which found distinct rows: {_why(needed, memory, ran_out=fits)}"
+        refused = None
+        with Workers() as workers:
+            table = collapse_on_host(job.on_host(), workers)
+            while True:
+                progress.restart()
+                try:
+                    return replace(score_distinct_rows(asked, table, workers), through_host=why)
+                except TargetsTooManyError as error:
+                    if refused is not None and error.targets >= refused:
+                        raise self._too_many(asked, error) from None
+                    refused = error.targets
+                    asked = asked._replace(most=max(1, refused // 2))
+                _release(libraries)
+
+    def _too_many(self, asked: AnyKnownJob, error: TargetsTooManyError) -> DeviceError:
+        needed = asked.bytes_needed(error.rows, error.targets) / 2**30
+        free = error.library.free_bytes() / 2**30
+        return DeviceError(
+            f"device {self.device!r}: {error.library.name} ran out of memory on the worst and mean scores of a single "
+            f"column, {error.rows:,} different rows. They need about {needed:.3f} GiB, {free:.3f} GiB are free. Free "
+            "some, ask for fewer measures, or use device='cpu'."
+        )
+
+    def _score_matching(
+        self, job: Job, targets: Sequence[int], progress: _Onward, libraries: Sequence[Library]
+    ) -> EngineResult:
+        """Score targets that meet missing values, on devices that hold the whole table."""
+        job, libraries = self._settled(job, libraries)
+        memory = self._memory(libraries)
+        # What the other targets are scored to is then brought to its place among these.
+        scores = score_bytes(job) * (1 if len(targets) == len(job.targets) else 2)
+        room = memory - matching_bytes(job)
+        either = ["device", "host"] if scores <= room else ["host"]
+        places, needed = {"either": either}.get(job.scores_on, [job.scores_on]), matching_bytes(job)
+        for there in places:
+            progress.restart()
+            left = max(0, room - (scores if there == "device" else 0))
+            score = partial(score_matching, memory=left, targets=len(targets), grouping=GROUPINGS[self.grouping])
+            try:
+                return score_table(replace(job, scores_on=there), targets, progress, _by_device(libraries), score)
+            except KeyTooLargeError as key:
+                needed = matching_bytes(job) + key.nbytes
+            except DeviceMemoryError:
+                pass
+            _release(libraries)
+        free = min(library.free_bytes() for library in libraries)
+        raise DeviceError(
+            f"device {self.device!r}: {libraries[0].name} ran out of memory on {job.rows:,} rows, which a GPU has to "
+            f"hold as a whole where missing values match every value. They need about {needed / 2**30:.3f} GiB, "
+            f"{free / 2**30:.3f} GiB are free. Free some, score or know fewer columns, or use device='cpu'."
+        )
+
+    def _score_blocks(self, job: Job, progress: _Onward, libraries: Sequence[Library], rows: int) -> EngineResult:
+        refused = None
+        while True:
+            progress.restart()
+            try:
+                scorer = CudaScorer(libraries, GROUPINGS[self.grouping])
+                with Workers(None, working_memory(job, len(job.targets))) as workers:
+                    block_rows = max(1, rows // OVERSIZED_BLOCKS)
+                    result = score_in_blocks(Run(job, progress, workers, block_rows, scorer))
+                parts = "1 part" if scorer.parts == 1 else f"{scorer.parts:,} parts"
+                return replace(result, through_host=f"through the host, in {parts}")
+            except BlockTooLargeError as block:
+                if refused is not None and block.rows >= refused:
+                    raise self._too_large(job, block) from None
+                refused, rows = block.rows, rows // 2
+
+    def _too_large(self, job: Job, block: BlockTooLargeError) -> DeviceError:
+        needed, free = block.rows * row_bytes(job, self.grouping) / 2**30, block.library.free_bytes() / 2**30
+        return DeviceError(
+            f"device {self.device!r}: {block.library.name} ran out of memory on {block.rows:,} rows that belong "
+            f"together. They need about {needed:.3f} GiB, {free:.3f} GiB are free. Free some, score fewer columns, or "
+            "use device='cpu'."
+        )
+
+    def _brought(self, values: dict[str, Any], job: Job, library: Library) -> dict[str, Any]:
+        """Scores of the host brought to the device."""
+        try:
+            with library.active():
+                return {name: library.upload(array) for name, array in values.items()}
+        except DeviceMemoryError:
+            needed, free = sum(array.nbytes for array in values.values()) / 2**30, library.free_bytes() / 2**30
+            raise DeviceError(
+                f"device {self.device!r}: the scores of {job.rows:,} rows need {needed:.1f} GiB on {library.name}, "
+                f"{free:.1f} GiB are free. Bring the table to the host (as pandas): its scores come there, and it is "
+                "scored in parts."
+            ) from None
+
+
+class _Onward:
+    """Progress of a run that may have to begin again: what it has reported it does not report twice."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._furthest = self._now = 0
+        self._lock = threading.Lock()
+
+    def restart(self) -> None:
+        """From the first cell again."""
+        self._now = 0
+
+    def advance(self, cells: int) -> None:
+        """See `Progress`."""
+        with self._lock:
+            self._now += cells
+            further = self._now - self._furthest
+            if further > 0:
+                self._furthest = self._now
+                self._progress.advance(further)
+
+
+def whole_tables(device: int) -> str:
+    """Up to what size a GPU scores a table as a whole now, in words."""
+    free = min(library.free_bytes() for library in open_libraries([device]))
+    millions = typical_rows_that_fit(int(SHARE * free)) // 1_000_000
+    return (
+        f"{free / GIB:.1f} GiB free, for up to about {millions:,} million rows x 10 columns (CIG and CSF) as a whole; "
+        "larger tables are scored in parts, through the host's memory"
+    )
+
+
+def _by_device(libraries: Sequence[Library]) -> list[list[Library]]:
+    """The streams of each device."""
+    return [
+        [library for library in libraries if library.device == device]
+        for device in dict.fromkeys(library.device for library in libraries)
+    ]
+
+
+def _why(needed: int, memory: int, ran_out: bool) -> str:
+    """Why a table is not scored as a whole on the device."""
+    taken = f"as a whole it takes about {needed / GIB:.1f} GiB of the GPU's memory"
+    return f"{taken}, which ran out" if ran_out else f"{taken}, {memory / GIB:.1f} GiB are planned with"
+
+
+def _release(libraries: Sequence[Library]) -> None:
+    for library in libraries:
+        library.release()
+
+
+def _first_on(device: int | None, libraries: Sequence[Library], name: str) -> list[Library]:
+    """The libraries, those of the device that a table lies on first, for its scores are to lie there too."""
+    home = [library for library in libraries if library.device == device]
+    if device is not None and not home:
+        raise InputError(f"device {name!r}: the table lies on GPU {device}. Use device='cuda:{device}' or 'cuda'.")
+    return home + [library for library in libraries if library not in home]
+
+
+def _failed(what: str, error: Exception) -> DeviceError:
+    return DeviceError(f"{what} failed: {' '.join(str(error).split())}. Try again, or use device='cpu'.")

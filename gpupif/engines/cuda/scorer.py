@@ -1,0 +1,147 @@
+"""Blocks of distinct rows scored on devices, as many runs of them at a time as there are streams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...gpu.base import DeviceMemoryError, Library
+from ...rows.keys import KeyLayout
+from ...rows.partition import OVERSIZE, Blocks, CohortBlocks
+from ...rows.threads import Workers
+from ..block_run import Run
+from ..cohort_sizes import Tally
+from .grouping import Grouping
+from .rows import DeviceRows
+from .scores import Describer, score_targets
+
+if TYPE_CHECKING:
+    from gpupif.kernels.blocks import Out
+
+
+class BlockTooLargeError(Exception):
+    """A single block of so many rows does not fit."""
+
+    def __init__(self, library: Library, rows: int) -> None:
+        self.library = library
+        self.rows = rows
+
+
+@dataclass(frozen=True)
+class CudaTargets:
+    """Target columns, where their bits are, and how cohorts are found."""
+
+    columns: Sequence[int]
+    layout: KeyLayout
+    grouping: Grouping
+    values: int = 0
+
+    def only(self, places: list[int]) -> CudaTargets:
+        """See `Targets`."""
+        return CudaTargets([self.columns[place] for place in places], self.layout, self.grouping)
+
+    def put_values(self, out: Out) -> None:
+        """See `Targets`: there are none, each row has scores of its own."""
+
+
+class CudaScorer:
+    """Scores blocks on devices (see `Scorer`), each task on the first stream that is free.
+
+    parts: in how many runs of blocks so far.
+    """
+
+    def __init__(self, libraries: Sequence[Library], grouping: Grouping) -> None:
+        self.grouping = grouping
+        self.parts = 0
+        self._streams = len(libraries)
+        self._idle: SimpleQueue[Library] = SimpleQueue()
+        for library in libraries:
+            self._idle.put(library)
+
+    def targets_at_once(self, rows: int, measures: int) -> int:
+        """See `Scorer`: all, for they share what is found of their rows."""
+        return 1 << 30
+
+    def describe(self, run: Run, columns: Sequence[int], layout: KeyLayout) -> CudaTargets:
+        """See `Scorer`."""
+        return CudaTargets(columns, layout, self.grouping)
+
+    def score(self, run: Run, blocks: CohortBlocks, targets: CudaTargets, out: Out) -> Sequence[Tally]:
+        """See `Scorer`. Raises BlockTooLargeError; runs of several blocks that do not fit are halved."""
+        offsets = blocks.blocks.offsets
+
+        def score(first: int, last: int) -> list[Tally]:
+            library = self._idle.get()
+            try:
+                with library.active():
+                    return [_score_rows(library, run, blocks.blocks, targets, out, first, last)]
+            except DeviceMemoryError as error:
+                library.release()
+                if last - first == 1:
+                    raise BlockTooLargeError(library, int(offsets[last] - offsets[first])) from error
+            finally:
+                self._idle.put(library)
+            middle = (first + last) // 2
+            return score(first, middle) + score(middle, last)
+
+        tasks = _tasks(blocks, OVERSIZE * run.block_rows)
+        # A thread a stream, however few of the host's cores may be used: it mostly waits.
+        with Workers(self._streams) as workers:
+            found = [tally for tallies in workers.run(score, tasks) for tally in tallies]
+        self.parts += len(found)
+        return found
+
+
+def _score_rows(
+    library: Library,
+    run: Run,
+    blocks: Blocks,
+    targets: CudaTargets,
+    out: Out,
+    first: int,
+    last: int,
+) -> Tally:
+    """Score the blocks first to last - 1 on one device."""
+    start, stop = int(blocks.offsets[first]), int(blocks.offsets[last])
+    columns, layout = targets.columns, targets.layout
+    known = [*columns, *(column for column in run.job.known if column not in columns)]
+    distinct, number = targets.grouping.collapse(library, _uploaded(library, blocks, start, stop), layout, known)
+    tally = Tally.of(len(columns), run.results.total, stop - start)
+    describe = Describer(library, run.job)
+    for target, sizes, values in score_targets(library, describe, distinct, layout, known, columns, targets.grouping):
+        place = columns.index(target)
+        for slot in range(len(run.wanted.measures)):
+            library.to_host(values[run.slots.index(slot)][number], out.scores[place, start:stop, slot])
+        out.places[place, start:stop] = np.arange(start, stop)
+        tally.add_sizes(place, library.to_host(sizes))
+        # Before the next ones are made.
+        del sizes, values
+    return tally
+
+
+def _uploaded(library: Library, blocks: Blocks, start: int, stop: int) -> DeviceRows:
+    """Some of the rows on the device."""
+    keys = library.xp.ascontiguousarray(library.upload(blocks.rows.keys[start:stop]).T)
+    return DeviceRows(keys, library.upload(blocks.rows.counts[start:stop].astype(np.int64)))
+
+
+def _tasks(blocks: CohortBlocks, most: int) -> list[tuple[int, int]]:
+    """Runs of blocks (first, last + 1) of at most `most` rows together, or of one block; children left out."""
+    sizes = np.diff(blocks.blocks.offsets)
+    left_out = {start for start, _, _ in blocks.children}
+    tasks: list[tuple[int, int]] = []
+    rows = most
+    for block, size in enumerate(sizes.tolist()):
+        if size == 0 or int(blocks.blocks.offsets[block]) in left_out:
+            rows = most
+        elif rows + size > most or not tasks or tasks[-1][1] != block:
+            tasks.append((block, block + 1))
+            rows = size
+        else:
+            tasks[-1] = (tasks[-1][0], block + 1)
+            rows += size
+    return tasks

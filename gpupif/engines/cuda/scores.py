@@ -1,0 +1,118 @@
+"""Cohorts on the device scored: one target after the other, on rows grouped by `cuda_rows`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gpupif.kernels.cohorts import Cells
+from gpupif.kernels.cuda import cohorts as kernels
+from gpupif.kernels.statistics import is_walk
+
+from ...gpu.base import Library
+from ...measures import wanted_of
+from ...rows.keys import Field, KeyLayout
+from ...utils.information import small_logs
+from ..base import Job, kernel_values
+from .grouping import Grouping
+from .rows import DeviceRows, Runs
+
+if TYPE_CHECKING:
+    from gpupif.kernels.cohorts import Values, Wanted
+
+# Cohorts of more distinct rows than this are summed by a block of threads each.
+LONG = 1024
+
+
+class Described(NamedTuple):
+    """A target and the measures as kernels know them, on the device.
+
+    walks: whether any statistic is a walk. logs: of small counts, see `log2_count`.
+    """
+
+    values: Values
+    wanted: Wanted
+    walks: bool
+    logs: Any
+
+
+class Describer:
+    """Describes the targets of a job, one at a time; brings what they have in common to the device once."""
+
+    def __init__(self, library: Library, job: Job) -> None:
+        self._library, self._job = library, job
+        wanted = wanted_of(job.measures, job.unit)
+        self._walks = any(is_walk.py_func(kind) for kind in wanted.kinds)
+        self._wanted = wanted._replace(**{name: library.bring(array) for name, array in wanted._asdict().items()})
+        self._logs = library.bring(small_logs())
+
+    def __call__(self, target: int) -> Described:
+        """What the kernels have to know of a target and the job's measures."""
+        bring, values = self._library.bring, kernel_values(self._job, [target])
+        axes = values.axes._replace(**{name: bring(array) for name, array in values.axes._asdict().items()})
+        arrays = {name: bring(array) for name, array in values._asdict().items() if name != "axes"}
+        return Described(values._replace(axes=axes, **arrays), self._wanted, self._walks, self._logs)
+
+
+def score_targets(
+    library: Library,
+    describe: Callable[[int], Described],
+    rows: DeviceRows,
+    layout: KeyLayout,
+    columns: Sequence[int],
+    targets: Sequence[int],
+    grouping: Grouping,
+) -> Iterator[tuple[int, Any, Any]]:
+    """Target, sizes of its cohorts, and scores (measures, rows), wCIG before weighting, of each target in turn.
+
+    describe: a `Describer`, or what remembers what it says. rows: distinct over `columns`, as the grouping made
+    them; columns: the targets, in this order, and all else the attacker knows.
+    """
+    for target, runs in grouping.cohorts(library, rows, layout, columns, targets):
+        with library.stage("score"):
+            scores = _score(library, describe(target), rows, runs, layout.fields[target])
+        sizes = runs.sizes
+        # Before what is found is spread, and before the next ones are made.
+        del runs
+        yield target, sizes, scores
+        del sizes, scores
+
+
+def describe_cohorts(
+    library: Library, described: Described, runs: Runs, words: tuple[Any, Any], field: tuple[int, int]
+) -> tuple[Cells, Any]:
+    """The cells of cohorts in order, and (runs, statistics) their statistics.
+
+    words: by row the word that holds the value of the target, where `field` (shift, mask) says; and the row's count.
+    """
+    xp, (values, wanted, walks, logs) = library.xp, described
+    cells = Cells.of(len(runs.order), xp.empty)
+    cohorts = (runs.order, runs.starts, runs.sizes)
+    library.launch(kernels.describe_cells, len(runs.order), cohorts, runs.run_of, words, field, logs, values, cells)
+    found = xp.empty((len(runs.sizes), len(wanted.kinds)))
+    if len(wanted.kinds):
+        library.launch(kernels.sum_short, len(found), (runs.starts, found), LONG, values, wanted, cells)
+        long = xp.flatnonzero(runs.starts[1:] - runs.starts[:-1] > LONG)
+        if len(long):
+            library.launch_blocks(
+                kernels.sum_long,
+                len(long),
+                kernels.THREADS,
+                long,
+                (runs.starts, runs.sizes, found),
+                values,
+                wanted,
+                cells,
+            )
+    if walks:
+        library.launch(kernels.walk_all, len(found), (runs.starts, found), values, wanted, cells)
+    return cells, found
+
+
+def _score(library: Library, described: Described, rows: DeviceRows, runs: Runs, field: Field) -> Any:
+    words, values, wanted = (rows.keys[field.word], rows.counts), described.values, described.wanted
+    cells, found = describe_cohorts(library, described, runs, words, (field.shift, field.mask))
+    scores = library.xp.empty((len(wanted.measures), rows.rows))
+    cohorts = (runs.order, runs.starts, runs.sizes)
+    library.launch(kernels.score_cells, rows.rows, cohorts, runs.run_of, values, wanted, cells, found, scores)
+    return scores

@@ -1,0 +1,135 @@
+"""A table scored on devices that hold all of it: each scores its share of the targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...gpu.base import Library
+from ...rows.threads import Workers
+from ..base import EngineResult, Job, Progress
+from ..block_run import Results
+from .grouping import Grouping, collapse_table
+from .outbox import Outbox
+from .rows import DeviceRows, sizes_of
+from .scores import Describer, score_targets
+
+
+def score_table(
+    job: Job,
+    targets: Sequence[int],
+    progress: Progress,
+    streams: Sequence[Sequence[Library]],
+    score: Callable[[TableRun], int],
+) -> EngineResult:
+    """Score these targets of the job; all scores lie on the host, or on the first device, as the job wants.
+
+    streams: the libraries of each device. score: scores the targets of one device; returns how many distinct rows there
+    are. Raises DeviceMemoryError.
+    """
+    home = streams[0][0]
+    with home.active():
+        results = Results(job, home.empty if job.scores_on == "device" else np.empty)
+
+    def score_on(device: Sequence[Library], targets: Sequence[int]) -> int:
+        with device[0].active(), Outbox(device, home) as outbox:
+            return score(TableRun(job, targets, results, progress, device[0], outbox))
+
+    tasks = [(device, targets[first :: len(streams)]) for first, device in enumerate(streams)]
+    with Workers(len(streams)) as workers:
+        distinct = workers.run(score_on, [task for task in tasks if task[1]])
+    return results.finished(distinct[0])
+
+
+class TableRun:
+    """What the steps of one run on one device share."""
+
+    def __init__(
+        self,
+        job: Job,
+        targets: Sequence[int],
+        results: Results,
+        progress: Progress,
+        library: Library,
+        outbox: Outbox,
+    ) -> None:
+        self.job = job
+        self.targets = targets
+        self.results = results
+        self.progress = progress
+        self.library = library
+        self._outbox = outbox
+
+    def distinct_rows(self, columns: Sequence[int], grouping: Grouping) -> tuple[DeviceRows, Any]:
+        """Distinct rows of the table, fit for the cohorts of the first of its columns; and which each row is."""
+        return collapse_table(self.library, grouping, self.job, self.results.layout, columns)
+
+    def put(self, target: int, scores: Any, number: Any) -> None:
+        """Put the scores (measures, distinct rows) of a target into the results, before weighting its weighted ones.
+
+        number: which distinct row each row of the table is.
+        """
+        library, results = self.library, self.results
+        place = self.job.targets.index(target)
+        outs = [values[place] for values in results.values]
+        with library.stage("spread"):
+            of_rows = [
+                (values if factor == 1.0 else factor * values)[number].astype(out.dtype, copy=False)
+                for factor, values, out in zip(results.factors(target), scores, outs, strict=True)
+            ]
+            self._outbox.put(of_rows, outs)
+        self.progress.advance(self.job.rows)
+
+    def finish(self) -> None:
+        """Wait until all scores are in the results."""
+        self._outbox.empty()
+
+
+def score_cohorts(run: TableRun, grouping: Grouping) -> int:
+    """Score the targets among the known on the same distinct rows, each of the others on its own; returns how many
+    distinct rows the table has.
+    """
+    job, describe = run.job, Describer(run.library, run.job)
+    inside = [column for column in run.targets if column in job.known]
+    first = [*inside, *(column for column in range(len(job.codes)) if column not in inside)]
+    distinct, number = run.distinct_rows(first, grouping)
+    for targets in (inside, *([column] for column in run.targets if column not in job.known)):
+        if targets:
+            _score_projection(run, describe, distinct, number, targets, first, grouping)
+    run.finish()
+    return distinct.rows
+
+
+def _score_projection(
+    run: TableRun,
+    describe: Describer,
+    distinct: DeviceRows,
+    number: Any,
+    targets: Sequence[int],
+    collapsed: Sequence[int],
+    grouping: Grouping,
+) -> None:
+    """Score targets against the known columns; `distinct` are rows over the columns `collapsed`, in that order."""
+    library, job, results = run.library, run.job, run.results
+    columns = [*targets, *(column for column in job.known if column not in targets)]
+    if not grouping.serves(distinct, collapsed, columns, targets):
+        with library.stage("collapse"):
+            distinct, narrow = grouping.collapse(library, distinct, results.layout, columns)
+            number = narrow[number]
+            del narrow
+    with library.stage("weigh"):
+        joint = sizes_of(library, distinct.counts, results.total)
+    for target, sizes, scores in score_targets(library, describe, distinct, results.layout, columns, targets, grouping):
+        with library.stage("weigh"):
+            results.weigh(target, sizes_of(library, sizes, results.total), joint)
+        del sizes
+        if job.extremes_only:
+            low, high = (library.to_host(found) for found in (scores.min(axis=1), scores.max(axis=1)))
+            results.add_extremes(target, low, high)
+            run.progress.advance(job.rows)
+        else:
+            run.put(target, scores, number)
+        # Before the next ones are made.
+        del scores

@@ -1,0 +1,73 @@
+"""Equal rows collapsed once for several jobs on the same table; their scores brought back to all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpupif.kernels.spread import look_up
+
+from ..rows.distinct import distinct_rows
+from ..rows.keys import KeyLayout
+from ..rows.partition import Rows
+from ..rows.threads import Workers
+from .base import Engine, EngineResult, Job, Progress, on_host
+from .block_scoring import pack_keys, unpack_keys
+from .zero_weights import score_job
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# Of the rows so many at most are different where it is worth it.
+WORTH = 0.5
+
+
+class _Silent:
+    def advance(self, cells: int) -> None:
+        """Nothing to say: cells of distinct rows are not those of the table."""
+
+
+@dataclass(frozen=True)
+class Collapsed:
+    """The distinct rows of a table over some columns. codes: by column; times: what each stands for, as `Job.times`.
+
+    number: for each row of the table, which of them it is.
+    """
+
+    codes: Sequence[npt.NDArray[Any]]
+    times: npt.NDArray[np.int64]
+    number: npt.NDArray[Any]
+
+    @classmethod
+    def of(
+        cls, codes: Sequence[Any], cardinalities: Sequence[int], times: npt.NDArray[np.int64] | None
+    ) -> Collapsed | None:
+        """Rows with these codes, `times` each (None: once); None where most of them are different."""
+        layout = KeyLayout.of(cardinalities)
+        with Workers() as workers:
+            keys = pack_keys([on_host(column) for column in codes], layout, workers)
+            counts = np.ones(len(keys), np.int64) if times is None else times
+            found = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
+        if len(found.rows.keys) > WORTH * len(keys):
+            return None
+        return cls(unpack_keys(found.rows.keys, layout), found.rows.counts.astype(np.int64), found.number)
+
+    def score(self, engine: Engine, job: Job, places: Sequence[int], progress: Progress) -> EngineResult:
+        """What the engine gives back for a job on the whole table, whose columns are those at `places` here."""
+        codes = [self.codes[place] for place in places]
+        small = replace(job, codes=codes, times=self.times, scores_on="host")
+        result = score_job(engine, small, _Silent())
+        values = {name: self._spread(scores) for name, scores in result.values.items()}
+        progress.advance(len(self.number) * len(job.targets))
+        return replace(result, values=values)
+
+    def _spread(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Scores (targets, distinct rows) of all rows."""
+        out = np.empty((len(scores), len(self.number)), scores.dtype)
+        with Workers() as workers:
+            tasks = [(target, *edges) for target in range(len(scores)) for edges in workers.ranges(len(self.number))]
+            workers.run(lambda k, a, b: look_up(scores[k], self.number[a:b], out[k, a:b]), tasks)
+        return out

@@ -1,0 +1,142 @@
+"""How much memory it takes to score attackers who know any few columns, and how what there is gets shared out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..encoding.labels import code_type
+from ..measures import wanted_of
+from ..rows.keys import KeyLayout
+from ..rows.partition import index_type
+
+if TYPE_CHECKING:
+    from .base import Job
+    from .known_subsets import SetOfColumns
+
+# Rows among which different ones are looked for at once, as a share of these.
+AT_ONCE = 0.25
+# Slots of a thread at least and at most, by which rows are numbered.
+LEAST_SLOTS, MOST_SLOTS = 1 << 16, 1 << 26
+# Of what is left when all that must be there is: for more slots, and more scores of sets at once; the rest stays free.
+SLOTS_SHARE, BATCH_SHARE = 0.3, 0.5
+
+
+class AnyShares(NamedTuple):
+    """targets: whose scores are folded at once. threads: that score sets at once. slots: of each, see `AnyKnownRun`;
+    batch: bytes of sets' numbers and scores that are kept at once, by all of them.
+    """
+
+    targets: int
+    threads: int
+    slots: int
+    batch: int
+
+
+class AnyNeeds(NamedTuple):
+    """Bytes that scoring takes.
+
+    For each distinct row: fixed, whatever is scored; collapsing, while they are found, beside these; kept, for each
+    target whose results are kept; folded, for each that is folded; thread, for each thread; numbering, for each too,
+    where it has no slot for each possible combination; number, for each set that is scored and not yet folded. For each
+    combination of a set's values: scoring, for each thread, and for each target at once; scores, for each target of a
+    set that is not yet folded.
+
+    combinations: that a set may have at most, were there rows enough. widest: targets that one set serves at most.
+    """
+
+    fixed: int
+    collapsing: int
+    kept: int
+    folded: int
+    thread: int
+    numbering: int
+    number: int
+    scoring: tuple[int, int]
+    scores: int
+    combinations: int
+    widest: int
+
+    @classmethod
+    def of(cls, job: Job, rows: int, sets: Sequence[SetOfColumns]) -> AnyNeeds:
+        """For a job, without codes perhaps, on a table of so many rows."""
+        sizes = [len(counts) for counts in job.counts]
+        words, index = KeyLayout.of(sizes).words, np.dtype(index_type(rows + 1)).itemsize
+        codes = sum(np.dtype(code_type(size)).itemsize for size in sizes)
+        pairs, kinds = -(-len(job.measures) // 2), len(wanted_of(job.measures).kinds)
+        most = max(len(one.columns) for one in sets)
+        keys = KeyLayout.of(sorted(sizes)[-most:]).words
+        # Keys, counts, hashes, first rows; what groups and cohorts are found with has room for twice as many.
+        scoring = 8 * keys + index + 8 + 2 * (20 + 72 + 48 + 8 * kinds)
+        return cls(
+            # Codes and counts as they come, and what the run makes of them.
+            fixed=2 * codes + 16 + 2 * index,
+            # Of those that are found, and those that come to them at once.
+            collapsing=int((1 + AT_ONCE) * (6 * 8 * words + 14 * index + 16)),
+            kept=16 * len(job.measures),
+            folded=32 * pairs,
+            thread=20,
+            numbering=6 * 8 * 2 + 14 * index,
+            number=4,
+            # As many values of the target may come to the combinations.
+            scoring=(scoring, 48 * pairs + 2 * index),
+            scores=16 * pairs,
+            combinations=max(math.prod(sizes[column] for column in one.columns) for one in sets),
+            widest=max(len(one.targets) for one in sets),
+        )
+
+    def slots(self, distinct: int) -> int:
+        """Slots of a thread: one for each possible combination, unless numbering by keys takes less."""
+        fit = self.combinations <= MOST_SLOTS and 8 * self.combinations <= self.numbering * distinct
+        return max(LEAST_SLOTS, self.combinations) if fit else LEAST_SLOTS
+
+    def bytes_of(self, distinct: int, kept: int, folded: int, threads: int) -> int:
+        """For so many distinct rows, targets whose results are kept, that are folded at once, and threads."""
+        combinations, together = min(distinct, self.combinations), min(folded, self.widest)
+        slots = self.slots(distinct)
+        thread = distinct * (self.thread + (self.numbering if slots < self.combinations else 0)) + 8 * slots
+        thread += combinations * (self.scoring[0] + self.scoring[1] * together)
+        scored = distinct * (self.fixed + self.kept * kept + self.folded * folded) + threads * thread
+        return max(scored + self.one_set(distinct, folded), distinct * (self.fixed + self.collapsing))
+
+    def one_set(self, distinct: int, folded: int) -> int:
+        """Of a set that is scored and not yet folded."""
+        together = min(folded, self.widest)
+        return distinct * self.number + min(distinct, self.combinations) * self.scores * together
+
+    def least(self, distinct: int, kept: int = 1) -> int:
+        """With one target at a time, and one thread."""
+        return self.bytes_of(distinct, kept, 1, 1)
+
+    def most_rows(self, memory: int, rows: int) -> int:
+        """Of so many rows, how many different ones there may be; the memory is enough for none, it may be: 0."""
+        low, high = 0, rows
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self.least(middle) <= memory else (low, middle - 1)
+        return low
+
+
+def share_out(needs: AnyNeeds, distinct: int, targets: int, threads: int, memory: int, kept: int = 0) -> AnyShares:
+    """What a run on so many distinct rows may take of the memory that there is, in bytes: at least what it must.
+
+    targets: to score. kept: results that are kept; 0: those of the targets that are folded at once.
+    """
+    at_once = targets
+    while True:
+        used = max(1, threads)
+        while used > 1 and needs.bytes_of(distinct, kept or at_once, at_once, used) > memory:
+            used -= 1
+        # Fewer targets at once are more work, as columns are numbered again for the others; so are fewer threads.
+        enough = used >= threads // 2 and needs.bytes_of(distinct, kept or at_once, at_once, used) <= memory
+        if at_once == 1 or enough:
+            break
+        at_once = -(-at_once // 2)
+    left = max(0, memory - needs.bytes_of(distinct, kept or at_once, at_once, used))
+    # Only columns of so few values that there are slots enough for them are numbered by slots.
+    slots = needs.slots(distinct) + int(SLOTS_SHARE * left) // (8 * used)
+    slots = min(slots, max(needs.slots(distinct), needs.combinations), MOST_SLOTS)
+    return AnyShares(at_once, used, slots, needs.one_set(distinct, at_once) + int(BATCH_SHARE * left))

@@ -1,0 +1,152 @@
+"""A table too large for one place: how it is cut into parts that hold cohorts whole, and what a part is scored for.
+
+The same idea as in `partition`, one level up: rows that agree on a set of columns lie in the same part, so every cohort
+of every column outside that set lies in one part. Two passes, each with its own cut, serve all columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpupif.kernels import partition as kernels
+
+from ..encoding.labels import code_type
+from ..measures import Measure, resolve_measures
+from ..rows.keys import KeyLayout
+from ..rows.partition import plan_passes, split
+from ..rows.threads import Workers
+from ..utils.information import LogSum, Sizes, column_weight, conditional_entropy, entropy_of_counts
+from .base import Job, value_mass
+from .block_scoring import pack_keys
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Targets scored together on parts of the table cut by the columns `by`; none: the table is one part."""
+
+    targets: list[int]
+    by: list[int]
+
+    def halves(self, known: Sequence[int], entropies: Sequence[float]) -> list[Pass]:
+        """Half of the targets each, cut by the other half too as far as that is known; of a single target, itself."""
+        groups = [half for half in split(self.targets, entropies) if half]
+        return [Pass(group, [column for column in known if column not in group]) for group in groups]
+
+
+def plan_shuffles(job: Job, rows: int, part_rows: int) -> list[Pass]:
+    """The passes that score all targets of a table of so many rows in parts of about `part_rows` rows.
+
+    job: without codes of rows. Two passes at most. With wildcards a row belongs to several cohorts, which no cut keeps
+    whole: there is one part then.
+    """
+    if job.wildcards or rows <= part_rows:
+        return [Pass(list(job.targets), [])]
+    entropies = [entropy_of_counts(counts) for counts in job.counts]
+    inside = [column for column in job.targets if column in job.known]
+    outside = [column for column in job.targets if column not in job.known]
+    if not inside:
+        return [Pass(outside, list(job.known))]
+    groups = plan_passes(inside, job.known, entropies, rows, part_rows)
+    passes = [Pass(group, [column for column in job.known if column not in group]) for group in groups]
+    # A target that is not known has its cohorts whole in any pass: it goes where the cut is finest.
+    finest = max(passes, key=lambda one: sum(entropies[column] for column in one.by))
+    return [Pass([*one.targets, *outside], one.by) if one is finest else one for one in passes]
+
+
+def part_ids(
+    codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], by: Sequence[int], parts: int, workers: Workers
+) -> npt.NDArray[Any]:
+    """In which of `parts` parts each row lies: by the hash of its codes in the columns `by`."""
+    rows = len(codes[0])
+    ids = np.zeros(rows, np.uint16 if parts <= 2**16 else np.uint32)
+    if parts > 1 and by:
+        layout = KeyLayout.of([cardinalities[column] for column in by])
+        keys = pack_keys([codes[column] for column in by], layout, workers)
+        masks = np.full(layout.words, ~np.uint64(0))
+        workers.run(lambda a, b: kernels.partition_ids(keys[a:b], masks, parts, ids[a:b]), workers.ranges(rows))
+    return ids
+
+
+def part_measures(job: Job) -> tuple[Measure, ...]:
+    """What parts are scored for: CIG in place of wCIG, for the weights of columns need all parts."""
+    return tuple(
+        dict.fromkeys(
+            resolve_measures(source_of(measure))[0] if measure.weighted else measure for measure in job.measures
+        )
+    )
+
+
+def part_job(job: Job, targets: Sequence[int], codes: Sequence[npt.NDArray[Any]], times: Any = None) -> Job:
+    """The job of scoring some targets on a part of the table, in float64, with the priors of the whole table."""
+    return replace(
+        job,
+        codes=codes,
+        times=times,
+        targets=list(targets),
+        measures=part_measures(job),
+        dtype="float64",
+        scores_on="host",
+    )
+
+
+def dense(job: Job) -> Job:
+    """The job with those columns numbered anew that have more values in the table than the part has rows.
+
+    What an engine prepares for each value of a column costs no more then than the rows do.
+    """
+    if job.wildcards:
+        # All rows are in one part.
+        return job
+    codes, counts, priors, logs = (list(many) for many in (job.codes, job.counts, job.priors, job.log2_priors))
+    axes = None if job.axes is None else list(job.axes)
+    whole = [value_mass(shares) for shares in priors]
+    for column, values in enumerate(job.counts):
+        if len(values) > job.rows:
+            used, numbers = np.unique(codes[column], return_inverse=True)
+            codes[column] = numbers.astype(code_type(len(used)))
+            counts[column], priors[column], logs[column] = (
+                several[used] for several in (values, priors[column], logs[column])
+            )
+            if axes is not None:
+                axis = axes[column]
+                axes[column] = None if axis is None else axis.only(used)
+    return replace(job, codes=codes, counts=counts, priors=priors, log2_priors=logs, axes=axes, whole=whole)
+
+
+def narrowed(job: Job, columns: Sequence[int]) -> Job:
+    """The same job on a table of some of its columns only: the targets and those known among them."""
+    place = {column: number for number, column in enumerate(columns)}
+    return replace(
+        job,
+        codes=[job.codes[column] for column in columns],
+        counts=[job.counts[column] for column in columns],
+        priors=[job.priors[column] for column in columns],
+        log2_priors=[job.log2_priors[column] for column in columns],
+        unit_bits=[job.unit_bits[column] for column in columns],
+        accuracies=[job.accuracies[column] for column in columns],
+        axes=None if job.axes is None else [job.axes[column] for column in columns],
+        whole=None if job.whole is None else [job.whole[column] for column in columns],
+        targets=[place[column] for column in job.targets if column in place],
+        known=[place[column] for column in job.known if column in place],
+        wildcards=[place[column] for column in job.wildcards if column in place],
+    )
+
+
+def weight_of(
+    job: Job, rows: int, target: int, cohorts: Iterable[Sizes | LogSum], distinct: Iterable[Sizes | LogSum]
+) -> float:
+    """Weight of a target, from the sizes of its cohorts and of groups of equal rows in all parts."""
+    conditional = conditional_entropy(LogSum.total(cohorts), LogSum.total(distinct), rows)
+    return column_weight(conditional, entropy_of_counts(job.counts[target]))
+
+
+def source_of(measure: Measure) -> str:
+    """The measure of `part_job` that a measure is made from: itself, or CIG, to be multiplied by the weight."""
+    return "cig" if measure.weighted else measure.name

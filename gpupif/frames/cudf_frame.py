@@ -1,0 +1,131 @@
+"""Tables on the device: frames of cuDF, and the base of files that cuDF reads."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+
+from ..encoding.device import DeviceColumn, Part, in_halves, number_values
+from ..engines.base import on_host
+from ..errors import TableReadError
+from ..io.read import Pick, decode, read_table
+from .base import Frame, category_orders
+
+if TYPE_CHECKING:
+    from ..gpu.cudf_frames import FrameLibrary
+
+# Rows of a column that are numbered at once.
+PART_ROWS = 1 << 26
+# Fewer at once are not tried where memory runs out.
+LEAST_ROWS = 1 << 16
+
+
+class DeviceTable(Frame):
+    """A cuDF DataFrame; its scores come as such frames, without a copy through the host."""
+
+    kind = "cudf"
+
+    def __init__(self, table: Any, library: FrameLibrary) -> None:
+        self._table = table
+        self._library = library
+        self.names = list(table.columns)
+        self.rows = len(table)
+        self.index = table.index
+
+    def column(self, position: int) -> Any:
+        """See `Frame`."""
+        name = self.names[position]
+        series = self._table[name]
+
+        def number(start: int, stop: int) -> list[Part]:
+            return [number_values(self._library, name, series.iloc[start:stop])]
+
+        def parts() -> Iterator[Part]:
+            for start in range(0, self.rows, PART_ROWS):
+                yield from in_halves(self._library, number, start, min(self.rows, start + PART_ROWS), LEAST_ROWS)
+
+        return DeviceColumn(self._library, parts)
+
+    def orders(self) -> dict[Hashable, list[Any]]:
+        """See `Frame`."""
+        return category_orders(self._table)
+
+    def wrap(self, values: Any, names: Sequence[Hashable]) -> Any:
+        """See `Frame`."""
+        with self._library.active():
+            frame = self._library.frame(dict(enumerate(values)), self.index)
+        frame.columns = self._table.columns.take([self.names.index(name) for name in names])
+        return frame
+
+    def series(self, values: Any, name: str) -> Any:
+        """See `Frame`."""
+        with self._library.active():
+            return self._library.frame({name: values}, self.index)[name]
+
+    def named(self, columns: Mapping[str, Any]) -> Any:
+        """See `Frame`."""
+        with self._library.active():
+            return self._library.frame(dict(columns), self.index)
+
+    def host_index(self) -> pd.Index[Any] | None:
+        """See `Frame`."""
+        with self._library.active():
+            return self._library.to_pandas(self.index)  # type: ignore[no-any-return]
+
+    def arrow(self) -> pa.Table:
+        """See `Frame`."""
+        with self._library.active():
+            columns = [self._library.to_arrow(self._table[name]) for name in self.names]
+        return pa.table(columns, names=[str(name) for name in self.names])
+
+    def device_frames(self) -> FrameLibrary:
+        """See `Frame`."""
+        return self._library
+
+
+class DeviceFile(Frame):
+    """A file that cuDF reads; scores come as pandas DataFrames, and may lie on the device until then."""
+
+    kind = "file"
+
+    def __init__(self, file: Path, pick: Pick, sep: str | None, library: FrameLibrary) -> None:
+        self._file = file
+        self._pick = pick
+        self._sep = sep
+        self._library = library
+        self._stamps: dict[Path, tuple[int, int, int]] = {}
+
+    def note(self, files: Sequence[Path]) -> None:
+        """Remember what the files are now."""
+        self._stamps = {file: _stamp(file) for file in files}
+
+    def check_unchanged(self) -> None:
+        """Raise TableReadError where a file is not what it was: what is read of it later would not fit."""
+        for file, stamp in self._stamps.items():
+            if not file.exists() or _stamp(file) != stamp:
+                raise TableReadError(f"{file}: the file changed while it was scored. Score it again.")
+
+    def wrap(self, values: Any, names: Sequence[Hashable]) -> Any:
+        """See `Frame`."""
+        return pd.DataFrame(on_host(values).T, columns=list(names), copy=False)
+
+    def arrow(self) -> pa.Table:
+        """See `Frame`; read anew, on the host."""
+        self.check_unchanged()
+        table = read_table(self._file, self._pick, self._sep)
+        self.check_unchanged()
+        return decode(table)
+
+    def device_frames(self) -> FrameLibrary:
+        """See `Frame`."""
+        return self._library
+
+
+def _stamp(file: Path) -> tuple[int, int, int]:
+    """What tells a file from one that took its place."""
+    status = file.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -1,0 +1,223 @@
+"""Frames on the device: cuDF, with pandas' functions, and what only cuDF has."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# As many rows a group as the CPU's writer has.
+ROWS_PER_GROUP = 1 << 20
+
+
+class FrameLibrary(ABC):
+    """Frames and series on one device; arrays of their columns are those of `xp`."""
+
+    xp: Any
+    frames: Any
+
+    @abstractmethod
+    def active(self) -> contextlib.AbstractContextManager[Any]:
+        """Make the device that of the calling thread for a while."""
+
+    @abstractmethod
+    def ran_out(self, error: Exception) -> bool:
+        """Whether an error says that the device's memory is too small."""
+
+    @abstractmethod
+    def free_bytes(self) -> int:
+        """Memory of the device that can be taken."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Give back memory that is kept for later."""
+
+    @staticmethod
+    @abstractmethod
+    def may_hold(table: Any) -> bool:
+        """Whether a table is of this library, a frame or not; imports nothing."""
+
+    @abstractmethod
+    def holds(self, table: Any) -> bool:
+        """Whether a table is a frame of this library."""
+
+    @abstractmethod
+    def array(self, series: Any) -> Any:
+        """The values of a series without missing ones as an array, without a copy where that can be."""
+
+    @abstractmethod
+    def full(self, size: int, value: int, dtype: Any) -> Any:
+        """A new array, all of it this value."""
+
+    @abstractmethod
+    def to_arrow(self, values: Any) -> pa.Array:
+        """The values of a series or index on the host."""
+
+    @abstractmethod
+    def frame(self, columns: dict[Any, Any], index: Any = None) -> Any:
+        """A frame of arrays, without copies of them."""
+
+    @abstractmethod
+    def to_pandas(self, values: Any) -> Any:
+        """A frame or an index of the host with the same contents."""
+
+    @abstractmethod
+    def read_parquet(self, file: Path, column: str, start: int, stop: int) -> Any:
+        """The rows start to stop - 1 of one column as a series."""
+
+    @abstractmethod
+    def read_lines(self, file: Path, start: int, size: int) -> Any:
+        """The lines of a text file that begin within `size` bytes from `start` on, as a series of text."""
+
+    @contextlib.contextmanager
+    def parquet_writer(self, sink: IO[bytes]) -> Iterator[Any]:
+        """A function that writes frames to a Parquet file, one after the other; raises what the file raises."""
+        guarded = GuardedSink(sink)
+        writer = self.open_writer(guarded)
+
+        def write(frame: Any) -> None:
+            writer.write_table(frame)
+            guarded.check()
+
+        try:
+            yield write
+        finally:
+            writer.close()
+            guarded.check()
+
+    @abstractmethod
+    def open_writer(self, sink: GuardedSink) -> Any:
+        """A writer of the library's own, see `parquet_writer`."""
+
+
+class CudfFrames(FrameLibrary):
+    """cuDF on one device, by default the current one."""
+
+    def __init__(self, device: int | None = None) -> None:
+        import cudf
+        import cupy
+
+        self.xp = cupy
+        self.frames = cudf
+        self._device = cupy.cuda.Device(device)
+
+    def active(self) -> contextlib.AbstractContextManager[Any]:
+        """See `FrameLibrary`."""
+        return self._device  # type: ignore[no-any-return]
+
+    def ran_out(self, error: Exception) -> bool:
+        """See `FrameLibrary`."""
+        from .cupy_arrays import is_out_of_memory
+
+        return is_out_of_memory(error)
+
+    def free_bytes(self) -> int:
+        """See `FrameLibrary`: what the driver has."""
+        with self._device:
+            return int(self.xp.cuda.runtime.memGetInfo()[0])
+
+    def release(self) -> None:
+        """See `FrameLibrary`."""
+        with self._device:
+            self.xp.get_default_memory_pool().free_all_blocks()
+
+    @staticmethod
+    def may_hold(table: Any) -> bool:
+        """See `FrameLibrary`."""
+        return any(base.__module__.partition(".")[0] == "cudf" for base in type(table).__mro__)
+
+    def holds(self, table: Any) -> bool:
+        """See `FrameLibrary`."""
+        return isinstance(table, self.frames.DataFrame)
+
+    def array(self, series: Any) -> Any:
+        """See `FrameLibrary`."""
+        return series.values
+
+    def full(self, size: int, value: int, dtype: Any) -> Any:
+        """See `FrameLibrary`."""
+        return self.xp.full(size, value, dtype)
+
+    def to_arrow(self, values: Any) -> pa.Array:
+        """See `FrameLibrary`; short decimals, which Arrow cannot hash, as long ones."""
+        import pyarrow as pa
+
+        array = values.to_arrow()
+        if pa.types.is_decimal32(array.type) or pa.types.is_decimal64(array.type):
+            array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+        return array
+
+    def frame(self, columns: dict[Any, Any], index: Any = None) -> Any:
+        """See `FrameLibrary`."""
+        return self.frames.DataFrame(columns, index=index)
+
+    def to_pandas(self, values: Any) -> Any:
+        """See `FrameLibrary`."""
+        return values.to_pandas()
+
+    def read_parquet(self, file: Path, column: str, start: int, stop: int) -> Any:
+        """See `FrameLibrary`.
+
+        cuDF's own function takes paths for patterns, folders' names for columns and stored indexes out of the table;
+        the one below it does none of that.
+        """
+        from pylibcudf.io import SourceInfo, parquet
+
+        source = SourceInfo([str(file.absolute())])
+        options = parquet.ParquetReaderOptions.builder(source).use_pandas_metadata(False).build()
+        options.set_column_names([column])
+        options.set_skip_rows(start)
+        options.set_num_rows(stop - start)
+        return self.frames.Series.from_pylibcudf(parquet.read_parquet(options).tbl.columns()[0])
+
+    def read_lines(self, file: Path, start: int, size: int) -> Any:
+        """See `FrameLibrary`; cuDF's own function takes paths for patterns."""
+        from pylibcudf.io import text
+
+        source = text.make_source_from_file(str(file.absolute()))
+        options = text.ParseOptions(byte_range=(start, size), strip_delimiters=True)
+        return self.frames.Series.from_pylibcudf(text.multibyte_split(source, "\n", options))
+
+    def open_writer(self, sink: GuardedSink) -> Any:
+        """See `FrameLibrary`."""
+        options = {"index": False, "compression": "ZSTD", "row_group_size_rows": ROWS_PER_GROUP}
+        return self.frames.io.parquet.ParquetWriter(sink, **options)
+
+
+class GuardedSink(io.RawIOBase):
+    """A file for C++ to write to, which cannot be told of an error: the first one is kept, and raised by `check`."""
+
+    def __init__(self, sink: IO[bytes]) -> None:
+        self._sink = sink
+        self._written = 0
+        self._error: BaseException | None = None
+
+    def writable(self) -> bool:
+        """As files have it."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write, or after an error only count."""
+        size = len(data)
+        self._written += size
+        if self._error is None:
+            try:
+                self._sink.write(data)
+            except BaseException as error:
+                self._error = error
+        return size
+
+    def tell(self) -> int:
+        """Bytes so far."""
+        return self._written
+
+    def check(self) -> None:
+        """Raise the first error, if there was one."""
+        if self._error is not None:
+            raise self._error

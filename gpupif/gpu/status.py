@@ -1,0 +1,245 @@
+"""Which engine runs where, and where CUDA does not, exactly why not."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DeviceError, InputError, did_you_mean
+from ..utils.versions import installed_version
+
+if TYPE_CHECKING:
+    from ..engines.counting import CountingEngine
+
+DEVICES = ("auto", "cpu", "cuda")
+# How a GPU finds rows that agree.
+GROUPINGS = ("auto", "cudf", "rotation")
+# What CUDA 13 compiles for.
+LEAST_CAPABILITY = (7, 5)
+# Package to the least version, and what is wrong with older ones. No GPU is used without these.
+PACKAGES = {
+    "cupy": ((14, 2), "older ones sort wrongly when memory runs out"),
+    "numba-cuda": ((0, 30), "older ones fail beside the newest numba"),
+}
+# As `PACKAGES`; without it a GPU is used, but not for all.
+CUDF = {"cudf": ((26, 8), "older ones number categories in another way")}
+CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A device that the driver shows: its name and compute capability."""
+
+    name: str
+    capability: tuple[int, int]
+
+    @property
+    def reason(self) -> str:
+        """Why it cannot be used; empty where it can."""
+        return "" if self.capability >= LEAST_CAPABILITY else "too old: at least compute capability 7.5 is needed"
+
+    def __str__(self) -> str:
+        return f"{self.name} (compute capability {self.capability[0]}.{self.capability[1]})"
+
+
+@dataclass(frozen=True)
+class CudaStatus:
+    """Whether the CUDA engine can run here.
+
+    gpus: the devices that the driver shows. devices: the numbers of those that can be used. reason: why none can.
+    no_cudf: why cuDF is not used on them; empty where it is.
+    """
+
+    gpus: Sequence[Gpu] = ()
+    devices: Sequence[int] = ()
+    reason: str = ""
+    no_cudf: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is a device to run on."""
+        return bool(self.devices)
+
+
+def cuda_status() -> CudaStatus:
+    """Ask the driver for devices, then look for the packages, then try them: the first thing missing is the reason."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return CudaStatus(reason="no NVIDIA driver: the library libcuda.so.1 is not on this machine")
+    code = driver.cuInit(0)
+    if code != 0:
+        return CudaStatus(reason=f"the NVIDIA driver finds no usable GPU (cuInit returned {code})")
+    gpus = _gpus(driver)
+    if not gpus:
+        return CudaStatus(reason="the NVIDIA driver shows no GPU")
+    devices = [number for number, gpu in enumerate(gpus) if not gpu.reason]
+    if not devices:
+        return CudaStatus(gpus, reason=f"{gpus[0]} is {gpus[0].reason}")
+    reason = _packages_reason(PACKAGES) or _devices_reason(tuple(devices), ("cupy", "numba-cuda"))
+    if reason:
+        return CudaStatus(gpus, reason=reason)
+    return CudaStatus(gpus, devices, no_cudf=_packages_reason(CUDF) or _devices_reason(tuple(devices), ("cudf",)))
+
+
+def _gpus(driver: ctypes.CDLL) -> list[Gpu]:
+    count = ctypes.c_int()
+    driver.cuDeviceGetCount(ctypes.byref(count))
+    gpus = []
+    for number in range(count.value):
+        name, value, capability = ctypes.create_string_buffer(256), ctypes.c_int(), []
+        driver.cuDeviceGetName(name, 256, number)
+        for attribute in (CAPABILITY_MAJOR, CAPABILITY_MINOR):
+            driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, number)
+            capability.append(value.value)
+        gpus.append(Gpu(name.value.decode(), (capability[0], capability[1])))
+    return gpus
+
+
+def _packages_reason(packages: Mapping[str, tuple[tuple[int, int], str]]) -> str:
+    """Which of some packages is missing or too old; empty where none is."""
+    for package, (least, why) in packages.items():
+        version = installed_version(package)
+        if version is None:
+            return f"the package {package} is not installed: pip install 'gpupif[gpu-cu13]' (or gpu-cu12)"
+        if _numbers(version) < least:
+            return f"{package} {version} is too old: at least {'.'.join(map(str, least))} is needed, {why}"
+    return ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The first two numbers of a version."""
+    digits = ["".join(filter(str.isdecimal, part)) for part in version.split(".")[:2]]
+    return tuple(int(part or 0) for part in digits)
+
+
+@functools.cache
+def _devices_reason(devices: tuple[int, ...], packages: tuple[str, ...]) -> str:
+    """Why one of these packages does not work on these devices, found by an operation of each; empty where all do."""
+    attempts = {"cupy": _try_cupy, "numba-cuda": _try_numba, "cudf": _try_cudf}
+    for package in packages:
+        try:
+            for device in devices:
+                attempts[package](device)
+        except Exception as error:
+            return f"{package} {installed_version(package)} does not work here: {' '.join(str(error).split())}"
+    return ""
+
+
+def _try_cupy(device: int) -> None:
+    cupy = importlib.import_module("cupy")
+    with cupy.cuda.Device(device):
+        cupy.arange(3).sum().item()
+
+
+def _try_numba(device: int) -> None:
+    from gpupif.kernels.cuda.rows import number_rows
+
+    from .cupy_arrays import CupyLibrary
+
+    library = CupyLibrary(device)
+    with library.active():
+        numbers = library.xp.zeros(1, "int64")
+        library.launch(number_rows, 1, library.xp.zeros(1, "int64"), library.xp.ones(1, "int64"), numbers)
+
+
+def _try_cudf(device: int) -> None:
+    from .cudf_frames import CudfFrames
+    from .cupy_arrays import CupyLibrary
+
+    frames, library = CudfFrames(device), CupyLibrary(device)
+    with frames.active():
+        frames.frames.Series(["a", None, "b"]).factorize()
+    with library.active():
+        library.group_rows({0: library.xp.ones(2, "uint64")}, library.xp.ones(2, "int64"))
+
+
+class AskedDevice(str):
+    """A word for a device, with all else that is asked about how to run there.
+
+    grouping: how a GPU is to find rows that agree, one of `GROUPINGS`.
+    """
+
+    grouping: str
+
+    def __new__(cls, device: str, grouping: str = "auto") -> AskedDevice:
+        """The word, and what is asked beside it."""
+        asked = super().__new__(cls, device)
+        asked.grouping = grouping
+        return asked
+
+
+def grouping_of(device: str) -> str:
+    """How a GPU is to find rows that agree, as far as that was asked with a device."""
+    return device.grouping if isinstance(device, AskedDevice) else "auto"
+
+
+def ask_device(device: Any, gpu_grouping: Any) -> AskedDevice:
+    """The two arguments that say where and how to run, checked, as one to hand on; what already is one stays.
+
+    Raises InputError.
+    """
+    kind, _, _ = check_device(device)
+    if not isinstance(gpu_grouping, str) or gpu_grouping not in GROUPINGS:
+        hint = did_you_mean(gpu_grouping, GROUPINGS) if isinstance(gpu_grouping, str) else ""
+        raise InputError(f"gpu_grouping: expected one of {', '.join(GROUPINGS)}; got {gpu_grouping!r}.{hint}")
+    if kind == "cpu" and gpu_grouping != "auto":
+        raise InputError(
+            f"gpu_grouping: {gpu_grouping!r} is a way of GPUs, and device='cpu' was asked for. Leave one of them out."
+        )
+    return AskedDevice(device, grouping_of(device) if gpu_grouping == "auto" else gpu_grouping)
+
+
+def check_device(device: str) -> tuple[str, str, str]:
+    """A word for a device, taken apart at its colon; raises InputError where it is none."""
+    kind, colon, number = device.partition(":") if isinstance(device, str) else ("", "", "")
+    if kind not in DEVICES or (colon and (kind != "cuda" or not number.isdecimal())):
+        raise InputError(f"device: expected one of {', '.join(DEVICES)}, or cuda:0 and so on; got {device!r}.")
+    return kind, colon, number
+
+
+def choose_engine(device: str) -> CountingEngine:
+    """The engine for device "auto" (all GPUs, or the CPU), "cpu", "cuda" (all GPUs) or "cuda:1" (one of them).
+
+    An `AskedDevice` says how rows are grouped there, too; a bare word leaves it to what is installed. Raises InputError
+    for any other word, and DeviceError where "cuda", or what is asked of a GPU, cannot run.
+    """
+    from ..engines.cpu.engine import CpuEngine
+
+    kind, colon, number = check_device(device)
+    if kind == "cpu":
+        return CpuEngine()
+    status, grouping = cuda_status(), grouping_of(device)
+    if kind == "auto" and not status.usable:
+        if grouping != "auto":
+            raise DeviceError(
+                f"gpu_grouping={grouping!r} is a way of GPUs, and none can be used here: {status.reason}. Use "
+                "gpu_grouping='auto', or leave it out."
+            )
+        return CpuEngine()
+    if colon and status.gpus and int(number) >= len(status.gpus):
+        raise DeviceError(f"device {device!r}: expected a number below {len(status.gpus)}, as many GPUs are here.")
+    if colon and status.usable and int(number) not in status.devices:
+        gpu = status.gpus[int(number)]
+        raise DeviceError(f"device {device!r} cannot be used: {gpu} is {gpu.reason}. Use another, or device='cpu'.")
+    if not status.usable:
+        raise DeviceError(f"device {device!r} cannot be used here: {status.reason}. Use device='cpu' or device='auto'.")
+    from ..engines.cuda.engine import CudaEngine
+
+    if grouping == "cudf" and status.no_cudf:
+        raise DeviceError(
+            f"gpu_grouping='cudf' cannot be used here: {status.no_cudf}. Use gpu_grouping='rotation' or "
+            "gpu_grouping='auto'."
+        )
+    if grouping == "auto":
+        grouping = "rotation" if status.no_cudf else "cudf"
+    return CudaEngine(
+        [int(number)] if colon else status.devices,
+        grouping=grouping,
+        name=str(device) if colon else "cuda",
+        with_frames=not status.no_cudf,
+    )

@@ -1,0 +1,1 @@
+"""Files: tables read whole or in streams, scores and checkpoints written."""

@@ -1,0 +1,129 @@
+"""Which score files a run writes: one for each input file, files of so many rows, or a single one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import OutputError
+from .paths import CSV, FEATHER, PARQUET, Input
+from .write import check_parent, exists_already
+
+ENDINGS = (*PARQUET, ".csv", *FEATHER)
+# Of the score files of a folder, by which a later run knows them as such.
+MARK = b"gpupif"
+# What Dask may write beside them.
+DASK_INDEX = ("_metadata", "_common_metadata")
+
+
+class Piece(NamedTuple):
+    """A score file, its path within the output, and the rows of the table in it."""
+
+    path: str
+    start: int
+    stop: int
+
+
+def is_file(output: Path) -> bool:
+    """Whether the scores go to a single file; else to a folder."""
+    return output.name.lower().endswith(ENDINGS) and not output.is_dir()
+
+
+def check_folder(output: Path, overwrite: bool, found: Input, hint: str = "") -> None:
+    """Refuse a folder for scores that could not be written, before any work is done.
+
+    Raises OutputError where it lies in no folder, holds the input or lies in it, or exists and is not empty; with
+    `overwrite`, where it holds anything else than scores of gpupif. hint: why it may exist.
+    """
+    target = output.resolve()
+    given = [file.resolve() for file in found.files] + ([found.path.resolve()] if found.path.is_dir() else [])
+    if any(target == path or target in path.parents for path in given) or (
+        found.path.is_dir() and found.path.resolve() in target.parents
+    ):
+        raise OutputError(
+            f"{output}: the output is the input {found.path}, inside it or around it. Choose another place."
+        )
+    if output.exists() and not output.is_dir():
+        raise OutputError(f"{output}: is a file; expected a folder, or a name ending in {', '.join(ENDINGS)}.")
+    if not output.exists() and output.suffix:
+        raise OutputError(
+            f"{output}: expected an output name ending in {', '.join(ENDINGS)}, or one without, for a folder."
+        )
+    check_replaceable(output, overwrite, hint)
+
+
+def check_replaceable(output: Path, overwrite: bool, hint: str = "") -> None:
+    """Refuse a folder that could not be written, or replaced without losing anything but scores of gpupif.
+
+    Raises OutputError as `check_folder`, which knows the input.
+    """
+    target = output.resolve()
+    if target.is_mount():
+        raise OutputError(f"{output}: is where a disk is mounted, and cannot be made anew. Name a folder in it.")
+    check_parent(output, target)
+    entries = [entry for entry in output.rglob("*") if not entry.is_dir()] if output.is_dir() else []
+    if not entries:
+        return
+    if not overwrite:
+        raise exists_already(output, hint)
+    for entry in entries:
+        if not is_score_file(entry):
+            raise OutputError(
+                f"{output}: holds {entry.relative_to(output)}, which is no score file of gpupif, and would be lost. "
+                "Choose another folder."
+            )
+
+
+def is_score_file(file: Path) -> bool:
+    """Whether gpupif wrote a file of a folder of scores."""
+    try:
+        return (file.name.endswith(".parquet") or file.name in DASK_INDEX) and MARK in (
+            pq.read_schema(file).metadata or {}
+        )
+    except (pa.ArrowException, OSError):
+        return False
+
+
+def plan_outputs(output: Path, found: Input, file_rows: Sequence[int], rows_per_file: int | None) -> list[Piece]:
+    """The score files in order of the rows; `file_rows`: of each input file.
+
+    Raises OutputError where two would have the same name.
+    """
+    rows = sum(file_rows)
+    if is_file(output):
+        return [Piece(output.name, 0, rows)]
+    if rows_per_file is not None:
+        starts = range(0, rows, rows_per_file)
+        width = max(5, len(str(len(starts) - 1)))
+        return [
+            Piece(f"part-{number:0{width}}.parquet", start, min(rows, start + rows_per_file))
+            for number, start in enumerate(starts)
+        ]
+    names = score_names(output, found)
+    return [Piece(name, *edges) for name, edges in zip(names, pairwise(accumulate(file_rows, initial=0)), strict=True)]
+
+
+def score_names(output: Path, found: Input) -> list[str]:
+    """The score file of each input file; raises OutputError where two are the same, or hidden from who reads them."""
+    names = [_name_for(file.relative_to(found.base)) for file in found.files]
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise OutputError(f"{output}: two input files would have their scores in {name}. Rename one of them.")
+        if any(part[0] in "._" for part in Path(name).parts):
+            raise OutputError(
+                f"{output}: readers of folders pass over names such as {name}. Rename the input file, choose a pattern "
+                "without it, or use rows_per_file (--rows-per-file)."
+            )
+    return names
+
+
+def _name_for(path: Path) -> str:
+    lower = path.name.lower()
+    ending = max((ending for ending in (*PARQUET, *CSV, *FEATHER) if lower.endswith(ending)), key=len)
+    return str(path.with_name(path.name[: -len(ending)] + ".parquet"))

@@ -1,0 +1,224 @@
+"""Scores to files; what is written appears whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import DeviceError, OutputError
+from .paths import FEATHER, PARQUET
+
+if TYPE_CHECKING:
+    from ..gpu.cudf_frames import FrameLibrary
+
+# Row groups of this size keep the writer's memory small beside the scores.
+ROWS_PER_GROUP = 1 << 20
+# Values that tell whether those of a column repeat, and the share of different ones above which they do not.
+SAMPLE, SAMPLE_DIFFERENT = 1 << 14, 3 / 8
+# Rows that a device writes at once.
+DEVICE_ROWS = 1 << 24
+
+
+def output_names(measures: Sequence[str], columns: Sequence[Hashable], others: Sequence[Hashable]) -> list[str]:
+    """Names of the score columns, <measure>_<column>; raises OutputError where one would stand twice."""
+    return _all_different([f"{measure}_{column}" for measure in measures for column in columns], others)
+
+
+def attacker_names(
+    attackers: Sequence[str] | None,
+    measures: Sequence[str],
+    columns: Sequence[Hashable],
+    others: Sequence[Hashable],
+) -> list[str]:
+    """As `output_names`, where there are attackers <attacker>_<measure>_<column>."""
+    if attackers is None:
+        return output_names(measures, columns, others)
+    each = [f"{measure}_{column}" for measure in measures for column in columns]
+    return _all_different([f"{attacker}_{name}" for attacker in attackers for name in each], others)
+
+
+def _all_different(names: list[str], others: Sequence[Hashable]) -> list[str]:
+    repeated = [name for name, times in Counter([*map(str, others), *names]).items() if times > 1]
+    if repeated:
+        raise OutputError(f"output: two columns would be called {repeated[0]!r}. Rename the column in the table.")
+    return names
+
+
+def check_output(
+    path: str | os.PathLike[str],
+    overwrite: bool,
+    inputs: Iterable[Path] = (),
+    endings: tuple[str, ...] = (*PARQUET, ".csv", *FEATHER),
+    hint: str = "",
+) -> None:
+    """Refuse an output that could not be written, before any work is done.
+
+    Raises OutputError where it exists (without `overwrite`), is a folder, lies in a folder that does not exist or
+    cannot be written to, is one of the `inputs` or inside it, or has an ending that names no format. hint: why it may
+    exist.
+    """
+    file = Path(path)
+    if not file.name.lower().endswith(endings):
+        raise OutputError(f"{file}: expected an output name ending in {', '.join(endings)}.")
+    for source in inputs:
+        given = source.resolve()
+        if file.resolve() == given or given in file.resolve().parents:
+            raise OutputError(f"{file}: the output is the input {source}, or inside it. Choose another place for it.")
+    if file.is_dir():
+        raise OutputError(f"{file}: is a folder; expected the name of a file to write.")
+    check_parent(file, file)
+    if file.exists() and not overwrite:
+        raise exists_already(file, hint)
+
+
+def exists_already(output: Path, hint: str) -> OutputError:
+    """The error of an output that is not to be replaced; hint: why it may be there."""
+    return OutputError(
+        f"{output}: exists already{hint}. Use overwrite (--overwrite) to replace it, or choose another name."
+    )
+
+
+def check_parent(output: Path, target: Path) -> None:
+    """Raise OutputError where `target`, the place of `output`, lies in no folder, or in one not to be written to."""
+    if not target.parent.is_dir():
+        raise OutputError(f"{output}: there is no folder {output.parent}. Make it first, or choose another place.")
+    if not os.access(target.parent, os.W_OK):
+        raise OutputError(f"{output}: the folder {output.parent} cannot be written to.")
+
+
+def row_groups(rows: int) -> list[tuple[int, int]]:
+    """Where the parts of a table of so many rows begin and end that are written one after the other."""
+    return [(start, min(rows, start + ROWS_PER_GROUP)) for start in range(0, rows, ROWS_PER_GROUP)]
+
+
+def write_tables(
+    parts: Iterable[pa.Table],
+    path: str | os.PathLike[str],
+    done: Callable[[int], None] = lambda rows: None,
+    overwrite: bool = True,
+) -> None:
+    """Write the parts of a table as its name's ending says, whole or not at all; `done` hears how many rows went out.
+
+    overwrite: replace a file that is there when all is written; else raise OutputError.
+    """
+    file = Path(path)
+    try:
+        with _replacing(file, overwrite) as sink, contextlib.ExitStack() as closing:
+            writer = None
+            for part in parts:
+                writer = writer or closing.enter_context(_writer(sink, file, part))
+                writer.write_table(part)
+                done(part.num_rows)
+    except pa.ArrowException as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise OutputError(
+            f"{file}: the table cannot be written in this format ({reason}). Choose .parquet, or leave out the columns "
+            "concerned."
+        ) from error
+
+
+def write_device_columns(
+    library: FrameLibrary,
+    columns: Mapping[str, Any],
+    rows: int,
+    path: str | os.PathLike[str],
+    done: Callable[[int], None] = lambda rows: None,
+    overwrite: bool = True,
+) -> None:
+    """Write arrays of a device to Parquet from there, whole or not at all; raises DeviceError where it fails."""
+    file = Path(path)
+    try:
+        with library.active(), _replacing(file, overwrite) as sink, library.parquet_writer(sink) as write:
+            for start in range(0, rows, DEVICE_ROWS):
+                stop = min(rows, start + DEVICE_ROWS)
+                write(library.frame({name: array[start:stop] for name, array in columns.items()}))
+                done(stop - start)
+    except (MemoryError, RuntimeError) as error:
+        reason = " ".join(str(error).split()).rstrip(".") or "out of memory"
+        raise DeviceError(f"{file}: the GPU could not write it ({reason}). Nothing was written; try again.") from error
+
+
+def _writer(sink: IO[bytes], file: Path, part: pa.Table) -> Any:
+    """What writes tables such as this one, the first part of them."""
+    name, schema = file.name.lower(), part.schema
+    if name.endswith(PARQUET):
+        import pyarrow.parquet as pq
+
+        plain = {name for name in schema.names if schema.names.count(name) == 1 and _differ(part.column(name))}
+        coded = [name for name in schema.names if name not in plain]
+        codecs = {name: "SNAPPY" if name in plain else "ZSTD" for name in schema.names}
+        levels = dict.fromkeys(coded, 1)
+        return pq.ParquetWriter(sink, schema, use_dictionary=coded, compression=codecs, compression_level=levels)
+    if name.endswith(".csv"):
+        from pyarrow import csv as arrow_csv
+
+        for field in schema:
+            if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
+                raise OutputError(
+                    f"{file}: column {field.name!r}, of type {field.type}, has no place in CSV. Choose .parquet, or "
+                    "leave it out."
+                )
+        return arrow_csv.CSVWriter(sink, schema)
+    from pyarrow import ipc
+
+    return ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression="lz4"))
+
+
+def _differ(column: pa.ChunkedArray) -> bool:
+    """Whether numbers repeat too seldom to be kept as a dictionary, which then costs time and saves little room."""
+    if not pa.types.is_floating(column.type):
+        return False
+    step = -(-len(column) // SAMPLE) or 1
+    sample = column.take(pa.array(np.arange(0, len(column), step)))
+    return len(sample.unique()) > SAMPLE_DIFFERENT * len(sample)
+
+
+@contextlib.contextmanager
+def _replacing(file: Path, overwrite: bool) -> Iterator[IO[bytes]]:
+    """A file to write that takes its name only when whole: a failed or killed run leaves nothing behind.
+
+    On Linux the file has no name until then, so that even SIGKILL leaves none; where the file system cannot do that
+    it is a hidden file beside its target, removed on failure.
+    """
+    file = file.resolve()
+    beside = file.with_name(f".gpupif-{secrets.token_hex(8)}.tmp")
+    mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else None
+    named = False
+    try:
+        try:
+            descriptor = os.open(file.parent, os.O_TMPFILE | os.O_WRONLY, 0o666)
+        except OSError:
+            named = True
+            descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        with os.fdopen(descriptor, "wb") as sink:
+            yield sink
+            sink.flush()
+            if mode is not None:
+                os.fchmod(sink.fileno(), mode)
+            os.fsync(sink.fileno())
+            if not named:
+                # The descriptor, unused with an absolute path, makes Python call linkat, which follows the link.
+                os.link(f"/proc/self/fd/{sink.fileno()}", beside, src_dir_fd=sink.fileno(), follow_symlinks=True)
+                named = True
+        if overwrite:
+            os.replace(beside, file)
+        else:
+            os.link(beside, file)
+    except FileExistsError:
+        raise OutputError(f"{file}: came into being meanwhile. Use overwrite (--overwrite) to replace it.") from None
+    except OSError as error:
+        full = " Free some space, or choose another place." if error.errno == errno.ENOSPC else ""
+        raise OutputError(f"{file}: could not be written: {error.strerror or error}.{full}") from error
+    finally:
+        if named:
+            beside.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Combinations of sets of columns counted: entropies and toxic pairs."""

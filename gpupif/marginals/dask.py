@@ -1,0 +1,172 @@
+"""Combinations of values of sets of columns of a Dask frame, counted by its workers.
+
+One shuffle, whatever the number of sets: each partition sends the combinations that it has of each set, counted, to the
+part that the hash of their values says. What is found there, which is little, comes to who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import partial
+from itertools import groupby, pairwise
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpupif.kernels.partition import partition_ids
+
+from ..attack.request import check_word
+from ..dask import partition as home
+from ..dask import plan
+from ..dask.graph import Graph, ref
+from ..dask.parcels import Parcel, pack, unpack
+from ..dask.watch import compute
+from ..dask.worker import task_engine, task_workers
+from ..encoding.merge import final_order, merged_column
+from ..engines.block_scoring import pack_keys, unpack_keys
+from ..engines.cpu.count_tables import key_layout
+from ..errors import InputError
+from ..utils.progress import Reporter
+from .base import Counted, MakeFind, SetCounts, Wanted
+from .coded_table import chosen
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..dask.partition import Local
+    from ..dask.plan import Totals
+    from ..encoding.column import Column
+
+
+class Read(NamedTuple):
+    """What is read of a table. read: its columns. missing: "category" or "error"."""
+
+    read: Sequence[Hashable]
+    missing: str
+
+
+class Whole(NamedTuple):
+    """What all parts know of the table: its columns, without codes of rows; its rows; device: that counts them."""
+
+    columns: list[Column]
+    rows: int
+    device: str
+
+
+class DaskCounts(SetCounts):
+    """A Dask frame; it is computed anew by each `count`."""
+
+    def __init__(
+        self, table: Any, columns: Sequence[Hashable] | None, missing: str, argument: str, device: str
+    ) -> None:
+        from dask.dataframe import DataFrame
+
+        check_word("missing", missing, ("category", "error"))
+        if not isinstance(table, DataFrame):
+            raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
+        self.names = chosen(list(table.columns), (), columns, argument)
+        self._all_names = list(table.columns)
+        self._read = Read(self.names, missing)
+        self._table = table
+        # As it was asked for; what that means is known to the workers.
+        self.device = self._asked = device
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is kept."""
+
+    def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
+        """See `SetCounts`."""
+        graph = Graph()
+        encoded, whole = self.see(graph)
+        local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
+        every, count = [whole] * len(local), range(len(local))
+        send = partial(send_combinations, list(sets), len(local), self._asked)
+        there = list(map(ref, graph.shuffle("out", graph.each("send", send, every, count, local))))
+        # A task of its own, for it may hold much that all parts share.
+        shared = [ref(graph.one("make", _same, make))] * len(local)
+        parts = graph.each("count", partial(count_part, list(sets), self._asked), shared, every, count, there)
+        result = graph.one("result", _result, whole, ref(graph.tree("found", add_found, parts)))
+        counted: Counted
+        self.device, counted = compute(graph.value(result), Reporter(visible=False))
+        return counted
+
+    def see(self, graph: Graph) -> tuple[list[Any], Any]:
+        """Tasks that encode each partition, and one that returns the `Whole`; as arguments of others."""
+        table, names = self._table, self._all_names
+        partitions = list(map(ref, graph.take(table[self._read.read] if list(self.names) != names else table)))
+        encoded = list(map(ref, graph.each("encode", partial(home.encode, self._read, self._asked), partitions)))
+        found = graph.each("values", home.totals, list(map(ref, graph.each("counted", itemgetter(0), encoded))))
+        totals = ref(graph.tree("totals", partial(plan.add_totals, self._read.read), found))
+        return encoded, ref(graph.one("whole", partial(see_whole, self._read, names), totals))
+
+
+def see_whole(read: Read, names: list[Hashable], totals: Totals) -> Whole:
+    """The table by its totals; raises InputError for one without rows, or with missing values where they are errors."""
+    plan.check_totals(read, names, totals)
+    columns = [
+        merged_column(name, values, final_order(values.labels, ascending=True))
+        for name, values in zip(read.read, totals.values, strict=True)
+    ]
+    return Whole(columns, totals.rows, " and ".join(sorted(totals.devices)))
+
+
+def send_combinations(
+    sets: Sequence[Wanted], parts: int, device: str, whole: Whole, source: int, local: Local
+) -> pd.DataFrame:
+    """The parcels in which the combinations of partition `source` travel: keys, and how often each occurs."""
+    cardinalities = [column.cardinality for column in whole.columns]
+    codes = home.global_codes(whole.columns, local)
+    parcels: list[Parcel] = []
+    if not len(local.times):
+        return pack(parcels)
+    with task_workers() as workers, task_engine(device).counting(workers) as counting:
+        each = counting.counters(codes, cardinalities, [one.columns for one in sets], local.times)
+        for number, (one, (counter, place)) in enumerate(zip(sets, each, strict=True)):
+            found = counter.combinations(place)
+            layout = key_layout([cardinalities[column] for column in one.columns])
+            keys = pack_keys(found.codes, layout, workers)
+            to = np.zeros(len(keys), np.uint32)
+            masks = layout.masks(list(one.columns).index(column) for column in one.by)
+            partition_ids(keys, masks, parts, to)
+            order = np.argsort(to, kind="stable")
+            items = np.column_stack([keys[order], found.counts[order].astype(np.uint64)])
+            edges = np.searchsorted(to[order], np.arange(parts + 1)).tolist()
+            parcels += [
+                Parcel(part, source, number, items[start:stop])
+                for part, (start, stop) in enumerate(pairwise(edges))
+                if start < stop
+            ]
+    return pack(parcels)
+
+
+def count_part(
+    sets: Sequence[Wanted], device: str, make: MakeFind, whole: Whole, part: int, frame: pd.DataFrame
+) -> list[list[Any]]:
+    """What is found in the combinations that reached a part, by set."""
+    find = make(whole.columns, whole.rows)
+    found: list[list[Any]] = [[] for _ in sets]
+    with task_workers() as workers, task_engine(device).counting(workers) as counting:
+        for number, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
+            columns = sets[number].columns
+            cardinalities = [whole.columns[column].cardinality for column in columns]
+            layout = key_layout(cardinalities)
+            items = np.concatenate([parcel.items.reshape(-1, layout.words + 1) for parcel in group])
+            counter = counting.counter([list(range(len(columns)))], cardinalities, len(items))
+            codes = unpack_keys(np.ascontiguousarray(items[:, :-1]), layout)
+            counter.add(codes, items[:, -1].astype(np.int64))
+            found[number].append(find(columns, counter, 0))
+    return found
+
+
+def add_found(*parts: list[list[Any]]) -> list[list[Any]]:
+    """What was found in several parts, by set."""
+    return [[one for part in several for one in part] for several in zip(*parts, strict=True)]
+
+
+def _same(make: MakeFind) -> MakeFind:
+    return make
+
+
+def _result(whole: Whole, found: list[list[Any]]) -> tuple[str, Counted]:
+    return whole.device, Counted(whole.columns, whole.rows, found)

@@ -1,0 +1,213 @@
+"""Sets of columns of a table on disk, counted chunk by chunk; those of too many combinations in parts.
+
+A part holds whole the combinations of several sets at once, for rows are cut by the hash of what these sets have in
+common: all that leave out one column of many are served by two cuts.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..engines.counting import Counter, Counting, CountingEngine
+from ..engines.cpu.count_tables import key_layout, needed_bytes
+from ..engines.cpu.counting import in_batches
+from ..errors import InputError
+from ..out_of_core.budget import SPARE_FILES, files_to_open
+from ..out_of_core.chunks import Chunks, SomeColumns
+from ..out_of_core.shuffle import Span, cut
+from ..rows.threads import Workers
+from ..utils.information import entropy_of_counts
+from .base import Counted, Find, MakeFind, SetCounts, Wanted
+
+if TYPE_CHECKING:
+    from ..out_of_core.temporary_table import Stream
+    from ..utils.progress import Reporter
+
+# Of the working memory: what the combinations may take that are counted at once. While they are merged, or looked at,
+# they take so many times what they take from chunk to chunk; more where several sets are counted from them.
+COUNTS_SHARE, MERGING, SEVERAL = 0.5, 8, 12
+# Of a combination that is looked at; of all memory for combinations, what counters may take that are kept meanwhile.
+LOOK_BYTES, TABLES_SHARE = 100, 0.5
+# Combinations that are counted at once however little memory there is; and how many values the hash of rows has.
+LEAST_BYTES, HASHES = 1 << 16, 1 << 32
+
+
+class _Part(NamedTuple):
+    """Some rows of the table: those whose hash over the columns `by` is in the span."""
+
+    chunks: Chunks
+    by: list[int]
+    span: Span
+
+
+class ChunkCounts(SetCounts):
+    """A table on disk. report: hears of rows. engine: counts."""
+
+    def __init__(self, stream: Stream, report: Reporter, engine: CountingEngine) -> None:
+        self.names = stream.names
+        self.device = engine.device
+        self._engine = engine
+        self._stream = stream
+        self._report = report
+        self._memory = int(COUNTS_SHARE * stream.budget.working)
+
+    def __exit__(self, *error: Any) -> None:
+        self._stream.__exit__(*error)
+
+    def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
+        """See `SetCounts`."""
+        chunks = self._stream.chunks
+        with Workers() as workers, self._engine.counting(workers) as counting:
+            find = make(chunks.columns, chunks.rows)
+            run = _Run(chunks, sets, find, self._memory, self._report, workers, counting)
+            run.narrow()
+            if run.wide:
+                run.count_wide(self._stream.folder)
+        return Counted(chunks.columns, chunks.rows, run.found)
+
+
+class _Run:
+    """wide: the sets that are not counted yet. found: by set what was found in each part."""
+
+    def __init__(
+        self,
+        chunks: Any,
+        sets: Sequence[Wanted],
+        find: Find,
+        memory: int,
+        report: Reporter,
+        workers: Workers,
+        counting: Counting,
+    ) -> None:
+        self.found: list[list[Any]] = [[] for _ in sets]
+        self.wide: list[int] = []
+        self._chunks = chunks
+        self._sets = sets
+        self._find = find
+        self._memory = memory
+        self._report = report
+        self._workers = workers
+        self._counting = counting
+        self._cardinalities = [column.cardinality for column in chunks.columns]
+        self._entropies = [entropy_of_counts(column.counts) for column in chunks.columns]
+        self._to_read = 0
+
+    def _passes(self, rows: int) -> None:
+        """So many rows more are to be read."""
+        self._to_read += rows
+        self._report.expect(self._to_read)
+
+    def narrow(self) -> None:
+        """Count the sets that fit into memory, in as few passes over the table as do."""
+        rows = self._chunks.rows
+
+        tables = int(TABLES_SHARE * self._memory)
+
+        def fits(place: int) -> bool:
+            cardinalities = [self._cardinalities[column] for column in self._sets[place].columns]
+            most = min(math.prod(cardinalities), rows)
+            return needed_bytes(cardinalities, rows) <= tables and LOOK_BYTES * most <= self._memory
+
+        self.wide = [place for place in range(len(self._sets)) if not fits(place)]
+        small = [place for place in range(len(self._sets)) if place not in set(self.wide)]
+        lists = [self._sets[place].columns for place in small]
+        batches = list(in_batches(lists, self._cardinalities, rows, tables))
+        self._report.stage("count", 0, "rows")
+        self._passes(len(batches) * rows)
+        places = iter(small)
+        for batch in batches:
+            counter = self._counting.counter(batch, self._cardinalities, rows)
+            for number, size in enumerate(self._chunks.sizes):
+                counter.add(self._chunks.codes(number))
+                self._report.advance(size)
+            for at, place in enumerate(next(places) for _ in batch):
+                self._add(place, batch[at], counter, at)
+
+    def _add(self, place: int, columns: Sequence[int], counter: Counter, at: int) -> None:
+        self.found[place].append(self._find(columns, counter, at))
+
+    def count_wide(self, folder: Path) -> None:
+        """Count the others, in parts."""
+        used = sorted({column for place in self.wide for column in self._sets[place].columns})
+        at = {column: place for place, column in enumerate(used)}
+        sets = {
+            place: Wanted(*([at[column] for column in columns] for columns in (one.columns, one.by)))
+            for place, one in ((place, self._sets[place]) for place in self.wide)
+        }
+        self._cardinalities, self._entropies = (
+            [each[column] for column in used] for each in (self._cardinalities, self._entropies)
+        )
+        self._count_part(_Part(SomeColumns(self._chunks, used), [], Span()), sets, folder)
+
+    def _count_part(self, part: _Part, sets: dict[int, Wanted], folder: Path) -> None:
+        """Count some sets in a part that holds their combinations whole, cut finer where it is too large."""
+        if self._count_whole(part, sets):
+            return
+        places = list(sets)
+        by = sorted(set.intersection(*(set(one.by) for one in sets.values())))
+        parts = self._parts(part, sets)
+        # What all have in common must cut finely enough; where it did not, for it was cut by before, it will not.
+        fine = by != part.by and sum(self._entropies[column] for column in by) >= np.log2(parts)
+        if len(sets) > 1 and not fine:
+            for some in (places[: len(places) // 2], places[len(places) // 2 :]):
+                self._count_part(part, {place: sets[place] for place in some}, folder)
+            return
+        span = part.span if by == part.by else Span()
+        if parts * span.of >= HASHES:
+            raise InputError("memory_limit: too little to count these columns together. Raise it, or name fewer.")
+        own = Path(tempfile.mkdtemp(dir=folder))
+        self._passes(part.chunks.rows)
+        pieces = cut(part.chunks, self._cardinalities, by, parts, own, self._workers, span, self._report.advance)
+        for number in range(pieces.parts):
+            piece = pieces.part(number)
+            finer = Span(span.place * parts + number, parts * span.of)
+            try:
+                if piece.rows:
+                    self._count_part(_Part(piece, by, finer), sets, folder)
+            finally:
+                piece.close()
+            pieces.drop_part(number)
+        shutil.rmtree(own)
+
+    def _parts(self, part: _Part, sets: dict[int, Wanted]) -> int:
+        """How many parts to cut this one into: so many that each is likely to fit."""
+        used = sorted({column for one in sets.values() for column in one.columns})
+        row = 8 * key_layout([self._cardinalities[column] for column in used]).words + 4
+        needed = (MERGING if len(sets) == 1 else SEVERAL) * row * part.chunks.rows
+        most = max(2, files_to_open() - SPARE_FILES - 2 * len(self._cardinalities))
+        return min(most, max(2, -(-needed // max(LEAST_BYTES, self._memory))))
+
+    def _count_whole(self, part: _Part, sets: dict[int, Wanted]) -> bool:
+        """Whether the part's different rows fit into memory; then its sets are counted."""
+        alone = next(iter(sets.values())) if len(sets) == 1 else None
+        used = list(alone.columns) if alone else sorted({column for one in sets.values() for column in one.columns})
+        share = max(LEAST_BYTES, self._memory // (MERGING if alone else SEVERAL))
+        counter = self._counting.counter([used], self._cardinalities, part.chunks.rows, dense=1)
+        self._passes(part.chunks.rows)
+        for number, size in enumerate(part.chunks.sizes):
+            counter.add(part.chunks.codes(number))
+            self._report.advance(size)
+            if counter.nbytes() > share:
+                self._passes(-sum(part.chunks.sizes[number + 1 :]))
+                return False
+        if alone:
+            [place] = sets
+            self._add(place, self._sets[place].columns, counter, 0)
+            return True
+        rows = counter.combinations(0)
+        codes: list[Any] = [rows.counts] * len(self._cardinalities)
+        for column, own in zip(used, rows.codes, strict=True):
+            codes[column] = own
+        del counter
+        lists = [one.columns for one in sets.values()]
+        each = self._counting.counters(codes, self._cardinalities, lists, rows.counts)
+        for place, (counted, at) in zip(sets, each, strict=True):
+            self._add(place, self._sets[place].columns, counted, at)
+        return True

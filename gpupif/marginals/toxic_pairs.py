@@ -1,0 +1,214 @@
+"""The public `toxic_pairs`: pairs of columns that tell much together, and pairs of values that single people out."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from ..attack.request import warn_of_unique
+from ..errors import InputError
+from ..results.summary import json_value
+from ..utils.display import Printed
+from ..utils.progress import Reporter, announce_compilation
+from ..utils.quantities import brief, is_whole, whole_number
+from .base import Wanted, open_counts
+from .toxic_values import Measured
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+SIZES = {2: "pairs", 3: "triples"}
+
+
+@dataclass(frozen=True)
+class ToxicPairs(Printed):
+    """Pairs (or triples) of columns and of values; made by `gpupif.toxic_pairs`. Prints as a table.
+
+    rows: of the table. columns: that were looked at. size: 2 or 3. device: which counted.
+
+    pairs: one row a pair of columns, the highest joint entropy first: column_1, column_2 (and column_3); joint_entropy
+    (bits); mutual_information (bits; of triples total_correlation); unique_share and unique_rows (rows that no other
+    row agrees with on these columns, as a share of all and as a number); smallest_cohort (rows); combinations (of
+    values, that occur).
+
+    values: one row a pair of values, the rarest for its parts first: column_1, value_1, column_2, value_2 (and
+    column_3, value_3; None for missing); count (rows); expected (rows that p(a) p(b) would make); rarity, log2 of
+    expected / count (bits); information, -log2 of the share of the rows (bits).
+
+    seconds: wall time by stage.
+    """
+
+    rows: int
+    columns: Sequence[Hashable]
+    size: int
+    device: str
+    pairs: pd.DataFrame
+    values: pd.DataFrame
+    seconds: Mapping[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
+        return {
+            "rows": self.rows,
+            "columns": [json_value(name) for name in self.columns],
+            "size": self.size,
+            "device": self.device,
+            "seconds": dict(self.seconds),
+            SIZES[self.size]: _records(self.pairs),
+            "values": _records(self.values),
+        }
+
+    def __repr__(self) -> str:
+        return f"<ToxicPairs of {self.rows:,} rows: {len(self.pairs):,} {SIZES[self.size]} of columns>"
+
+    def print(self, console: Console) -> None:
+        """Draw it on a console of rich."""
+        from .toxic_report import print_toxic
+
+        print_toxic(self, console)
+
+
+def toxic_pairs(
+    table: Any,
+    size: int = 2,
+    columns: Sequence[Hashable] | None = None,
+    *,
+    top: int = 20,
+    missing: str = "category",
+    device: str = "auto",
+    progress: bool | None = None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
+) -> ToxicPairs:
+    """Rank all pairs of columns by what they tell together, and find the pairs of values far rarer than their parts.
+
+    Two columns that identify nobody may do so together, and so may two values: many people live in a country, many
+    follow a religion, but few may do both. The information of a pair of columns is their joint entropy. A pair of
+    values a, b is *toxic* where its share of the rows p(a, b) is far below p(a) p(b), what its parts would make it:
+    its rarity is log2 of p(a) p(b) / p(a, b), the negative of its pointwise mutual information. At 0 it is
+    as frequent as its parts make it, below that more frequent.
+
+    Parameters
+    ----------
+    table:
+        As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, of a folder of
+        Parquet files or of a pattern, or a Dask DataFrame, which is computed at once.
+    size:
+        2 for pairs, 3 for triples (then of a, b and c, with p(a) p(b) p(c)).
+    columns:
+        Columns to look at; default all.
+    top:
+        How many pairs of values to list, from 1.
+    missing:
+        "category": missing values are one value of their own; "error": refuse them.
+    device:
+        "cpu"; "cuda" (a GPU) or "cuda:1" (this one); or "auto": "cuda" where that can be used, else "cpu". What comes
+        out is the same, to the last bit; rows that do not fit into the GPU's memory at once are counted in parts.
+    progress:
+        Show progress on standard error: True, False, or None for only where that is a terminal.
+    memory_limit:
+        Of a path: the memory that the process may take, such as "2GiB"; the table is then read in streams and counted
+        chunk by chunk, as is one without a limit that 60 % of the free memory do not hold. What comes out is the same.
+    temp:
+        Of a path: a folder for the temporary files of that, about a byte a cell, or two where there are more
+        combinations of values than fit into memory; default: the system's.
+
+    Returns
+    -------
+    ToxicPairs
+        ``.pairs``, ranked by joint entropy (ties: the earlier columns first), and ``.values``, ranked by rarity (ties:
+        fewer rows first, then the earlier columns, then the lower values), both pandas DataFrames; prints as tables;
+        ``.to_dict()``, ``.to_json()``.
+
+    Raises
+    ------
+    InputError
+        No rows, fewer columns than a pair takes, unknown columns (ColumnNotFoundError), missing values under "error",
+        values that are no categories (ColumnTypeError), an argument out of range, too little memory.
+    TableReadError
+        A file that cannot be read, or changes meanwhile.
+    DeviceError
+        ``device="cuda"`` without a usable GPU, or one that fails.
+
+    Warns
+    -----
+    NearlyUniqueWarning
+        A column in which at least 90 % of the rows have different values: it makes every pair with it unique.
+
+    References
+    ----------
+    J. D. Cook, Toxic pairs, re-identification, and information theory. Cover and Thomas, Elements of Information
+    Theory, 2nd edition, chapter 2. Church and Hanks, Word association norms, mutual information, and lexicography,
+    Computational Linguistics 16 (1990), 22-29 (pointwise mutual information).
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"country": ["A"] * 8 + ["B"] * 8, "faith": ["x"] * 7 + ["y"] * 8 + ["x"]})
+    >>> found = gpupif.toxic_pairs(people, top=2)
+    >>> found.values[["value_1", "value_2", "count", "expected", "rarity"]]
+      value_1 value_2  count  expected  rarity
+    0       A       y      1       4.0     2.0
+    1       B       x      1       4.0     2.0
+    >>> found.pairs.loc[0, ["unique_rows", "combinations"]].to_dict()
+    {'unique_rows': 2, 'combinations': 4}
+
+    """
+    return find_toxic(table, size, columns, top, missing, progress, memory_limit, temp, device=device)
+
+
+def find_toxic(
+    table: Any,
+    size: int,
+    columns: Sequence[Hashable] | None,
+    top: int,
+    missing: str,
+    progress: bool | None,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
+    sep: str | None = None,
+    device: str = "auto",
+) -> ToxicPairs:
+    """`toxic_pairs`; sep: the separator of a CSV file (None: found by itself)."""
+    size, top = _check_size(size), whole_number("top", top, "pairs of values")
+    started = time.perf_counter()
+    with (
+        Reporter(progress) as report,
+        announce_compilation(quiet=progress is False),
+        open_counts(table, columns, missing, report, "columns", memory_limit, temp, sep, device) as counts,
+    ):
+        check_enough(counts.names, size)
+        opened = time.perf_counter()
+        subsets = list(combinations(range(len(counts.names)), size))
+        counted = counts.count(list(map(Wanted, subsets)), partial(Measured, top=top))
+        warn_of_unique(counted.columns, counted.rows)
+        measured = Measured(counted.columns, counted.rows, top)
+        for subset, parts in zip(subsets, counted.found, strict=True):
+            measured.add(subset, parts)
+    seconds = {"encode": opened - started, "count": time.perf_counter() - opened}
+    return ToxicPairs(counted.rows, counts.names, size, counts.device, measured.sets(), measured.values(), seconds)
+
+
+def _check_size(size: Any) -> int:
+    if not is_whole(size) or size not in SIZES:
+        raise InputError(f"size: expected 2 (pairs of columns) or 3 (triples), got {brief(size)}.")
+    return int(size)
+
+
+def check_enough(names: Sequence[Hashable], size: int) -> None:
+    """Raise InputError for fewer columns than make a pair."""
+    if len(names) < size:
+        raise InputError(
+            f"columns: expected at least {size} columns for {SIZES[size]}, got {len(names)} "
+            f"({', '.join(map(repr, names))}). Name more, or choose another size."
+        )
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(key): json_value(value) for key, value in record.items()} for record in frame.to_dict("records")]

@@ -1,0 +1,195 @@
+"""What is said of each pair or triple of columns, and of its rarest values, from its combinations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..engines.counting import Counter
+from ..engines.cpu.count_tables import Combinations
+from ..utils.information import LogSum, Sizes
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..encoding.column import Column
+
+# Information below so many bits may be none at all: whether it is, whole numbers decide.
+NEARLY_NONE = 1e-6
+
+
+@dataclass(frozen=True)
+class Rare:
+    """The rarest combinations of a set of columns, the first the rarest for its parts.
+
+    times: by how much the rows with it are fewer than its parts would make them. counts: rows. codes: of each column.
+    """
+
+    times: npt.NDArray[np.float64]
+    counts: npt.NDArray[np.int64]
+    codes: list[npt.NDArray[Any]]
+
+    @classmethod
+    def together(cls, several: Sequence[Rare]) -> Rare:
+        """Those of several parts, in no order."""
+        codes = [np.concatenate(arrays) for arrays in zip(*(each.codes for each in several), strict=True)]
+        times, counts = (np.concatenate([getattr(each, name) for each in several]) for name in ("times", "counts"))
+        return cls(times, counts, codes)
+
+
+class SetPart(NamedTuple):
+    """What is said of some of the combinations of a set of columns.
+
+    repeated: sum of c log2 c over their counts c. unique: how many are of one row. smallest: count. different: how many
+    there are. independent: whether each occurs just as often as its parts make it.
+    """
+
+    repeated: LogSum
+    unique: int
+    smallest: int
+    different: int
+    independent: bool
+    rare: Rare
+
+
+class Measured:
+    """Sets of columns measured one after the other; finds `SetPart`s (see `set_counts.Find`).
+
+    columns: of the table. rows: of it. top: how many rare combinations are wanted.
+    """
+
+    def __init__(self, columns: Sequence[Column], rows: int, top: int) -> None:
+        self._columns = columns
+        self._rows = rows
+        self._top = top
+        self._whole = Sizes.of(np.array([rows])).sum_log()
+        self._alone = [self._whole - Sizes.of(column.counts).sum_log() for column in columns]
+        self._records: list[dict[str, Any]] = []
+        self._rare: list[Rare] = []
+        self._subsets: list[Sequence[int]] = []
+        self._orders: dict[int, npt.NDArray[np.int64]] = {}
+
+    def __call__(self, subset: Sequence[int], counter: Counter, place: int) -> SetPart:
+        """What is said of the combinations of a set that a counter has."""
+        found = counter.combinations(place)
+        counts = found.counts
+        first, *others = self._parts(subset, found)
+        expected = first.astype(np.float64)
+        for part in others:
+            expected = expected * part / self._rows
+        times = expected / counts
+        return SetPart(
+            Sizes.of(counts).log_sum(),
+            int((counts == 1).sum()),
+            int(counts.min()),
+            len(counts),
+            bool((np.abs(times - 1) < NEARLY_NONE).all()) and self._independent(subset, found),
+            self._rarest(subset, Rare(times, counts, found.codes)),
+        )
+
+    def add(self, subset: Sequence[int], parts: Sequence[SetPart]) -> None:
+        """Measure the next set, from all parts of its combinations."""
+        repeated = LogSum.total(part.repeated for part in parts).sum_log()
+        joint = max(0.0, (self._whole - repeated) / self._rows)
+        terms = [*(self._alone[column] for column in subset), repeated, -self._whole]
+        shared = max(0.0, math.fsum(terms) / self._rows)
+        different = sum(part.different for part in parts)
+        possible = math.prod(self._columns[column].cardinality for column in subset)
+        if shared < NEARLY_NONE and different == possible and all(part.independent for part in parts):
+            shared = 0.0
+        unique = sum(part.unique for part in parts)
+        self._subsets.append(subset)
+        self._rare.append(self._rarest(subset, Rare.together([part.rare for part in parts])))
+        self._records.append(
+            {
+                **{f"column_{place}": self._columns[column].name for place, column in enumerate(subset, 1)},
+                "joint_entropy": joint,
+                "mutual_information" if len(subset) == 2 else "total_correlation": shared,
+                "unique_share": unique / self._rows,
+                "unique_rows": unique,
+                "smallest_cohort": min(part.smallest for part in parts),
+                "combinations": different,
+            }
+        )
+
+    def _parts(self, subset: Sequence[int], found: Combinations) -> Iterable[npt.NDArray[np.int64]]:
+        """For each column the rows with its value in each combination."""
+        return (self._columns[column].counts[codes] for column, codes in zip(subset, found.codes, strict=True))
+
+    def _independent(self, subset: Sequence[int], found: Combinations) -> bool:
+        """Whether every combination occurs just as often as its parts make it: in whole numbers, so beyond doubt."""
+        product: Any = 1
+        for part in self._parts(subset, found):
+            product = product * part.astype(object)
+        return bool((product == found.counts.astype(object) * self._rows ** (len(subset) - 1)).all())
+
+    def _rarest(self, subset: Sequence[int], of: Rare) -> Rare:
+        """The rarest of some combinations, ordered."""
+        kept = np.arange(len(of.times))
+        if self._top < len(of.times):
+            kept = np.flatnonzero(of.times >= np.partition(of.times, -self._top)[-self._top])
+        # Of equals the lower values, as they are: codes depend on the kind of table.
+        values = [self._value_order(column)[codes[kept]] for column, codes in zip(subset, of.codes, strict=True)]
+        order = kept[np.lexsort((*values[::-1], of.counts[kept], -of.times[kept]))][: self._top]
+        return Rare(of.times[order], of.counts[order], [codes[order] for codes in of.codes])
+
+    def _value_order(self, place: int) -> npt.NDArray[np.int64]:
+        if place not in self._orders:
+            self._orders[place] = value_order(self._columns[place])
+        return self._orders[place]
+
+    def sets(self) -> pd.DataFrame:
+        """All sets, those of the highest joint entropy first, of equal ones the first."""
+        frame = pd.DataFrame.from_records(self._records)
+        return frame.sort_values("joint_entropy", ascending=False, kind="stable", ignore_index=True)
+
+    def values(self) -> pd.DataFrame:
+        """The rarest combinations of all sets."""
+        times = np.concatenate([rare.times for rare in self._rare])
+        counts = np.concatenate([rare.counts for rare in self._rare])
+        of = np.repeat(np.arange(len(self._rare)), [len(rare.times) for rare in self._rare])
+        at = np.concatenate([np.arange(len(rare.times)) for rare in self._rare])
+        records = []
+        for place in np.lexsort((counts, -times))[: self._top].tolist():
+            subset, rare = self._subsets[of[place]], self._rare[of[place]]
+            record: dict[str, Any] = {}
+            for number, (column, codes) in enumerate(zip(subset, rare.codes, strict=True), 1):
+                record[f"column_{number}"] = self._columns[column].name
+                record[f"value_{number}"] = self._columns[column].values([int(codes[at[place]])])[0]
+            count = int(counts[place])
+            record |= {
+                "count": count,
+                "expected": float(times[place]) * count,
+                "rarity": math.log2(times[place]),
+                "information": math.log2(self._rows) - math.log2(count),
+            }
+            records.append(record)
+        frame = pd.DataFrame.from_records(records)
+        for name in frame.columns:
+            if name.startswith("value_"):
+                # As they are in the table: numbers of one column and text of another may stand in one.
+                frame[name] = pd.Series([record[name] for record in records], dtype=object)
+        return frame
+
+
+def value_order(column: Column) -> npt.NDArray[np.int64]:
+    """For each code of a column the place of its value when they are sorted; missing values last."""
+    labels = column.labels
+    try:
+        if isinstance(labels, pa.Array):
+            order = pc.array_sort_indices(labels).to_numpy()
+        else:
+            order = np.argsort(np.asarray(labels), kind="stable")
+    except (TypeError, pa.ArrowException):
+        # Values of several types, say: by their text.
+        order = np.argsort(np.array([str(value) for value in column.values()[: len(labels)]]), kind="stable")
+    place = np.arange(column.cardinality)
+    place[order] = np.arange(len(order))
+    return place

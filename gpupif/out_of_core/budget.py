@@ -1,0 +1,177 @@
+"""How a run shares the memory that it may take, and how much of a disk it will need."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..attack.request import Question
+from ..engines.base import Job
+from ..engines.known_subsets_memory import AnyNeeds
+from ..engines.part_jobs import part_measures, source_of
+from ..errors import InputError, OutputError
+from ..io.checkpoints import free_disk
+from ..io.scan import Source
+from ..rows.keys import KeyLayout
+from ..utils.memory import resident_bytes, shown
+from .options import Wish
+
+# For libraries that are not loaded yet, compiled kernels, and buffers of readers and writers.
+RESERVE = 96 << 20
+LEAST_CHUNK, MOST_CHUNK = 1 << 14, 1 << 20
+LEAST_PART = 1 << 14
+# Files that are open at a time: at most; beside those of parts and columns.
+MOST_FILES, SPARE_FILES = 1 << 13, 128
+# Of the working memory: what a chunk takes; what a part takes; what the values of a column may take.
+CHUNK_SHARE, PART_SHARE, VALUES_SHARE = 0.35, 0.7, 0.3
+# Parts are planned so much smaller than what is scored at once, for their sizes differ by chance.
+SLACK = 0.7
+# Bytes on disk: of a code in a chunk and in a part, and of a score, compressed; measured with `benchmarks.scale`.
+CODE_BYTES, SCORE_BYTES = 0.6, 4.5
+# Of a cell of a chunk that is only read and encoded: as it is read, and as codes.
+CELL_BYTES = 32
+ELSEWHERE = "choose another place with temp (--temp)"
+# Of a score in CSV.
+TEXT_BYTES = 18
+
+
+class Budget(NamedTuple):
+    """Rows that are in memory at once, of a chunk; bytes to work with."""
+
+    chunk_rows: int
+    working: int
+
+    def values_bytes(self) -> int:
+        """Bytes that the values of a column may take while they are numbered."""
+        return int(VALUES_SHARE * self.working)
+
+    def part_rows(self, job: Job) -> int:
+        """Rows of a part that are scored at once, with half of the targets; InputError where that is nothing."""
+        words = KeyLayout.of([len(counts) for counts in job.counts]).words
+        codes = sum(max(1, (len(counts) - 1).bit_length() // 8) for counts in job.counts)
+        # With wildcards there is no part that could be scored for fewer.
+        at_once = len(job.targets) if job.wildcards else -(-len(job.targets) // 2)
+        scores = 8 * len(part_measures(job)) * at_once
+        # Row numbers, and counts, which with weights are large.
+        index = 4 if job.unit is None else 8
+        row = codes + 8 * 5 * words + 12 * index + scores + 8
+        return self._part_bytes(job, row) // row
+
+    def any_known_bytes(self, job: Job, needs: AnyNeeds) -> int:
+        """Bytes that the different rows of the table may take that are scored against attackers who know any few
+        columns; InputError where that is nothing.
+        """
+        return self._part_bytes(job, -(-needs.least(LEAST_PART) // LEAST_PART))
+
+    def _part_bytes(self, job: Job, row: int) -> int:
+        """What a part may take each of whose rows takes so much, beside what values of columns do."""
+        different = sum(len(counts) for counts in job.counts)
+        # Scores of values by themselves: of all columns, and of the one at work once more.
+        values = 8 * ((3 + len(job.measures)) * different + len(job.measures) * max(map(len, job.counts)))
+        least, found = LEAST_PART * row, int(PART_SHARE * (self.working - values))
+        if found < least:
+            more = values + least / PART_SHARE - self.working
+            raise InputError(
+                f"memory_limit: the columns have {different:,} different values, so that {shown(more)} more are needed "
+                "to score. Leave identifiers out, bin measurements, or raise it."
+            )
+        return found
+
+    def planned_rows(self, limit: int, rows: int, columns: int) -> int:
+        """Rows that parts are planned with, of which `limit` are scored at once: not so few that files run out."""
+        parts = max(1, (files_to_open() - SPARE_FILES - 2 * columns) // 2)
+        return max(1, int(SLACK * limit), -(-rows // parts))
+
+
+def files_to_open() -> int:
+    """Files that this process may have open at a time, after having asked for as many as it can get."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    return MOST_FILES if soft == resource.RLIM_INFINITY else soft
+
+
+def plan_budget(limit: int, question: Question, population: bool = False) -> Budget:
+    """What a run with this memory limit may have in memory at once; raises InputError where that is too little.
+
+    population: whether cells have a size in a population beside other scores.
+    """
+    resident = resident_bytes()
+    working = limit - resident - RESERVE
+    cells = len(question.targets) * len(question.attackers or [None])
+    written = sum(np.dtype(measure.type_in(question.dtype)).itemsize for measure in question.outputs)
+    written += 8 * population
+    # A chunk is written while the next one is put together of what parts have for it.
+    row = cells * (2 * written + 8 * (len(question.outputs) + population)) + 16 * len(question.read) + 64
+    fits = int(CHUNK_SHARE * working) // row
+    if fits < LEAST_CHUNK:
+        least = (resident + RESERVE + int(LEAST_CHUNK * row / CHUNK_SHARE)) / 2**20
+        raise InputError(
+            f"memory_limit: expected at least {least:,.0f} MiB for this table ({resident / 2**20:,.0f} MiB are taken "
+            f"before anything is read), got {limit / 2**20:,.0f} MiB. Raise it, or score fewer columns."
+        )
+    return Budget(min(MOST_CHUNK, 1 << (fits.bit_length() - 1)), working)
+
+
+def plan_reading(limit: int, columns: int) -> Budget:
+    """What a run with this memory limit that reads so many columns, and keeps no scores, may have in memory at once.
+
+    Raises InputError where that, or the files that may be open, are too little.
+    """
+    resident = resident_bytes()
+    working = limit - resident - RESERVE
+    fits = int(CHUNK_SHARE * working) // (CELL_BYTES * columns)
+    if fits < LEAST_CHUNK:
+        least = (resident + RESERVE + int(LEAST_CHUNK * CELL_BYTES * columns / CHUNK_SHARE)) / 2**20
+        raise InputError(
+            f"memory_limit: expected at least {least:,.0f} MiB for this table ({resident / 2**20:,.0f} MiB are taken "
+            f"before anything is read), got {limit / 2**20:,.0f} MiB. Raise it, or look at fewer columns."
+        )
+    if files_to_open() < 3 * columns + SPARE_FILES:
+        raise InputError(
+            f"table: {columns:,} columns need as many files open at a time, three times over, which the system does "
+            "not allow. Look at fewer, or allow more (ulimit -n)."
+        )
+    return Budget(min(MOST_CHUNK, fits), working)
+
+
+def check_disk(
+    source: Source, question: Question, spill: Path, output: Path, wish: Wish, population: Source | None = None
+) -> int:
+    """Raise OutputError where spill files and scores will not fit on their disks; returns the bytes of spill files.
+
+    An estimate, from the number of rows and how well such tables are compressed.
+    """
+    people = 0 if population is None else population.about_rows()
+    rows = source.about_rows()
+    attackers = len(question.attackers or [None])
+    targets = len(question.targets) * attackers
+    kept = len({source_of(measure) for measure in question.outputs}) + bool(people)
+    spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(question.read) + SCORE_BYTES * targets * kept + 8))
+    # The population is encoded, and cut with the table.
+    spilled += int(CODE_BYTES * len(question.used) * (people + 2 * attackers * (people + rows * bool(people))))
+    each = TEXT_BYTES if wish.output.suffix.lower() == ".csv" else SCORE_BYTES
+    written = int(rows * each * targets * (len(question.outputs) + bool(people)))
+    if wish.keep_input:
+        written += source.bytes
+    same = spill.stat().st_dev == output.stat().st_dev
+    for folder, needed, what, mend in (
+        (spill, spilled + written * same, "spill files", ELSEWHERE),
+        (output, written + spilled * same, "scores", "choose another place for them"),
+    ):
+        check_room(folder, needed, f"{what} of {rows:,} rows", mend)
+    return spilled
+
+
+def check_room(folder: Path, needed: int, what: str, mend: str) -> None:
+    """Raise OutputError where a disk has no room for so many bytes; what: they are; mend: what else can be done."""
+    free = free_disk(folder)
+    if free < needed:
+        raise OutputError(
+            f"{folder}: {what} will need about {shown(needed)}, {shown(free)} are free. Free some, or {mend}."
+        )

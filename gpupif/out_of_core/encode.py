@@ -1,0 +1,175 @@
+"""The first stage: a table read once, in streams, its values numbered by chunk, and the numbers merged at the end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..attack.weights import Units, Weighted, add_chunk, read_weights
+from ..encoding.column import Column
+from ..encoding.merge import ColumnMerger, Part, Values, encode_part, final_order, merged_column
+from ..errors import InputError, TableReadError
+from ..io.checkpoints import BatchReader, BatchWriter, write_batch
+from ..io.scan import Source, in_chunks
+from ..rows.threads import Workers
+from ..utils.progress import Reporter
+from .chunks import EncodedChunks
+
+# What the labels of a column take while they are merged, in multiples of their own size: hash table, copies, numbers.
+MERGING = 6
+# How many times as much the values of a column take where those of a population are joined to them.
+JOINED = 4
+# Pieces of files that a chunk is made of, at least.
+PIECES = 4
+
+
+def encode(
+    source: Source,
+    names: Sequence[Any],
+    missing: str,
+    chunk_rows: int,
+    folder: Path,
+    memory: int,
+    done: Callable[[int], None],
+) -> dict[str, Any]:
+    """Encode the columns `names` of a table into `folder`; returns what `open_encoded` needs.
+
+    missing: "error" raises InputError for a missing value. memory: bytes that the values of a column may take, else
+    InputError.
+    """
+    file_rows = [0] * len(source.found.files)
+    sizes: list[int] = []
+    absent = [0] * len(names)
+
+    def pieces() -> Iterator[pa.Table]:
+        for number, piece in source.read(names, chunk_rows, memory // PIECES):
+            file_rows[number] += piece.num_rows
+            yield piece
+
+    with contextlib.ExitStack() as files, Workers() as workers:
+        labels: list[BatchWriter] = []
+        for chunk in in_chunks(pieces(), chunk_rows, memory):
+            parts = workers.run(encode_part, [(name, chunk.column(name)) for name in names])
+            if missing == "error":
+                _refuse_missing(names, parts, sum(sizes))
+            if not labels:
+                labels = [files.enter_context(_label_writer(folder, place, part)) for place, part in enumerate(parts)]
+            codes = {str(place): part.codes for place, part in enumerate(parts)}
+            write_batch(folder / f"chunk-{len(sizes):06}.arrow", codes)
+            for place, (writer, part) in enumerate(zip(labels, parts, strict=True)):
+                writer.write([part.values.labels, part.values.counts])
+                absent[place] += part.values.missing
+            sizes.append(chunk.num_rows)
+            done(chunk.num_rows)
+    if not sizes:
+        listed = ", ".join(source.names)
+        raise TableReadError(f"{source.found.path}: expected at least one row, got none (columns: {listed}).")
+    for place, name in enumerate(names):
+        _merge(name, folder, place, memory)
+    return {"sizes": sizes, "file_rows": file_rows, "missing": absent}
+
+
+def rows_read(source: Source, report: Reporter, what: str = "") -> Callable[[int], None]:
+    """Begin the stage in which a table, or `what`, is read; returns what is to hear of its rows."""
+    report.stage(f"read and encode{what}", source.rows, "rows")
+    rows = 0
+
+    def done(more: int) -> None:
+        nonlocal rows
+        rows += more
+        report.advance(more)
+        if source.rows is None and source.bytes_read:
+            report.expect(rows * source.bytes // source.bytes_read)
+
+    return done
+
+
+def _refuse_missing(names: Sequence[Hashable], parts: Sequence[Part], start: int) -> None:
+    for name, part in zip(names, parts, strict=True):
+        if part.values.missing:
+            row = start + int(np.flatnonzero(part.codes == len(part.values.labels))[0])
+            raise InputError(
+                f"column {name!r}: missing values, the first in row {row} (from 0); missing='error' expects none. Fill "
+                "or drop them, or use missing='category'."
+            )
+
+
+def _label_writer(folder: Path, place: int, part: Part) -> BatchWriter:
+    return BatchWriter(folder / f"labels-{place}.arrow", {"label": part.values.labels.type, "count": pa.int64()})
+
+
+def _merge(name: Hashable, folder: Path, place: int, memory: int) -> None:
+    """Merge the values of a column: one file with all of them, one with the numbers that those of each chunk have."""
+    merger = ColumnMerger(name)
+    with (
+        BatchReader(folder / f"labels-{place}.arrow") as labels,
+        BatchWriter(folder / f"numbers-{place}.arrow", {"number": pa.int64()}) as writer,
+    ):
+        for number in range(len(labels)):
+            values, counts = labels.columns(number)
+            for numbers in merger.add(Values(values, counts.to_numpy(), 0)):
+                writer.write([numbers])
+            _check_values(name, merger.values, memory)
+        for numbers in merger.flush():
+            writer.write([numbers])
+    _check_values(name, merger.values, memory)
+    write_batch(folder / f"values-{place}.arrow", {"label": merger.values.labels, "count": merger.values.counts})
+    (folder / f"labels-{place}.arrow").unlink()
+
+
+def _check_values(name: Hashable, values: Values, memory: int) -> None:
+    """Raise InputError for a column with too many values."""
+    needed = MERGING * values.labels.nbytes
+    if needed > memory:
+        raise InputError(
+            f"column {name!r}: at least {len(values.labels):,} different values; to number them takes more than "
+            f"{needed / 2**30:.2f} GiB, of the memory limit {memory / 2**30:.2f} GiB are there for it. Leave the "
+            "column out (an identifier), bin it (a measurement), round it (a weight), or raise memory_limit "
+            "(--memory-limit)."
+        )
+
+
+def open_encoded(folder: Path, names: Sequence[Any], facts: dict[str, Any], source: Source) -> EncodedChunks:
+    """The table that `encode` left in a folder."""
+    columns: list[Column] = []
+    ranks = []
+    for place, (name, missing) in enumerate(zip(names, facts["missing"], strict=True)):
+        with BatchReader(folder / f"values-{place}.arrow") as reader:
+            merged, counts = reader.columns(0)
+        labels = source.labels(merged)
+        rank = final_order(labels, source.ascending)
+        columns.append(merged_column(name, Values(merged, counts.to_numpy(), missing), rank, labels))
+        ranks.append(rank)
+    return EncodedChunks(folder, facts["sizes"], columns, ranks)
+
+
+def weigh_chunks(chunks: EncodedChunks, place: int, used: int) -> tuple[Units, Weighted]:
+    """The weights of a table, that its column at `place` holds, and what they add up to in the first `used` columns."""
+
+    def first_row(code: int) -> int:
+        start = 0
+        for number, size in enumerate(chunks.sizes):
+            found = np.flatnonzero(chunks.some_codes(number, [place])[0] == code)
+            if len(found):
+                return start + int(found[0])
+            start += size
+        raise AssertionError(code)
+
+    units = read_weights(chunks.columns[place], first_row)
+    columns = chunks.columns[:used]
+    counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
+    nobody, start = None, 0
+    with Workers() as workers:
+        for number, size in enumerate(chunks.sizes):
+            *codes, weights = chunks.some_codes(number, [*range(used), place])
+            times = units.times(weights)
+            add_chunk(columns, codes, times, counts, workers)
+            if nobody is None and not times.all():
+                nobody = start + int(np.argmin(times != 0))
+            start += size
+    return units, Weighted(None, counts, units.total, units.unit, nobody)

@@ -1,0 +1,59 @@
+"""What is asked of a run from files to files, checked."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import InputError
+from ..io.scan import Source
+from ..io.score_files import is_file
+from ..utils.memory import default_limit, parse_size
+from ..utils.quantities import whole_number
+
+
+class OfPopulation(NamedTuple):
+    """Files of a population, and what is to be done with rows that it lacks: "error" or "count"."""
+
+    source: Source
+    lacks: str
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How a run is to go about it; see `gpupif.score`."""
+
+    output: Path
+    memory_limit: int
+    temp: Path | None = None
+    rows_per_file: int | None = None
+    resume: bool = False
+    overwrite: bool = False
+    keep_input: bool = False
+
+
+def make_wish(
+    output: Any,
+    memory_limit: Any = None,
+    temp: Any = None,
+    rows_per_file: Any = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    keep_input: bool = False,
+) -> Wish:
+    """Check the arguments of `score` that go with `output`; raises InputError."""
+    if not isinstance(output, str | os.PathLike) or not str(output):
+        raise InputError(
+            f"output: expected the name of a file or folder for the scores, got {output!r}. memory_limit, temp, "
+            "rows_per_file, resume, overwrite and keep_input go with it."
+        )
+    target = Path(output)
+    if rows_per_file is not None:
+        rows_per_file = whole_number("rows_per_file", rows_per_file, "rows")
+        if is_file(target):
+            raise InputError(f"rows_per_file: {target} is a single file. Name a folder as output, or leave it out.")
+    limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
+    place = None if temp is None else Path(temp)
+    return Wish(target, limit, place, rows_per_file, bool(resume), bool(overwrite), bool(keep_input))

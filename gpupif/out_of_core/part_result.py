@@ -1,0 +1,56 @@
+"""What is found in the parts of a table beside scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..utils.information import LogSum
+
+# Values, and how often each occurs.
+Multiset = tuple[Any, Any]
+
+
+@dataclass
+class Found:
+    """What is found in a part beside its scores, by target.
+
+    cohorts, distinct: sums over those of `EngineResult`. gains: the CIG that occur, and how often. rows: different rows
+    over all columns, where they are known. weights: of targets, where no sums are of use: with wildcards, and over
+    attackers who know any few columns.
+    """
+
+    cohorts: dict[int, LogSum] = field(default_factory=dict)
+    distinct: dict[int, LogSum] = field(default_factory=dict)
+    gains: dict[int, Multiset] = field(default_factory=dict)
+    rows: int | None = None
+    weights: dict[int, float] = field(default_factory=dict)
+
+    def add(self, other: Found) -> None:
+        """Add what was found in another part, for the same targets or others."""
+        self.weights |= other.weights
+        for mine, theirs in ((self.cohorts, other.cohorts), (self.distinct, other.distinct)):
+            for target, sizes in theirs.items():
+                mine[target] = LogSum.total([mine[target], sizes]) if target in mine else sizes
+        for target, (gains, times) in other.gains.items():
+            before = self.gains.get(target, (gains[:0], times[:0]))
+            self.gains[target] = (np.concatenate([before[0], gains]), np.concatenate([before[1], times]))
+
+    def as_json(self) -> dict[str, Any]:
+        """What JSON can keep of it: all but the gains."""
+        listed = {
+            what: {target: one.units for target, one in by.items()}
+            for what, by in (("cohorts", self.cohorts), ("distinct", self.distinct))
+        }
+        return {**listed, "rows": self.rows, "weights": self.weights}
+
+    @classmethod
+    def from_json(cls, facts: dict[str, Any]) -> Found:
+        """What `as_json` made."""
+        cohorts, distinct = (
+            {int(target): LogSum(units) for target, units in by.items()} for by in (facts["cohorts"], facts["distinct"])
+        )
+        weights = {int(target): weight for target, weight in facts["weights"].items()}
+        return cls(cohorts, distinct, rows=facts["rows"], weights=weights)

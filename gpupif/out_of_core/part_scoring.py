@@ -1,0 +1,304 @@
+"""The parts of a cut table scored one after the other, by any engine, with the priors of the whole table.
+
+A part too large for memory is collapsed to its distinct rows; one that is still too large is cut again, for half of its
+targets at a time, and its scores are put together again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from gpupif.kernels.codes import add_times
+
+from ..attack.weights import Units
+from ..engines.base import Engine, Job, Progress
+from ..engines.block_scoring import pack_keys, unpack_keys
+from ..engines.part_jobs import Pass, narrowed, part_job, part_measures
+from ..engines.zero_weights import score_job
+from ..errors import InputError
+from ..io.checkpoints import BatchWriter
+from ..rows.distinct import distinct_rows
+from ..rows.keys import KeyLayout
+from ..rows.partition import NO_ROWS, Rows, index_type
+from ..rows.threads import Workers
+from ..utils.information import entropy_of_counts
+from .chunks import Chunks
+from .part_result import Found, Multiset
+from .shuffle import Cut, Gathering, Span, cut
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+class Silent:
+    """No progress."""
+
+    def advance(self, cells: int) -> None:
+        """Nothing to say: parts of parts are no further."""
+
+
+def score_columns(job: Job, targets: Sequence[int]) -> dict[str, str]:
+    """Columns of a file of scores, and their types in Arrow's words."""
+    return {
+        f"{target}:{measure.name}": measure.type_in("float64") for target in targets for measure in part_measures(job)
+    }
+
+
+class Collapsed(NamedTuple):
+    """Distinct rows, how often each occurs, and how many people, in units, they stand for where rows have weights."""
+
+    rows: Rows
+    people: npt.NDArray[np.int64] | None
+
+
+class PartScorer:
+    """Scores parts.
+
+    job: of the whole table, without codes. limit: rows of a part that are scored at once. progress: hears of cells.
+    units: of the weights, whose codes are the last column of parts. asked: only the rows of so many chunks are scored;
+    those after them count in cohorts, and each row that is scored is equal to one of them.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        job: Job,
+        limit: int,
+        progress: Progress,
+        units: Units | None = None,
+        asked: int | None = None,
+    ) -> None:
+        self.engine = engine
+        self.progress = progress
+        self.job = job
+        self.limit = limit
+        self.units = units
+        self.asked = asked
+        self.entropies = [entropy_of_counts(counts) for counts in job.counts]
+        self.cardinalities = [len(counts) for counts in job.counts]
+
+    def score(self, chunks: Chunks, one: Pass, out: Path, folder: Path, span: Span, forced: bool = False) -> Found:
+        """Write the scores of a part, chunk by chunk, to `out`.
+
+        folder: for what is cut again. forced: it cannot be cut any more.
+        """
+        if chunks.rows <= self.limit and self.asked is None:
+            return self._score_whole(chunks, one, out)
+        used = sorted({*self.job.known, *one.targets})
+        collapsed = self.distinct(chunks, used) if forced else self._collapse(chunks, used, self.limit)
+        if collapsed is None and self.job.wildcards:
+            raise InputError(
+                f"missing: 'wildcard' compares all different rows with each other, and these have to fit into memory: "
+                f"they are more than {self.limit:,} of the {chunks.rows:,} rows, for which the memory limit has room. "
+                "Raise it (memory_limit), score or know fewer columns, or use missing='category'."
+            )
+        if collapsed is None:
+            return self._score_cut(chunks, one, out, folder, span)
+        return self._score_collapsed(chunks, one, out, used, collapsed)
+
+    def count_distinct(self, chunks: Chunks, folder: Path) -> int:
+        """Different rows of a part over all its columns."""
+        everything = range(len(self.cardinalities))
+        collapsed = self._collapse(chunks, everything, self.limit)
+        if collapsed is not None:
+            return len(collapsed.rows.keys)
+        parts = -(-2 * chunks.rows // self.limit)
+        with Workers() as workers:
+            finer = cut(chunks, self.cardinalities, everything, parts, _fresh(folder / "distinct"), workers)
+        total = 0
+        for part in range(finer.parts):
+            piece = finer.part(part)
+            total += len(self.distinct(piece, everything).rows.keys)
+            piece.close()
+        shutil.rmtree(finer.folder)
+        return total
+
+    def _score_whole(self, chunks: Chunks, one: Pass, out: Path) -> Found:
+        columns = range(len(self.cardinalities))
+        codes = chunks.all_codes()
+        people = None if self.units is None else self.units.times(codes.pop())
+        result, found = self._run(one, columns, codes, None, people, self.progress)
+        with score_writer(out, self.job, one.targets) as writer:
+            start = 0
+            for size in chunks.sizes:
+                writer.write([values[start : start + size] for values in result])
+                start += size
+        return found
+
+    def _score_collapsed(
+        self, chunks: Chunks, one: Pass, out: Path, used: Sequence[int], collapsed: Collapsed
+    ) -> Found:
+        table = collapsed.rows
+        codes = unpack_keys(table.keys, self._layout(used))
+        result, found = self._run(one, used, codes, table.counts.astype(np.int64), collapsed.people, Silent())
+        with score_writer(out, self.job, one.targets) as writer, Workers() as workers:
+            size = len(table.keys)
+            for keys, _, sizes in self._keys(chunks, used, workers, self.asked):
+                both = Rows(np.concatenate([table.keys, keys]))
+                number = distinct_rows(both, len(both.keys), workers).number[size:]
+                start = 0
+                for rows in sizes:
+                    writer.write([values[number[start : start + rows]] for values in result])
+                    start += rows
+                    self.progress.advance(rows * len(one.targets))
+        return found
+
+    def _score_cut(self, chunks: Chunks, one: Pass, out: Path, folder: Path, span: Span) -> Found:
+        found = Found()
+        parts = -(-2 * chunks.rows // self.limit)
+        halves = one.halves(self.job.known, self.entropies)
+        with Workers() as workers:
+            cuts = []
+            for number, half in enumerate(halves):
+                finer = half.by == one.by
+                whole = span if finer else Span()
+                place = _fresh(folder / f"half-{number}")
+                cuts.append(cut(chunks, self.cardinalities, half.by, parts, place, workers, whole))
+        for half, pieces in zip(halves, cuts, strict=True):
+            whole = span if half.by == one.by else Span()
+            for part in range(pieces.parts):
+                piece = pieces.part(part)
+                if piece.rows == 0:
+                    continue
+                inner = Span(whole.place * pieces.parts + part, whole.of * pieces.parts)
+                # One cohort cannot be cut; it has no more distinct rows than its column has values.
+                forced = len(halves) == 1 and piece.rows == chunks.rows
+                place = pieces.folder / f"{part}"
+                found.add(self.score(piece, half, pieces.scores(part), place, inner, forced))
+                piece.close()
+                pieces.drop_part(part)
+        self._put_together(chunks, one, halves, cuts, out)
+        for pieces in cuts:
+            shutil.rmtree(pieces.folder)
+        return found
+
+    def _put_together(self, chunks: Chunks, one: Pass, halves: Sequence[Pass], cuts: Sequence[Cut], out: Path) -> None:
+        """The scores of several cuts of the same rows, each for some of the targets, in the order of these rows."""
+        schema = score_columns(self.job, one.targets)
+        with score_writer(out, self.job, one.targets) as writer, Workers() as workers, contextlib.ExitStack() as files:
+            gatherings = [
+                files.enter_context(Gathering(pieces, list(score_columns(self.job, half.targets))))
+                for half, pieces in zip(halves, cuts, strict=True)
+            ]
+            for number, size in enumerate(chunks.sizes[: self.asked]):
+                arrays = {name: np.empty(size, kind) for name, kind in schema.items()}
+                outs = {name: [(array.dtype.type(1), array)] for name, array in arrays.items()}
+                for gathering in gatherings:
+                    gathering.fill(number, outs, workers)
+                writer.write(list(arrays.values()))
+
+    def _run(
+        self,
+        one: Pass,
+        columns: Sequence[int],
+        codes: Sequence[npt.NDArray[Any]],
+        times: npt.NDArray[np.int64] | None,
+        people: npt.NDArray[np.int64] | None,
+        progress: Progress,
+    ) -> tuple[list[npt.NDArray[Any]], Found]:
+        """Scores of rows over some columns, in the order of `score_columns`, and what was found beside.
+
+        times: how often each row occurs; people: how many, in units, these rows stand for together, where they have
+        weights.
+        """
+        job = narrowed(replace(self.job, codes=[_NO_CODES] * len(self.cardinalities), targets=one.targets), columns)
+        job = part_job(job, job.targets, codes, times if people is None else people)
+        result = score_job(self.engine, job, progress)
+        values = [array[place] for place in range(len(one.targets)) for array in result.values.values()]
+        found = Found(
+            {target: cohorts.log_sum() for target, cohorts in zip(one.targets, result.cohorts, strict=True)},
+            {target: distinct.log_sum() for target, distinct in zip(one.targets, result.distinct, strict=True)},
+            rows=result.distinct_rows if len(columns) == len(self.cardinalities) else None,
+            weights=dict(zip(one.targets, result.weights, strict=True)) if self.job.wildcards else {},
+        )
+        if any(measure.name == "cig" for measure in self.job.measures):
+            gains = result.values["cig"]
+            with Workers() as workers:
+                for place, target in enumerate(one.targets):
+                    found.gains[target] = multiset(gains[place], times, workers)
+        return values, found
+
+    def _collapse(self, chunks: Chunks, used: Sequence[int], limit: int) -> Collapsed | None:
+        """The distinct rows of a part over some columns, None where they are more than `limit`."""
+        for table in self._collapsing(chunks, used):
+            if len(table.rows.keys) > limit:
+                return None
+        return table
+
+    def distinct(self, chunks: Chunks, used: Sequence[int]) -> Collapsed:
+        """The distinct rows of a part over some columns, however many."""
+        *_, table = self._collapsing(chunks, used)
+        return table
+
+    def _collapsing(self, chunks: Chunks, used: Sequence[int]) -> Iterator[Collapsed]:
+        """The distinct rows of more and more of a part's chunks, at last of all."""
+        table = Rows(np.empty((0, self._layout(used).words), np.uint64), np.empty(0, np.int64))
+        people = None if self.units is None else np.empty(0, np.int64)
+        with Workers() as workers:
+            for keys, more, _ in self._keys(chunks, used, workers):
+                counts = np.concatenate([table.counts, np.ones(len(keys), np.int64)])
+                both = Rows(np.concatenate([table.keys, keys]), counts)
+                found = distinct_rows(both, chunks.rows, workers)
+                table = Rows(found.rows.keys, found.rows.counts.astype(np.int64))
+                if people is not None and more is not None:
+                    sums = np.zeros(len(table.keys), np.int64)
+                    add_times(found.number, np.concatenate([people, more]), sums)
+                    people = sums
+                yield Collapsed(table, people)
+
+    def _keys(
+        self, chunks: Chunks, used: Sequence[int], workers: Workers, last: int | None = None
+    ) -> Iterator[tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64] | None, list[int]]]:
+        """Packed keys of a part over some columns, so many chunks at once as are scored at once, and their sizes.
+
+        Between them how many people, in units, each row stands for, where rows have weights. last: chunks before it.
+        """
+        layout = self._layout(used)
+        waiting: list[npt.NDArray[np.uint64]] = []
+        people: list[npt.NDArray[np.int64]] = []
+        sizes: list[int] = []
+        for number, size in enumerate(chunks.sizes[:last]):
+            if waiting and sum(sizes) + size > self.limit:
+                yield np.concatenate(waiting), np.concatenate(people) if people else None, sizes
+                waiting, people, sizes = [], [], []
+            codes = chunks.codes(number)
+            waiting.append(pack_keys([codes[column] for column in used], layout, workers))
+            if self.units is not None:
+                people.append(self.units.times(codes[-1]))
+            sizes.append(size)
+        yield np.concatenate(waiting), np.concatenate(people) if people else None, sizes
+
+    def _layout(self, used: Sequence[int]) -> KeyLayout:
+        return KeyLayout.of([self.cardinalities[column] for column in used])
+
+
+_NO_CODES: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
+
+
+def multiset(values: npt.NDArray[np.float64], times: npt.NDArray[np.int64] | None, workers: Workers) -> Multiset:
+    """Different values, and how many rows of the table have them; times: how often each occurs, None: once."""
+    total = len(values) if times is None else int(times.sum())
+    counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
+    bits = np.ascontiguousarray(values).view(np.uint64)[:, None]
+    found = distinct_rows(Rows(bits, counts), total, workers).rows
+    return found.keys[:, 0].copy().view(np.float64), found.counts.astype(np.int64)
+
+
+def score_writer(out: Path, job: Job, targets: Sequence[int]) -> BatchWriter:
+    """A file for the scores of a part."""
+    kinds = {"int64": pa.int64(), "float64": pa.float64()}
+    return BatchWriter(out, {name: kinds[kind] for name, kind in score_columns(job, targets).items()}, threads=True)
+
+
+def _fresh(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder

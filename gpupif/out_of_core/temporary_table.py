@@ -1,0 +1,118 @@
+"""A table of files encoded in streams into a temporary folder, for what is computed from its codes chunk by chunk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..attack.request import check_word
+from ..errors import InputError, OutputError
+from ..io.checkpoints import disk_errors
+from ..io.scan import Source, open_source
+from ..utils.memory import default_limit, parse_size, resident_bytes
+from ..utils.progress import Reporter
+from .budget import CODE_BYTES, ELSEWHERE, Budget, check_room, plan_reading
+from .encode import JOINED, encode, open_encoded, rows_read
+
+if TYPE_CHECKING:
+    from .chunks import EncodedChunks
+
+# Of a cell in memory: as it is read, and as a code.
+CELL_BYTES = 8
+# Which columns of a table of files are wanted, after checks.
+Choose = Callable[[Source], Sequence[Hashable]]
+
+
+class Stream:
+    """The encoded table; a context manager, which deletes it. folder: for further temporary files.
+
+    names: of the columns, chunks: their codes. budget: what may be in memory.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[Hashable],
+        chunks: EncodedChunks,
+        folder: Path,
+        budget: Budget,
+        files: contextlib.ExitStack,
+    ) -> None:
+        self.names = names
+        self.chunks = chunks
+        self.folder = folder
+        self.budget = budget
+        self._files = files
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._files.__exit__(*error)
+
+
+def open_stream(
+    table: Any,
+    choose: Choose,
+    missing: str,
+    report: Reporter,
+    memory_limit: int | str | None = None,
+    temp: str | os.PathLike[str] | None = None,
+    sep: str | None = None,
+    copies: int = 1,
+    joined: bool = False,
+    argument: str = "table",
+    budget: Budget | None = None,
+) -> Stream:
+    """Encode columns of the files that a path names.
+
+    memory_limit, temp: as of `gpupif.toxic_pairs`. sep: the separator of a CSV file (None: found by itself). copies:
+    how often the codes may lie on the disk at a time. joined: values will be joined to those of another table.
+    argument: what names the path. budget: of a run that has one already.
+
+    Raises InputError, TableReadError, OutputError.
+    """
+    check_word("missing", missing, ("category", "error"))
+    if not isinstance(table, str | os.PathLike):
+        raise InputError(
+            f"{argument}: with memory_limit= or temp= expected the path of a file, a folder or a pattern such as "
+            f"'data/*.parquet', got {type(table).__name__}. For a table in memory leave them out."
+        )
+    limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
+    check_temp(temp)
+    source = open_source(Path(table), sep)
+    names = choose(source)
+    budget = budget or plan_reading(limit, len(names))
+    with contextlib.ExitStack() as files:
+        folder = Path(files.enter_context(tempfile.TemporaryDirectory(prefix="gpupif-", dir=temp)))
+        files.enter_context(disk_errors(folder))
+        rows = source.about_rows()
+        needed = int(rows * (copies * CODE_BYTES * len(names) + 1))
+        check_room(folder, needed, f"temporary files of {rows:,} rows", ELSEWHERE)
+        other = argument != "table"
+        done = rows_read(source, report, f" the {argument}" if other else "")
+        memory = budget.values_bytes() // (JOINED if joined else 1)
+        try:
+            facts = encode(source, list(names), missing, budget.chunk_rows, folder, memory, done)
+        except InputError as error:
+            raise (error.about(argument) if other else error) from None
+        chunks = open_encoded(folder, list(names), facts, source)
+        files.callback(chunks.close)
+        return Stream(names, chunks, folder, budget, files.pop_all())
+
+
+def too_large(table: Any, choose: Choose, sep: str | None) -> bool:
+    """Whether a table is a path to more than the memory that is free holds."""
+    if not isinstance(table, str | os.PathLike):
+        return False
+    source = open_source(Path(table), sep)
+    return source.about_rows() * len(choose(source)) * CELL_BYTES > default_limit() - resident_bytes()
+
+
+def check_temp(temp: str | os.PathLike[str] | None) -> None:
+    """Raise OutputError for a place for temporary files that cannot be used."""
+    if temp is not None and not (Path(temp).is_dir() and os.access(temp, os.W_OK)):
+        raise OutputError(f"temp: {temp} is no folder that can be written to. Make it first, or choose another.")

@@ -1,0 +1,197 @@
+"""Score files written, and, when all are, brought to where they were asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import stat
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from .. import __version__
+from ..attack.request import Question
+from ..io.checkpoints import disk_errors, exchange, identity
+from ..io.scan import Source
+from ..io.score_files import MARK, Piece, is_file
+from ..io.write import write_tables
+from ..rows.threads import Workers
+from ..utils.progress import Reporter
+from .budget import Budget
+from .gather import Rows, ahead
+from .options import Wish
+from .several import Gatherers
+
+# Score files that are written at the same time, each chunk by chunk: as many chunks as the memory is shared for.
+LANES = 2
+# Chunks that a run of score files has at least: the one that two runs share is put together twice.
+LEAST_CHUNKS = 8
+
+
+class ScoreWriter:
+    """Writes score files to the folder `scores` in `folder`, each of which appears whole, and publishes them."""
+
+    def __init__(
+        self, source: Source, question: Question, wish: Wish, folder: Path, budget: Budget, report: Reporter
+    ) -> None:
+        self.source = source
+        self.question = question
+        self.wish = wish
+        self.folder = folder
+        self.budget = budget
+        self.report = report
+        self._failed: BaseException | None = None
+
+    def write(self, gatherer: Gatherers, sizes: Sequence[int], outputs: Sequence[Piece]) -> None:
+        """Write the score files that are not there yet."""
+        folder = self.folder / "scores"
+        with disk_errors(folder):
+            folder.mkdir(exist_ok=True)
+            gatherer.make_folders()
+        _remove_others(folder, outputs)
+        left = [piece for piece in outputs if not (folder / piece.path).exists()]
+        self.report.stage("write", sum(sizes), "rows")
+        if not left:
+            return
+        self.report.advance(_rows_of(outputs) - _rows_of(left))
+        # A table's own columns are read in order, by one thread.
+        runs = [left] if self.wish.keep_input else _runs(left, LEAST_CHUNKS * sizes[0])
+        lanes = min(LANES, len(runs))
+        with Workers(lanes) as workers:
+            workers.run(lambda run: self._write_lane(gatherer, sizes, run, lanes), [(run,) for run in runs])
+
+    def _write_lane(self, gatherer: Gatherers, sizes: Sequence[int], run: Sequence[Piece], lanes: int) -> None:
+        """Write a run; where it fails, or is interrupted, the others stop too."""
+        try:
+            self._write_run(gatherer, sizes, run, lanes)
+        except BaseException as error:
+            self._failed = self._failed or error
+            raise
+
+    def _written(self, rows: int) -> None:
+        if self._failed is not None:
+            raise self._failed
+        self.report.advance(rows)
+
+    def _write_run(self, gatherer: Gatherers, sizes: Sequence[int], run: Sequence[Piece], lanes: int) -> None:
+        """Write score files that follow each other."""
+        ends = list(accumulate(sizes))
+        first = bisect_right(ends, run[0].start, hi=len(sizes) - 1)
+        last = bisect_left(ends, run[-1].stop, lo=first, hi=len(sizes) - 1) + 1
+        # What the names of folders hold they hold for the score files too.
+        in_folders = not is_file(self.wish.output) and self.wish.rows_per_file is None
+        held = self.source.folder_columns if in_folders else ()
+        given = _Input(self.source, self.budget, held) if self.wish.keep_input else None
+        threads = None if lanes == 1 else 1
+        with contextlib.ExitStack() as closing:
+            made = gatherer.chunks(first, last, sizes, run[0].start, threads)
+            chunks = closing.enter_context(contextlib.closing(made))
+            if lanes == 1:
+                chunks = closing.enter_context(contextlib.closing(ahead(chunks)))
+            rows = Rows(chunks, ends[first] - sizes[first])
+            for piece in run:
+                file = self.folder / "scores" / piece.path
+                with disk_errors(file):
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                write_tables(self._tables(gatherer, rows, piece, given), file, self._written)
+
+    def _tables(self, gatherer: Gatherers, rows: Rows, piece: Piece, given: _Input | None) -> Iterator[pa.Table]:
+        """The rows of a score file, piece by piece."""
+        names = gatherer.names(self.question.targets)
+        if piece.start == piece.stop:
+            columns = [pa.array(column) for column in gatherer.nothing()]
+            yield self._marked(self._beside(columns, names, None if given is None else given.nothing()))
+        start = piece.start
+        for arrays in rows.between(piece.start, piece.stop):
+            columns = [pa.array(column) for array in arrays.values() for column in array]
+            size = len(columns[0])
+            yield self._marked(self._beside(columns, names, None if given is None else given.rows(start, size)))
+            start += size
+
+    @staticmethod
+    def _beside(columns: list[Any], names: Sequence[str], given: pa.Table | None) -> pa.Table:
+        """Scores, and before them the table's own columns, where they are wanted."""
+        if given is None:
+            return pa.table(columns, names=names)
+        return pa.table([*given.columns, *columns], names=[*given.column_names, *names])
+
+    def _marked(self, table: pa.Table) -> pa.Table:
+        if is_file(self.wish.output):
+            return table
+        return table.replace_schema_metadata({**(table.schema.metadata or {}), MARK: __version__.encode()})
+
+    def publish(self, outputs: Sequence[Piece], known: list[int]) -> None:
+        """Have the scores, whose identity is known, appear as a whole where they were asked for; they may be there."""
+        output = self.wish.output.resolve()
+        staged = self.staged(outputs)
+        if output.exists() and identity(output) == known:
+            return
+        with disk_errors(output):
+            if is_file(self.wish.output):
+                if output.exists():
+                    staged.chmod(stat.S_IMODE(output.stat().st_mode))
+                staged.replace(output)
+            elif output.exists() and any(output.iterdir()):
+                exchange(staged, output)
+            else:
+                staged.rename(output)
+
+    def staged(self, outputs: Sequence[Piece]) -> Path:
+        """The file or folder that is to be published."""
+        folder = self.folder / "scores"
+        return folder / outputs[0].path if is_file(self.wish.output) else folder
+
+
+def _rows_of(pieces: Sequence[Piece]) -> int:
+    return sum(piece.stop - piece.start for piece in pieces)
+
+
+def _runs(pieces: Sequence[Piece], rows: int) -> list[list[Piece]]:
+    """Score files that follow each other, in runs of at least so many rows, but for the last."""
+    runs: list[list[Piece]] = [[]]
+    for piece in pieces:
+        # After a kill files are missing here and there.
+        follows = not runs[-1] or runs[-1][-1].stop == piece.start
+        if runs[-1] and (not follows or _rows_of(runs[-1]) >= rows):
+            runs.append([])
+        runs[-1].append(piece)
+    return runs
+
+
+def _remove_others(folder: Path, outputs: Sequence[Piece]) -> None:
+    """Remove from finished scores what a run left that was killed in the middle of a file."""
+    finished = {folder / piece.path for piece in outputs}
+    for entry in folder.rglob("*"):
+        if entry.is_file() and entry not in finished:
+            entry.unlink()
+
+
+class _Input:
+    """The table's own rows, read again in order, to stand beside the scores."""
+
+    def __init__(self, source: Source, budget: Budget, left_out: Sequence[str]) -> None:
+        self._source = source
+        self._names = [name for name in source.names if name not in left_out]
+        read = source.read(self._names, budget.chunk_rows, budget.values_bytes())
+        self._pieces = (piece for _, piece in read)
+        self._start = self._stop = 0
+        self._piece: Any = None
+
+    def nothing(self) -> pa.Table:
+        """No rows."""
+        return self._source.nothing().select(self._names)
+
+    def rows(self, start: int, size: int) -> pa.Table:
+        """So many rows from `start` on."""
+        found = []
+        while size:
+            while start >= self._stop:
+                self._piece = next(self._pieces)
+                self._start, self._stop = self._stop, self._stop + self._piece.num_rows
+            taken = min(size, self._stop - start)
+            found.append(self._source.as_given(self._piece.slice(start - self._start, taken)))
+            start, size = start + taken, size - taken
+        return pa.concat_tables(found)

@@ -1,0 +1,1 @@
+"""What `score` returns: scores, summaries, and what is drawn of them."""

@@ -1,0 +1,90 @@
+"""Scores against several attackers summarised: who learns most, of the whole table and of each column."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ..utils.display import Printed
+from .summary import OF_ROWS, Summary
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True)
+class AttackerSummary(Printed):
+    """Risk by attacker; made by `AttackerScores.summary`.
+
+    summaries: by attacker its `Summary`. known: by attacker the columns it knows. attackers: one row an attacker; known
+    (how many columns), fig (bits, of all columns), pif_50, pif_95, pif_99, pif_100 (bits), csf_mean, csf_max,
+    reidentification_risk_mean, reidentification_risk_max (probability, over all scored cells), unique_mean (share of
+    these), class_size_min; those of measures that were scored. columns: one row a scored column; for CIG, else CSF,
+    else re-identification risk, worst_by_mean and worst_by_max (attackers, of equal ones the first), and the scores
+    <measure>_mean and <measure>_max against them; empty where none was scored. fig: bits, attackers by scored columns.
+    """
+
+    summaries: Mapping[str, Summary]
+    known: Mapping[str, Sequence[Hashable]]
+    attackers: pd.DataFrame
+    columns: pd.DataFrame
+    fig: pd.DataFrame
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
+        worst = [{"column": str(name), **row} for name, row in self.columns.to_dict("index").items()]
+        return {
+            "attackers": {
+                name: {
+                    "known": [str(column) for column in self.known[name]],
+                    **self.attackers.loc[name].drop("known").to_dict(),
+                    **summary.to_dict(),
+                }
+                for name, summary in self.summaries.items()
+            },
+            "worst": worst,
+        }
+
+    def print(self, console: Console) -> None:
+        """Draw it on a console of rich."""
+        from .report import print_attackers
+
+        print_attackers(self, console)
+
+
+def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Sequence[Hashable]]) -> AttackerSummary:
+    """What the summaries of several attackers on the same cells say together."""
+    names = list(summaries)
+    tables = {name: summary.columns for name, summary in summaries.items()}
+    first = tables[names[0]]
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        row: dict[str, Any] = {"known": len(known[name])}
+        if "fig" in first:
+            row["fig"] = float(tables[name]["fig"].sum())
+            row |= {f"pif_{percentile}": bits for percentile, bits in summaries[name].pif.items()}
+        for key in ("csf_mean", "csf_max", *(f"{one}_{figure}" for one in OF_ROWS for figure in OF_ROWS[one])):
+            if key in first:
+                row[key] = float(getattr(tables[name][key], key.rpartition("_")[2])())
+        rows.append(row)
+    by = next((measure for measure in ("cig", "csf", "reidentification_risk") if f"{measure}_mean" in first), None)
+    worst = []
+    for place in range(len(first) if by else 0):
+        found: dict[str, Any] = {}
+        for what in ("mean", "max"):
+            values = [float(tables[name][f"{by}_{what}"].iloc[place]) for name in names]
+            found |= {f"worst_by_{what}": names[values.index(max(values))], f"{by}_{what}": max(values)}
+        worst.append(found)
+    index = pd.Index(names, name="attacker")
+    labels = first.index if by else first.index[:0]
+    fig = {name: table["fig"] for name, table in tables.items() if "fig" in table}
+    return AttackerSummary(
+        summaries,
+        known,
+        pd.DataFrame.from_records(rows, index=index),
+        pd.DataFrame(worst, index=labels),
+        pd.DataFrame(fig).T.rename_axis("attacker"),
+    )

@@ -1,0 +1,66 @@
+"""Equal rows collapsed: distinct rows with counts, in order of first appearance, and where each row went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpupif.kernels import distinct as kernels
+from gpupif.kernels.groups import Room
+from gpupif.kernels.spread import look_up
+
+from .partition import BLOCK_ROWS, Blocks, Rows, index_type, partition_rows
+from .threads import Workers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """rows: the distinct rows with counts. number[i]: which of them row i is."""
+
+    rows: Rows
+    number: npt.NDArray[Any]
+
+
+def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BLOCK_ROWS) -> Distinct:
+    """Collapse equal rows, exactly; `total` is the sum of the counts."""
+    size, words = rows.keys.shape
+    everything = np.full(words, ~np.uint64(0))
+    first = workers.empty(size, index_type(size))
+    # Of each first row of its kind: one array for what is never needed together.
+    count_then_number = workers.empty(size, index_type(total + 1))
+    _find_first_rows(partition_rows(rows, everything, block_rows, workers), first, count_then_number, workers)
+    ranges = workers.ranges(size)
+    found = workers.run(lambda a, b: kernels.count_first_rows(first, a, b), ranges)
+    starts = np.cumsum([0, *found])
+    different = int(starts[-1])
+    counts = workers.empty(different, count_then_number.dtype)
+    distinct = Rows(workers.empty((different, words), np.uint64), counts)
+    target = (distinct.keys, distinct.counts)
+    workers.run(
+        lambda edges, numbers: kernels.collect_first_rows(
+            first, *edges, rows.keys, count_then_number, *numbers, target
+        ),
+        list(zip(ranges, pairwise(starts), strict=True)),
+    )
+    workers.run(lambda a, b: look_up(count_then_number, first[a:b], first[a:b]), ranges)
+    return Distinct(distinct, first)
+
+
+def _find_first_rows(blocks: Blocks, first: npt.NDArray[Any], counts: npt.NDArray[Any], workers: Workers) -> None:
+    """For each row the first row equal to it, and for such a first row how often it occurs."""
+    rows = (blocks.rows.keys, blocks.rows.counts, blocks.hashes(workers))
+
+    def run(start: int, stop: int) -> None:
+        largest = int(np.diff(blocks.offsets[start : stop + 1]).max())
+        sizes = np.empty(largest, counts.dtype)
+        kernels.find_first_rows(
+            blocks.order, rows, blocks.offsets, (start, stop), Room.of(largest), sizes, first, counts
+        )
+
+    workers.run(run, blocks.tasks(workers))

@@ -1,0 +1,196 @@
+"""The partition plan: rows into cache-sized blocks such that every cohort lies inside one block.
+
+Rows that agree on a set of columns P have the same hash over P, so a partition by that hash keeps every cohort of
+every column outside P whole: two partitions, by either half of the columns, serve all columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpupif.kernels import groups, partition
+
+from .threads import SMALLEST_TASK, TASKS_PER_THREAD, Workers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .keys import KeyLayout
+
+BLOCK_ROWS = 4096
+OVERSIZE = 8
+DIGIT_BITS = 11
+NO_ROWS: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Packed keys (rows, words) and how often each occurs in the table; empty counts: once each."""
+
+    keys: npt.NDArray[np.uint64]
+    counts: npt.NDArray[Any] = field(default_factory=lambda: NO_ROWS)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Rows in partition order. order[i]: where row i stood before; block b is rows offsets[b] to offsets[b + 1]."""
+
+    rows: Rows
+    order: npt.NDArray[Any]
+    offsets: npt.NDArray[np.int64]
+
+    def hashes(self, workers: Workers) -> npt.NDArray[np.uint64]:
+        """Full hashes of the rows; empty where keys are one word, which needs none."""
+        keys = self.rows.keys
+        rows, words = keys.shape
+        hashes = workers.empty(rows if words > 1 else 0, np.uint64)
+        if words > 1:
+            masks = np.full(words, ~np.uint64(0))
+            workers.run(lambda a, b: groups.full_hashes(keys[a:b], masks, hashes[a:b]), workers.ranges(rows))
+        return hashes
+
+    def tasks(self, workers: Workers, largest: int | None = None) -> list[tuple[int, int]]:
+        """Runs of blocks (first, last + 1) of about equal numbers of rows, without blocks of over `largest` rows."""
+        aim = max(SMALLEST_TASK, len(self.order) // (workers.threads * TASKS_PER_THREAD))
+        sizes = np.diff(self.offsets)
+        tasks, first, rows = [], 0, 0
+        for block, size in enumerate(sizes.tolist()):
+            excluded = largest is not None and size > largest
+            if excluded or rows >= aim:
+                if first < block:
+                    tasks.append((first, block))
+                first, rows = block + excluded, 0
+            rows += 0 if excluded else size
+        if first < len(sizes):
+            tasks.append((first, len(sizes)))
+        return tasks
+
+
+def index_type(rows: int) -> type[np.unsignedinteger[Any]]:
+    """Smallest type for row numbers and counts of a table of so many rows."""
+    return np.uint32 if rows < 2**32 else np.uint64
+
+
+def partition_rows(rows: Rows, masks: npt.NDArray[np.uint64], block_rows: int, workers: Workers) -> Blocks:
+    """Partition rows, stably, by the hash of their masked keys into blocks of about `block_rows` rows."""
+    size = len(rows.keys)
+    parts = max(1, -(-size // block_rows)) if masks.any() else 1
+    ranges = workers.ranges(size)
+    if parts == 1:
+        return Blocks(rows, np.arange(size, dtype=index_type(size)), np.array([0, size], np.int64))
+    ids = workers.empty(size, np.uint16 if parts <= 2**16 else np.uint32)
+    workers.run(lambda a, b: partition.partition_ids(rows.keys[a:b], masks, parts, ids[a:b]), ranges)
+    bits = (parts - 1).bit_length()
+    passes = -(-bits // DIGIT_BITS)
+    digit_bits = -(-bits // passes)
+    source: tuple[npt.NDArray[Any], ...] = (ids, NO_ROWS, rows.keys, rows.counts)
+    for number in range(passes):
+        source, sizes = _scatter(source, number * digit_bits, digit_bits, passes > 1, ranges, workers)
+    sorted_ids, order, keys, counts = source
+    if passes == 1:
+        offsets = np.concatenate([[0], np.cumsum(sizes[:parts])])
+    else:
+        offsets = np.append(np.searchsorted(sorted_ids, np.arange(parts, dtype=sorted_ids.dtype)), size)
+    return Blocks(Rows(keys, counts), order, offsets.astype(np.int64))
+
+
+def _count(
+    ids: npt.NDArray[Any], shift: int, mask: int, ranges: list[tuple[int, int]], workers: Workers
+) -> npt.NDArray[np.int64]:
+    """Rows by chunk and digit, the bits of the partition ids from `shift` on that `mask` keeps."""
+    histograms = np.zeros((len(ranges), mask + 1), np.int64)
+    tasks = [(chunk, *edges) for chunk, edges in enumerate(ranges)]
+    workers.run(lambda c, a, b: partition.count_digits(ids[a:b], shift, mask, histograms[c]), tasks)
+    return histograms
+
+
+def _scatter(
+    source: tuple[npt.NDArray[Any], ...],
+    shift: int,
+    digit_bits: int,
+    keep_ids: bool,
+    ranges: list[tuple[int, int]],
+    workers: Workers,
+) -> tuple[tuple[npt.NDArray[Any], ...], npt.NDArray[np.int64]]:
+    """One stable pass of a radix sort by digit_bits bits of the partition ids; also how many rows have each digit."""
+    ids, _, keys, counts = source
+    mask = (1 << digit_bits) - 1
+    histograms = _count(ids, shift, mask, ranges, workers)
+    # Rows go by digit first, by chunk second: each chunk starts where the chunk before it ends within the digit.
+    by_digit = histograms.T.ravel()
+    position = np.ascontiguousarray((np.cumsum(by_digit) - by_digit).reshape(-1, len(ranges)).T)
+    order = workers.empty(len(ids), index_type(len(ids)))
+    new_ids = workers.empty(len(ids) if keep_ids else 0, ids.dtype)
+    target = (new_ids, order, workers.empty(keys.shape, keys.dtype), workers.empty(len(counts), counts.dtype))
+    workers.run(
+        lambda c, a, b: partition.scatter_rows(source, a, b, shift, mask, position[c], target),
+        [(chunk, *edges) for chunk, edges in enumerate(ranges)],
+    )
+    return target, histograms.sum(axis=0)
+
+
+def split(targets: Sequence[int], entropies: Sequence[float]) -> tuple[list[int], list[int]]:
+    """Two halves of the targets of about equal entropy, so that a partition by either is about equally fine.
+
+    Neither is empty where there are two targets or more, not even where all have a single value.
+    """
+    halves: tuple[list[int], list[int]] = ([], [])
+    weights = [0.0, 0.0]
+    for column in sorted(targets, key=lambda column: (-entropies[column], column)):
+        lighter = int((weights[0], len(halves[0])) > (weights[1], len(halves[1])))
+        halves[lighter].append(column)
+        weights[lighter] += entropies[column]
+    return halves
+
+
+def plan_passes(
+    targets: Sequence[int], known: Sequence[int], entropies: Sequence[float], rows: int, block_rows: int
+) -> list[list[int]]:
+    """Which targets to score together: each group is scored on a partition by the known columns outside it."""
+    outside = [column for column in known if column not in targets]
+    bits_needed = math.log2(max(1.0, rows / block_rows))
+    if len(targets) == 1 or (outside and sum(entropies[column] for column in outside) >= bits_needed):
+        return [list(targets)]
+    return [half for half in split(targets, entropies) if half]
+
+
+class CohortBlocks:
+    """Blocks that hold every cohort of some targets whole; oversized blocks are cut again for fewer targets at a time.
+
+    layout: of the keys. targets are the columns to score, known those the attacker knows.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        layout: KeyLayout,
+        targets: Sequence[int],
+        known: Sequence[int],
+        entropies: Sequence[float],
+        block_rows: int,
+        workers: Workers,
+    ) -> None:
+        self.targets = list(targets)
+        by = [column for column in known if column not in self.targets]
+        self.blocks = partition_rows(rows, layout.masks(by), block_rows, workers)
+        self.hashes = self.blocks.hashes(workers)
+        self.children: list[tuple[int, int, list[CohortBlocks]]] = []
+        largest = OVERSIZE * block_rows if len(self.targets) > 1 else None
+        self.tasks = self.blocks.tasks(workers, largest)
+        offsets = self.blocks.offsets
+        for block in np.flatnonzero(np.diff(offsets) > largest).tolist() if largest else ():
+            start, stop = int(offsets[block]), int(offsets[block + 1])
+            part = Rows(self.blocks.rows.keys[start:stop], self.blocks.rows.counts[start:stop])
+            halves = [half for half in split(self.targets, entropies) if half]
+            self.children.append(
+                (
+                    start,
+                    stop,
+                    [CohortBlocks(part, layout, half, known, entropies, block_rows, workers) for half in halves],
+                )
+            )

@@ -1,0 +1,1 @@
+"""The public `score`: arguments checked, then scored in memory, from file to file, or by Dask."""

@@ -1,0 +1,1 @@
+"""SUDA: rows that few of their values single out."""

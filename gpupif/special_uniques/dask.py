@@ -1,0 +1,135 @@
+"""Special uniques of a Dask frame: searched at once by its workers, the scores of its rows lazy."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from ..dask import partition as home
+from ..dask.graph import Graph, ref
+from ..dask.watch import compute
+from ..frames.base import ArrowFrame, open_frame
+from ..marginals.coded_table import Coded
+from ..marginals.dask import DaskCounts
+from ..utils.progress import Reporter
+from .search import check_work
+from .search_by_counting import Hits, Minimal, assemble, find_hits, find_minimal
+from .suda import SpecialUniques
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    import numpy.typing as npt
+
+    from ..marginals.dask import Whole
+    from .search_in_memory import Uniques
+
+
+class DaskTable:
+    """A Dask frame that is searched. names: of the columns. starts: the row that each partition begins with."""
+
+    def __init__(self, table: Any, columns: Sequence[Hashable] | None, missing: str, device: str) -> None:
+        self._counts = DaskCounts(table, columns, missing, "columns", device)
+        self._table = table
+        self.names = list(self._counts.names)
+        self.starts: list[int] = []
+
+    def search(self, weights: Sequence[float], contributions: bool) -> tuple[Coded, Uniques]:
+        """The table, without codes, and what is found in it; weights: of a set by its size, less 1."""
+        check_work(len(self.names), len(weights), 1)
+        found = find_minimal(self._counts, len(weights), None)
+        graph = Graph()
+        encoded, whole = self._counts.see(graph)
+        minimal = ref(graph.one("minimal", dict, found.minimal))
+        parts = graph.each("hits", find_rows, [whole] * len(encoded), [minimal] * len(encoded), encoded)
+        everything = graph.value(graph.one("all", _listed, *map(ref, parts)))
+        results = compute(everything, Reporter(visible=False))
+        self.starts = [0, *accumulate(rows for rows, _ in results)]
+        hits = [
+            {set_: rows + start for set_, rows in one.items()}
+            for start, (_, one) in zip(self.starts, results, strict=False)
+        ]
+        frame = ArrowFrame(pa.table({}), kind="file")
+        frame.names, frame.rows = self.names, found.rows
+        return Coded(frame, found.columns), assemble(found, hits, weights, contributions)
+
+    def lazy(self, found: Uniques, names: pd.Index[Any], values: npt.NDArray[Any]) -> dd.DataFrame:
+        """Values of records (columns, records) as a frame of the table's rows; see `FewRows`."""
+        rows = found.number.rows
+        graph = Graph()
+        partitions = list(map(ref, graph.take(self._table)))
+        edges = np.searchsorted(rows, self.starts).tolist()
+        pieces = [
+            partial(place, rows[first:last] - start, values[:, first + 1 : last + 1], names)
+            for start, (first, last) in zip(self.starts, pairwise(edges), strict=False)
+        ]
+        tasks = [
+            graph.one("place", *task, number=number) for number, task in enumerate(zip(pieces, partitions, strict=True))
+        ]
+        meta = home.frame_of(np.empty((len(names), 0), values.dtype), home.nobody(self._table._meta), names)
+        return graph.frame("rows", tasks, meta, self._table.divisions)
+
+    def labels(self) -> Any:
+        """The names of the columns as the table has them."""
+        every = list(self._table.columns)
+        return self._table._meta.columns.take([every.index(name) for name in self.names])
+
+
+def find_rows(whole: Whole, minimal: Minimal, encoded: tuple[home.Local, home.Back]) -> tuple[int, Hits]:
+    """How many rows a partition has, and by set of columns those with a minimal combination."""
+    local, back = encoded
+    hits = find_hits(minimal, home.global_codes(whole.columns, local), list(minimal), 0)
+    # Who has one is the only one of its kind.
+    row_of = np.empty(len(local.times), np.int64)
+    row_of[back.number] = np.arange(len(back.number))
+    return len(back.number), {set_: np.sort(row_of[distinct]) for set_, distinct in hits.items()}
+
+
+def place(rows: npt.NDArray[np.int64], values: npt.NDArray[Any], names: pd.Index[Any], partition: Any) -> Any:
+    """A frame of the partition's rows: values (columns, rows) of some of them, 0 of all others."""
+    frame = open_frame(partition)
+    every = np.zeros((len(names), frame.rows), values.dtype)
+    every[:, rows] = values
+    back = home.Back(frame.index, frame.device_frames() is not None, np.empty(0, np.uint32))
+    return home.frame_of(every, back, names)
+
+
+def _listed(*results: Any) -> list[Any]:
+    return list(results)
+
+
+class DaskSpecialUniques(SpecialUniques):
+    """Special uniques of a Dask frame; made by `gpupif.suda`.
+
+    `summary` and `top` (without labels of rows) are there at once; score, dis_score, msus and contributions are Dask
+    collections with the partitions, the index and the divisions of the table, which is read again for its index.
+    """
+
+    def __init__(
+        self,
+        coded: Coded,
+        found: Uniques,
+        weights: Sequence[float],
+        sampling_fraction: float | None,
+        seconds: Mapping[str, float],
+        table: DaskTable,
+    ) -> None:
+        super().__init__(coded, found, weights, sampling_fraction, seconds)
+        self._table = table
+
+    def _lazy(self, values: npt.NDArray[Any], names: Any) -> Any:
+        return self._table.lazy(self._found, pd.Index(names, tupleize_cols=False), values)
+
+    def _series(self, values: npt.NDArray[Any], name: str) -> Any:
+        return self._lazy(values[None], [name])[name]
+
+    def _named(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
+        return self._lazy(np.stack(list(columns.values())), list(columns))
+
+    def _wrap(self, values: Sequence[npt.NDArray[Any]]) -> Any:
+        return self._table.lazy(self._found, self._table.labels(), np.stack(values))

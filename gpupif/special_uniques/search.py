@@ -1,0 +1,102 @@
+"""The search for special uniques, by what memory there is: of codes in memory, or by counting what is on disk."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..encoding.labels import code_type
+from ..errors import InputError
+from ..marginals.coded_table import Coded, code_stream, without_codes
+from ..marginals.out_of_core import ChunkCounts
+from ..rows.threads import Workers
+from ..utils.memory import resident_bytes
+from .memory import needed_bytes, share_out
+from .search_by_counting import assemble, find_hits, find_minimal
+from .search_in_memory import Search, Uniques
+
+if TYPE_CHECKING:
+    from ..engines.counting import CountingEngine
+    from ..out_of_core.temporary_table import Stream
+    from ..utils.progress import Reporter
+
+# Sets of columns that are searched at most, and how many rows they may have together.
+MOST_SETS, MOST_VISITS = 10**7, 10**13
+# Of the working memory: what the minimal combinations may take.
+MINIMAL_SHARE = 0.2
+
+
+def search_codes(
+    coded: Coded,
+    weights: Sequence[float],
+    contributions: bool,
+    report: Reporter,
+    memory_limit: int | str | None,
+    temp: str | os.PathLike[str] | None,
+    engine: CountingEngine,
+) -> Uniques:
+    """Search a table whose codes are in memory; weights: of a set by its size, less 1."""
+    number, size = len(coded.columns), len(weights)
+    check_work(number, size, 1)
+    sets = count_sets(number, size)
+    shares = share_out(memory_limit, coded.rows, coded.cardinalities, size, sets, contributions)
+    with Workers(shares.threads) as workers, engine.counting(workers) as counting:
+        search = Search(coded.codes, coded.cardinalities, workers, shares.dense, shares.room, temp, counting)
+        check_work(number, size, search.distinct)
+        report.stage("search", sets, "sets")
+        return search.run(weights, contributions, report.advance)
+
+
+def search_stream(
+    stream: Stream,
+    weights: Sequence[float],
+    contributions: bool,
+    report: Reporter,
+    limit: int,
+    engine: CountingEngine,
+) -> tuple[Coded, Uniques]:
+    """Search a table on disk within a memory limit; the table comes with its codes where they fit, else without."""
+    chunks, size = stream.chunks, len(weights)
+    cardinalities = [column.cardinality for column in chunks.columns]
+    sets = count_sets(len(cardinalities), size)
+    check_work(len(cardinalities), size, 1)
+    codes = chunks.rows * sum(code_type(cardinality)().itemsize for cardinality in cardinalities)
+    if codes + needed_bytes(chunks.rows, cardinalities, size, sets, contributions) <= limit - resident_bytes():
+        coded = code_stream(stream)
+        return coded, search_codes(coded, weights, contributions, report, limit, stream.folder, engine)
+    check_work(len(cardinalities), size, chunks.rows)
+    found = find_minimal(ChunkCounts(stream, report, engine), size, int(MINIMAL_SHARE * stream.budget.working))
+    names = list(found.minimal)
+    report.stage("rows", chunks.rows, "rows")
+    hits: list[Any] = []
+    start = 0
+    with Workers() as workers:
+        for number, rows in enumerate(chunks.sizes):
+            values = chunks.codes(number)
+            some = [names[place :: workers.threads] for place in range(workers.threads)]
+            hits += workers.run(find_hits, [(found.minimal, values, few, start) for few in some if few])
+            start += rows
+            report.advance(rows)
+    return without_codes(stream), assemble(found, hits, weights, contributions)
+
+
+def count_sets(columns: int, size: int) -> int:
+    """Sets of up to `size` of so many columns."""
+    return sum(math.comb(columns, k) for k in range(1, size + 1))
+
+
+def check_work(columns: int, size: int, rows: int) -> None:
+    """Raise InputError for more sets of columns than can be searched in a table of so many distinct rows."""
+
+    def fits(size: int) -> bool:
+        return count_sets(columns, size) <= min(MOST_SETS, MOST_VISITS // rows)
+
+    if not fits(size):
+        most = max((k for k in range(1, size) if fits(k)), default=1)
+        where = f" in {rows:,} distinct rows" if rows > 1 else ""
+        raise InputError(
+            f"max_size: {columns} columns have {count_sets(columns, size):,} sets of up to {size}, too many to search"
+            f"{where}. Give max_size={most} ({count_sets(columns, most):,} sets), or fewer columns."
+        )

@@ -1,0 +1,186 @@
+"""Minimal sample uniques: sets of columns on which a row differs from all others, and on no fewer of them.
+
+Level by level: a row that is unique on some columns is unique on any more, so a set of k columns is minimal for a row
+that is unique on it and on none of its subsets of k - 1 columns. Equal rows stand as one, which is never unique.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpupif.kernels import msu as kernels
+from gpupif.kernels import pack
+
+from ..engines.block_scoring import pack_keys
+from ..engines.cpu.count_tables import common_type
+from ..rows.distinct import distinct_rows
+from ..rows.keys import KeyLayout
+from ..rows.partition import NO_ROWS, Rows, index_type
+from ..rows.threads import Workers
+from .row_sets import Marks
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..engines.counting import Counting
+
+# One byte for each possible combination: at most, of all threads together; and for each row.
+DENSE, DENSE_PER_ROW, DENSE_ALL = 1 << 27, 256, 1 << 28
+
+
+@dataclass(frozen=True)
+class Uniques:
+    """The minimal sample uniques of the distinct rows of a table.
+
+    number[i]: which distinct row row i is; of slices too. unique: rows that differ from all others; pairs: rows that
+    are equal to one other. counts (sizes, distinct rows): minimal sets by their size less 1. shares (distinct rows,
+    columns): sums over the minimal sets with a column of the weight of their size; empty where it is not wanted. found:
+    by set of columns, for how many rows it is minimal. spilled: bytes that memory had no room for.
+    """
+
+    number: Any
+    unique: int
+    pairs: int
+    counts: npt.NDArray[np.uint32]
+    shares: npt.NDArray[np.float64]
+    found: dict[tuple[int, ...], int]
+    spilled: int = 0
+
+
+class Search:
+    """The search on one table. cardinalities: of the columns.
+
+    dense: bytes for combinations, of each thread. room: bytes for the rows that are unique on sets of columns (None:
+    any), the rest of which goes to a file in the folder `temp`. counting: may find unique rows faster than the host.
+    None of them changes a result.
+    """
+
+    def __init__(
+        self,
+        codes: Sequence[npt.NDArray[Any]],
+        cardinalities: Sequence[int],
+        workers: Workers,
+        dense: int | None = None,
+        room: int | None = None,
+        temp: str | os.PathLike[str] | None = None,
+        counting: Counting | None = None,
+    ) -> None:
+        self._room, self._temp = room, temp
+        layout = KeyLayout.of(cardinalities)
+        found = distinct_rows(Rows(pack_keys(codes, layout, workers)), len(codes[0]), workers)
+        self._number, self._times = found.number, found.rows.counts
+        self.distinct = len(self._times)
+        self._often = np.minimum(self._times, 2).astype(np.uint8)
+        self._codes = np.empty((len(codes), self.distinct), common_type(cardinalities))
+        workers.run(
+            lambda column: pack.unpack_column(
+                found.rows.keys[:, layout.fields[column].word], *layout.fields[column][1:], self._codes[column]
+            ),
+            [(column,) for column in range(len(codes))],
+        )
+        self._radices = np.array(cardinalities, np.int64)
+        self._workers = workers
+        self._singles = counting.singles(list(self._codes), cardinalities, self._often) if counting else None
+        most = max(1 << 22, min(DENSE, DENSE_ALL // workers.threads))
+        useful = min(most, max(1 << 16, DENSE_PER_ROW * self.distinct))
+        self._dense = useful if dense is None else min(useful, dense)
+        self._tables: deque[npt.NDArray[np.uint8]] = deque()
+        self._lock = threading.Lock()
+
+    def run(self, weights: Sequence[float], with_shares: bool, done: Callable[[], None]) -> Uniques:
+        """Find all minimal sets of up to len(weights) columns; weights: of a set by its size, less 1."""
+        columns = len(self._codes)
+        counts = np.zeros((len(weights), self.distinct), np.uint32)
+        shares = np.zeros((self.distinct, columns) if with_shares else (0, 0))
+        found: dict[tuple[int, ...], int] = {}
+        below, spilled = Marks(), 0
+        for size, weight in enumerate(weights, 1):
+            sets = list(combinations(range(columns), size))
+            level = np.zeros(shares.shape, np.uint32)
+            last = size == len(weights)
+            above = Marks(None if self._room is None else max(0, self._room - below.held), self._temp)
+
+            def look(
+                columns: tuple[int, ...],
+                level: npt.NDArray[np.uint32] = level,
+                below: Marks = below,
+                above: Marks = above,
+                sums: npt.NDArray[np.uint32] = counts[size - 1],
+                last: bool = last,
+            ) -> int:
+                known = np.zeros(-(-self.distinct // 64), np.uint64)
+                for subset in combinations(columns, len(columns) - 1) if len(columns) > 1 else ():
+                    below.add_to(subset, known)
+                rows = self._minimal(columns, known)
+                with self._lock:
+                    kernels.count_found(rows, np.array(columns), sums, level)
+                if not last:
+                    kernels.set_bits(rows, known)
+                    above.put(columns, known)
+                done()
+                return len(rows)
+
+            # Of the level below no more is needed then.
+            with below:
+                try:
+                    found |= zip(sets, self._workers.run(look, [(columns,) for columns in sets]), strict=True)
+                except BaseException:
+                    above.__exit__()
+                    raise
+            below, spilled = above, spilled + above.spilled
+            kernels.add_weighted(level.reshape(-1), float(weight), shares.reshape(-1))
+        unique, pairs = (times * int((self._times == times).sum()) for times in (1, 2))
+        return Uniques(self._number, unique, pairs, counts, shares, found, spilled)
+
+    def _minimal(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
+        """Rows that are unique on these columns and, as `known` has them, on no fewer of them; ascending."""
+        there = self._singles.find(columns, known) if self._singles else None
+        if there is not None:
+            return there
+        possible = math.prod(self._radices[list(columns)].tolist())
+        if possible <= self._dense:
+            words = self._unique_words(columns, possible)
+            words &= ~known
+            rows = np.empty(self.distinct, np.uint32)
+            return rows[: kernels.list_bits(words, rows)].copy()
+        return self._grouped(columns, known)
+
+    def _unique_words(self, columns: tuple[int, ...], possible: int) -> npt.NDArray[np.uint64]:
+        try:
+            table = self._tables.pop()
+        except IndexError:
+            table = np.empty(0, np.uint8)
+        if len(table) < possible:
+            table = np.empty(possible, np.uint8)
+        used = table[:possible]
+        used[:] = 0
+        words = np.empty(-(-self.distinct // 64), np.uint64)
+        kernels.mark_unique(self._codes, np.array(columns), self._radices[list(columns)], self._often, used, words)
+        self._tables.append(table)
+        return words
+
+    def _grouped(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
+        """Those alone in their group; rows unique on fewer columns, which no other row can equal, are left out."""
+        rows = np.empty(self.distinct, np.uint32)
+        rows = rows[: kernels.list_bits(~known, rows)]
+        rows = rows[: np.searchsorted(rows, self.distinct)]
+        if not len(rows):
+            return rows
+        layout = KeyLayout.of(self._radices[list(columns)].tolist())
+        # A thread of its own already.
+        with Workers(1) as alone:
+            keys = pack_keys([self._codes[column][rows] for column in columns], layout, alone)
+            often = NO_ROWS if (self._often == 1).all() else self._often[rows].astype(index_type(2 * len(rows) + 1))
+            total = len(rows) if often is NO_ROWS else int(often.sum())
+            found = distinct_rows(Rows(keys, often), total, alone)
+        alone_there: npt.NDArray[np.uint32] = rows[found.rows.counts[found.number] == 1]
+        return alone_there

@@ -1,0 +1,133 @@
+"""Special uniques summarised: by size of what singles rows out, and by column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ..results.summary import json_value
+from ..utils.display import Printed
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from rich.console import Console
+
+    from .search_in_memory import Uniques
+    from .suda import SpecialUniques
+
+TOP_ROWS = 10
+
+
+@dataclass(frozen=True)
+class SudaSummary(Printed):
+    """Special uniques of a table; made by `SpecialUniques.summary`. Prints as tables.
+
+    rows, unique_rows, dis: see `SpecialUniques`. scored_rows: with a score above 0.
+    sizes: one row a size of MSUs; msus (of all rows together), rows (with at least one), smallest (rows that have none
+    of fewer columns). columns: one row a column; msus with it, and contribution, the part of all scores that comes from
+    these, 0 to 1 (an MSU counts for each of its columns). top: the rows with the highest scores.
+    """
+
+    rows: int
+    unique_rows: int
+    scored_rows: int
+    max_size: int
+    dis: float | None
+    sizes: pd.DataFrame
+    columns: pd.DataFrame
+    top: pd.DataFrame
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
+        return {
+            "rows": self.rows,
+            "unique_rows": self.unique_rows,
+            "scored_rows": self.scored_rows,
+            "max_size": self.max_size,
+            "dis": self.dis,
+            "sizes": _records(self.sizes.reset_index()),
+            "columns": _records(self.columns.reset_index()),
+            "top": _records(self.top),
+        }
+
+    def print(self, console: Console) -> None:
+        """Draw it on a console of rich."""
+        print_suda(self, console)
+
+
+def summarize_suda(
+    result: SpecialUniques, found: Uniques, scores: npt.NDArray[np.float64], top: int = TOP_ROWS
+) -> SudaSummary:
+    """Summary of special uniques (see `SpecialUniques.summary`)."""
+    # Rows that are equal to others have no MSU.
+    sizes, without = [], np.ones(found.counts.shape[1], np.bool_)
+    for size, counts in enumerate(found.counts, 1):
+        has = counts > 0
+        sizes.append(
+            {
+                "size": size,
+                "msus": int(counts.sum(dtype="int64")),
+                "rows": int(has.sum()),
+                "smallest": int((has & without).sum()),
+            }
+        )
+        without = without & ~has
+    records = []
+    total = sum(result.weights[len(columns) - 1] * number for columns, number in found.found.items())
+    for place in range(len(result.columns)):
+        sets = {columns: number for columns, number in found.found.items() if place in columns}
+        weight = sum(result.weights[len(columns) - 1] * number for columns, number in sets.items())
+        records.append({"msus": sum(sets.values()), "contribution": weight / total if total else 0.0})
+    return SudaSummary(
+        rows=result.rows,
+        unique_rows=result.unique_rows,
+        scored_rows=int((scores > 0).sum()),
+        max_size=result.max_size,
+        dis=result.dis,
+        sizes=pd.DataFrame.from_records(sizes).set_index("size"),
+        columns=pd.DataFrame.from_records(records, index=pd.Index(result.columns, name="column", tupleize_cols=False)),
+        top=result.top(top),
+    )
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(key): json_value(value) for key, value in record.items()} for record in frame.to_dict("records")]
+
+
+def print_suda(summary: SudaSummary, console: Console) -> None:
+    """Print a summary of special uniques."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..results.report import _cell, _text
+
+    dis = "" if summary.dis is None else f", DIS [bold]{summary.dis:.4f}[/]"
+    console.print(
+        f"[bold]{summary.rows:,}[/] rows, {summary.unique_rows:,} unique on all columns, [bold]{summary.scored_rows:,}"
+        f"[/] singled out by {summary.max_size} columns or fewer{dis}",
+        highlight=False,
+    )
+    console.print()
+    by_size = {str(size): record for size, record in summary.sizes.to_dict("index").items()}
+    by_column = {_text(name): record for name, record in summary.columns.to_dict("index").items()}
+    top = summary.top
+    if "index" in top and (top["index"] == top["row"]).all():
+        top = top.drop(columns="index")
+    by_row = {_text(record.pop("row")): record for record in top.to_dict("records")}
+    for title, first, records in (
+        ("Minimal sample uniques by size", "columns", by_size),
+        ("Part of all scores by column", "column", by_column),
+        ("Rows at the highest risk", "row", by_row),
+    ):
+        if not records:
+            continue
+        table = Table(title=title, title_justify="left", header_style="bold")
+        table.add_column(first, overflow="fold")
+        for key in next(iter(records.values())):
+            table.add_column(str(key), justify="right")
+        for label, record in records.items():
+            table.add_row(Text(label), *(_cell(value) for value in record.values()))
+        console.print(table)

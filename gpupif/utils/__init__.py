@@ -1,0 +1,1 @@
+"""Small things that every part uses: arguments checked, memory, progress, exact entropies of counts."""

@@ -1,0 +1,524 @@
+"""Attackers who know any few of the columns: worst and mean over all of them, against the oracle and `score` itself."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import math
+import subprocess
+import sys
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import gpupif
+import gpupif.results.known_subsets
+from gpupif.attack.known_subsets import AnyKnown, choose_subsets
+from gpupif.cli.main import app
+from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cpu.known_subsets import AnyKnownRun
+from gpupif.errors import InputError
+from gpupif.kernels.log_units import LOG_BITS
+from gpupif.measures import resolve_measures
+from gpupif.rows.threads import Workers
+from gpupif.utils.information import log2_of_shares
+from tests.helpers import naive
+from tests.helpers.checkout import ROOT
+from tests.helpers.scores import ALL, INTEGERS
+from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, jobs, tables
+
+pytestmark = pytest.mark.every_engine
+
+LOW = [measure.name for measure in resolve_measures(ALL) if measure.low_is_risky]
+FEW = ("cig", "wcig", "csf", "cohort_size", "entropy")
+
+
+@pytest.fixture
+def any_engine(engine, monkeypatch):
+    """Every engine; those of tiny blocks with little done at once, and pairs sorted for want of slots for them."""
+    if getattr(engine, "block_rows", None) == 2:
+        monkeypatch.setattr("gpupif.engines.cpu.known_subsets.SETS_PER_THREAD", 1)
+        monkeypatch.setattr("gpupif.engines.cpu.known_subsets.SETS_PER_TASK", 2)
+        monkeypatch.setattr("gpupif.engines.cpu.known_subsets.FOLDED_BYTES", 1)
+        monkeypatch.setattr("gpupif.engines.cpu.known_subsets.SLOTS", 3)
+        monkeypatch.setattr("gpupif.engines.cpu.known_subsets.SLOTS_PER_ROW", 1)
+    if getattr(engine, "share", None) == 0:
+        monkeypatch.setattr("gpupif.engines.cuda.numbering.SLOTS", 3)
+        monkeypatch.setattr("gpupif.engines.cuda.numbering.SLOTS_PER_ROW", 1)
+        monkeypatch.setattr("gpupif.engines.cuda.numbering.COUNTERS", 6)
+    return engine
+
+
+@pytest.fixture
+def one_engine(monkeypatch):
+    """The CPU engine, for what is made of the scores; tests/cuda has what is made of those on a device."""
+    monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda device: CpuEngine())
+
+
+def census(rows, columns, simulated_columns=4):
+    """The census, a small one in the simulator."""
+    if SIMULATED:
+        rows, columns = min(rows, 16), min(columns, simulated_columns)
+    return gpupif.datasets.census(rows, columns=columns)
+
+
+def worst_and_mean(of_subsets, measure):
+    """Over a list of lists of scores."""
+    table = np.array(of_subsets, float)
+    return (table.min(axis=0) if measure in LOW else table.max(axis=0)), table.sum(axis=0) / len(table)
+
+
+def check(scores, table, subsets, **arguments):
+    """Against the oracle; subsets: by target."""
+    for name, some in subsets.items():
+        found = [naive.score(table, columns=[name], known=list(known), **arguments) for known in some]
+        for measure in scores.measures:
+            worst, mean = worst_and_mean([each[measure][name] for each in found], measure)
+            settings = {"rtol": 1e-11, "atol": 1e-12, "err_msg": f"{measure} of {name}"}
+            np.testing.assert_allclose(scores[measure][name], worst, **settings)
+            np.testing.assert_allclose(scores.mean[measure][name], mean, **settings)
+        weights = [naive.column_weight(table, name, list(known)) for known in some]
+        assert scores.weights[name] == pytest.approx(min(weights), abs=1e-12)
+        assert scores.mean.weights[name] == pytest.approx(sum(weights) / len(weights), abs=1e-12)
+
+
+def all_subsets(targets, pool, known):
+    return {name: list(combinations([other for other in pool if other != name], known)) for name in targets}
+
+
+@given(job=jobs(), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=4 if SIMULATED else 12)
+def test_all_measures(any_engine, job, data):
+    table, arguments = job
+    targets = arguments.pop("columns", list(table))
+    among = arguments.pop("known", None)
+    pool = [name for name in table if name in (targets if among is None else among)]
+    known = data.draw(st.integers(0, min(len(pool) - (name in pool) for name in targets)))
+    # Columns that are not used have no priors.
+    used = {*targets, *(pool if known else [])}
+    arguments = {word: {n: v for n, v in given.items() if n in used} for word, given in arguments.items()}
+    scores = gpupif.score(frame_of(table), ALL, columns=targets, among=among, known=known, **arguments)
+    subsets = all_subsets(targets, pool, known)
+    assert scores.columns == targets
+    assert {name: scores.subsets.of(name) for name in targets} == subsets
+    check(scores, table, subsets, **arguments)
+
+
+@given(table=tables())
+@settings(SHARED_FIXTURES, max_examples=2 if SIMULATED else 8)
+def test_none_and_all_others_are_the_usual_attackers(any_engine, table):
+    frame = frame_of(table)
+    for known, usual in ((0, []), (len(table) - 1, None)):
+        scores, expected = gpupif.score(frame, FEW, known=known), gpupif.score(frame, FEW, known=usual)
+        for measure in FEW:
+            pd.testing.assert_frame_equal(scores[measure], expected[measure])
+            np.testing.assert_array_equal(scores.mean[measure], expected[measure])
+        assert scores.weights == scores.mean.weights == expected.weights
+        assert (scores.rig() == expected.rig()).all()
+
+
+@pytest.mark.parametrize("known", [2] if SIMULATED else [1, 2, 3])
+def test_same_bits_as_one_attacker_after_the_other(any_engine, known):
+    frame = census(400, 6)
+    scores = gpupif.score(frame, FEW, known=known)
+    for name in frame.columns:
+        others = [other for other in frame.columns if other != name]
+        each = [gpupif.score(frame, FEW, columns=[name], known=list(some)) for some in combinations(others, known)]
+        for measure in FEW:
+            worst, mean = worst_and_mean([one[measure][name].to_numpy() for one in each], measure)
+            np.testing.assert_array_equal(scores[measure][name], worst)
+            # Sums run in the order of the sets of all columns, another one than here.
+            np.testing.assert_allclose(scores.mean[measure][name], mean, rtol=1e-13)
+
+
+def test_keys_of_many_words(any_engine):
+    """20 columns of the census do not fit into one word of 64 bits."""
+    frame = census(200, 20, simulated_columns=20)
+    names = list(frame)
+    some = {"columns": names[5:7], "among": names} if SIMULATED else {"columns": names, "among": names}
+    scores = gpupif.score(frame, FEW, known=19, **some)
+    expected = gpupif.score(frame, FEW, columns=some["columns"], known=names)
+    for measure in FEW:
+        pd.testing.assert_frame_equal(scores[measure], expected[measure])
+    assert scores.weights == expected.weights
+
+
+def test_engines_and_their_settings_change_nothing(any_engine):
+    frame = census(300, 7)
+    known = 2 if SIMULATED else 3
+    usual = CpuEngine()
+    scores = gpupif.score(frame, FEW, known=known)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpupif.scoring.score.choose_engine", lambda device: usual)
+        patch.setattr("gpupif.engines.cpu.known_subsets.SLOTS", 1 << 22)
+        patch.setattr("gpupif.engines.cpu.known_subsets.FOLDED_BYTES", 1 << 31)
+        expected = gpupif.score(frame, FEW, known=known)
+    # Cohorts of several values are summed in another order on a GPU.
+    exact = {"check_exact": True} if any_engine.device == "cpu" else {"rtol": 1e-12, "atol": 1e-14}
+    for measure in FEW:
+        pd.testing.assert_frame_equal(scores[measure], expected[measure], **exact)
+        pd.testing.assert_frame_equal(scores.mean[measure], expected.mean[measure], **exact)
+    assert scores.weights == expected.weights
+    assert scores.mean.weights == expected.mean.weights
+    assert scores.distinct_rows == expected.distinct_rows
+    assert scores.device == any_engine.device
+
+
+def test_slots_are_left_as_they_were():
+    """Numbering by slots and by keys gives the same numbers, again and again."""
+    frame = gpupif.datasets.census(500, columns=5)
+    codes = [pd.factorize(frame[name])[0].astype(np.uint32) for name in frame]
+    prior = [np.bincount(values) for values in codes]
+    job = gpupif.engines.base.Job(
+        codes=codes,
+        counts=prior,
+        priors=[counts / 500 for counts in prior],
+        log2_priors=[log2_of_shares(counts, 500) for counts in prior],
+        unit_bits=[LOG_BITS] * 5,
+        accuracies=[1.0] * 5,
+        targets=list(range(5)),
+        known=list(range(5)),
+        measures=resolve_measures("cig"),
+        dtype="float64",
+    )
+    subsets = choose_subsets(AnyKnown(2, None, None, 0), list("abcde"), range(5), range(5), 500)
+    found = []
+    with Workers(1) as workers:
+        for slots in (1 << 22, 60, 0):
+            run = AnyKnownRun(job, workers, gpupif.utils.progress.Reporter(False), slots)
+            found += [run.score(subsets.sets), run.score(subsets.sets)]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.worst["cig"], found[0].worst["cig"])
+        np.testing.assert_array_equal(other.mean["cig"], found[0].mean["cig"])
+
+
+def test_zeros_are_never_below_zero(any_engine):
+    """Of measures of which the lowest is the worst, the negative is folded."""
+    scores = gpupif.score(pd.DataFrame({"a": [1, 2, 3, 4], "b": [1, 2, 3, 4], "c": [1, 1, 2, 2]}), "entropy", known=1)
+    for found in (scores, scores.mean):
+        assert (found.entropy["c"] == 0).all()
+        assert not np.signbit(found.entropy).any(axis=None)
+
+
+def test_types(one_engine):
+    frame = gpupif.datasets.census(200, columns=5)
+    wide, narrow = (gpupif.score(frame, ALL, known=2, dtype=dtype) for dtype in ("float64", "float32"))
+    for measure in ALL:
+        assert (narrow[measure].dtypes == (np.int64 if measure in INTEGERS else np.float32)).all()
+        np.testing.assert_array_equal(narrow[measure], wide[measure].astype(narrow[measure].dtypes.iloc[0]))
+        # A mean of whole numbers is none.
+        assert (wide.mean[measure].dtypes == np.float64).all()
+        assert (narrow.mean[measure].dtypes == np.float32).all()
+    assert (wide.mean.cohort_size >= wide.cohort_size).all(axis=None)
+    assert (wide.mean.cig <= wide.cig + 1e-12).all(axis=None)
+
+
+def test_every_kind_of_table(one_engine, tmp_path):
+    frame = gpupif.datasets.census(300, columns=4)
+    frame.to_parquet(tmp_path / "table.parquet")
+    expected = gpupif.score(frame, known=2)
+    arrow = pa.Table.from_pandas(frame)
+    for table in (pl.from_pandas(frame), arrow, tmp_path / "table.parquet"):
+        scores = gpupif.score(table, known=2)
+        for ours, theirs in ((scores, expected), (scores.mean, expected.mean)):
+            np.testing.assert_array_equal(ours.array("cig"), theirs.array("cig"))
+    assert isinstance(gpupif.score(arrow, known=2).mean.cig, pa.Table)
+
+
+def test_priors_and_accuracies_from_tables(one_engine, tmp_path):
+    frame = gpupif.datasets.census(60, columns=3)
+    values = frame.sex.unique().tolist()
+    priors = {"sex": {value: (place + 1) / 10 for place, value in enumerate(values)} | {"other": 1.0}}
+    total = sum(priors["sex"].values())
+    priors["sex"] = {value: share / total for value, share in priors["sex"].items()}
+    rows = [("sex", value, share) for value, share in priors["sex"].items()]
+    pd.DataFrame(rows, columns=["column", "value", "probability"]).to_parquet(tmp_path / "priors.parquet")
+    sure = pd.DataFrame({"column": ["sex"], "accuracy": [0.8]})
+    expected = gpupif.score(frame, FEW, known=1, priors=priors, accuracies={"sex": 0.8})
+    scores = gpupif.score(frame, FEW, known=1, priors=tmp_path / "priors.parquet", accuracies=sure)
+    for measure in FEW:
+        pd.testing.assert_frame_equal(scores[measure], expected[measure], check_exact=True)
+    assert (scores.cig.sex != gpupif.score(frame, FEW, known=1).cig.sex).any()
+
+
+def test_ordered_categories(one_engine):
+    """Their order is the one that distances follow, as against one attacker."""
+    order = pd.CategoricalDtype(["low", "middle", "high"], ordered=True)
+    frame = pd.DataFrame({"a": [0, 0, 1, 1, 2], "level": ["low", "high", "middle", "low", "high"]})
+    frame["level"] = frame.level.astype(order)
+    pd.testing.assert_frame_equal(gpupif.score(frame, "emd", known=1).emd, gpupif.score(frame, "emd").emd)
+    assert not gpupif.score(frame.astype({"level": str}), "emd", known=1).emd.equals(gpupif.score(frame, "emd").emd)
+
+
+# Samples.
+
+
+@given(st.integers(2, 9), st.data())
+@settings(deadline=None, max_examples=60)
+def test_samples_are_real_subsets(columns, data):
+    known = data.draw(st.integers(0, columns - 1))
+    names = [f"c{place}" for place in range(columns)]
+    targets = data.draw(st.lists(st.integers(0, columns - 1), min_size=1, unique=True))
+    pool = data.draw(st.lists(st.integers(0, columns - 1), min_size=known, unique=True))
+    if any(len(set(pool) - {target}) < known for target in targets):
+        pool = list(range(columns))
+    number, seed = data.draw(st.integers(1, 40)), data.draw(st.integers(0, 9))
+    subsets = choose_subsets(AnyKnown(known, None, number, seed), names, targets, pool, 100)
+    for target in targets:
+        others = {names[place] for place in pool if place != target}
+        possible = math.comb(len(others), known)
+        some = subsets.of(names[target])
+        assert len(some) == len(set(some)) == min(number, possible) == subsets.scored[names[target]]
+        assert subsets.possible[names[target]] == possible
+        assert all(len(set(each)) == known and set(each) <= others for each in some)
+        if number >= possible:
+            assert sorted(some) == sorted(combinations([name for name in names if name in others], known))
+    assert subsets.sampled == any(number < math.comb(len(set(pool) - {target}), known) for target in targets)
+    again = choose_subsets(AnyKnown(known, None, number, seed), names, targets, pool, 100)
+    assert again.sets == subsets.sets
+
+
+def test_samples_are_drawn_evenly():
+    """Each subset of a target is about as often drawn as any other."""
+    drawn = [
+        known
+        for seed in range(400)
+        for known in choose_subsets(AnyKnown(2, None, 3, seed), list("abcdef"), range(6), range(6), 10).of("c")
+    ]
+    counts = pd.Series(drawn).value_counts()
+    assert len(counts) == 10
+    assert counts.between(80, 160).all()
+
+
+def test_samples_of_very_many():
+    """More sets than can be listed."""
+    names = [f"c{place}" for place in range(200)]
+    subsets = choose_subsets(AnyKnown(20, None, 30, 1), names, range(200), range(200), 10)
+    assert subsets.possible["c7"] == math.comb(199, 20)
+    for name in names:
+        some = subsets.of(name)
+        assert len(some) == len(set(some)) == 30
+        assert all(len(set(each)) == 20 and name not in each for each in some)
+
+
+def test_sampled_scores(one_engine):
+    frame = gpupif.datasets.census(40, columns=6)
+    table = {name: frame[name].tolist() for name in frame}
+    scores, again = (gpupif.score(frame, FEW, known=2, subsets=4, seed=7) for _ in range(2))
+    some = {name: scores.subsets.of(name) for name in frame}
+    assert {len(each) for each in some.values()} == {4}
+    assert scores.subsets.sampled
+    check(scores, table, some)
+    for measure in FEW:
+        pd.testing.assert_frame_equal(scores[measure], again[measure], check_exact=True)
+        pd.testing.assert_frame_equal(scores.mean[measure], again.mean[measure], check_exact=True)
+    other = gpupif.score(frame, known=2, subsets=4, seed=8)
+    assert {name: other.subsets.of(name) for name in frame} != some
+
+
+# What is made of the scores.
+
+
+@pytest.mark.parametrize("by", ["cig", "wcig", "csf", "cohort_size", "emd"])
+def test_worst_attacker_of_top_cells(one_engine, by):
+    frame = gpupif.datasets.census(60, columns=5)
+    table = {name: frame[name].tolist() for name in frame}
+    scores = gpupif.score(frame, ["cig", "wcig", "csf", "emd", "cohort_size"], known=2)
+    top = scores.top(12, by)
+    values = np.sort(scores.array(by).ravel())
+    best = values[:12] if by in LOW else values[::-1][:12]
+    assert top[by].tolist() == best.tolist()
+    for cell in top.itertuples():
+        known = cell.known.split(", ")
+        assert tuple(known) in scores.subsets.of(cell.column)
+        alone = gpupif.score(frame, [by, "posterior", "cohort_size"], columns=[cell.column], known=known)
+        assert alone[by][cell.column][cell.row] == pytest.approx(getattr(cell, by), rel=1e-12)
+        assert alone.posterior[cell.column][cell.row] == cell.posterior
+        assert alone.cohort_size[cell.column][cell.row] == cell.cohort_size
+        assert cell.value == table[cell.column][cell.row]
+
+
+def test_top_of_means_and_without_knowledge(one_engine):
+    frame = gpupif.datasets.census(60, columns=4)
+    scores = gpupif.score(frame, known=2)
+    means = scores.mean.top(3)
+    assert means.cig.tolist() == np.sort(scores.mean.array("cig").ravel())[::-1][:3].tolist()
+    assert list(means.columns) == ["row", "index", "column", "value", "cig", "csf", "prior"]
+    nothing = gpupif.score(frame, known=0).top(3)
+    assert (nothing.known == "").all()
+    assert (nothing.cohort_size == 60).all()
+
+
+def test_summary(one_engine):
+    frame = gpupif.datasets.census(60, columns=4)
+    scores = gpupif.score(frame, ["cig", "csf"], known=2, subsets=2, seed=5)
+    summary = scores.summary()
+    for name in frame:
+        assert summary.columns.loc[name, "cig_max"] == scores.cig[name].max()
+        assert summary.mean.columns.loc[name, "cig_max"] == scores.mean.cig[name].max()
+        assert summary.columns.loc[name, "weight"] == scores.weights[name]
+    document = json.loads(summary.to_json())
+    assert document["known_any"] == {
+        "known": 2,
+        "possible": dict.fromkeys(frame, 3),
+        "scored": dict.fromkeys(frame, 2),
+        "sampled": True,
+        "seed": 5,
+    }
+    assert document["mean"]["columns"][0]["cig_mean"] == pytest.approx(scores.mean.cig[frame.columns[0]].mean())
+    assert "2 subsets of 2 columns for each column, drawn of 3 (seed 5)" in str(summary)
+    assert "Mean" in str(summary)
+    assert "2 subsets of 2 columns" in repr(scores)
+
+
+def test_outputs(one_engine, tmp_path):
+    frame = gpupif.datasets.census(60, columns=3)
+    scores = gpupif.score(frame, ["cig", "cohort_size"], known=1)
+    scores.to_parquet(tmp_path / "scores.parquet", keep_input=True)
+    written = pd.read_parquet(tmp_path / "scores.parquet")
+    names = [f"{m}_{what}_{c}" for m in ("cig", "cohort_size") for what in ("worst", "mean") for c in frame]
+    assert list(written.columns) == [*frame.columns, *names]
+    for name in frame:
+        assert written[f"cig_worst_{name}"].tolist() == scores.cig[name].tolist()
+        assert written[f"cohort_size_mean_{name}"].tolist() == scores.mean.cohort_size[name].tolist()
+    assert scores.mean.to_arrow().column_names == [f"{m}_mean_{c}" for m in ("cig", "cohort_size") for c in frame]
+
+
+def test_example():
+    tried = doctest.testmod(gpupif.results.known_subsets)
+    assert tried.attempted >= 4
+    assert tried.failed == 0
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"known": 4}, "known: expected at most 3, the number of other columns scored, got 4"),
+        ({"known": -1}, "known: expected columns, or how many of them, 0 or more; got -1"),
+        ({"known": 3, "among": ["age", "sex"]}, "at most 1, the number of other columns named in among="),
+        ({"known": 1, "columns": ["age"]}, "at most 0, the number of other columns scored"),
+        ({"known": 1, "among": ["agee"]}, "among: no column 'agee' in the table. Did you mean 'age'"),
+        ({"known": 1, "among": "age"}, "among: expected a list of column names"),
+        ({"known": 1, "columns": ["x"]}, "columns: no column 'x'"),
+        ({"known": 1, "subsets": 0}, "subsets: expected a whole number of subsets, 1 or more; got 0"),
+        ({"known": 1, "subsets": 2.5}, "subsets: expected a whole number of subsets, 1 or more; got 2.5"),
+        ({"known": 1, "seed": -1}, "seed: expected a whole number, 0 or more; got -1"),
+        ({"known": 1, "seed": "a"}, "seed: expected a whole number"),
+        ({"known": 10**5000}, "known: expected columns, or how many of them, 0 or more; got a number of thousands"),
+        ({"known": ["age"], "subsets": 3}, "subsets: goes with a number of columns that the attacker knows"),
+        ({"seed": 3}, "seed: goes with a number of columns"),
+        ({"among": ["age"]}, "among: goes with a number of columns"),
+        ({"known": True}, "known: expected a list of column names, got True"),
+        (
+            {"known": 2.0},
+            "known: expected a list of column names, or how many of them as a whole number, 2 say; got 2.0",
+        ),
+        ({"known": 1, "output": "x.parquet"}, "table: with output= expected the path of a file"),
+        ({"known": 1, "weights": "age"}, "weights: does not go with a number of columns"),
+        ({"known": 1, "weights": 0}, "weights: does not go with a number of columns"),
+        ({"known": 1, "attackers": {"a": ["age"]}}, "attackers: does not go with a number of columns"),
+        ({"known": 1, "population": pd.DataFrame({"age": [1]})}, "population: does not go with a number of columns"),
+        ({"known": 1, "priors": {"age": {1: 1.0}}, "columns": ["sex", "region"]}, "neither scored nor known"),
+    ],
+)
+def test_bad_input(arguments, says):
+    with pytest.raises(InputError) as error:
+        gpupif.score(gpupif.datasets.census(50, columns=4), **arguments)
+    assert says in str(error.value)
+
+
+def test_too_many_subsets():
+    frame = gpupif.datasets.census(50, columns=40)
+    with pytest.raises(
+        InputError, match=r"there are 76,904,685 subsets|there are [\d,]+ subsets of 8 columns"
+    ) as error:
+        gpupif.score(frame, known=8)
+    assert f"{40 * math.comb(39, 8):,} subsets" in str(error.value)
+    assert "subsets=1000" in str(error.value)
+    with pytest.raises(InputError, match=r"subsets: 100,000 for each of 40 columns .* Give at most subsets=50000"):
+        gpupif.score(frame, known=8, subsets=100_000)
+    assert gpupif.score(frame, known=8, subsets=2).subsets.scored == dict.fromkeys(frame, 2)
+
+
+def test_among_of_a_file(tmp_path):
+    gpupif.datasets.census(50, columns=4).to_parquet(tmp_path / "table.parquet")
+    with pytest.raises(InputError, match="among: no column 'agee'"):
+        gpupif.score(tmp_path / "table.parquet", known=1, columns=["sex"], among=["agee"])
+    scores = gpupif.score(tmp_path / "table.parquet", known=1, columns=["sex"], among=["age", "region"])
+    assert scores.subsets.of("sex") == [("region",), ("age",)]
+    nothing = gpupif.score(tmp_path / "table.parquet", known=0, columns=["sex"], among=["age"])
+    assert nothing.subsets.of("sex") == [()]
+
+
+def test_no_rows():
+    with pytest.raises(InputError, match="at least one row"):
+        gpupif.score(pd.DataFrame({"a": [], "b": []}), known=1)
+
+
+# The command line.
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_command_line(tmp_path):
+    frame = gpupif.datasets.census(60, columns=5)
+    table, output = tmp_path / "table.parquet", tmp_path / "scores.parquet"
+    frame.to_parquet(table)
+    result = run("score", table, "-o", output, "--known-any", 2, "--measures", "cig", "--json")
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert document["known_any"]["scored"] == dict.fromkeys(frame, 6)
+    expected = gpupif.score(frame, ["cig"], known=2)
+    written = pd.read_parquet(output)
+    for name in frame:
+        assert written[f"cig_worst_{name}"].tolist() == expected.cig[name].tolist()
+        assert written[f"cig_mean_{name}"].tolist() == expected.mean.cig[name].tolist()
+    more = ("--among", "age,sex,region", "--columns", "education", "--subsets", 2, "--seed", 3, "--overwrite")
+    result = run("score", table, "-o", output, "--known-any", 2, *more)
+    assert result.exit_code == 0, result.output
+    assert "2 subsets of 2 columns for each column, drawn of 3 (seed 3)" in result.stdout
+    chosen = gpupif.score(frame, known=2, columns=["education"], among=["age", "sex", "region"], subsets=2, seed=3)
+    assert pd.read_parquet(output)["cig_worst_education"].tolist() == chosen.cig.education.tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--known-any", "2", "--known", "age"], "--known-any: goes in place of --known"),
+        (["--known-any", "9"], "known: expected at most 3"),
+        (["--subsets", "9"], "--subsets: goes with --known-any"),
+        (["--known-any", "1", "--subsets", "0"], "subsets: expected a whole number of subsets, 1 or more; got 0"),
+        (["--known-any", "1", "--weights", "age"], "weights: does not go with a number of columns"),
+        (["--known-any", "1", "--attacker", "a=age"], "attackers: does not go with a number of columns"),
+        (["--known-any", "1", "--population", "people.csv"], "population: does not go with a number of columns"),
+        (["--known-any", "1", "--missing", "wildcard"], "missing='wildcard': does not go with a number of columns"),
+    ],
+)
+def test_bad_command_line(tmp_path, arguments, says):
+    gpupif.datasets.census(60, columns=4).to_parquet(tmp_path / "table.parquet")
+    result = run("score", tmp_path / "table.parquet", "-o", tmp_path / "scores.parquet", *arguments)
+    assert isinstance(result.exception, InputError)
+    assert says in str(result.exception)
+    assert not (tmp_path / "scores.parquet").exists()
+
+
+def test_the_benchmark_runs(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.any_known", "--rows", "300", "--columns", "4", "--known", "2"]
+    command += ["--few", "1", "--out", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (result,) = json.loads((tmp_path / "any_known.json").read_text())["results"]
+    assert result["attackers of each column"] == 3
+    assert result["seconds"] > 0

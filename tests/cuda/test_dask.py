@@ -1,0 +1,58 @@
+"""Dask frames whose partitions lie on the device; without a GPU pandas' frames stand for cuDF's."""
+
+from __future__ import annotations
+
+import dask.dataframe as dd
+import numpy as np
+import pytest
+
+import gpupif
+from gpupif.engines.base import on_host
+from gpupif.measures import MEASURES
+from tests.helpers.gpu.on_device import Frames, to_device, to_pandas
+from tests.helpers.gpu.without_gpu import need_frames
+
+need_frames()
+
+pytestmark = [pytest.mark.usefixtures("dask_in_one_thread"), pytest.mark.gpu, pytest.mark.dask]
+
+
+def part(frame):
+    return to_device(frame)
+
+
+def test_partitions_on_the_device():
+    """Scores come as frames of the device, encoded and scored there; the bits of partitions that lie on the host."""
+    frame = gpupif.datasets.census(90).set_index(np.arange(90) * 3)
+    parts = [frame.iloc[:30], frame.iloc[30:30], frame.iloc[30:]]
+    there = dd.from_map(part, parts, meta=to_device(frame.iloc[:0]), enforce_metadata=False)
+    here = dd.from_map(lambda one: one, parts, meta=frame.iloc[:0], enforce_metadata=False)
+    scores, expected = (gpupif.score(lazy, list(MEASURES), device="cuda").persist() for lazy in (there, here))
+    alone = gpupif.score(frame, list(MEASURES), device="cpu")
+    for measure in MEASURES:
+        found = [scores[measure].partitions[number].compute() for number in range(3)]
+        assert all(Frames().holds(one) for one in found)
+        several = [to_pandas(one) for one in found]
+        wanted = expected[measure].compute()
+        values = np.concatenate([on_host(one.to_numpy()) for one in several])
+        assert values.tobytes() == wanted.to_numpy().tobytes()
+        assert np.concatenate([one.index for one in several]).tolist() == frame.index.tolist()
+        np.testing.assert_array_equal(values, alone[measure])
+
+
+def test_disclosure_risk_of_partitions_on_the_device():
+    frame = gpupif.datasets.census(40)
+    parts = [frame.iloc[:15], frame.iloc[15:15], frame.iloc[15:]]
+    there = dd.from_map(part, parts, meta=to_device(frame.iloc[:0]), enforce_metadata=False)
+    asked = (["sex", "tenure"], "education")
+    found, alone = gpupif.risk(there, *asked, device="cuda"), gpupif.risk(frame, *asked, device="cpu")
+    assert found.device != "cpu"
+    assert (found.classes, found.groups) == (alone.classes, alone.groups)
+    assert found.worst == alone.worst
+
+
+def test_auto_is_the_device_where_there_is_one():
+    frame = gpupif.datasets.census(40)
+    lazy = dd.from_map(lambda one: one, [frame], meta=frame.iloc[:0], enforce_metadata=False)
+    scores = gpupif.score(lazy, "cig").cig.compute()
+    np.testing.assert_array_equal(scores, gpupif.score(frame, "cig", device="cpu").cig)

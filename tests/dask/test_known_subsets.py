@@ -1,0 +1,129 @@
+"""Attackers who know any few columns of a Dask frame: the bits of the table in memory. Without a cluster."""
+
+from __future__ import annotations
+
+import dask.dataframe as dd
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.dask import part
+from gpupif.dask import routing as routes
+from tests.helpers.dask_frames import assert_same, cut
+from tests.helpers.scores import ALL
+from tests.helpers.tables import SHARED_FIXTURES, frame_of, tables
+
+# Dask 2026.8 uses what pandas 3.1 is going to drop.
+pytestmark = [
+    pytest.mark.dask,
+    pytest.mark.usefixtures("dask_in_one_thread"),
+    pytest.mark.filterwarnings("ignore:The inplace keyword"),
+]
+
+FEW = ["cig", "wcig", "csf", "cohort_size"]
+
+
+def assert_both_same(scores, expected):
+    assert_same(scores, expected)
+    assert_same(scores.mean, expected.mean)
+    assert dict(scores.weights.compute()) == expected.weights
+    assert dict(scores.mean.weights.compute()) == expected.mean.weights
+    assert scores.subsets.sets == expected.subsets.sets
+
+
+@given(table=tables(), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=5)
+def test_any_partitioning_gives_the_bits_of_the_table_in_memory(table, data):
+    frame, names = frame_of(table), list(table)
+    edges = data.draw(st.lists(st.integers(0, len(frame)), max_size=3))
+    targets = data.draw(st.sampled_from([names, names[:1], names[1:] or names]))
+    among = data.draw(st.sampled_from([None, names]))
+    pool = targets if among is None else among
+    arguments = {"columns": targets, "among": among, "seed": 4, "accuracies": {targets[0]: 0.9}}
+    arguments["known"] = data.draw(st.integers(0, min(len(pool) - (name in pool) for name in targets)))
+    arguments["subsets"] = data.draw(st.sampled_from([None, 1, 2]))
+    arguments["dtype"] = data.draw(st.sampled_from(["float64", "float32"]))
+    scores, expected = gpupif.score(cut(frame, edges), ALL, **arguments), gpupif.score(frame, ALL, **arguments)
+    # All at once, for each computation alone scores the table again.
+    found = scores.frame().compute()
+    wanted = expected.to_arrow().to_pandas()
+    assert found.columns.tolist() == wanted.columns.tolist()
+    assert found.dtypes.tolist() == wanted.dtypes.tolist()
+    assert found.to_numpy().tobytes() == wanted.to_numpy().tobytes()
+    assert scores.subsets.sets == expected.subsets.sets
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Rows that repeat, in partitions that share some, and missing values."""
+    frame = gpupif.datasets.census(60, columns=5).sample(300, replace=True, random_state=1).reset_index(drop=True)
+    frame["region"] = frame["region"].where(frame.index % 7 > 0)
+    return frame
+
+
+@pytest.fixture(scope="module")
+def expected(frame):
+    return gpupif.score(frame, FEW, known=2)
+
+
+def test_worst_and_mean(frame, expected, tmp_path):
+    scores = gpupif.score(cut(frame, [90, 90, 200]), FEW, known=2)
+    kept = scores.persist()
+    assert_both_same(kept, expected)
+    assert "any 2 columns known: 6 subsets of 2 columns for each column" in repr(scores)
+    assert kept.mean.frame().columns.tolist() == expected.mean.to_arrow().column_names
+    pd.testing.assert_series_equal(kept.mean.rig().compute(), expected.mean.rig(), check_names=False)
+    assert kept.fig().compute().to_dict() == pytest.approx(expected.fig().to_dict())
+    kept.to_parquet(tmp_path / "out", write_index=False)
+    found = pd.read_parquet(tmp_path / "out")
+    pd.testing.assert_frame_equal(found, expected.to_arrow().to_pandas(), check_exact=True)
+
+
+def test_no_more_memory_than_a_worker_has(frame, expected, monkeypatch):
+    """Folded for one target after the other where there is room for no more."""
+    scores = gpupif.score(cut(frame, [150]), FEW, known=2)
+    calls, real = [], part.score_sets
+    monkeypatch.setattr(part, "score_sets", lambda *given: calls.append(given[-1].targets) or real(*given))
+    pd.testing.assert_frame_equal(scores.cig.compute(), expected.cig, check_exact=True)
+    # Room for the different rows, which both partitions have, with few targets at a time.
+    room = 140 * (expected.distinct_rows * 5 // 2)
+    monkeypatch.setattr(part, "MOST_BYTES", room)
+    pd.testing.assert_frame_equal(scores.mean.csf.compute(), expected.mean.csf, check_exact=True)
+    assert calls == [5, 1]
+    monkeypatch.setattr(routes, "MOST_BYTES", room // 10)
+    says = r"known: any 2 columns: .* one worker: [\d,]+ rows, .* take about .* at most [\d.]+ KiB"
+    with pytest.raises(gpupif.InputError, match=says):
+        scores.cig.compute()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"weights": "age"}, "weights: does not go with a number of columns"),
+        ({"attackers": {"a": ["age"]}}, "attackers: does not go with a number of columns"),
+        ({"population": "people.parquet"}, "population: does not go with a number of columns"),
+        ({"missing": "wildcard"}, "missing='wildcard': does not go with a number of columns"),
+        ({"output": "x"}, "output: scores of a Dask frame are written by their to_parquet"),
+        ({"known": 3}, "known: expected at most 2, the number of other columns scored, got 3"),
+        ({"among": ["agee"]}, "among: no column 'agee'"),
+        ({"subsets": 0}, "subsets: expected a whole number"),
+    ],
+)
+def test_refused_at_once(arguments, says):
+    table = dd.from_pandas(gpupif.datasets.census(50, columns=3), npartitions=2)
+    with pytest.raises(gpupif.InputError) as error:
+        gpupif.score(table, **{"known": 1, **arguments})
+    assert says in str(error.value)
+
+
+def test_too_many_subsets(monkeypatch):
+    wide = gpupif.datasets.census(50, columns=40)
+    with pytest.raises(gpupif.InputError, match=r"there are [\d,]+ subsets of 8 columns"):
+        gpupif.score(cut(wide, [20]), known=8)
+    # As many as the rows allow is known when Dask computes.
+    scores = gpupif.score(cut(wide[["age", "sex", "region"]], [20]), known=1)
+    monkeypatch.setattr("gpupif.attack.known_subsets.MOST_VISITS", 100)
+    with pytest.raises(gpupif.InputError, match="too many to score on 50 rows"):
+        scores.cig.compute()

@@ -1,0 +1,151 @@
+"""A population of a Dask frame: the bits of the table in memory. Without a cluster."""
+
+from __future__ import annotations
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.dask import routing as routes
+from gpupif.measures import MEASURES
+from tests.helpers.dask_frames import assert_same, cut
+from tests.helpers.populations import frames_of, samples
+from tests.helpers.tables import SHARED_FIXTURES
+
+pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
+
+ALL = list(MEASURES)
+FEW = ["cig", "wcig", "cohort_size"]
+CENSUS = gpupif.datasets.census(300, columns=4)
+SAMPLE = CENSUS.sample(120, random_state=2).assign(w=np.arange(120) % 5 / 4)
+STRANGERS = pd.concat([SAMPLE, gpupif.datasets.census(40, columns=4, seed=9).assign(w=1.5)])
+
+
+@given(job=samples(), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=15)
+def test_any_partitioning_gives_the_bits_of_the_table_in_memory(job, data):
+    sample, population, arguments = job
+    frame, other = frames_of(sample, population)
+    edges = [data.draw(st.lists(st.integers(0, len(table)), max_size=2)) for table in (frame, other)]
+    arguments["population_lacks"] = data.draw(st.sampled_from(["count", "error"]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(routes, "HEAVY", data.draw(st.sampled_from([0.0, 0.5, 10.0])))
+        scores = gpupif.score(cut(frame, edges[0]), ALL, population=cut(other, edges[1]), **arguments)
+        try:
+            expected = gpupif.score(frame, ALL, population=other, device="cpu", **arguments)
+        except gpupif.InputError as error:
+            lacks = str(error).partition(", the first")[0]
+            with pytest.raises(gpupif.InputError, match=lacks):
+                scores.cig.compute()
+            return
+        assert_same(scores, expected)
+        assert dict(scores.weights.compute()) == expected.weights
+        assert dict(scores.priors.compute()) == dict(expected.priors)
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+@pytest.mark.parametrize("lacks", ["error", "count"])
+def test_attackers_and_weights(lacks, weights):
+    """Rows are compared by all columns that any attacker knows, or that are scored."""
+    table = SAMPLE if lacks == "error" else STRANGERS
+    attackers = {"neighbour": ["age", "sex"], "nobody": []}
+    arguments = {"attackers": attackers, "columns": ["age", "region"], "weights": weights, "dtype": "float32"}
+    arguments |= {"population_lacks": lacks}
+    scores = gpupif.score(cut(table, [50, 90]), FEW, population=cut(CENSUS, [100]), **arguments)
+    expected = gpupif.score(table, FEW, population=CENSUS, device="cpu", **arguments)
+    for name in attackers:
+        assert_same(scores[name], expected[name])
+        assert scores[name].population_size.dtypes.tolist() == [np.int64] * 2
+    worst = scores.worst("population_size").compute()
+    pd.testing.assert_frame_equal(worst, expected.worst("population_size"))
+    assert list(scores.frame().columns) == expected.to_arrow().column_names[: len(scores.frame().columns)]
+
+
+def test_kinds_of_populations(tmp_path):
+    expected = gpupif.score(SAMPLE, FEW, columns=["age", "sex"], population=CENSUS, device="cpu")
+    (tmp_path / "people").mkdir()
+    CENSUS.iloc[:100].to_parquet(tmp_path / "people" / "0.parquet")
+    CENSUS.iloc[100:].to_parquet(tmp_path / "people" / "1.parquet")
+    more = CENSUS.assign(more=1)[["more", "sex", "region", "age"]].astype({"age": "int64", "sex": str})
+    with dask.config.set({"dataframe.convert-string": True}):
+        texts = dd.from_pandas(more, npartitions=2)
+    for people in (CENSUS, more, pl.from_pandas(CENSUS), texts, tmp_path / "people", str(tmp_path / "people")):
+        scores = gpupif.score(cut(SAMPLE, [50]), FEW, columns=["age", "sex"], population=people)
+        assert_same(scores, expected)
+
+
+def test_one_more_shuffle_whatever_the_number_of_columns():
+    for columns in (2, 30):
+        frame = gpupif.datasets.census(40, columns=columns)
+        lazy = dd.from_pandas(frame, npartitions=3)
+        with dask.config.set({"dataframe.shuffle.method": "p2p"}):
+            graph = gpupif.score(lazy, FEW, population=lazy).frame().__dask_graph__()
+        assert sum("barrier" in str(key) for key in graph) == 3
+
+
+def test_both_tables_are_read_once():
+    calls = []
+
+    def count(number, of):
+        calls.append((of, number))
+        return gpupif.datasets.census(50, seed=number, columns=4)
+
+    meta = gpupif.datasets.census(1, columns=4).iloc[:0]
+    table, people = (dd.from_map(count, range(2), of=of, meta=meta) for of in ("table", "people"))
+    attackers = {"neighbour": ["age"], "nobody": []}
+    scores = gpupif.score(table, "cig", population=people, attackers=attackers)
+    dask.compute(*(scores[name][measure] for name in attackers for measure in scores.measures))
+    assert sorted(calls) == [(of, number) for of in ("people", "table") for number in (0, 1)]
+
+
+BAD = {
+    "no column": (CENSUS[["age"]], {}, ["population", "no column 'region'"]),
+    "no table": ([1], {}, ["population", "list"]),
+    "a series": (cut(CENSUS, [])["age"], {}, ["population", "Dask DataFrame", "Series"]),
+    "unknown word": (CENSUS, {"population_lacks": "no"}, ["population_lacks", "'no'"]),
+    "no file": ("nobody.parquet", {}, ["nobody.parquet", "no such file"]),
+    "wildcards": (CENSUS, {"missing": "wildcard"}, ["population", "wildcard"]),
+}
+
+
+@pytest.mark.parametrize(("people", "arguments", "fragments"), BAD.values(), ids=BAD)
+def test_bad_populations_are_refused_at_once(people, arguments, fragments):
+    with pytest.raises(gpupif.GpupifError) as caught:
+        gpupif.score(cut(SAMPLE.drop(columns="w"), [50]), population=people, **arguments)
+    assert [fragment for fragment in fragments if fragment not in str(caught.value)] == []
+
+
+def test_a_population_in_files_that_lacks_a_column(tmp_path):
+    CENSUS.drop(columns="region").to_parquet(tmp_path / "people.parquet")
+    with pytest.raises(
+        gpupif.InputError, match=r"population: no column 'region' in the population.*'age', 'sex', "
+    ) as caught:
+        gpupif.score(cut(SAMPLE[["age", "region"]], [50]), population=tmp_path / "people.parquet")
+    assert all(repr(name) in str(caught.value) for name in CENSUS.columns if name != "region")
+
+
+def test_a_population_that_is_no_parquet(tmp_path):
+    CENSUS.to_csv(tmp_path / "people.csv")
+    with pytest.raises(gpupif.InputError, match=r"population: .*people\.csv: a cluster reads Parquet"):
+        gpupif.score(cut(SAMPLE, [50]), population=tmp_path / "people.csv")
+
+
+@pytest.mark.parametrize(
+    ("people", "match"),
+    [
+        (CENSUS.iloc[:0], "population: expected at least one row"),
+        (CENSUS.assign(age=CENSUS["age"].where(CENSUS.index != 7)), "^population: column 'age': 1 missing value, .* 7"),
+        (CENSUS.astype({"age": str}), "'age'.* in the table and .*string in the population"),
+        (CENSUS.iloc[:20], r"population: it lacks \d+ of the table's 120 rows; of some equal ones it has \d+"),
+    ],
+)
+def test_bad_populations_are_refused_when_dask_computes(people, match):
+    scores = gpupif.score(cut(SAMPLE, [50]), population=cut(people, []), weights="w", missing="error")
+    with pytest.raises(gpupif.InputError, match=match):
+        scores.population_size.compute()

@@ -1,0 +1,135 @@
+"""Folders of scores that Dask writes: replaced as a whole, and nothing but scores lost."""
+
+from __future__ import annotations
+
+import fcntl
+
+import dask.dataframe as dd
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import gpupif
+from gpupif.dask.write import check_written
+from gpupif.io.checkpoints import work_folder
+
+# Dask 2026.8 uses what pandas 3.1 is going to drop.
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
+
+
+def make(rows, partitions, **more):
+    return gpupif.score(dd.from_pandas(gpupif.datasets.census(rows, columns=3), npartitions=partitions), **more)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_other_scores_are_replaced(tmp_path):
+    out = tmp_path / "scores"
+    make(50, 5).to_parquet(out, write_metadata_file=True)
+    assert len(names(out)) == 7
+    make(40, 2).to_parquet(str(out))
+    assert names(out) == ["part-000000.parquet", "part-000001.parquet"]
+    expected = gpupif.score(gpupif.datasets.census(40, columns=3), device="cpu").to_arrow().to_pandas()
+    pd.testing.assert_frame_equal(pd.read_parquet(out).reset_index(drop=True), expected, check_exact=True)
+    make(40, 2, attackers={"all": ["age", "sex"]}).to_parquet(f"file://{out}")
+    assert all(name.startswith("all_c") for name in pd.read_parquet(out))
+    assert len(pd.read_parquet(out)) == 40
+    assert names(tmp_path) == ["scores"]
+
+
+def test_what_was_there_stays_where_writing_fails(tmp_path, monkeypatch):
+    out = tmp_path / "scores"
+    make(50, 3).to_parquet(out)
+    before = {name: (out / name).read_bytes() for name in names(out)}
+
+    def fail(part):
+        raise RuntimeError("midway")
+
+    lazy = dd.from_map(fail, range(2), meta=gpupif.datasets.census(1, columns=3).iloc[:0])
+    with pytest.raises(RuntimeError, match="midway"):
+        gpupif.score(lazy).to_parquet(out)
+    write, written = pq.write_table, []
+
+    def full(*arguments, **options):
+        written.append(1)
+        if len(written) > 1:
+            raise OSError(28, "No space left on device")
+        write(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pq, "write_table", full)
+        with pytest.raises(gpupif.OutputError, match="No space left"):
+            make(60, 3).to_parquet(out)
+    assert {name: (out / name).read_bytes() for name in names(out)} == before
+    assert names(tmp_path) == ["scores"]
+
+
+def test_what_cannot_be_written(tmp_path):
+    scores = make(20, 2)
+    scores.to_parquet(tmp_path / "scores")
+    with pytest.raises(gpupif.OutputError, match="exists already"):
+        scores.to_parquet(tmp_path / "scores", overwrite=False)
+    (tmp_path / "other" / "sub").mkdir(parents=True)
+    (tmp_path / "other" / "sub" / "letters.txt").touch()
+    with pytest.raises(gpupif.OutputError, match=r"holds sub/letters.txt, which is no score file"):
+        scores.to_parquet(tmp_path / "other")
+    (tmp_path / "table").mkdir()
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "table" / "part-000000.parquet")
+    with pytest.raises(gpupif.OutputError, match=r"holds part-000000.parquet, which is no score file"):
+        scores.to_parquet(tmp_path / "table")
+    with pytest.raises(gpupif.OutputError, match="is a file; Dask writes a folder"):
+        scores.to_parquet(tmp_path / "table" / "part-000000.parquet")
+    with pytest.raises(gpupif.OutputError, match="there is no folder"):
+        scores.to_parquet(tmp_path / "no" / "scores")
+    for option, value in [
+        ("append", True),
+        ("partition_on", ["cig_age"]),
+        ("compute", False),
+        ("filesystem", object()),
+    ]:
+        with pytest.raises(gpupif.InputError, match=f"^{option}: "):
+            scores.to_parquet(tmp_path / "new", **{option: value})
+    assert names(tmp_path) == ["other", "scores", "table"]
+
+
+def test_elsewhere_than_on_a_disk(tmp_path):
+    scores, place = make(20, 2), f"memory://{tmp_path.name}"
+    scores.to_parquet(place, write_index=False)
+    assert len(dd.read_parquet(place)) == 20
+    with pytest.raises(gpupif.OutputError, match="only folders on a disk of this machine are replaced"):
+        scores.to_parquet(place)
+
+
+def test_a_run_that_was_killed_is_cleaned_up_after(tmp_path):
+    """Whichever kind of run comes next; and a run that is at work is left alone."""
+    frame = gpupif.datasets.census(20, columns=3)
+    frame.to_parquet(tmp_path / "in.parquet")
+    out = tmp_path / "scores"
+    left = work_folder(out, tmp_path)
+
+    def leave():
+        (left / "0123456789abcdef").mkdir(parents=True)
+        (left / "0123456789abcdef" / "part-000000.parquet").touch()
+        (left / "lock").touch()
+
+    leave()
+    make(20, 2).to_parquet(out)
+    assert names(tmp_path) == ["in.parquet", "scores"]
+    leave()
+    gpupif.score(tmp_path / "in.parquet", output=out, overwrite=True, device="cpu")
+    assert names(tmp_path) == ["in.parquet", "scores"]
+    leave()
+    with (left / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(gpupif.OutputError, match="another run that writes it is at work"):
+            make(20, 2).to_parquet(out)
+    assert (left / "0123456789abcdef" / "part-000000.parquet").exists()
+
+
+def test_workers_that_write_to_disks_of_their_own(tmp_path):
+    (tmp_path / "part-000000.parquet").touch()
+    check_written(tmp_path, 1)
+    with pytest.raises(gpupif.OutputError, match="1 of 2 score files are not there"):
+        check_written(tmp_path, 2)

@@ -1,0 +1,216 @@
+"""Disclosure measures of Dask frames: the same numbers as in memory, however the table is partitioned."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.dask import routing as routes
+from gpupif.disclosure.cells import NONE
+from gpupif.errors import ColumnNotFoundError, InputError, TableReadError
+from gpupif.utils.progress import Reporter
+from tests.helpers.dask_frames import COLUMNS, cut, of_parts
+from tests.helpers.disclosure import outcome, questions, what_is_found
+from tests.helpers.populations import frames_of, samples
+from tests.helpers.tables import SHARED_FIXTURES, frame_of
+
+pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
+
+
+@given(question=questions(), chosen=st.none() | st.integers(1, 2), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=25)
+def test_any_partitioning_gives_the_numbers_of_the_table_in_memory(question, chosen, data):
+    table, known, sensitive, distances = question
+    frame = frame_of(table)
+    edges = data.draw(st.lists(st.integers(0, len(frame)), max_size=4))
+    options = {
+        "l": chosen if sensitive else None,
+        "distance": distances or None,
+        "groups": data.draw(st.integers(0, 4)),
+    }
+    asked = (known, sensitive or None)
+    with pytest.MonkeyPatch.context() as patch:
+        # At 0 every class is looked at attribute by attribute.
+        patch.setattr(routes, "HEAVY", data.draw(st.sampled_from([0.0, 0.5, 10.0])))
+        found = outcome(cut(frame, edges), *asked, device="cpu", **options)
+    assert found == outcome(frame, *asked, device="cpu", **options)
+
+
+@pytest.mark.parametrize("known", [["age", "sex"], ["sex"], ["tenure"]])
+@pytest.mark.parametrize("sensitive", [["region", "occupation", "education"], None])
+def test_many_partitions(known, sensitive):
+    frame = gpupif.datasets.census(600)
+    found = gpupif.risk(dd.from_pandas(frame, npartitions=7), known, sensitive, device="cpu")
+    assert what_is_found(found) == what_is_found(gpupif.risk(frame, known, sensitive, device="cpu"))
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_every_kind_of_column(kind):
+    values = COLUMNS[kind]
+    frame = pd.DataFrame({"q": [1, 1, 1, 2, 2, 2], "s": values})
+    for known, sensitive in (("s", "q"), *([("q", "s")] if values.notna().any() else [])):
+        lazy = of_parts([frame.iloc[:2], frame.iloc[2:2], frame.iloc[2:]])
+        found = gpupif.risk(lazy, known, sensitive, device="cpu")
+        expected = gpupif.risk(frame, known, sensitive, device="cpu")
+        # Spans of time are of other types, but equal.
+        assert found.groups == expected.groups
+        for one in (found, expected):
+            one.groups[:] = []
+        assert what_is_found(found) == what_is_found(expected)
+
+
+@given(job=samples(), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=15)
+def test_a_population(job, data):
+    """The numbers of the run in memory; of rows that are lacking, how many, for the first is not known."""
+    sample, people, _ = job
+    known = data.draw(st.lists(st.sampled_from(list(sample)), min_size=1, unique=True))
+    frames = frames_of(sample, people)
+    edges = [data.draw(st.lists(st.integers(0, len(frame)), max_size=2)) for frame in frames]
+    options = {"population_lacks": data.draw(st.sampled_from(["error", "count"])), "device": "cpu"}
+    table, population = map(cut, frames, edges)
+    found = outcome(table, known, population=population, **options)
+    expected = outcome(frames[0], known, population=frames[1], **options)
+    if isinstance(expected, str):
+        assert found.startswith(expected.partition(", the first")[0] + "; of some equal ones it has")
+    else:
+        assert found == expected
+
+
+def test_kinds_of_populations(tmp_path):
+    census = gpupif.datasets.census(300, columns=4)
+    sample = census.sample(100, random_state=1)
+    asked = (["region", "age"], "sex")
+    expected = gpupif.risk(sample, *asked, population=census, device="cpu").population
+    (tmp_path / "people").mkdir()
+    census.iloc[:100].to_parquet(tmp_path / "people" / "0.parquet", index=False)
+    census.iloc[100:].to_parquet(tmp_path / "people" / "1.parquet", index=False)
+    text = census.astype({"age": "int64", "region": str})
+    for population in (census, pl.from_pandas(text), cut(text[["region", "sex", "age"]], [7]), tmp_path / "people"):
+        found = gpupif.risk(dd.from_pandas(sample, npartitions=3), *asked, population=population, device="cpu")
+        assert found.population == expected
+
+
+def test_values_that_the_population_lacks():
+    frame = pd.DataFrame({"age": [1.0, None, 2.0], "sex": list("fmm")})
+    population = frame.iloc[[0, 0, 2]]
+    with pytest.raises(InputError, match=r"lacks 1 of .* it has 0, the table 1\. Column 'age' has None nowhere in it"):
+        gpupif.risk(cut(frame, [1]), ["age", "sex"], population=population)
+    with pytest.raises(InputError, match=r"^population: column 'age': 1 missing value, the first in row 2 \(from 0\)"):
+        gpupif.risk(cut(frame.dropna(), [1]), ["sex", "age"], population=frame.iloc[[0, 2, 1]], missing="error")
+    found = gpupif.risk(cut(frame, [1]), ["age", "sex"], population=population, population_lacks="count")
+    assert found.population == gpupif.population_risks([1, 1, 1], [2, 1, 1])
+
+
+def test_functions():
+    frame = gpupif.datasets.census(300)
+    lazy = dd.from_pandas(frame, npartitions=3)
+    assert gpupif.k_anonymity(lazy, "tenure") == gpupif.k_anonymity(frame, "tenure")
+    for function in (
+        gpupif.alpha_k_anonymity,
+        gpupif.l_diversity,
+        gpupif.t_closeness,
+        gpupif.basic_beta_likeness,
+        gpupif.enhanced_beta_likeness,
+        gpupif.delta_disclosure,
+    ):
+        assert function(lazy, "tenure", "education") == function(frame, "tenure", "education")
+    found = gpupif.risk(lazy, "tenure", sampling_fraction=0.1)
+    assert found.uniques == gpupif.population_uniques(frame["tenure"].value_counts(), sampling_fraction=0.1)
+
+
+def test_ordered_categories_are_ordered():
+    """Of Dask as in memory; a distance that is given goes before their order."""
+    kind = pd.CategoricalDtype(["low", "mid", "high"], ordered=True)
+    pay = ["low", "low", "high", "low", "mid", "mid", "high", "high"]
+    frame = pd.DataFrame({"age": ["20s"] * 4 + ["30s"] * 4, "pay": pd.Series(pay, dtype=kind)})
+    asked = ("age", "pay")
+    ordered = gpupif.t_closeness(frame, *asked, distance=["low", "mid", "high"])
+    nominal = gpupif.t_closeness(frame, *asked, distance="nominal")
+    assert ordered != nominal
+    for table in (frame, cut(frame, [3])):
+        assert gpupif.t_closeness(table, *asked) == ordered
+        assert gpupif.t_closeness(table, *asked, distance="nominal") == nominal
+
+
+BAD = [
+    (("ag",), {}, ColumnNotFoundError, "quasi_identifiers: no column 'ag'"),
+    (("age", "one"), {}, InputError, "sensitive: column 'one': expected at least two different values, got 1 in all"),
+    (("age", "ill"), {"distance": "ordered"}, InputError, "^distance: column 'ill': expected numbers"),
+    (("age", "ill"), {"missing": "error"}, InputError, r"column 'age': 1 missing value, the first in row 3 \(from 0\)"),
+    (("age", "ill"), {"memory_limit": "1GiB"}, InputError, "memory_limit, temp: are for files read in streams"),
+    (("age", "ill"), {"device": "tpu"}, InputError, "device"),
+    (("age", "ill"), {"population": pd.DataFrame({"ag": [1]})}, InputError, "population: no column 'age' in the popul"),
+    (("age", "ill"), {"population": pd.DataFrame({"age": [1.0]})}, InputError, "lacks 3 .* it has .* Give the popul"),
+    (("age", "ill"), {"population": pd.DataFrame({"age": []})}, InputError, "population: expected at least one row"),
+    (
+        ("age", "ill"),
+        {"population": pd.DataFrame({"age": ["x"]})},
+        InputError,
+        "'age': .* in the table and .* in the pop",
+    ),
+    (("age", "ill"), {"population": cut(pd.DataFrame({"age": [1]}), [])["age"]}, InputError, "got a Dask Series"),
+    (("age", "ill"), {"population": "no.parquet"}, TableReadError, "no.parquet: no such file"),
+    (("ill", "one"), {"population": 3}, InputError, "population: table: expected a pandas"),
+]
+
+
+@pytest.mark.parametrize(("columns", "options", "kind", "message"), BAD)
+def test_bad_input(columns, options, kind, message):
+    frame = pd.DataFrame({"age": [1, 1, 2, None], "ill": list("aaba"), "one": 1})
+    with pytest.raises(kind, match=message):
+        gpupif.risk(cut(frame, [2]), *columns, **options)
+
+
+def test_other_bad_tables():
+    frame = pd.DataFrame({"age": [1, 2]})
+    with pytest.raises(InputError, match="expected a Dask DataFrame, got a Dask Series"):
+        gpupif.k_anonymity(cut(frame, [1])["age"], "age")
+    with pytest.raises(InputError, match="expected at least one row, got none"):
+        gpupif.k_anonymity(cut(frame.head(0), [0]), "age")
+
+
+def test_nearly_unique_quasi_identifiers():
+    frame = pd.DataFrame({"id": np.arange(60), "ill": [0, 1] * 30})
+    with pytest.warns(gpupif.NearlyUniqueWarning, match="quasi_identifiers: column 'id'") as seen:
+        assert gpupif.risk(cut(frame, [7, 20]), "id", "ill").k == 1
+    assert len(seen) == 1
+
+
+def test_progress_counts_tasks(monkeypatch):
+    stages, done = [], []
+    monkeypatch.setattr(Reporter, "stage", lambda self, *stage: self.visible and stages.append(stage))
+    monkeypatch.setattr(Reporter, "advance", lambda self, amount=1: self.visible and done.append(amount))
+    gpupif.k_anonymity(cut(pd.DataFrame({"age": [1, 2]}), [1]), "age", progress=True)
+    assert stages == [("compute", None, "tasks"), ("compute", len(done), "tasks")]
+    assert len(done) > 5
+    assert set(done) == {1}
+
+
+def test_what_takes_the_place_of_an_attribute_is_the_same_in_every_process():
+    assert pickle.loads(pickle.dumps(NONE)) is NONE
+
+
+def test_orders_that_dask_does_not_know():
+    kind = pd.CategoricalDtype(["low", "middle", "high"], ordered=True)
+    frame = pd.DataFrame({"g": [*"aaabbb"], "x": ["low", "middle", "middle", "high", "low", "high"]})
+    lazy = dd.from_pandas(frame, npartitions=2)
+    lazy["x"] = lazy["x"].astype(pd.CategoricalDtype(ordered=True))
+    with pytest.warns(UserWarning, match="column 'x', so that their order is not used"):
+        loose = gpupif.t_closeness(lazy, "g", "x")
+    assert loose == gpupif.t_closeness(frame, "g", "x")
+    ordered = gpupif.t_closeness(frame.astype({"x": kind}), "g", "x")
+    assert gpupif.t_closeness(lazy, "g", "x", distance=list(kind.categories)) == ordered != loose
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        gpupif.score(lazy, "cig").cig.compute()
+        assert gpupif.k_anonymity(lazy, "g") == 3

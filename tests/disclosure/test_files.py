@@ -1,0 +1,290 @@
+"""Disclosure measures of files beyond memory: the same numbers as in memory, whatever the chunks and the parts."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.disclosure import parts, with_population
+from gpupif.errors import ColumnNotFoundError, InputError, OutputError, TableReadError
+from gpupif.out_of_core import budget
+from tests.helpers.disclosure import outcome, questions, what_is_found
+from tests.helpers.pieces import in_pieces, write_parts
+from tests.helpers.populations import frames_of, rows_of, samples, with_lacking
+from tests.helpers.tables import SHARED_FIXTURES, frame_of
+
+PLENTY = "64GiB"
+
+
+@pytest.fixture
+def small():
+    with in_pieces(60, 40):
+        yield
+
+
+@given(question=questions(), chosen=st.none() | st.integers(1, 2), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=25)
+def test_the_same_numbers_as_in_memory(question, chosen, data, tmp_path_factory):
+    table, known, sensitive, distances = question
+    frame = frame_of(table)
+    place = tmp_path_factory.mktemp("t")
+    (place / "temp").mkdir()
+    edges = data.draw(st.lists(st.integers(0, len(frame)), max_size=3))
+    write_parts(place / "in", frame, edges)
+    given_l = chosen if sensitive else None
+    options = {"l": given_l, "distance": distances or None, "groups": data.draw(st.integers(0, 4)), "k": 2}
+    asked = (place / "in", known, sensitive or None)
+    with in_pieces(data.draw(st.integers(1, len(frame))), data.draw(st.integers(1, len(frame) + 1))):
+        found = outcome(*asked, temp=place / "temp", **options)
+    assert found == outcome(*asked, **options)
+    assert list((place / "temp").iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory):
+    """The synthetic census in a folder of files."""
+    return write_parts(tmp_path_factory.mktemp("census") / "in", gpupif.datasets.census(400), [90, 90, 300])
+
+
+@pytest.mark.parametrize("rows", [5, 60, 1000])
+@pytest.mark.parametrize("known", [["age", "sex"], ["sex"], ["tenure"]])
+def test_parts_of_every_size(census, known, rows):
+    """Down to those that hold one class, which is looked at attribute by attribute, however many values these have."""
+    asked = (census, known, ["region", "occupation", "education"])
+    with in_pieces(50, rows):
+        found = gpupif.risk(*asked, memory_limit=PLENTY)
+    assert what_is_found(found) == what_is_found(gpupif.risk(*asked))
+
+
+def test_the_whole_table_is_cut_only_where_it_does_not_fit(census):
+    asked = (census, ["age", "sex"], ["region", "occupation"])
+    expected = what_is_found(gpupif.risk(*asked))
+    with mock.patch.object(parts, "cut", wraps=parts.cut) as cut:
+        assert what_is_found(gpupif.risk(*asked, memory_limit=PLENTY)) == expected
+        assert cut.call_count == 0
+        with in_pieces(50, 100):
+            assert what_is_found(gpupif.risk(*asked, memory_limit=PLENTY)) == expected
+        assert cut.call_count > 0
+        # A part of about as many rows is cut again, for it has more.
+        assert cut.call_args_list[0].args[3] == 4
+
+
+def test_every_format_and_patterns(census, tmp_path, small):
+    frame = pd.read_parquet(census)
+    frame.iloc[:3, 0] = None
+    asked = (["age", "sex"], ["region", "occupation"])
+    files = {"t.parquet": frame.to_parquet, "t.csv": frame.to_csv, "t.feather": frame.to_feather}
+    for name, write in files.items():
+        write(tmp_path / name, **({"index": False} if name == "t.csv" else {}))
+        found = gpupif.risk(tmp_path / name, *asked, memory_limit=PLENTY)
+        assert what_is_found(found) == what_is_found(gpupif.risk(tmp_path / name, *asked))
+    pattern = str(census / "*.parquet")
+    assert what_is_found(gpupif.risk(pattern, *asked, memory_limit=PLENTY)) == what_is_found(
+        gpupif.risk(census, *asked)
+    )
+
+
+def test_functions(census, small):
+    known, sensitive = ["age", "sex"], ["region", "occupation"]
+    limit = {"memory_limit": PLENTY}
+    assert gpupif.k_anonymity(census, known, **limit) == gpupif.k_anonymity(census, known)
+    for function in (
+        gpupif.alpha_k_anonymity,
+        gpupif.l_diversity,
+        gpupif.t_closeness,
+        gpupif.basic_beta_likeness,
+        gpupif.enhanced_beta_likeness,
+        gpupif.delta_disclosure,
+    ):
+        assert function(census, known, sensitive, **limit) == function(census, known, sensitive)
+    known = ["sex"]
+    for kind in ("entropy", "recursive"):
+        asked = (census, known, sensitive, kind)
+        assert gpupif.l_diversity(*asked, **limit) == gpupif.l_diversity(*asked)
+    assert gpupif.l_diversity(*asked)[1] > 1
+
+
+def test_estimates_of_uniques(census, small):
+    asked = (census, ["age", "sex"])
+    found = gpupif.risk(*asked, sampling_fraction=0.1, memory_limit=PLENTY)
+    assert found.uniques == gpupif.risk(*asked, sampling_fraction=0.1).uniques
+    assert "unique in the population" in str(found)
+
+
+@given(job=samples(), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=15)
+def test_a_population(job, data, tmp_path_factory):
+    """Against the run in memory, and against rows that are counted."""
+    sample, people, _ = job
+    known = data.draw(st.lists(st.sampled_from(list(sample)), min_size=1, unique=True))
+    place = tmp_path_factory.mktemp("t")
+    (place / "temp").mkdir()
+    frames = frames_of(sample, people)
+    for name, frame in zip(("in", "people"), frames, strict=True):
+        write_parts(place / name, frame, data.draw(st.lists(st.integers(0, len(frame)), max_size=2)))
+    lacks = data.draw(st.sampled_from(["error", "count"]))
+    asked, options = (place / "in", known), {"population": place / "people", "population_lacks": lacks}
+    rows = sum(map(len, frames))
+    with in_pieces(data.draw(st.integers(1, rows)), data.draw(st.integers(1, rows + 1))):
+        found = outcome(*asked, **options, temp=place / "temp")
+    assert found == outcome(*asked, **options)
+    assert list((place / "temp").iterdir()) == []
+    if not isinstance(found, str):
+        everyone = Counter(rows_of(with_lacking(sample, people, known), known))
+        sizes = [(times, everyone[row]) for row, times in Counter(rows_of(sample, known)).items()]
+        assert found["population"] == gpupif.population_risks(*zip(*sizes, strict=True)).to_dict()
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory):
+    """Rows of the census, others, and the census."""
+    frame = gpupif.datasets.census(400, columns=4)
+    place = tmp_path_factory.mktemp("sampled")
+    mixed = pd.concat([frame.sample(120, random_state=1), gpupif.datasets.census(30, columns=4, seed=9)])
+    write_parts(place / "mixed", mixed, [70])
+    write_parts(place / "in", mixed.iloc[:120], [70])
+    return place, write_parts(place / "people", frame, [90, 300])
+
+
+@pytest.mark.parametrize("rows", [5, 60, 1000])
+@pytest.mark.parametrize("known", [["age", "sex"], ["sex"]])
+def test_a_population_in_parts_of_every_size(sampled, known, rows):
+    place, people = sampled
+    for table, lacks in (("in", "error"), ("mixed", "count"), ("mixed", "error")):
+        options = {"population": people, "population_lacks": lacks}
+        with in_pieces(50, rows):
+            found = outcome(place / table, known, memory_limit=PLENTY, **options)
+        assert found == outcome(place / table, known, **options)
+
+
+def test_populations_of_other_kinds(sampled, tmp_path, small, monkeypatch):
+    place, people = sampled
+    frame = pd.read_parquet(people)
+    expected = gpupif.risk(place / "in", ["age", "sex"], population=frame).population
+    text = frame.assign(more=1)[["more", "sex", "region", "age"]].astype({"age": "int64", "sex": str})
+    text.to_csv(tmp_path / "people.csv", index=False)
+    for population in (frame, text, tmp_path / "people.csv", str(people / "*.parquet")):
+        found = gpupif.risk(place / "in", ["age", "sex"], population=population, memory_limit=PLENTY)
+        assert found.population == expected
+    # A table in memory beside a population that is too large for it.
+    monkeypatch.setattr(with_population, "too_large", lambda population, choose, sep: True)
+    for table in (place / "in", pd.read_parquet(place / "in")):
+        with mock.patch.object(
+            with_population.Beside, "_in_parts", autospec=True, side_effect=with_population.Beside._in_parts
+        ) as parts:
+            found = gpupif.risk(table, ["age", "sex"], population=people)
+        assert found.population == expected
+        assert parts.call_count == 1
+
+
+def test_values_that_the_population_lacks(tmp_path, small):
+    """Named as in memory: the first row, and what is nowhere in the population."""
+    frame = pd.DataFrame({"age": [1.0, None, 2.0, 2.0], "sex": list("fmmm")})
+    people = pd.DataFrame({"age": [1.0, None, 2.0, 2.0, 3.0], "sex": list("fmmmx")})
+    frame.to_parquet(tmp_path / "in.parquet")
+    for other in (people.iloc[:3], people.iloc[1:], people.drop(index=1), people.assign(sex="m"), people.astype(str)):
+        other.to_parquet(tmp_path / "people.parquet", index=False)
+        asked = (tmp_path / "in.parquet", ["age", "sex"])
+        found = outcome(*asked, population=tmp_path / "people.parquet", temp=tmp_path)
+        assert found.startswith("population: ")
+        assert found == outcome(*asked, population=tmp_path / "people.parquet")
+    people.to_parquet(tmp_path / "people.parquet")
+    frame.iloc[2:].to_parquet(tmp_path / "in.parquet")
+    with pytest.raises(InputError, match=r"^population: column 'age': missing values, the first in row 1 \(from 0\)"):
+        gpupif.risk(*asked, population=tmp_path / "people.parquet", missing="error", temp=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "people.parquet"]
+
+
+def test_a_file_that_fails_leaves_nothing(census, tmp_path, small):
+    broken = tmp_path / "in"
+    broken.mkdir()
+    (tmp_path / "temp").mkdir()
+    for file in sorted(census.iterdir()):
+        (broken / file.name).write_bytes(file.read_bytes())
+    last = sorted(broken.iterdir())[-1]
+    content = bytearray(last.read_bytes())
+    content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
+    last.write_bytes(bytes(content))
+    with pytest.raises(TableReadError, match=last.name):
+        gpupif.risk(broken, ["age", "sex"], ["region", "occupation"], temp=tmp_path / "temp")
+    full = mock.patch.object(parts, "cut", side_effect=OSError(28, "No space left on device"))
+    with full, pytest.raises(OutputError, match="No space left on device"):
+        gpupif.risk(census, ["age", "sex"], temp=tmp_path / "temp")
+    assert list((tmp_path / "temp").iterdir()) == []
+
+
+FRAME = pd.DataFrame({"age": [1, 1, 2, None], "sex": list("fmfm"), "ill": list("aaba"), "one": 1})
+BAD = [
+    (("ag",), {}, ColumnNotFoundError, "quasi_identifiers: no column 'ag'"),
+    (("age", "age"), {}, InputError, "sensitive: column 'age' is a quasi-identifier too"),
+    (("age", "one"), {}, InputError, "sensitive: column 'one': expected at least two different values, got 1 in all"),
+    (("age", "ill"), {"distance": "ordered"}, InputError, "distance: column 'ill': expected numbers"),
+    (("age", "ill"), {"l": 3}, InputError, "l: expected at most 2, the different values"),
+    ((["age", "sex"], "ill"), {"l": 2}, InputError, "l: expected at most 1, the rows of the largest class; got 2"),
+    (("age", "ill"), {"missing": "error"}, InputError, r"column 'age': missing values, the first in row 3 \(from 0\)"),
+    (
+        ("age", "ill"),
+        {"memory_limit": "1MiB"},
+        InputError,
+        "memory_limit: expected at least [0-9,]+ MiB for this table",
+    ),
+    (("age", "ill"), {"memory_limit": "much"}, InputError, "memory_limit: expected a size such as '2GiB'"),
+    (("age", "ill"), {"temp": "no/such"}, OutputError, "temp: no/such is no folder that can be written to"),
+    (("age", "ill"), {"population": 3}, InputError, "population: table: expected a pandas"),
+    (("age", "ill"), {"population": "no.parquet"}, TableReadError, "no.parquet: no such file"),
+    (("age", "ill"), {"population": FRAME.drop(columns="age")}, InputError, "population: no column 'age' in the popul"),
+    (
+        ("age", "ill"),
+        {"population": FRAME[1:]},
+        InputError,
+        r"population: it lacks 1 .* row 1 \(from 0\): of equal ones",
+    ),
+    (
+        ("sex", "ill"),
+        {"population": FRAME, "population_lacks": "drop"},
+        InputError,
+        "population_lacks: expected 'error'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("columns", "options", "kind", "message"), BAD)
+def test_bad_input(tmp_path, small, columns, options, kind, message):
+    FRAME.to_parquet(tmp_path / "t.parquet")
+    (tmp_path / "temp").mkdir()
+    with pytest.raises(kind, match=message):
+        gpupif.risk(tmp_path / "t.parquet", *columns, **{"temp": tmp_path / "temp", **options})
+    assert list((tmp_path / "temp").iterdir()) == []
+
+
+def test_tables_in_memory_and_full_disks_are_refused(census, monkeypatch):
+    with pytest.raises(InputError, match="table: with memory_limit= or temp= expected the path of a file"):
+        gpupif.k_anonymity(FRAME, "age", memory_limit="2GiB")
+    monkeypatch.setattr(budget, "free_disk", lambda place: 10)
+    with pytest.raises(OutputError, match=r"temporary files of 400 rows will need about .*, 0.0 KiB are free"):
+        gpupif.k_anonymity(census, "age", memory_limit=PLENTY)
+
+
+def test_nearly_unique_quasi_identifiers(tmp_path, small):
+    pd.DataFrame({"id": np.arange(60), "ill": [0, 1] * 30}).to_parquet(tmp_path / "t.parquet")
+    with pytest.warns(gpupif.NearlyUniqueWarning, match="quasi_identifiers: column 'id'") as seen:
+        assert gpupif.risk(tmp_path / "t.parquet", "id", "ill", memory_limit=PLENTY).k == 1
+    assert len(seen) == 1
+
+
+def test_command_line(run, tmp_path, census, small):
+    arguments = ("risk", str(census), "--quasi-identifiers", "age,sex", "--sensitive", "region", "--json")
+    found = json.loads(run(*arguments, "--memory-limit", PLENTY, "--temp", str(tmp_path)).out)
+    expected = json.loads(run(*arguments).out)
+    assert {**found, "seconds": 0} == {**expected, "seconds": 0}
+    ended = run(*arguments, "--memory-limit", "1MiB")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert ended.err.startswith("gpupif: error: --memory-limit: expected at least")

@@ -1,0 +1,475 @@
+"""Disclosure measures of tables against loops over their equivalence classes, on every engine; and `gpupif risk`."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import math
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+import gpupif.disclosure.anonymity
+import gpupif.disclosure.closeness
+import gpupif.disclosure.risk
+from gpupif.disclosure.assess import assess
+from gpupif.disclosure.models import MODELS, resolve_models
+from gpupif.disclosure.request import Asked
+from gpupif.errors import ColumnNotFoundError, InputError
+from gpupif.measures import FAMILIES, MEASURES
+from tests.helpers.checkout import ROOT
+from tests.helpers.disclosure import questions
+from tests.helpers.naive_disclosure import classes_of, expected, groups_of
+from tests.helpers.tables import SHARED_FIXTURES, frame_of
+
+pytestmark = pytest.mark.every_engine
+
+
+def plain(value):
+    """A value as it may be compared: missing ones are None."""
+    return None if value is None or value != value else value
+
+
+@given(question=questions(), chosen=st.integers(0, 3))
+@SHARED_FIXTURES
+def test_against_the_definitions(engine, question, chosen):
+    table, known, sensitive, distances = question
+    frame = frame_of(table)
+    sizes = [len(rows) for rows in classes_of(table, known).values()]
+    if not sensitive:
+        found = gpupif.risk(frame, known)
+        assert found.classes == gpupif.class_risks(sizes)
+        assert (found.worst, len(found.attributes), found.groups) == ({"k": min(sizes)}, 0, [])
+        return
+    least = chosen or min(expected(table, known, name, 1)["distinct_l"] for name in sensitive)
+    if least > min(max(sizes), *(len(set(table[name])) for name in sensitive)):
+        with pytest.raises(InputError, match="l: expected at most"):
+            gpupif.risk(frame, known, sensitive, l=least)
+        least, chosen = 1, 1
+    found = gpupif.risk(frame, known, sensitive, l=chosen or None, distance=distances, groups=5)
+    by_attribute = {name: expected(table, known, name, least, distances.get(name)) for name in sensitive}
+    for name in sensitive:
+        wanted = {**by_attribute[name], "values": len(set(table[name]))}
+        for model in (*found.attributes.columns[:-2], "values"):
+            assert found.attributes.loc[name, model] == pytest.approx(wanted[model], rel=1e-11, abs=1e-12), model
+        whole = [rows for rows in classes_of(table, known).values() if len({table[name][row] for row in rows}) == 1]
+        several = [len(rows) for rows in whole if len(rows) > 1]
+        assert found.attributes.loc[name, "homogeneous_classes"] == len(several)
+        assert found.attributes.loc[name, "homogeneous_rows"] == sum(several)
+    assert list(found.worst) == list(MODELS)
+    for model, worst in found.worst.items():
+        wanted = [by_attribute[name][model] for name in sensitive]
+        assert worst == pytest.approx((max if MODELS[model].highest else min)(wanted), rel=1e-11, abs=1e-12)
+    assert found.classes == gpupif.class_risks(sizes)
+    assert (found.k, found.l_values, found.rows) == (min(sizes), least, len(frame))
+    assert found.device == engine.device
+    groups = groups_of(table, known, sensitive)[:5]
+    for group, wanted in zip(found.groups, groups, strict=True):
+        values = {name: plain(value) for name, value in group.quasi_identifiers.items()}
+        came = (values, group.rows, group.attribute, plain(group.value), group.share)
+        assert came == wanted[:5]
+        assert group.entropy == pytest.approx(wanted[5], abs=1e-12)
+
+
+# Tables 3 and 5 of Li, Li & Venkatasubramanian.
+PEOPLE = {
+    "zip": ["476**"] * 3 + ["4790*"] * 3 + ["476**"] * 3,
+    "age": ["2*"] * 3 + [">40"] * 3 + ["3*"] * 3,
+    "salary": [3, 4, 5, 6, 11, 8, 7, 9, 10],
+    "disease": ["ulcer", "gastritis", "cancer", "gastritis", "flu", "bronchitis", "bronchitis", "pneumonia", "cancer"],
+}
+CLOSER = {
+    "zip": ["4767*"] * 3 + ["4790*"] * 3 + ["4760*"] * 3,
+    "salary": [3, 5, 9, 6, 11, 8, 4, 7, 10],
+    "disease": ["ulcer", "cancer", "pneumonia", "gastritis", "flu", "bronchitis", "gastritis", "bronchitis", "cancer"],
+}
+
+
+def test_the_example_of_t_closeness():
+    """What the paper says of its tables, section 5."""
+    assert gpupif.t_closeness(pd.DataFrame(PEOPLE), ["zip", "age"], "salary") == pytest.approx(0.375)
+    assert gpupif.t_closeness(pd.DataFrame(CLOSER), "zip", "salary") == pytest.approx(0.167, abs=5e-4)
+
+
+def test_worked_example_of_each_model(engine):
+    table = pd.DataFrame({"g": [*"gggghhhh"], "x": [*"aaababcc"]})
+    worst = gpupif.risk(table, "g", "x").worst
+    assert worst == {name: pytest.approx(model.example, abs=5e-7) for name, model in MODELS.items()}
+
+
+def test_functions_are_what_risk_says(engine):
+    frame = pd.DataFrame(PEOPLE)
+    known, sensitive = ["zip", "age"], ["salary", "disease"]
+    tree = {value: ["lung" if value in ("flu", "bronchitis", "pneumonia") else "belly"] for value in PEOPLE["disease"]}
+    found = gpupif.risk(frame, known, sensitive, distance={"disease": tree})
+    assert gpupif.k_anonymity(frame, known) == found.k == 3
+    assert gpupif.alpha_k_anonymity(frame, known, sensitive) == (found.worst["alpha"], 3)
+    assert gpupif.l_diversity(frame, known, sensitive) == found.worst["distinct_l"] == 3
+    assert gpupif.l_diversity(frame, known, sensitive, "entropy") == found.worst["entropy_l"] == 3.0
+    assert gpupif.l_diversity(frame, known, sensitive, "recursive") == (found.worst["recursive_c"], 3) == (1.0, 3)
+    assert gpupif.l_diversity(frame, known, sensitive, "recursive", l=2) == (0.5, 2)
+    assert gpupif.t_closeness(frame, known, sensitive, {"disease": tree}) == found.worst["t"]
+    assert gpupif.t_closeness(frame, known, "disease", tree) == found.attributes.loc["disease", "t"]
+    assert gpupif.t_closeness(frame, known, "disease", "nominal") == gpupif.t_closeness(frame, known, "disease")
+    assert gpupif.basic_beta_likeness(frame, known, sensitive) == found.worst["basic_beta"] == 2.0
+    assert gpupif.enhanced_beta_likeness(frame, known, sensitive) == found.worst["enhanced_beta"] == 2.0
+    assert gpupif.delta_disclosure(frame, known, sensitive) == found.worst["delta"] == pytest.approx(math.log(3))
+    few = gpupif.risk(frame, known, "salary", models=["t", "k"], groups=0)
+    assert list(few.attributes.columns) == ["values", "t"]
+    assert few.worst == {"t": found.attributes.loc["salary", "t"], "k": 3}
+    assert (few.groups, few.l_values) == ([], None)
+
+
+@given(question=questions(), seed=st.integers(0, 99))
+@settings(SHARED_FIXTURES, max_examples=30)
+def test_invariants(question, seed):
+    table, known, sensitive, distances = question
+    frame = frame_of(table)
+    if not sensitive:
+        return
+    found = gpupif.risk(frame, known, sensitive, distance=distances)
+    worst = found.worst
+    shuffled = frame.sample(frac=1, random_state=seed)[[*reversed(frame.columns)]]
+    again = gpupif.risk(shuffled, known[::-1], sensitive, distance=distances)
+    assert again.classes == found.classes
+    assert again.worst == pytest.approx(worst, rel=1e-12, abs=1e-12)
+    twice = gpupif.risk(pd.concat([frame, frame]), known, sensitive, distance=distances)
+    for model, value in worst.items():
+        assert twice.worst[model] == pytest.approx(value * 2 if model == "k" else value, abs=1e-12)
+    assert 0 <= worst["t"] < 1
+    assert 0 < worst["alpha"] <= 1 <= worst["entropy_l"] <= worst["distinct_l"] <= found.classes.largest
+    assert worst["delta"] >= math.log1p(worst["basic_beta"]) - 1e-12
+    assert worst["enhanced_beta"] in (worst["basic_beta"], math.inf)
+    assert 1 / worst["alpha"] <= worst["entropy_l"] + 1e-12
+    fewer = gpupif.risk(frame, known[:1], sensitive, distance=distances)
+    assert fewer.k >= found.k
+    for model in ("alpha", "t", "basic_beta"):
+        assert fewer.worst[model] <= worst[model] + 1e-12, model
+
+
+def test_every_kind_of_table(tmp_path):
+    frame = pd.DataFrame({**PEOPLE, "age": [None if age == "3*" else age for age in PEOPLE["age"]]})
+    frame["lists"] = [[1]] * len(frame)
+    arrow = pa.Table.from_pandas(frame)
+    pq.write_table(arrow, tmp_path / "people.parquet")
+    frame.drop(columns="lists").to_csv(tmp_path / "people.csv", index=False)
+    known, sensitive = ["zip", "age"], ["salary", "disease"]
+    expected = gpupif.risk(frame, known, sensitive).to_dict()
+    for table in (arrow, pl.from_arrow(arrow), tmp_path / "people.parquet", str(tmp_path / "people.csv")):
+        found = gpupif.risk(table, known, sensitive).to_dict()
+        assert {**found, "seconds": 0} == {**expected, "seconds": 0}
+    assert [group["quasi_identifiers"]["age"] for group in expected["groups"]] == ["2*", None, ">40"] * 2
+
+
+def test_population_uniques_and_json():
+    frame = pd.DataFrame({"age": [1, 1, 2, 3, 4, 5], "ill": list("aababb")})
+    found = gpupif.risk(frame, "age", "ill", population_size=60)
+    assert found.uniques == gpupif.population_uniques([2, 1, 1, 1, 1], population=60)
+    assert gpupif.risk(frame, "age", sampling_fraction=0.1).uniques == found.uniques
+    document = json.loads(found.to_json(), parse_constant=pytest.fail)
+    assert document["uniques"]["population"] == 60
+    assert document["worst"]["enhanced_beta"] is None
+    assert found.worst["enhanced_beta"] == math.inf
+    assert document["classes"]["k"] == 1
+    assert document["attributes"][0]["attribute"] == "ill"
+    assert repr(found) == "<DisclosureRisk of 6 rows: k = 1, 1 sensitive attributes>"
+    for text in ("k, rows of the smallest class", "unique in the population of 60", "enh. beta", "age=1"):
+        assert text in str(found)
+
+
+@given(question=questions(), seed=st.integers(0, 99), extra=st.integers(0, 20))
+@settings(SHARED_FIXTURES, max_examples=30)
+def test_journalist_risk(question, seed, extra):
+    """A table with further people, of the same values or of others, is the population."""
+    table, known, _, _ = question
+    frame = frame_of(table)
+    people = pd.concat([frame, frame.sample(extra, replace=True, random_state=seed)], ignore_index=True)
+    found = gpupif.risk(frame.sample(frac=1, random_state=seed), known, population=people[known[::-1]], threshold=0.3)
+    rows = {name: [table[name][row] for row in range(len(frame))] for name in known}
+    drawn = frame.reset_index().sample(extra, replace=True, random_state=seed)["index"]
+    everyone = {name: values + [values[row] for row in drawn] for name, values in rows.items()}
+    sample, population = (classes_of(part, known) for part in (rows, everyone))
+    sizes = [(len(members), len(population[values])) for values, members in sample.items()]
+    assert found.population == gpupif.population_risks(*zip(*sizes, strict=True), threshold=0.3)
+    assert "journalist risk" in str(found)
+
+
+def test_population_of_other_kinds_and_values(tmp_path):
+    frame = pd.DataFrame({"age": [1.0, None, 2.0], "sex": list("fmm"), "ill": list("abb")})
+    people = pd.DataFrame({"sex": list("fmmxm"), "age": [1, None, 2, 9, 2]})
+    expected = gpupif.population_risks([1, 1, 1], [1, 1, 2])
+    people.to_csv(tmp_path / "people.csv", index=False)
+    for population in (people, pl.from_pandas(people), tmp_path / "people.csv"):
+        assert gpupif.risk(frame, ["age", "sex"], "ill", population=population).population == expected
+    for population, message in (
+        (people.head(2), r"population: it lacks 1 of the table's 3 rows, .* Column 'age' has 2.0 nowhere in it"),
+        (people.drop(index=1), "population: .* Column 'age' has None nowhere in it"),
+        (people.assign(sex=list("fffmm")), r"lacks 1 .* row 1 \(from 0\): of equal ones it has 0, the table 1. Give"),
+        (people.assign(age=list("12345")), "population: column 'age': .* double in the table and .*string in the pop"),
+        (people[["sex"]], "population: no column 'age' in the population. Columns that exist: 'sex'"),
+        (people.set_axis(["age", "age"], axis=1), "population: expected different column names, repeated are age"),
+        (people.head(0), "population: expected at least one row"),
+        (3, "population: table: expected a pandas"),
+    ):
+        with pytest.raises(InputError, match=message):
+            gpupif.risk(frame, ["age", "sex"], "ill", population=population)
+    with pytest.raises(InputError, match="population: column 'age': 1 missing value, the first in row 1"):
+        gpupif.risk(frame.dropna(), ["age", "sex"], population=people, missing="error")
+    with pytest.raises(InputError, match="population_lacks: expected 'error' or 'count', got 'drop'"):
+        gpupif.risk(frame, ["age", "sex"], population=people, population_lacks="drop")
+
+
+def test_what_a_population_lacks_may_be_counted():
+    frame = pd.DataFrame({"age": [1, 1, 2, 3], "sex": list("ffmm")})
+    people = pd.DataFrame({"age": [1, 2, 2, 9], "sex": list("fmmm")})
+    found = gpupif.risk(frame, ["age", "sex"], population=people, population_lacks="count")
+    # One more of 1 f, and 3 m, are people of the population, too.
+    assert found.population == gpupif.population_risks([2, 1, 1], [2, 2, 1])
+
+
+def test_tuples_are_names_or_a_name():
+    frame = pd.DataFrame({"a": [1, 1, 2, 2], "b": [1, 2, 1, 2], "ill": list("xyxy")})
+    assert gpupif.k_anonymity(frame, ("a", "b")) == gpupif.k_anonymity(frame, ["a", "b"]) == 1
+    named = frame.set_axis([("a", "b"), "b", "ill"], axis=1)
+    assert gpupif.k_anonymity(named, ("a", "b")) == gpupif.k_anonymity(named, [("a", "b")]) == 2
+    assert list(gpupif.risk(named, "b", (("a", "b"), "ill")).worst) == list(MODELS)
+    several = frame.set_axis(pd.MultiIndex.from_tuples([("a", "b"), ("a", "c"), ("d", "")]), axis=1)
+    assert gpupif.k_anonymity(several, ("a", "b")) == 2
+    with pytest.raises(ColumnNotFoundError, match="no column 'a' in the table"):
+        gpupif.k_anonymity(several, ("a",))
+
+
+def test_missing_values_are_one_value_or_refused():
+    frame = pd.DataFrame({"age": [1.0, None, None], "ill": ["a", None, "b"]})
+    assert gpupif.k_anonymity(frame, "age") == 1
+    assert gpupif.l_diversity(frame, ["age"], "ill") == 1
+    with pytest.raises(InputError, match="column 'age': 2 missing values"):
+        gpupif.risk(frame, "age", "ill", missing="error")
+
+
+def test_nearly_unique_quasi_identifiers_are_named():
+    frame = pd.DataFrame({"id": range(60), "pay": range(60)})
+    with pytest.warns(gpupif.NearlyUniqueWarning, match="quasi_identifiers: column 'id'") as caught:
+        gpupif.risk(frame, "id", "pay")
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_a_new_measure_is_an_entry(monkeypatch):
+    """A disclosure measure that no code but its entry knows of."""
+    gain = MODELS["alpha"].__class__(
+        "gain", "cig", True, "bits", "0 and up", "highest information gain", "piflib manual, section 1.4"
+    )
+    monkeypatch.setitem(MODELS, "gain", gain)
+    frame = pd.DataFrame(PEOPLE)
+    found = assess(frame, Asked.of(frame, "age", "disease", resolve_models(["gain"])))
+    assert found.worst("gain") == gpupif.score(frame, "cig", columns=["disease"], known=["age"]).cig.to_numpy().max()
+
+
+FRAME = pd.DataFrame({"age": [1, 1, 2, 2], "sex": list("fmfm"), "ill": list("abab"), "same": ["x"] * 4})
+TREE = {"a": ["x"], "b": ["y"]}
+BAD = [
+    (("ag", "ill"), {}, "quasi_identifiers: no column 'ag' in the table. Did you mean 'age'"),
+    (("age", "il"), {}, "sensitive: no column 'il' in the table. Did you mean 'ill'"),
+    (([], "ill"), {}, "quasi_identifiers: expected at least one column, got an empty list"),
+    (("age", []), {}, "sensitive: expected at least one column, got an empty list"),
+    ((["age", "ill"], ["ill"]), {}, "sensitive: column 'ill' is a quasi-identifier too"),
+    (("age", "same"), {}, "sensitive: column 'same': expected at least two different values, got 'x' in all rows"),
+    (("age", "ill"), {"distance": "ordered"}, "distance: column 'ill': expected numbers, dates, times or booleans"),
+    (("age", "ill"), {"distance": "far", "models": ["alpha"]}, "distance: column 'ill': expected 'nominal'"),
+    (("age", "ill"), {"distance": "far"}, "distance: column 'ill': expected 'nominal', 'ordered', a list"),
+    (("age", "ill"), {"distance": ["a"]}, "distance: column 'ill': expected all its values in order.*'b' is not in"),
+    (("age", "ill"), {"distance": {"a": ["x"]}}, "distance: column 'ill': the hierarchy lacks 'b'"),
+    (("age", "ill"), {"distance": {"a": ["x", "y"], "b": ["x", "z"]}}, "the hierarchy is no tree: 'x' is part of"),
+    (("age", "ill"), {"distance": {"a": ["x"], "b": ["x", "z"]}}, "the hierarchy is no tree of equal depth"),
+    (("age", ["ill", "sex"]), {"distance": TREE}, "distance: expected a word, or with several sensitive attributes"),
+    (
+        ("age", "ill"),
+        {"distance": {"il": "nominal"}},
+        r"distance: expected distances of sensitive .*\('ill'\), got 'il'",
+    ),
+    (("age",), {"distance": "nominal"}, "distance: expected only with a sensitive attribute"),
+    (("age",), {"l": 2}, "l: expected only with a sensitive attribute"),
+    (("age", "ill"), {"l": 3}, "l: expected at most 2, the different values of column 'ill'; got 3"),
+    (("age", "ill"), {"l": 0}, "l: expected a whole number of values, 1 or more; got 0"),
+    ((["age", "sex"], "ill"), {"l": 2}, "l: expected at most 1, the rows of the largest class; got 2"),
+    (("age", "ill"), {"l": 2**40}, "l: expected at most 2, the different values"),
+    (("age", "ill"), {"l": 2, "models": "t"}, "l: expected with the measure 'recursive_c' only"),
+    (("age", "ill"), {"models": ["t", "q"]}, "models: expected some of k, alpha, .*; got 'q'"),
+    (("age", "ill"), {"models": []}, "models: expected some of .*; got none"),
+    (("age",), {"models": ["t"]}, "models: expected only 'k' without a sensitive attribute"),
+    (("age", "ill"), {"k": 0}, "k: expected a whole number of rows"),
+    (("age", "ill"), {"threshold": 2}, "threshold: expected a number above 0"),
+    (("age", "ill"), {"groups": -1}, "groups: expected a whole number of classes, 0 or more"),
+    (("age", "ill"), {"sampling_fraction": 0}, "sampling_fraction: expected a number above 0"),
+    (("age", "ill"), {"population_size": 2}, "population_size: expected at least the 4 rows of the sample"),
+    (("age", "ill"), {"population_size": 9, "sampling_fraction": 0.5}, "expected one of them, got both"),
+    (("age", "ill"), {"missing": "drop"}, "missing: expected 'category' or 'error', got 'drop'"),
+    (("age", "ill"), {"device": "tpu"}, "device"),
+]
+
+
+@pytest.mark.parametrize(("columns", "options", "message"), BAD)
+def test_bad_input(columns, options, message):
+    with pytest.raises(InputError, match=message):
+        gpupif.risk(FRAME, *columns, **options)
+
+
+def test_bad_input_of_functions():
+    with pytest.raises(InputError, match="kind: expected 'distinct' or 'entropy' or 'recursive', got 'best'"):
+        gpupif.l_diversity(FRAME, "age", "ill", "best")
+    with pytest.raises(InputError, match="l: expected with kind='recursive' only"):
+        gpupif.l_diversity(FRAME, "age", "ill", l=2)
+    with pytest.raises(InputError, match="sensitive: expected a column, or a list of columns; got None"):
+        gpupif.t_closeness(FRAME, "age", None)
+    with pytest.raises(InputError, match="table: expected at least one row, got none"):
+        gpupif.k_anonymity(FRAME.head(0), "age")
+    with pytest.raises(ColumnNotFoundError, match="quasi_identifiers"):
+        gpupif.k_anonymity(FRAME, "x")
+    with pytest.raises(InputError, match="table: expected a pandas"):
+        gpupif.k_anonymity([1], "x")
+
+
+CSV = "age,sex,ill,pay\n30,f,flu,1\n30,f,hiv,2\n40,m,flu,3\n40,m,hiv,1\n40,m,ulcer,2\n"
+
+
+@pytest.fixture
+def patients(folder):
+    (folder / "patients.csv").write_text(CSV)
+    (folder / "tree.json").write_text('{"flu": ["lung"], "hiv": ["blood"], "ulcer": ["belly"]}')
+    return pd.read_csv(folder / "patients.csv")
+
+
+CLI = [
+    (["--sensitive", "ill,pay"], {"sensitive": ["ill", "pay"]}),
+    ([], {}),
+    (["--sensitive", "pay", "--distance", "pay=nominal"], {"sensitive": "pay", "distance": "nominal"}),
+    (
+        ["--sensitive", "ill", "--distance", "ill=tree.json", "--models", "t"],
+        {"sensitive": "ill", "distance": {"flu": ["lung"], "hiv": ["blood"], "ulcer": ["belly"]}, "models": "t"},
+    ),
+    (["--sensitive", "ill", "--l", "1", "--groups", "1"], {"sensitive": "ill", "l": 1, "groups": 1}),
+    (["--k", "3", "--threshold", "0.4"], {"k": 3, "threshold": 0.4}),
+    (["--sampling-fraction", "0.1"], {"sampling_fraction": 0.1}),
+    (["--population-size", "50", "--device", "cpu"], {"population_size": 50}),
+    (["--population", "patients.csv"], {"population": "patients.csv"}),
+    (
+        ["--population", "people.csv", "--population-lacks", "count"],
+        {"population": "people.csv", "population_lacks": "count"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "arguments"), CLI)
+def test_command_line(run, patients, options, arguments):
+    ended = run("risk", "patients.csv", "--quasi-identifiers", "age,sex", "--json", *options)
+    assert (ended.code, ended.err) == (0, "")
+    document = json.loads(ended.out, parse_constant=pytest.fail)
+    expected = json.loads(gpupif.risk(patients, ["age", "sex"], device="cpu", **arguments).to_json())
+    for found in (document, expected):
+        found.pop("seconds")
+        found.pop("device")
+    assert document == {"gpupif": gpupif.__version__, "input": "patients.csv", **expected}
+
+
+def test_command_line_prints_tables(run, patients):
+    ended = run("risk", "patients.csv", "--quasi-identifiers", "age", "--sensitive", "ill", "--sep", ",")
+    assert (ended.code, ended.err) == (0, "")
+    for text in ("2 equivalence classes", "prosecutor risk, highest", "(c for l = 2)", "age=30", "0.5108"):
+        assert text in ended.out
+    ended = run("risk", "patients.csv", "--quasi-identifiers", "age", "--quiet")
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+
+
+CLI_BAD = [
+    (["--quasi-identifiers", "ag"], "--quasi-identifiers: no column 'ag'"),
+    (["--quasi-identifiers", "age", "--sensitive", "age"], "--sensitive: column 'age' is a quasi-identifier too"),
+    (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "ill"], "--distance: expected COLUMN=ordered"),
+    (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "ill=ordered"], "--distance: column 'ill'"),
+    (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "ill=no.json"], "--distance: no.json: No such"),
+    (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "il=tree.json"], "--distance: column 'il' is"),
+    (["--quasi-identifiers", "age", "--sensitive", "ill", "--l", "9"], "--l: expected at most 3"),
+    (
+        ["--quasi-identifiers", "age", "--sampling-fraction", "0.5", "--population-size", "9"],
+        "--sampling-fraction, --population-size: expected one of them",
+    ),
+    (["--quasi-identifiers", "age", "--population-size", "2"], "--population-size: expected at least the 5 rows"),
+    (["--quasi-identifiers", "age", "--models", "t"], "--models: expected only 'k'"),
+    (["--quasi-identifiers", "age", "--population", "people.csv"], "--population: it lacks 4 of the table's 5 rows"),
+    (["--quasi-identifiers", "age", "--population-lacks", "x"], "--population-lacks: expected 'error' or 'count'"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), CLI_BAD)
+def test_command_line_errors_are_one_line(run, patients, options, message):
+    ended = run("risk", "patients.csv", *options)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"gpupif: error: {message}")
+    assert ended.err.count("\n") == 1
+
+
+def test_measures_are_listed(run):
+    document = json.loads(run("measures", "--json").out)
+    cells = {entry["name"]: entry for entry in document["cells"]}
+    assert list(cells) == [*MEASURES, *(f"{family.prefix}n" for family in FAMILIES)]
+    assert [entry["name"] for entry in document["tables"]] == list(MODELS)
+    for entry in (*document["cells"], *document["tables"]):
+        assert all(entry[key] for key in ("name", "unit", "range", "meaning", "source"))
+        assert "nan" not in entry["meaning"].split()
+        assert math.isfinite(entry["example"])
+    assert cells["cig"]["unit"] == "bits"
+    shown = run("measures").out
+    assert all(name in shown for name in (*cells, *MODELS))
+
+
+@pytest.mark.parametrize("module", [gpupif.disclosure.anonymity, gpupif.disclosure.closeness, gpupif.disclosure.risk])
+def test_examples(module):
+    found = doctest.testmod(module)
+    assert (found.failed, found.attempted > 0) == (0, True)
+
+
+def test_many_classes_and_values():
+    """More classes than a dense table of counts holds, and rows enough for blocks of several tasks."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({f"c{place}": random.integers(0, 40, 30_000) for place in range(3)})
+    frame["s"] = random.integers(0, 9, len(frame)) ** 2
+    found = gpupif.risk(frame, ["c0", "c1", "c2"], "s", groups=3)
+    shares = frame.groupby(["c0", "c1", "c2"])["s"].agg(["size", "nunique"])
+    assert (found.k, found.classes.classes) == (shares["size"].min(), len(shares))
+    whole = shares[(shares["size"] > 1) & (shares["nunique"] == 1)]
+    assert found.attributes.loc["s", "homogeneous_classes"] == len(whole)
+    assert found.groups[0].rows == whole["size"].max()
+
+
+def test_the_benchmark_runs(tmp_path, monkeypatch, capsys):
+    """All of it here but one contender, in a process of its own."""
+    from benchmarks import engines, measures
+
+    alone = measures.run_alone
+    monkeypatch.setattr(measures, "run_alone", lambda *job: (alone if job[0] == "polars" else measures.run)(*job))
+    monkeypatch.setattr(measures, "ROUNDS", 1)
+    # Those of pairs are tested in test_toxic.py.
+    monkeypatch.setattr(engines, "measure_pairs", lambda rows, runs: {"results": [], "goals": {"pairs": rows * runs}})
+    arguments = ["--measures", "--rows", "600", "--seconds", "0", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["engines", *arguments])
+    monkeypatch.chdir(ROOT)
+    engines.main()
+    assert "pyCANON is left out" in capsys.readouterr().out
+    document = json.loads((tmp_path / "measures.json").read_text())
+    frame = gpupif.datasets.census(600)
+    known, sensitive = ["region", "age", "sex", "marital_status", "education"], "occupation"
+    for result in document["results"][:3]:
+        k, distinct, t = result["figures"]
+        assert (k, distinct) == (gpupif.k_anonymity(frame, known), gpupif.l_diversity(frame, known, sensitive))
+        assert t == pytest.approx(gpupif.t_closeness(frame, known, sensitive))
+    assert len(document["goals"]) == 5
+    assert document["goals"]["pairs"] == 600 * engines.PAIR_RUNS
+    assert all(goal > 0 for goal in document["goals"].values())

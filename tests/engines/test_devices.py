@@ -1,0 +1,197 @@
+"""Which engine is chosen, and exactly why CUDA is not, with a driver that is made up."""
+
+from __future__ import annotations
+
+import ctypes
+import pickle
+
+import pytest
+
+from gpupif.dask.worker import device_here, task_engine
+from gpupif.errors import DeviceError, InputError
+from gpupif.gpu import status as device
+from gpupif.gpu.status import CudaStatus, Gpu, ask_device, choose_engine, cuda_status
+
+VERSIONS = {"cupy": "14.2.0", "numba-cuda": "0.30.4", "cudf": "26.10.2"}
+H200, OLD = ("NVIDIA H200", (9, 0)), ("Tesla V100", (7, 0))
+
+
+def without(package):
+    return {name: version for name, version in VERSIONS.items() if name != package}
+
+
+class Driver:
+    """libcuda.so.1 as far as it is asked."""
+
+    def __init__(self, gpus, code=0):
+        self.gpus = gpus
+        self.code = code
+
+    def cuInit(self, flags):  # noqa: N802
+        return self.code
+
+    def cuDeviceGetCount(self, count):  # noqa: N802
+        count._obj.value = len(self.gpus)
+
+    def cuDeviceGetName(self, name, size, number):  # noqa: N802
+        name.value = self.gpus[number][0].encode()
+
+    def cuDeviceGetAttribute(self, value, attribute, number):  # noqa: N802
+        value._obj.value = self.gpus[number][1][{75: 0, 76: 1}[attribute]]
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine with these GPUs and packages; broken: what fails when it is tried, on which devices."""
+    tried = []
+
+    def set_up(gpus=(), code=0, versions=VERSIONS, broken=None, on=(0, 1, 2)):
+        def attempt(package):
+            def run(number):
+                tried.append((package, number))
+                if package == broken and number in on:
+                    raise RuntimeError("driver\nis old")
+
+            return run
+
+        monkeypatch.setattr(ctypes, "CDLL", lambda name: Driver(gpus, code))
+        monkeypatch.setattr(device, "installed_version", versions.get)
+        for package in ("cupy", "numba", "cudf"):
+            monkeypatch.setattr(device, f"_try_{package}", attempt(package))
+        device._devices_reason.cache_clear()
+        return tried
+
+    yield set_up
+    device._devices_reason.cache_clear()
+
+
+def test_no_driver(monkeypatch):
+    def missing(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(ctypes, "CDLL", missing)
+    status = cuda_status()
+    assert not status.usable
+    assert "no NVIDIA driver" in status.reason
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"code": 100}, "cuInit returned 100"),
+        ({}, "shows no GPU"),
+        ({"gpus": [OLD]}, "Tesla V100 (compute capability 7.0) is too old: at least compute capability 7.5"),
+        ({"gpus": [H200], "versions": without("cupy")}, "the package cupy is not installed: pip install"),
+        ({"gpus": [H200], "versions": without("numba-cuda")}, "the package numba-cuda is not installed: pip install"),
+        ({"gpus": [H200], "versions": {**VERSIONS, "cupy": "14.0.1"}}, "cupy 14.0.1 is too old: at least 14.2"),
+        (
+            {"gpus": [H200], "versions": {**VERSIONS, "numba-cuda": "0.28.2"}},
+            "numba-cuda 0.28.2 is too old: at least 0.30",
+        ),
+        ({"gpus": [H200], "broken": "cupy"}, "cupy 14.2.0 does not work here: driver is old"),
+        ({"gpus": [H200], "broken": "numba"}, "numba-cuda 0.30.4 does not work here: driver is old"),
+        ({"gpus": [H200, H200], "broken": "numba", "on": [1]}, "numba-cuda 0.30.4 does not work here"),
+    ],
+)
+def test_what_is_missing_is_named(machine, settings, reason):
+    machine(**settings)
+    status = cuda_status()
+    assert not status.usable
+    assert reason in status.reason
+    with pytest.raises(DeviceError, match=r"device 'cuda' cannot be used here: .*device='cpu'"):
+        choose_engine("cuda")
+    assert choose_engine("auto").device == "cpu"
+
+
+NO_CUDF = [
+    ({"versions": without("cudf")}, "the package cudf is not installed: pip install 'gpupif[gpu-cu13]'"),
+    ({"versions": {**VERSIONS, "cudf": "26.6.01"}}, "cudf 26.6.01 is too old: at least 26.8 is needed"),
+    ({"broken": "cudf"}, "cudf 26.10.2 does not work here: driver is old"),
+]
+
+
+@pytest.mark.parametrize(("settings", "reason"), NO_CUDF)
+def test_without_cudf_rows_are_sorted_and_tables_encoded_on_the_host(machine, settings, reason):
+    machine([H200], **settings)
+    status = cuda_status()
+    assert status.usable
+    assert reason in status.no_cudf
+    for word in ("cuda", "auto", "cuda:0", ask_device("auto", "rotation")):
+        engine = choose_engine(word)
+        assert engine.frames is None
+        assert engine.grouping == "rotation"
+    for word in ("cuda", "auto", "cuda:0"):
+        with pytest.raises(DeviceError) as refused:
+            choose_engine(ask_device(word, "cudf"))
+        assert reason in str(refused.value)
+        assert "gpu_grouping='cudf' cannot be used here" in str(refused.value)
+        assert "Use gpu_grouping='rotation' or gpu_grouping='auto'" in str(refused.value)
+
+
+def test_how_rows_are_grouped(machine):
+    machine([H200])
+    for word, grouping in {"auto": "cudf", "cudf": "cudf", "rotation": "rotation"}.items():
+        for device_word in ("cuda", "auto", "cuda:0"):
+            asked = ask_device(device_word, word)
+            assert asked == device_word
+            assert choose_engine(asked).grouping == grouping
+            # What is handed on keeps it: to another function, and to another process.
+            assert choose_engine(ask_device(asked, "auto")).grouping == grouping
+            assert choose_engine(pickle.loads(pickle.dumps(asked))).grouping == grouping
+    assert choose_engine("cuda").grouping == "cudf"
+
+
+@pytest.mark.parametrize("word", ["cudf", "rotation"])
+def test_a_way_of_gpus_is_refused_without_a_gpu(machine, word):
+    machine()
+    assert choose_engine(ask_device("auto", "auto")).device == "cpu"
+    assert choose_engine(ask_device("cpu", "auto")).device == "cpu"
+    refused = rf"gpu_grouping='{word}' is a way of GPUs, and none can be used here: .* no GPU\. Use gpu_grouping='auto'"
+    with pytest.raises(DeviceError, match=refused):
+        choose_engine(ask_device("auto", word))
+    with pytest.raises(InputError, match=r"gpu_grouping: 'rotation' is a way of GPUs, and device='cpu' was asked for"):
+        ask_device("cpu", "rotation")
+
+
+@pytest.mark.parametrize("word", ["hash", "rotatoin", 3, None, "CUDF", "", ["cudf"]])
+def test_words_that_are_no_grouping(word):
+    with pytest.raises(InputError, match=r"gpu_grouping: expected one of auto, cudf, rotation; got") as refused:
+        ask_device("auto", word)
+    assert ("Did you mean 'rotation'?" in str(refused.value)) == (word == "rotatoin")
+
+
+def test_a_worker_of_a_cluster_keeps_what_was_asked(machine):
+    machine([H200, H200])
+    here = device_here(ask_device("auto", "rotation"))
+    assert here == "cuda"
+    engine = task_engine(here)
+    assert (engine.device, engine.grouping) == ("cuda:0", "rotation")
+
+
+def test_usable_devices(machine):
+    tried = machine([H200, H200])
+    assert cuda_status() == CudaStatus([Gpu(*H200), Gpu(*H200)], [0, 1])
+    assert tried == [(package, number) for package in ("cupy", "numba", "cudf") for number in (0, 1)]
+    for word in ("cuda", "auto"):
+        assert list(choose_engine(word).devices) == [0, 1]
+        assert choose_engine(word).device == "cuda"
+    assert list(choose_engine("cuda:1").devices) == [1]
+    assert choose_engine("cuda:1").device == "cuda:1"
+    assert choose_engine("cpu").device == "cpu"
+    assert len(tried) == 6
+    with pytest.raises(DeviceError, match=r"'cuda:2': expected a number below 2"):
+        choose_engine("cuda:2")
+
+
+def test_an_old_device_beside_another(machine):
+    tried = machine([OLD, H200])
+    assert list(choose_engine("cuda").devices) == [1]
+    assert {number for _, number in tried} == {1}
+    with pytest.raises(DeviceError, match=r"'cuda:0' cannot be used: Tesla V100 .* is too old: .*device='cpu'"):
+        choose_engine("cuda:0")
+
+
+@pytest.mark.parametrize("word", ["gpu", "cuda:", "cuda:x", "cpu:0", "auto:1", 3, None, "CUDA"])
+def test_words_that_are_no_device(word):
+    with pytest.raises(InputError, match=r"device: expected one of auto, cpu, cuda, or cuda:0"):
+        choose_engine(word)

@@ -1,0 +1,27 @@
+"""Measures that tests score, and scores beside those of the oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpupif.measures import MEASURES
+
+ALL = [
+    *MEASURES,
+    "renyi_0",
+    "renyi_0.5",
+    "renyi_1",
+    "renyi_3.7",
+    "renyi_inf",
+    "recursive_1",
+    "recursive_2",
+    "recursive_3",
+]
+INTEGERS = ("cohort_size", "class_size", "distinct_values")
+
+
+def assert_scores(scores, expected):
+    for measure in scores.measures:
+        frame = scores[measure]
+        for name, values in expected[measure].items():
+            np.testing.assert_allclose(frame[name], values, rtol=1e-11, atol=1e-12, err_msg=f"{measure} of {name}")

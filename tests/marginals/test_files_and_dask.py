@@ -1,0 +1,195 @@
+"""Entropies and toxic pairs of files and Dask frames: to the last bit those in memory, however little fits there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif import toxic_pairs
+from gpupif.engines.cpu import count_tables as subset_tables
+from gpupif.marginals import out_of_core as counting
+from tests.helpers.dask_frames import cut, of_parts
+from tests.helpers.pieces import in_parts, write_parts
+from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, tables
+
+pytestmark = [pytest.mark.every_engine, pytest.mark.usefixtures("dask_in_one_thread")]
+
+FEW = settings(SHARED_FIXTURES, max_examples=2 if SIMULATED else 6)
+
+
+def measures(table, names, **how):
+    """Every measure; of one pair of sets of columns, and of all columns."""
+    one, other = names[: len(names) // 2 + 1], names[len(names) // 2 :]
+    return {
+        "entropy": gpupif.entropy(table, names[0], **how),
+        "joint entropy": gpupif.entropy(table, names[::-1], **how),
+        "conditional entropy": gpupif.conditional_entropy(table, one, other, **how),
+        "on nothing": gpupif.conditional_entropy(table, one, [], **how),
+        "mutual information": gpupif.mutual_information(table, one, other, **how),
+        "total correlation": gpupif.total_correlation(table, **how),
+        "dual total correlation": gpupif.dual_total_correlation(table, **how),
+        "residual entropy": gpupif.residual_entropy(table, **how),
+    }
+
+
+def assert_same_pairs(found, wanted):
+    for one, other in ((found.pairs, wanted.pairs), (found.values, wanted.values)):
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
+    assert (found.rows, found.columns) == (wanted.rows, wanted.columns)
+
+
+@given(table=tables(most_columns=4), data=st.data())
+@FEW
+def test_files_in_parts(counting_engine, table, data, tmp_path_factory):
+    frame, names = frame_of(table), list(table)
+    folder = tmp_path_factory.mktemp("t")
+    (folder / "temp").mkdir()
+    write_parts(folder / "in", frame, data.draw(st.lists(st.integers(0, len(frame)), max_size=3)))
+    how = {"memory_limit": "16GiB", "temp": folder / "temp"}
+    with in_parts(data.draw(st.integers(1, len(frame)))):
+        assert measures(folder / "in", names, **how) == measures(frame, names)
+        if len(names) > 1:
+            size = data.draw(st.integers(2, min(3, len(names))))
+            assert_same_pairs(toxic_pairs(folder / "in", size, top=4, **how), toxic_pairs(folder / "in", size, top=4))
+    assert not list((folder / "temp").iterdir())
+
+
+@given(table=tables(most_columns=4), data=st.data())
+@FEW
+def test_dask_frames(counting_engine, table, data):
+    frame, names = frame_of(table), list(table)
+    lazy = cut(frame, data.draw(st.lists(st.integers(0, len(frame)), max_size=4)))
+    which = data.draw(st.sampled_from(["entropy", "mutual information", "dual total correlation", "toxic"]))
+    if which == "entropy":
+        assert gpupif.entropy(lazy, names[::-1]) == gpupif.entropy(frame, names)
+        assert gpupif.conditional_entropy(lazy, names[0], []) == gpupif.entropy(frame, names[0])
+    elif which == "mutual information":
+        assert gpupif.mutual_information(lazy, names[:2], names[1:] or names) == gpupif.mutual_information(
+            frame, names[:2], names[1:] or names
+        )
+    elif which == "dual total correlation":
+        assert gpupif.dual_total_correlation(lazy) == gpupif.dual_total_correlation(frame)
+        assert gpupif.residual_entropy(lazy) == gpupif.residual_entropy(frame)
+    elif len(names) > 1:
+        assert_same_pairs(toxic_pairs(lazy, top=5), toxic_pairs(frame, top=5))
+
+
+def grid(*sizes, times=1):
+    """Columns that are independent of each other: every combination occurs as often."""
+    cells = np.array(np.meshgrid(*map(range, sizes))).reshape(len(sizes), -1).T
+    return pd.DataFrame(np.repeat(cells, times, axis=0), columns=list("abcdef")[: len(sizes)])
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_independent_or_nearly_so(tmp_path, broken):
+    """Information is exactly 0 only where whole numbers say so."""
+    frame = grid(7, 5, 3, times=1 if SIMULATED else 12)
+    if broken:
+        frame.loc[len(frame)] = [0, 0, 0]
+    path = write_parts(tmp_path / "in", frame, [50])
+    lazy = cut(frame, [10, 10, 1000])
+
+    def informations(table, **how):
+        pairs = toxic_pairs(table, **how).pairs["mutual_information"].tolist()
+        triples = toxic_pairs(table, 3, **how).pairs["total_correlation"].tolist()
+        return [
+            gpupif.mutual_information(table, ["a", "b"], "c", **how),
+            gpupif.mutual_information(table, "c", ["b", "a"], **how),
+            gpupif.total_correlation(table, **how),
+            gpupif.dual_total_correlation(table, **how),
+            *pairs,
+            *triples,
+        ]
+
+    wanted = informations(frame)
+    assert all((value > 0) == broken for value in wanted)
+    with in_parts(500, 1000):
+        assert informations(path, memory_limit="16GiB") == wanted
+    assert informations(lazy) == wanted
+
+
+@pytest.mark.parametrize("least", [3000, 10**6])
+def test_many_combinations(tmp_path, monkeypatch, least):
+    """Sets of several words, cut by what they share; a value so frequent that cutting by it is no help."""
+    random = np.random.default_rng(3)
+    rows, on = 1000, {"device": "cpu"}
+    sizes = {"a": 2000, "b": 70_000, "c": 70_000, "d": 70_000, "e": 70_000, "f": 3}
+    frame = pd.DataFrame({name: random.integers(0, size, rows) for name, size in sizes.items()})
+    frame.loc[: rows // 2, ["a", "b"]] = 0
+    frame = pd.concat([frame, frame[:300]], ignore_index=True)
+    wanted = measures(frame, list(frame), **on)
+    path = write_parts(tmp_path / "in", frame, [100])
+    with in_parts(500, least):
+        assert measures(path, list(frame), memory_limit="16GiB", **on) == wanted
+        assert_same_pairs(toxic_pairs(path, memory_limit="16GiB", **on), toxic_pairs(frame, **on))
+    monkeypatch.setattr(subset_tables, "DENSE", 1)
+    lazy = cut(frame, [500, 501, 900])
+    assert gpupif.residual_entropy(lazy, **on) == wanted["residual entropy"]
+    assert_same_pairs(toxic_pairs(lazy, **on), toxic_pairs(frame, **on))
+
+
+def test_csv_and_what_does_not_fit_without_a_limit(tmp_path, monkeypatch):
+    frame = gpupif.datasets.census(60 if SIMULATED else 500).astype(str)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    wanted = gpupif.residual_entropy(frame)
+    assert gpupif.residual_entropy(tmp_path / "t.csv") == wanted
+    monkeypatch.setattr("gpupif.out_of_core.temporary_table.CELL_BYTES", 10**9)
+    monkeypatch.setattr("gpupif.marginals.base.MemoryCounts", None)
+    assert gpupif.residual_entropy(tmp_path / "t.csv") == wanted
+
+
+def test_bad_input_the_same_everywhere(tmp_path):
+    frame = pd.DataFrame({"a": ["x", None, "y"], "b": [1, 2, 3]})
+    path = write_parts(tmp_path / "in", frame)
+    lazy = cut(frame, [1])
+    kinds = [(frame, {}), (lazy, {}), (path, {"memory_limit": "16GiB"})]
+    cases = [
+        ({"columns": "z"}, "columns: no column 'z'"),
+        ({"columns": []}, "columns: expected at least one column"),
+        ({"missing": "no"}, "missing: expected"),
+        ({"missing": "error"}, "column 'a': .*missing value.*the first in row 1"),
+    ]
+    for table, how in kinds:
+        for arguments, words in cases:
+            with pytest.raises(gpupif.InputError, match=words):
+                gpupif.entropy(table, **arguments, **how)
+        with pytest.raises(gpupif.InputError, match="a, b: no column 'z'"):
+            gpupif.mutual_information(table, "a", "z", **how)
+        with pytest.raises(gpupif.InputError, match="at least 3 columns for triples"):
+            toxic_pairs(table, 3, **how)
+    with pytest.raises(gpupif.InputError, match="expected at least one row"):
+        gpupif.entropy(of_parts([frame[:0]]))
+    with pytest.raises(gpupif.InputError, match="expected a Dask DataFrame, got a Dask Series"):
+        gpupif.entropy(lazy["a"])
+    with pytest.raises(gpupif.InputError, match=r"memory_limit= and temp= are of paths"):
+        gpupif.entropy(lazy, memory_limit="1GiB")
+    with pytest.raises(gpupif.InputError, match="expected the path"):
+        gpupif.entropy(frame, memory_limit="1GiB")
+    with pytest.raises(gpupif.InputError, match="memory_limit: expected at least"):
+        gpupif.entropy(path, memory_limit="1MB")
+    with pytest.raises(gpupif.OutputError, match=r"temp: .*none"):
+        gpupif.entropy(path, temp=tmp_path / "none")
+
+
+def test_no_temporary_files_stay_after_a_failure(tmp_path, monkeypatch):
+    path = write_parts(tmp_path / "in", grid(20, 20, 20), [5])
+    (tmp_path / "temp").mkdir()
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(counting, "cut", fail)
+    with in_parts(3000), pytest.raises(gpupif.OutputError, match=r"No space left.*temp \(--temp\)"):
+        gpupif.entropy(path, temp=tmp_path / "temp")
+    assert not list((tmp_path / "temp").iterdir())
+
+
+def test_hashes_that_run_out(tmp_path, monkeypatch):
+    path = write_parts(tmp_path / "in", grid(9, 9, 9))
+    monkeypatch.setattr(counting, "HASHES", 16)
+    with in_parts(100, 1), pytest.raises(gpupif.InputError, match="memory_limit: too little to count"):
+        gpupif.entropy(path, memory_limit="16GiB")

@@ -1,0 +1,306 @@
+"""Attackers who know any few columns, beyond memory: the same bits as in memory, where the different rows fit."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.attack.population import counting_job
+from gpupif.engines.known_subsets import SetOfColumns
+from gpupif.engines.known_subsets_memory import AnyNeeds, share_out
+from gpupif.errors import InputError, OutputError
+from gpupif.out_of_core import budget
+from gpupif.out_of_core import known_subsets as any_known
+from tests.helpers.command_line import assert_refused
+from tests.helpers.dying import die
+from tests.helpers.pieces import assert_same_summary, in_pieces, nothing_left, stored, write_parts
+from tests.helpers.scores import ALL
+from tests.helpers.tables import SHARED_FIXTURES, frame_of, jobs
+
+FEW = ["cig", "wcig", "csf", "cohort_size"]
+
+
+@contextlib.contextmanager
+def room_for(distinct, chunk_rows=3):
+    """Chunks of so few rows, and room for so many different ones with one target at a time."""
+    with in_pieces(chunk_rows), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(budget.Budget, "any_known_bytes", lambda self, job, needs: needs.least(distinct))
+        yield
+
+
+def assert_same(scores, expected):
+    """Scores in files are, to the last bit, those in memory."""
+    table, other = stored(scores), expected.to_arrow()
+    assert table.column_names == other.column_names
+    for name in table.column_names:
+        assert table[name].type == other[name].type
+        assert table[name].to_numpy().tobytes() == other[name].to_numpy().tobytes(), name
+    assert repr(scores.subsets) == repr(expected.subsets)
+    assert scores.subsets.sets == expected.subsets.sets
+    for mine, theirs in ((scores, expected), (scores.mean, expected.mean)):
+        assert mine.weights == theirs.weights
+        assert (mine.rows, mine.distinct_rows) == (theirs.rows, theirs.distinct_rows)
+        assert dict(mine.priors) == dict(theirs.priors)
+
+
+@given(job=jobs(), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=12)
+def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
+    table, arguments = job
+    frame = frame_of(table)
+    rows, place = len(frame), tmp_path_factory.mktemp("t")
+    source = write_parts(place / "in", frame, data.draw(st.lists(st.integers(0, rows), max_size=2)))
+    targets, among = arguments.get("columns", list(table)), arguments.pop("known", None)
+    pool = targets if among is None else among
+    known = data.draw(st.integers(0, min(len(pool) - (name in pool) for name in targets)))
+    used = {*targets, *(pool if known else [])}
+    for word, given_ in arguments.items():
+        if isinstance(given_, dict):
+            arguments[word] = {name: value for name, value in given_.items() if name in used}
+    arguments |= {"known": known, "among": among, "subsets": data.draw(st.sampled_from([None, 1, 2])), "seed": 3}
+    arguments["dtype"] = data.draw(st.sampled_from(["float64", "float32"]))
+    with room_for(data.draw(st.sampled_from([rows, 9 * rows])), data.draw(st.integers(1, rows))):
+        scores = gpupif.score(source, ALL, output=place / "out", **arguments)
+    expected = gpupif.score(source, ALL, **arguments)
+    assert_same(scores, expected)
+    if arguments["dtype"] == "float64":
+        assert_same_summary(scores, expected)
+        assert_same_summary(scores.mean, expected.mean)
+    assert nothing_left(place)
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory):
+    """A folder of a census of rows that repeat, with missing values."""
+    frame = gpupif.datasets.census(40, columns=5).sample(300, replace=True, random_state=1).reset_index(drop=True)
+    frame["region"] = frame["region"].where(frame.index % 7 > 0)
+    return write_parts(tmp_path_factory.mktemp("census") / "in", frame, [100, 100, 130])
+
+
+@pytest.fixture(scope="module")
+def expected(census):
+    return gpupif.score(census, FEW, known=2)
+
+
+@pytest.mark.parametrize("groups", [5, 1])
+def test_rows_that_repeat_need_not_fit(census, expected, tmp_path, groups, monkeypatch):
+    """Scored one target after the other, or all at once; read in chunks, and written in files of other sizes."""
+    calls = []
+    real = any_known.score_sets
+    monkeypatch.setattr(any_known, "score_sets", lambda *given: calls.append(given[1].targets) or real(*given))
+    distinct = expected.distinct_rows
+    assert distinct < 100
+    with room_for(distinct if groups == 5 else 20 * distinct, 30):
+        scores = gpupif.score(census, FEW, known=2, output=tmp_path / "out", rows_per_file=70, keep_input=True)
+    assert len(calls) == groups
+    found = stored(scores)
+    everything = expected.to_arrow().column_names
+    assert found.select(everything).to_pandas().equals(expected.to_arrow().to_pandas())
+    assert found.column_names == [*pq.read_table(census).column_names, *everything]
+    assert len(scores.files) == 5
+    assert scores.spilled_bytes > 0
+    assert_same_summary(scores, expected)
+    assert_same_summary(scores.mean, expected.mean)
+    for mine, theirs in ((scores, expected), (scores.mean, expected.mean)):
+        assert mine.pif([12, 95]) == pytest.approx(theirs.pif([12, 95]))
+        assert mine.fig().to_dict() == pytest.approx(theirs.fig().to_dict())
+    summary = scores.summary().to_dict()
+    assert summary["known_any"] == expected.summary().to_dict()["known_any"]
+    assert summary["mean"]["measures"] == FEW
+    assert "6 subsets of 2 columns for each column" in str(scores.summary())
+    assert "any 2 columns known" in repr(scores)
+    assert scores.subsets.of("age") == expected.subsets.of("age")
+    assert nothing_left(tmp_path)
+
+
+def test_a_limit_that_is_real(census, expected, tmp_path):
+    scores = gpupif.score(census, FEW, known=2, output=tmp_path / "out.parquet", memory_limit="8GiB")
+    assert_same(scores, expected)
+
+
+def test_more_different_rows_than_fit(census, expected, tmp_path):
+    limit = expected.distinct_rows - 1
+    says = (
+        rf"memory_limit: .* any 2 columns, .* more than {limit:,} of the 300 rows, which take [\d.]+ KiB, .* Raise it"
+    )
+    with room_for(limit, 30), pytest.raises(InputError, match=says):
+        gpupif.score(census, FEW, known=2, output=tmp_path / "out")
+    assert nothing_left(tmp_path)
+    with pytest.raises(InputError, match="memory_limit: expected at least"):
+        gpupif.score(census, FEW, known=2, output=tmp_path / "out", memory_limit="50MiB")
+
+
+@pytest.mark.parametrize("by", ["wcig", "cohort_size", "entropy"])
+def test_riskiest_by_others_than_cig(census, tmp_path, by):
+    with room_for(400, 50):
+        scores = gpupif.score(census, [by], known=2, subsets=3, seed=2, output=tmp_path / "out")
+    expected = gpupif.score(census, [by], known=2, subsets=3, seed=2)
+    pd.testing.assert_frame_equal(scores.summary().top, expected.summary().top)
+    pd.testing.assert_frame_equal(scores.mean.summary().top, expected.mean.summary().top)
+
+
+def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch):
+    def failing(*_):
+        raise InputError("stop")
+
+    arguments = {"known": 2, "output": tmp_path / "out", "resume": True}
+    with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
+        patch.setattr("gpupif.out_of_core.write.ScoreWriter.write", failing)
+        with pytest.raises(InputError, match="stop"):
+            gpupif.score(census, FEW, **arguments)
+    for other in ({"known": 1}, {"subsets": 2}, {"seed": 5}, {"among": ["age", "sex", "region"]}):
+        with room_for(400, 30), pytest.raises(OutputError, match="the run to be resumed had other"):
+            gpupif.score(census, FEW, **{**arguments, **other})
+    with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
+        patch.setattr("gpupif.out_of_core.steps.encode", failing)
+        patch.setattr("gpupif.out_of_core.known_subsets.score_sets", failing)
+        patch.setattr("gpupif.out_of_core.known_subsets.distinct_rows", failing)
+        scores = gpupif.score(census, FEW, **arguments)
+    assert_same(scores, expected)
+    assert nothing_left(tmp_path)
+
+
+def test_resumed_with_less_memory(census, expected, tmp_path, monkeypatch):
+    def failing(*_):
+        raise InputError("stop")
+
+    arguments = {"known": 2, "output": tmp_path / "out", "resume": True}
+    with room_for(20 * expected.distinct_rows, 30), monkeypatch.context() as patch:
+        patch.setattr("gpupif.out_of_core.known_subsets.score_sets", failing)
+        with pytest.raises(InputError, match="stop"):
+            gpupif.score(census, FEW, **arguments)
+    says = r"memory_limit: the run to be resumed had more, for 5 columns of \d+ different rows"
+    with room_for(expected.distinct_rows, 30), pytest.raises(InputError, match=says):
+        gpupif.score(census, FEW, **arguments)
+    with room_for(20 * expected.distinct_rows, 30):
+        assert_same(gpupif.score(census, FEW, **arguments), expected)
+
+
+def test_killed_when_all_was_done(census, expected, tmp_path, monkeypatch):
+    """The last mark says what a run gives back that only has to clean up."""
+    arguments = {"known": 2, "output": tmp_path / "out", "resume": True}
+    with room_for(400, 30), monkeypatch.context() as patch:
+        patch.setattr("gpupif.io.checkpoints.Store.close", lambda self, keep: self._lock.close())
+        gpupif.score(census, FEW, **arguments)
+    scores = gpupif.score(census, FEW, **arguments)
+    assert scores.weights == expected.weights
+    assert scores.mean.weights == expected.mean.weights
+    assert scores.subsets.sets == expected.subsets.sets
+    assert scores.mean.pif(33) == expected.mean.pif(33)
+    assert nothing_left(tmp_path)
+
+
+def test_killed_at_many_moments_and_resumed(census, expected, tmp_path):
+    target = tmp_path / "out.parquet"
+    given_ = ("-o", target, "--known-any", 2, "--measures", ",".join(FEW), "--resume", "-q", "--temp", tmp_path)
+    codes, said = die(signal.SIGKILL, [14, 26], census, *given_, rows=(90, 400))
+    assert codes == [-9, -9, 0], said
+    wanted = expected.to_arrow().replace_schema_metadata()
+    assert pq.read_table(target).replace_schema_metadata().equals(wanted)
+    assert nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"weights": "age"}, "weights: does not go with a number of columns"),
+        ({"attackers": {"a": ["age"]}}, "attackers: does not go with a number of columns"),
+        ({"population": "people.parquet"}, "population: does not go with a number of columns"),
+        ({"missing": "wildcard"}, "missing='wildcard': does not go with a number of columns"),
+        ({"known": 5}, "known: expected at most 4, the number of other columns scored, got 5"),
+        ({"among": ["agee"]}, "among: no column 'agee'"),
+        ({"among": ["age"]}, "at most 0, the number of other columns named in among="),
+        ({"subsets": 0}, "subsets: expected a whole number"),
+        ({"known": 2.0}, "known: expected a list of column names, or how many of them"),
+    ],
+)
+def test_refused(census, tmp_path, arguments, says):
+    with pytest.raises(InputError) as error:
+        gpupif.score(census, FEW, output=tmp_path / "out", **{"known": 1, **arguments})
+    assert says in str(error.value)
+    assert nothing_left(tmp_path)
+
+
+def test_names_that_collide(tmp_path):
+    frame = gpupif.datasets.census(20, columns=3).assign(cig_mean_age=1)
+    source = write_parts(tmp_path / "in", frame)
+    with pytest.raises(OutputError, match="two columns would be called 'cig_mean_age'"):
+        gpupif.score(source, known=1, columns=["age", "sex"], output=tmp_path / "out", keep_input=True)
+
+
+def test_command_line(run, folder):
+    ended = run("score", "people.csv", "-o", "out", "--known-any", "1", "--memory-limit", "16GiB", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    expected = gpupif.score("people.csv", ["cig", "csf", "wcig"], known=1)
+    written = pq.read_table(folder / "out").to_pandas()
+    pd.testing.assert_frame_equal(written, expected.to_arrow().to_pandas(), check_exact=True)
+    document = json.loads(ended.out)
+    assert document["known_any"]["known"] == 1
+    assert document["spilled_bytes"] > 0
+    assert {column["column"] for column in document["mean"]["columns"]} == set(expected.columns)
+    assert "Mean" in run("score", "people.csv", "-o", "shown", "--known-any", "1", "--memory-limit", "16GiB").out
+    limited = ("--known-any", "1", "--memory-limit", "1MiB")
+    assert_refused(run("score", "people.csv", "-o", "x", *limited), ["--memory-limit: expected at least"])
+    assert_refused(run("score", "people.csv", "-o", "x", "--known-any", "99"), ["--known-any: expected at most"])
+
+
+# How memory is shared.
+
+
+@given(
+    distinct=st.integers(1, 10**7),
+    targets=st.integers(1, 60),
+    combinations=st.integers(1, 10**9),
+    widest=st.integers(1, 6),
+    threads=st.integers(1, 32),
+    more=st.floats(1, 1000),
+)
+@settings(max_examples=60, deadline=None)
+def test_no_more_memory_is_shared_than_there_is(distinct, targets, combinations, widest, threads, more):
+    needs = AnyNeeds(30, 400, 32, 64, 20, 150, 4, (300, 100), 32, combinations, widest)
+    memory = int(more * needs.least(distinct))
+    shares = share_out(needs, distinct, targets, threads, memory)
+    assert 1 <= shares.targets <= targets
+    assert 1 <= shares.threads <= threads
+    together, there = min(shares.targets, widest), min(distinct, combinations)
+    by_keys = 150 * distinct if shares.slots < combinations else 0
+    taken = distinct * (30 + (32 + 64) * shares.targets) + shares.batch
+    taken += shares.threads * (distinct * 20 + by_keys + there * (300 + 100 * together) + 8 * shares.slots)
+    assert taken <= memory
+    assert shares.batch >= distinct * 4 + there * 32 * together
+    assert needs.most_rows(memory, 10**9) >= distinct
+    assert needs.most_rows(needs.least(distinct) - 1, 10**9) < distinct
+    assert needs.most_rows(memory, distinct) == distinct
+
+
+def test_needs_grow_with_what_is_asked():
+    frame = gpupif.datasets.census(50, columns=4)
+    few, many = (
+        AnyNeeds.of(scores._job, 50, scores.subsets.sets)
+        for scores in (gpupif.score(frame, FEW, known=1), gpupif.score(frame, ALL, known=2))
+    )
+    sizes = sorted(frame.nunique())
+    assert (few.combinations, many.combinations) == (sizes[-1] * sizes[-2], sizes[-1] * sizes[-2] * sizes[-3])
+    assert (few.widest, many.widest) == (2, 3)
+    assert few.least(10**6) < many.least(10**6)
+    few = few._replace(collapsing=0)
+    assert few.least(10**6, kept=4) - few.least(10**6) == 3 * 16 * len(FEW) * 10**6
+
+
+@pytest.mark.parametrize(("values", "nbytes"), [(256, 1), (257, 2), (65_536, 2), (65_537, 4)])
+def test_codes_take_what_they_are_kept_in(values, nbytes):
+    def job(several):
+        return counting_job([np.ones(several, np.int64)] * 2, [0], [1])
+
+    fixed = [AnyNeeds.of(job(several), 1000, [SetOfColumns((0, 1), (0,))]).fixed for several in (2, values)]
+    # Of two columns, as they come and as the run has them.
+    assert fixed[1] - fixed[0] == 2 * 2 * (nbytes - 1)

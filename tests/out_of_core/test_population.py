@@ -1,0 +1,245 @@
+"""A population of a table larger than memory: the same bits as in memory, whatever the chunks and the parts."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.errors import ColumnNotFoundError, ColumnTypeError, InputError, OutputError, TableReadError
+from gpupif.measures import MEASURES
+from gpupif.out_of_core import part_scoring as parts
+from tests.helpers.command_line import FRAME, assert_refused
+from tests.helpers.dying import die
+from tests.helpers.pieces import assert_same, assert_same_summary, in_pieces, nothing_left, write_parts
+from tests.helpers.populations import POPULATION, frames_of, samples
+from tests.helpers.tables import SHARED_FIXTURES
+
+ALL = list(MEASURES)
+FEW = ["cig", "wcig", "csf", "cohort_size"]
+CENSUS = gpupif.datasets.census(500, columns=5)
+STRANGERS = gpupif.datasets.census(60, columns=5, seed=9)
+
+
+def census_files(place, strangers=False):
+    """A sample of the census, with other people perhaps, and the census, each in a folder of files."""
+    sample = CENSUS.sample(200, random_state=2)
+    sample = pd.concat([sample, STRANGERS], ignore_index=True) if strangers else sample
+    write_parts(place / "people", CENSUS.sample(frac=1, random_state=3), [100, 333])
+    return write_parts(place / "in", sample.assign(w=np.arange(len(sample)) % 5 / 4), [50]), place / "people"
+
+
+def attempt(table, **arguments):
+    """Scores, or else what is said of a population that lacks rows."""
+    try:
+        return gpupif.score(table, ALL, **arguments), None
+    except InputError as error:
+        return None, str(error)
+
+
+@given(job=samples(), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=15)
+def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
+    sample, population, arguments = job
+    frame, other = frames_of(sample, population)
+    place = tmp_path_factory.mktemp("t")
+    for name, table in (("in", frame), ("people", other)):
+        write_parts(place / name, table, data.draw(st.lists(st.integers(0, len(table)), max_size=2)))
+    pieces = data.draw(st.integers(1, len(frame))), data.draw(st.integers(1, len(frame) + len(other) + 1))
+    arguments |= {"population": place / "people", "population_lacks": data.draw(st.sampled_from(["error", "count"]))}
+    expected, refused = attempt(place / "in", **arguments)
+    with in_pieces(*pieces):
+        scores, refused_too = attempt(place / "in", output=place / "out", **arguments)
+    assert refused_too == refused
+    if refused is None:
+        assert_same(scores, expected)
+        assert_same_summary(scores, expected)
+    assert nothing_left(place)
+
+
+@pytest.mark.parametrize("part_rows", [12, 150])
+def test_parts_that_are_cut_again(tmp_path, part_rows, monkeypatch):
+    """Frequent rows, in the sample and the population, and parts too small for what they are given."""
+    chance = np.random.default_rng(1)
+    frame = CENSUS.copy()
+    for name in frame:
+        frame[name] = frame[name].where(chance.random(500) < 0.1, frame[name].mode()[0])
+    source = write_parts(tmp_path / "in", frame.iloc[:100], [30])
+    people = write_parts(tmp_path / "people", frame.iloc[70:200].assign(more=1), [77])
+    calls = []
+    real = parts.PartScorer._score_cut
+    monkeypatch.setattr(parts.PartScorer, "_score_cut", lambda *given: calls.append(1) or real(*given))
+    with in_pieces(40, part_rows):
+        scores = gpupif.score(source, output=tmp_path / "out", population=people, population_lacks="count")
+    assert_same(scores, gpupif.score(source, population=people, population_lacks="count"))
+    assert calls or part_rows != 12
+
+
+def test_rows_that_are_lacking(tmp_path):
+    source, people = census_files(tmp_path, strangers=True)
+    arguments = {"population": people, "columns": ["age", "sex"]}
+    with pytest.raises(InputError) as expected:
+        gpupif.score(source, known=["region"], **arguments)
+    for pieces in ((30, 20), (7, 90), (1000, 1000)):
+        with in_pieces(*pieces), pytest.raises(InputError) as caught:
+            gpupif.score(source, known=["region"], output=tmp_path / "out", **arguments)
+        assert str(caught.value) == str(expected.value)
+    assert nothing_left(tmp_path)
+
+
+def test_attackers_weights_and_types_of_scores(tmp_path):
+    source, people = census_files(tmp_path, strangers=True)
+    attackers = {"neighbour": ["age", "sex"], "nobody": []}
+    arguments = {"population": people, "population_lacks": "count", "weights": "w", "attackers": attackers}
+    arguments |= {"dtype": "float32", "columns": ["age", "marital_status"]}
+    with in_pieces(40, 50):
+        scores = gpupif.score(source, FEW, output=tmp_path / "out", **arguments)
+    expected = gpupif.score(source, FEW, **arguments)
+    table = pa.concat_tables(pq.read_table(file, partitioning=None) for file in scores.files)
+    assert table.equals(expected.to_arrow())
+    assert table.schema.field("nobody_population_size_age").type == pa.int64()
+    for name in attackers:
+        assert scores[name].measures == expected[name].measures == (*FEW, "population_size")
+        pd.testing.assert_frame_equal(scores[name].summary().top, expected[name].summary().top)
+
+
+@pytest.mark.parametrize("kind", ["csv", "feather", "parquet"])
+def test_files_of_any_kind(tmp_path, kind):
+    FRAME.to_csv(tmp_path / "t.csv", index=False)
+    people = tmp_path / f"people.{kind}"
+    {"csv": POPULATION.to_csv, "feather": POPULATION.to_feather, "parquet": POPULATION.to_parquet}[kind](
+        people, **({"index": False} if kind == "csv" else {})
+    )
+    with in_pieces(2, 3):
+        scores = gpupif.score(tmp_path / "t.csv", ALL, output=tmp_path / "out", population=str(people))
+    assert_same(scores, gpupif.score(tmp_path / "t.csv", ALL, population=people))
+
+
+def test_killed_and_resumed(tmp_path):
+    """Killed at moments that are spread over the run, it ends in the same bits."""
+    source, people = census_files(tmp_path, strangers=True)
+    options = ["--population", people, "--population-lacks", "count", "--columns", "age,sex,region", "-q", "--resume"]
+    moments = [9, 30, 45, 25, 60]
+    codes, said = die(signal.SIGKILL, moments, source, "-o", tmp_path / "out", *options, rows=(90, 250))
+    assert codes[-1] == 0, said
+    assert codes.count(-9) >= 4
+    assert nothing_left(tmp_path)
+    found = pa.concat_tables(pq.read_table(file) for file in sorted((tmp_path / "out").rglob("*.parquet")))
+    arguments = {"columns": ["age", "sex", "region"], "population": people, "population_lacks": "count"}
+    expected = gpupif.score(source, ["cig", "csf", "wcig"], **arguments).to_arrow()
+    assert found.replace_schema_metadata().equals(expected.replace_schema_metadata())
+
+
+def test_resumed_with_another_population(tmp_path, monkeypatch):
+    source, people = census_files(tmp_path)
+
+    def failing(*_):
+        raise InputError("stop")
+
+    def again(**other):
+        arguments = {"population": people, "resume": True, "output": tmp_path / "out", "weights": "w"} | other
+        return gpupif.score(source, **arguments)
+
+    with in_pieces(60, 100):
+        with monkeypatch.context() as patch:
+            patch.setattr("gpupif.out_of_core.write.ScoreWriter.write", failing)
+            with pytest.raises(InputError, match="stop"):
+                again()
+        with pytest.raises(OutputError, match=r"other population lacks .*error before, count now"):
+            again(population_lacks="count")
+        with pytest.raises(OutputError, match="other files of the population"):
+            again(population=None)
+        file = people / "001.parquet"
+        pq.write_table(pq.read_table(file), file)
+        with pytest.raises(OutputError, match=r"other files of the population .*people/001\.parquet"):
+            again()
+    assert (tmp_path / "in").exists()
+
+
+def test_files_that_change_meanwhile(tmp_path, monkeypatch):
+    source, people = census_files(tmp_path)
+    real = parts.PartScorer.score
+    file = people / "000.parquet"
+
+    def changing(*given):
+        file.touch()
+        return real(*given)
+
+    monkeypatch.setattr(parts.PartScorer, "score", changing)
+    with in_pieces(60, 100), pytest.raises(TableReadError, match=r"people/000\.parquet: the file changed"):
+        gpupif.score(source, output=tmp_path / "out", population=people, weights="w")
+    assert nothing_left(tmp_path)
+
+
+def test_bad_populations(tmp_path):
+    source, people = census_files(tmp_path)
+
+    def score(population, **other):
+        return gpupif.score(source, **{"output": tmp_path / "out", "population": population, "weights": "w"} | other)
+
+    with pytest.raises(InputError, match=r"population: with output= expected the path .* got DataFrame"):
+        score(CENSUS)
+    with pytest.raises(TableReadError, match="no such file"):
+        score(tmp_path / "nobody.parquet")
+    with pytest.raises(InputError, match="population_lacks: expected 'error' or 'count', got 'no'"):
+        score(people, population_lacks="no")
+    with pytest.raises(ColumnNotFoundError, match="population: no column 'w'"):
+        score(people, columns=["age"], known=["w"])
+    holes = write_parts(tmp_path / "holes", CENSUS.assign(age=CENSUS["age"].astype("Int8").where(CENSUS.index != 7)))
+    with pytest.raises(InputError, match=r"^population: column 'age': missing values, the first in row 7 \(from 0\)"):
+        score(holes, missing="error")
+    other = write_parts(tmp_path / "texts", CENSUS.astype({"age": str}))
+    with pytest.raises(ColumnTypeError, match=r"'age'.*int8 in the table and .*string in the population"):
+        score(other)
+    with pytest.raises(OutputError, match="the output is the input"):
+        score(people, output=people / "scores", overwrite=True)
+    with pytest.raises(OutputError, match="the output is the input"):
+        score(people / "000.parquet", output=people / "000.parquet", overwrite=True)
+    clash = write_parts(tmp_path / "clash", CENSUS.assign(population_size_age=1))
+    with pytest.raises(OutputError, match="population_size_age"):
+        gpupif.score(clash, columns=["age"], output=tmp_path / "out", keep_input=True, population=people)
+    assert nothing_left(tmp_path)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("output", ["out", "out.csv"])
+def test_command_line(run, folder, output):
+    POPULATION.to_parquet(folder / "people.parquet")
+    options = ["--population", "people.parquet", "--measures", "cig,csf", "--memory-limit", "16GiB"]
+    ended = run("score", "people.csv", "-o", output, "--json", *options)
+    assert (ended.code, ended.err) == (0, "")
+    assert json.loads(ended.out)["measures"] == ["cig", "csf", "population_size"]
+    expected = gpupif.score(FRAME, ["cig", "csf"], population=POPULATION)
+    written = (pd.read_csv if output.endswith(".csv") else pd.read_parquet)(folder / output)
+    assert list(written.columns) == [f"{m}_{c}" for m in expected.measures for c in FRAME.columns]
+    np.testing.assert_array_equal(written["population_size_sex"], expected.population_size["sex"])
+    FRAME.iloc[1:].to_parquet(folder / "few.parquet")
+    lacking = ["score", "people.csv", "-o", "other", "--population", "few.parquet"]
+    assert_refused(run(*lacking), ["--population", "lacks 1 of", "row 4", "--population-lacks count"])
+    assert run(*lacking, "--population-lacks", "count").code == 0
+    few = ["score", "people.csv", "-o", "few.parquet", "--population", "few.parquet", "--overwrite"]
+    assert_refused(run(*few), ["few.parquet", "the output is the input"])
+
+
+def test_a_population_that_does_not_fit_is_read_in_streams(tmp_path, monkeypatch, capfd):
+    from gpupif.scoring import files
+
+    real = files.memory_needed
+    monkeypatch.setattr(files, "memory_needed", lambda source, *given: (1 << 60) * ("people" in str(source.found.path)))
+    source, people = census_files(tmp_path)
+    names = ("columns", "known", "priors", "accuracies", "distances", "weights", "attackers")
+    question = dict.fromkeys(names) | {"missing": "category", "dtype": "float64"}
+    question |= {"population": people, "population_lacks": "error", "columns": ["age", "sex"]}
+    options = dict.fromkeys(["memory_limit", "temp", "rows_per_file", "resume", "overwrite", "keep_input"])
+    scores = files.score_file(source, tmp_path / "out.parquet", ["cig"], question, "cpu", None, options, None)
+    assert "more than 60 % of the memory that is free" in capfd.readouterr().err
+    assert_same(scores, gpupif.score(source, "cig", columns=["age", "sex"], population=people))
+    assert real(scores_source := files.open_source(source), 2, 2, 1) > real(scores_source, 2, 0, 0)

@@ -1,0 +1,248 @@
+"""Tables larger than memory: the same bits as in memory, whatever the chunks and the parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.errors import InputError
+from gpupif.out_of_core import part_scoring as parts
+from gpupif.utils.percentiles import ONCE, percentiles
+from tests.helpers.file_formats import ALL, FILES, FRAME
+from tests.helpers.pieces import (
+    assert_same,
+    assert_same_summary,
+    census_folder,
+    in_pieces,
+    nothing_left,
+    stored,
+    write_parts,
+)
+from tests.helpers.scores import ALL as EVERY
+from tests.helpers.tables import SHARED_FIXTURES, frame_of, jobs
+
+pytestmark = pytest.mark.every_engine
+
+
+@pytest.fixture
+def small():
+    with in_pieces(3, 2):
+        yield
+
+
+@given(job=jobs(), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=40)
+def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
+    table, arguments = job
+    frame = frame_of(table)
+    folder = tmp_path_factory.mktemp("t")
+    rows = len(frame)
+    edges = data.draw(st.lists(st.integers(0, rows), max_size=3))
+    dtype = data.draw(st.sampled_from(["float64", "float32"]))
+    write_parts(folder / "in", frame, edges)
+    with in_pieces(data.draw(st.integers(1, rows)), data.draw(st.integers(1, rows + 1))):
+        scores = gpupif.score(folder / "in", EVERY, output=folder / "out", dtype=dtype, **arguments)
+    expected = gpupif.score(folder / "in", EVERY, dtype=dtype, **arguments)
+    assert_same(scores, expected)
+    if dtype == "float64":
+        assert_same_summary(scores, expected)
+    assert nothing_left(folder)
+
+
+@pytest.fixture(params=FILES.values(), ids=FILES)
+def file(request, tmp_path):
+    name, write = request.param
+    (tmp_path / "in").mkdir()
+    write(tmp_path / "in" / name)
+    return tmp_path / "in" / name
+
+
+def test_every_format(file, tmp_path, small):
+    scores = gpupif.score(file, ALL, output=tmp_path / "out")
+    assert_same(scores, gpupif.score(file, ALL))
+    assert_same_summary(scores, gpupif.score(file, ALL))
+
+
+WRITE = {
+    "csv": lambda frame, file: frame.to_csv(file, index=False),
+    "parquet": lambda frame, file: frame.to_parquet(file, index=False),
+    "feather": lambda frame, file: frame.reset_index(drop=True).to_feather(file),
+}
+
+
+@pytest.mark.parametrize("ending", WRITE)
+def test_patterns(tmp_path, ending, small):
+    """Files in folders of any depth are one table, in order of their paths, in memory and beyond."""
+    places = {"b/0": (0, 2), "a/x/1": (2, 4), "a/y/z/2": (4, 6), "a/3": (6, 8)}
+    for place, (start, stop) in places.items():
+        file = tmp_path / "in" / f"{place}.{ending}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        WRITE[ending](FRAME.iloc[start:stop], file)
+    pattern = tmp_path / "in" / "**" / f"*.{ending}"
+    expected = gpupif.score(FRAME.iloc[[6, 7, 2, 3, 4, 5, 0, 1]].reset_index(drop=True), ALL)
+    assert gpupif.score(pattern, ALL).array("cig").tobytes() == expected.array("cig").tobytes()
+    scores = gpupif.score(pattern, ALL, output=tmp_path / "out")
+    assert stored(scores)["csf_a;b"].to_numpy().tobytes() == expected.array("csf")[1].tobytes()
+    written = [str(file.relative_to(tmp_path / "out")) for file in scores.files]
+    assert written == ["a/3.parquet", "a/x/1.parquet", "a/y/z/2.parquet", "b/0.parquet"]
+
+
+def test_one_score_file_for_each_file_and_readable_as_one(tmp_path, small):
+    source = write_parts(tmp_path / "in", FRAME, [3, 4])
+    scores = gpupif.score(source, output=tmp_path / "out")
+    assert [file.name for file in scores.files] == ["000.parquet", "001.parquet", "002.parquet"]
+    assert [pq.read_metadata(file).num_rows for file in scores.files] == [3, 1, 4]
+    expected = gpupif.score(source).to_arrow()
+    assert ds.dataset(tmp_path / "out").to_table().equals(stored(scores))
+    assert pq.read_table(tmp_path / "out").column_names == expected.column_names
+    assert scores.dataset().to_table().equals(stored(scores))
+
+
+def test_folders_that_hold_columns_are_kept(tmp_path, small):
+    for sex in "fm":
+        (tmp_path / "in" / f"sex={sex}").mkdir(parents=True)
+        FRAME.to_parquet(tmp_path / "in" / f"sex={sex}" / "part.parquet", index=False)
+    scores = gpupif.score(tmp_path / "in", ALL, output=tmp_path / "out")
+    assert_same(scores, gpupif.score(tmp_path / "in", ALL))
+    assert "cig_sex" in stored(scores).column_names
+    written = ds.dataset(tmp_path / "out", partitioning="hive").to_table()
+    assert written["sex"].to_pylist() == ["f"] * 8 + ["m"] * 8
+
+
+@pytest.mark.parametrize(("each", "sizes"), [(3, [3, 3, 2]), (8, [8]), (100, [8]), (1, [1] * 8)])
+def test_rows_per_file(tmp_path, small, each, sizes):
+    source = write_parts(tmp_path / "in", FRAME, [3, 4])
+    scores = gpupif.score(source, ALL, output=tmp_path / "out", rows_per_file=each)
+    assert [file.name for file in scores.files] == [f"part-{number:05}.parquet" for number in range(len(sizes))]
+    assert [pq.read_metadata(file).num_rows for file in scores.files] == sizes
+    assert_same(scores, gpupif.score(source, ALL))
+
+
+@pytest.mark.parametrize("name", ["s.parquet", "s.csv", "s.feather"])
+def test_a_single_file_in_every_format(tmp_path, small, name):
+    source = write_parts(tmp_path / "in", FRAME, [3, 4])
+    scores = gpupif.score(source, output=tmp_path / name)
+    assert scores.files == [tmp_path / name]
+    gpupif.score(source).write(tmp_path / f"other-{name}")
+    assert (
+        scores.dataset()
+        .to_table()
+        .equals(ds.dataset(tmp_path / f"other-{name}", format=scores.dataset().format).to_table())
+    )
+
+
+def test_input_beside_the_scores(tmp_path, small):
+    source = write_parts(tmp_path / "in", FRAME, [3, 4])
+    scores = gpupif.score(source, output=tmp_path / "out", keep_input=True)
+    gpupif.score(source).to_parquet(tmp_path / "other.parquet", keep_input=True)
+    other = pq.read_table(tmp_path / "other.parquet")
+    assert stored(scores).to_pylist() == other.to_pylist()
+
+
+def test_columns_of_folders_are_not_kept_twice(tmp_path, small):
+    gpupif.datasets.census(30).to_parquet(tmp_path / "in", partition_cols=["sex"], index=False)
+    scores = gpupif.score(tmp_path / "in", "cig", output=tmp_path / "out", keep_input=True)
+    assert "sex" not in pq.read_schema(scores.files[0]).names
+    assert gpupif.score(tmp_path / "out", "cig", columns=["sex", "age"]).rows == 30
+    single = gpupif.score(tmp_path / "in", "cig", output=tmp_path / "out.parquet", keep_input=True)
+    assert "sex" in pq.read_schema(single.files[0]).names
+
+
+def test_files_without_rows(tmp_path, small):
+    table = pa.Table.from_pandas(FRAME, preserve_index=False)
+    source = write_parts(tmp_path / "in", FRAME, [3])
+    for name in ("", "000x", "zzz"):
+        pq.write_table(table.slice(0, 0), source / f"{name}.parquet")
+    (source / ".parquet").rename(source / "0.parquet")
+    scores = gpupif.score(source, ALL, output=tmp_path / "out")
+    assert [pq.read_metadata(file).num_rows for file in scores.files] == [0, 3, 0, 5, 0]
+    assert_same(scores, gpupif.score(source, ALL))
+
+
+def test_what_comes_back(tmp_path):
+    source = census_folder(tmp_path / "in")
+    with in_pieces(40, 70):
+        scores = gpupif.score(source, EVERY, output=tmp_path / "out", temp=tmp_path)
+    expected = gpupif.score(source, EVERY)
+    assert_same(scores, expected)
+    assert_same_summary(scores, expected)
+    pd.testing.assert_series_equal(scores.fig(), expected.fig(), check_names=False)
+    assert scores.pif([0, 12.5, 95]) == expected.pif([0, 12.5, 95])
+    assert scores.pif(50) == expected.pif(50)
+    assert scores.measures == expected.measures
+    assert scores.spilled_bytes > 0
+    assert "300 rows x 10 columns" in repr(scores)
+    with pytest.raises(AttributeError, match="not in memory but in files"):
+        scores.cig  # noqa: B018
+    assert nothing_left(tmp_path)
+
+
+def test_without_cig(tmp_path):
+    with in_pieces(40, 70):
+        scores = gpupif.score(census_folder(tmp_path / "in"), ["wcig", "cohort_size"], output=tmp_path / "out")
+    expected = gpupif.score(tmp_path / "in", ["wcig", "cohort_size"])
+    assert_same(scores, expected)
+    assert_same_summary(scores, expected)
+    for ask in (scores.fig, lambda: scores.pif(5)):
+        with pytest.raises(InputError, match="'cig' was not scored"):
+            ask()
+
+
+KNOWN = {
+    "one combination covers nine tenths": ({}, None),
+    "nothing is known": ({"known": []}, None),
+    "one column is known": ({"known": ["sex"]}, None),
+    "targets are not known": ({"known": ["sex", "region"], "columns": ["age", "occupation", "education"]}, None),
+    "one target": ({"columns": ["age"], "known": ["sex", "education", "region"]}, None),
+}
+
+
+@pytest.mark.parametrize(("arguments", "_"), KNOWN.values(), ids=KNOWN)
+@pytest.mark.parametrize("part_rows", [2, 20, 90])
+def test_parts_too_large_are_collapsed_and_cut_again(tmp_path, arguments, _, part_rows, monkeypatch):
+    frame = gpupif.datasets.census(120, columns=6)
+    chance = np.random.default_rng(1)
+    for name in frame:
+        frame[name] = frame[name].where(chance.random(120) < 0.1, frame[name].mode()[0])
+    write_parts(tmp_path / "in", frame, [30])
+    calls = []
+    for name in ("_score_collapsed", "_score_cut"):
+        real = getattr(parts.PartScorer, name)
+
+        def noted(self, *given, real=real, name=name):
+            calls.append(name)
+            return real(self, *given)
+
+        monkeypatch.setattr(parts.PartScorer, name, noted)
+    with in_pieces(40, part_rows):
+        scores = gpupif.score(tmp_path / "in", ALL, output=tmp_path / "out", **arguments)
+    expected = gpupif.score(tmp_path / "in", ALL, **arguments)
+    assert_same(scores, expected)
+    assert_same_summary(scores, expected)
+    assert "_score_collapsed" in calls
+    if part_rows == 2:
+        assert "_score_cut" in calls
+
+
+NUMBERS = st.sampled_from([0.0, -0.0, 1e-300, 0.25, 1.0, 1.0000000000000002, 3.5, 1e300]) | st.floats(0, 64)
+
+
+@given(
+    numbers=st.lists(NUMBERS, min_size=1),
+    wanted=st.lists(st.floats(0, 100), min_size=1, max_size=4),
+    pieces=st.integers(1, 4),
+)
+@settings(deadline=None)
+def test_percentiles_are_those_of_numpy(numbers, wanted, pieces):
+    expected = np.percentile(numbers, wanted).tolist()
+    cut = np.array_split(np.array(numbers), pieces)
+    assert percentiles(lambda: [(part, ONCE) for part in cut], len(numbers), wanted) == expected
+    counted = np.unique(numbers, return_counts=True)
+    assert percentiles(lambda: [counted], len(numbers), wanted) == expected

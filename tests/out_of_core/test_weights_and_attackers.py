@@ -1,0 +1,198 @@
+"""Sampling weights and several attackers for tables larger than memory: the same bits as in memory."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.errors import InputError, OutputError
+from gpupif.measures import MEASURES
+from gpupif.out_of_core import part_scoring as parts
+from tests.helpers.command_line import FRAME, assert_refused
+from tests.helpers.pieces import assert_same, assert_same_summary, census_folder, in_pieces, nothing_left, write_parts
+from tests.helpers.tables import SHARED_FIXTURES, frame_of
+from tests.helpers.weights import weighted_jobs
+
+ALL = list(MEASURES)
+THREE = {"neighbour": ["age", "sex"], "employer": ["region", "age"], "nobody": []}
+
+
+@given(job=weighted_jobs(), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=12)
+def test_weights(job, data, tmp_path_factory):
+    table, weights, arguments = job
+    frame = frame_of(table).assign(w=weights)
+    place = tmp_path_factory.mktemp("t")
+    rows = len(frame)
+    write_parts(place / "in", frame, data.draw(st.lists(st.integers(0, rows), max_size=3)))
+    arguments["weights"] = "w"
+    with in_pieces(data.draw(st.integers(1, rows)), data.draw(st.integers(1, rows + 1))):
+        scores = gpupif.score(place / "in", ALL, output=place / "out", **arguments)
+    expected = gpupif.score(place / "in", ALL, **arguments)
+    assert_same(scores, expected)
+    assert_same_summary(scores, expected)
+    assert nothing_left(place)
+
+
+@pytest.mark.parametrize("part_rows", [2, 20, 90])
+def test_weights_of_parts_that_are_collapsed_and_cut_again(tmp_path, part_rows, monkeypatch):
+    frame = gpupif.datasets.census(120, columns=6)
+    chance = np.random.default_rng(1)
+    for name in frame:
+        frame[name] = frame[name].where(chance.random(120) < 0.1, frame[name].mode()[0])
+    frame["w"] = chance.integers(0, 4, 120) * 0.7
+    write_parts(tmp_path / "in", frame, [30])
+    calls = []
+    for name in ("_score_collapsed", "_score_cut"):
+        real = getattr(parts.PartScorer, name)
+
+        def noted(self, *given, real=real, name=name):
+            calls.append(name)
+            return real(self, *given)
+
+        monkeypatch.setattr(parts.PartScorer, name, noted)
+    with in_pieces(40, part_rows):
+        scores = gpupif.score(tmp_path / "in", ALL, output=tmp_path / "out", weights="w")
+    expected = gpupif.score(tmp_path / "in", ALL, weights="w")
+    assert_same(scores, expected)
+    assert_same_summary(scores, expected)
+    assert "_score_collapsed" in calls
+    if part_rows == 2:
+        assert "_score_cut" in calls
+
+
+@pytest.mark.parametrize(("weights", "columns"), [(None, None), ("w", ["occupation", "age"])])
+def test_attackers(tmp_path, weights, columns):
+    source = write_parts(
+        tmp_path / "in", gpupif.datasets.census(200, columns=6).assign(w=np.arange(200) % 5 / 4), [30, 70]
+    )
+    arguments = {"columns": columns, "weights": weights, "attackers": THREE}
+    if columns is None and weights is None:
+        source = census_folder(tmp_path / "other", 200)
+    with in_pieces(40, 50):
+        scores = gpupif.score(source, ALL, output=tmp_path / "out", **arguments)
+        alone = {
+            name: gpupif.score(
+                source, ALL, columns=columns, known=known, weights=weights, output=tmp_path / f"alone-{name}"
+            )
+            for name, known in THREE.items()
+        }
+    expected = gpupif.score(source, ALL, **arguments)
+    table = pa.concat_tables(pq.read_table(file, partitioning=None) for file in scores.files)
+    other = expected.to_arrow()
+    assert table.column_names == other.column_names
+    for name in table.column_names:
+        assert table[name].to_numpy().tobytes() == other[name].to_numpy().tobytes(), name
+    assert list(scores) == list(THREE)
+    for name in THREE:
+        assert scores[name].weights == expected[name].weights == alone[name].weights
+        assert scores[name].distinct_rows == expected[name].distinct_rows == alone[name].distinct_rows
+        assert_same_summary(scores[name], expected[name])
+        assert scores[name].pif([10, 95]) == pytest.approx(expected[name].pif([10, 95]))
+        assert dict(scores[name].priors) == dict(expected[name].priors)
+    mine, theirs = scores.summary(), expected.summary()
+    pd.testing.assert_frame_equal(mine.attackers, theirs.attackers)
+    pd.testing.assert_frame_equal(mine.columns, theirs.columns)
+    assert scores.dataset().to_table().num_rows == 200
+    assert nothing_left(tmp_path)
+    with pytest.raises(AttributeError, match="dataset"):
+        _ = scores.worst
+
+
+@pytest.mark.parametrize("part_rows", [30, 150, 400])
+def test_rows_of_nobody_leave_the_order_of_sums_as_it_is(tmp_path, part_rows):
+    """Values that appear first in rows of nobody, in cohorts of many values: sums in another order differ."""
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame({"x": random.integers(0, 40, 400), "y": random.integers(0, 3, 400), "z": 1})
+    frame["w"] = np.where(random.random(400) < 0.5, 0, random.gamma(2, 9, 400))
+    source = write_parts(tmp_path / "in", frame, [130])
+    for known in (["y"], ["y", "x"], None):
+        with in_pieces(50, part_rows):
+            scores = gpupif.score(
+                source, ALL, known=known, weights="w", output=tmp_path / f"out-{known}", accuracies={"x": 0.7}
+            )
+        assert_same(scores, gpupif.score(source, ALL, known=known, weights="w", accuracies={"x": 0.7}))
+
+
+class KilledError(BaseException):
+    pass
+
+
+@pytest.mark.parametrize(
+    "step", ["gpupif.out_of_core.passes.cut", "gpupif.out_of_core.part_scoring.PartScorer.score", "write"]
+)
+@pytest.mark.parametrize("after", [0, 2])
+def test_resume(tmp_path, monkeypatch, step, after):
+    source = write_parts(
+        tmp_path / "in", gpupif.datasets.census(200, columns=6).assign(w=np.arange(200) % 5 / 4), [30, 70]
+    )
+    arguments = {"weights": "w", "attackers": THREE, "resume": True}
+    step = "gpupif.out_of_core.write.write_tables" if step == "write" else step
+    calls = []
+    with in_pieces(40, 50), monkeypatch.context() as patch:
+        module, _, name = step.rpartition(".")
+        target = parts.PartScorer if module.endswith("PartScorer") else __import__(module, fromlist=[name])
+        real = getattr(target, name)
+
+        def failing(*given, **more):
+            calls.append(1)
+            if len(calls) > after:
+                raise KilledError
+            return real(*given, **more)
+
+        patch.setattr(target, name, failing)
+        with pytest.raises(KilledError):
+            gpupif.score(source, ALL, output=tmp_path / "out", **arguments)
+    with in_pieces(40, 50):
+        with pytest.raises(OutputError, match="other attackers"):
+            gpupif.score(source, ALL, output=tmp_path / "out", **{**arguments, "attackers": {"x": ["age"]}})
+        with pytest.raises(OutputError, match="other weights"):
+            gpupif.score(source, ALL, output=tmp_path / "out", attackers=THREE, columns=None, resume=True)
+        scores = gpupif.score(source, ALL, output=tmp_path / "out", **arguments)
+    expected = gpupif.score(source, ALL, weights="w", attackers=THREE).to_arrow()
+    table = pa.concat_tables(pq.read_table(file, partitioning=None) for file in scores.files)
+    assert table.equals(expected)
+    assert nothing_left(tmp_path)
+
+
+def test_bad_weights(tmp_path):
+    frame = gpupif.datasets.census(100).assign(w=np.where(np.arange(100) == 57, -1.5, 1.0), v=0.0)
+    source = write_parts(tmp_path / "in", frame, [30])
+    with in_pieces(20, 50):
+        with pytest.raises(InputError, match=r"weights: column 'w', row 57 \(from 0\): expected .* got -1\.5"):
+            gpupif.score(source, output=tmp_path / "out", weights="w")
+        with pytest.raises(InputError, match="all 100 are 0"):
+            gpupif.score(source, output=tmp_path / "out", weights="v")
+        with pytest.raises(InputError, match="no column 'x'"):
+            gpupif.score(source, output=tmp_path / "out", weights="x")
+        clash = write_parts(tmp_path / "clash", frame.assign(x_cig_age=1), [])
+        with pytest.raises(OutputError, match="cig_age"):
+            gpupif.score(clash, "cig", columns=["age"], output=tmp_path / "out", keep_input=True, attackers={"x": []})
+    assert nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize("output", ["out", "out.csv"])
+def test_command_line(run, folder, output):
+    FRAME.assign(w=["1.50", "2", "0", "1", "3.25"]).to_csv(folder / "t.csv", index=False)
+    options = ["--attacker", "neighbour=age,sex", "--attacker", "nobody=", "--weights", "w", "--rows-per-file", "2"]
+    options = options[:-2] if output.endswith(".csv") else options
+    ended = run("score", "t.csv", "-o", output, "--memory-limit", "16GiB", "--json", *options)
+    assert (ended.code, ended.err) == (0, "")
+    document = json.loads(ended.out, parse_constant=pytest.fail)
+    assert list(document["attackers"]) == ["neighbour", "nobody"]
+    expected = gpupif.score(
+        "t.csv", ["cig", "csf", "wcig"], attackers={"neighbour": ["age", "sex"], "nobody": []}, weights="w"
+    )
+    read = pd.read_csv if output.endswith(".csv") else pd.read_parquet
+    written = read(folder / output)
+    assert list(written.columns) == expected.to_arrow().column_names
+    np.testing.assert_allclose(written["neighbour_cig_sex"], expected["neighbour"].cig["sex"], rtol=1e-14)
+    assert_refused(run("score", "t.csv", "-o", "new", "--attacker", "a=agee", "--resume"), ["--attacker", "'agee'"])

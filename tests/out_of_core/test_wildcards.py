@@ -1,0 +1,104 @@
+"""Missing values as wildcards beyond memory: the same bits as in memory, where the different rows fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.errors import InputError
+from gpupif.out_of_core import part_scoring as parts
+from tests.helpers.command_line import assert_refused
+from tests.helpers.pieces import assert_same, assert_same_summary, in_pieces, nothing_left, write_parts
+from tests.helpers.scores import ALL
+from tests.helpers.tables import SHARED_FIXTURES, frame_of
+from tests.helpers.wildcards import questions
+
+
+def with_gaps(rows):
+    """A census of rows that repeat, in which values are missing here and there."""
+    frame = gpupif.datasets.census(30, columns=4).sample(rows, replace=True, random_state=1).reset_index(drop=True)
+    chance = np.random.default_rng(2)
+    return frame.apply(lambda column: column.where(chance.random(rows) < 0.85))
+
+
+@given(question=questions(), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=20)
+def test_the_same_bits_as_in_memory(question, data, tmp_path_factory):
+    table, arguments = question
+    frame = frame_of(table)
+    rows = len(frame)
+    place = tmp_path_factory.mktemp("t")
+    write_parts(place / "in", frame, data.draw(st.lists(st.integers(0, rows), max_size=2)))
+    arguments |= {"missing": "wildcard", "dtype": data.draw(st.sampled_from(["float64", "float32"]))}
+    if data.draw(st.booleans()):
+        write_parts(place / "weighed", frame.assign(w=np.arange(rows) % 3 + 0.5))
+        arguments["weights"] = "w"
+    source = place / ("weighed" if "weights" in arguments else "in")
+    # No part is smaller than the table, for all different rows have to fit.
+    with in_pieces(data.draw(st.integers(1, rows)), rows):
+        scores = gpupif.score(source, ALL, output=place / "out", **arguments)
+    expected = gpupif.score(source, ALL, **arguments)
+    assert_same(scores, expected)
+    if arguments["dtype"] == "float64":
+        assert_same_summary(scores, expected)
+    assert nothing_left(place)
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_rows_that_repeat_need_not_fit(tmp_path, weights, monkeypatch):
+    frame = with_gaps(400)
+    different = len(frame.drop_duplicates())
+    source = write_parts(tmp_path / "in", frame.assign(w=1 + frame.index % 4 / 4), [130])
+    arguments = {"missing": "wildcard", "weights": weights, "known": ["age", "sex", "region"]}
+    arguments["columns"] = ["age", "sex", "region", "marital_status"]
+    calls = []
+    real = parts.PartScorer._score_collapsed
+    monkeypatch.setattr(parts.PartScorer, "_score_collapsed", lambda *given: calls.append(1) or real(*given))
+    with in_pieces(60, different):
+        scores = gpupif.score(source, ALL, output=tmp_path / "out", attackers=None, **arguments)
+    expected = gpupif.score(source, ALL, **arguments)
+    assert_same(scores, expected)
+    assert_same_summary(scores, expected)
+    assert calls == [1]
+    with in_pieces(60, different - 1), pytest.raises(InputError, match=rf"more than {different - 1:,} of the 400 rows"):
+        gpupif.score(source, ALL, output=tmp_path / "other", **arguments)
+    assert nothing_left(tmp_path)
+
+
+def test_attackers_and_what_lacks_nothing(tmp_path):
+    """An attacker who meets no missing value is scored in as many parts as it takes."""
+    frame = gpupif.datasets.census(200, columns=4)
+    frame["region"] = frame["region"].where(frame.index % 3 > 0)
+    source = write_parts(tmp_path / "in", frame, [70])
+    attackers = {"a": ["marital_status", "age"], "b": ["region"]}
+    arguments = {"missing": "wildcard", "columns": ["sex"], "attackers": attackers}
+    different = len(frame[["sex", "region"]].drop_duplicates())
+    assert different < 100
+    with in_pieces(50, different):
+        scores = gpupif.score(source, ["cig", "csf"], output=tmp_path / "out", **arguments)
+    expected = gpupif.score(source, ["cig", "csf"], **arguments)
+    found = pd.concat([pd.read_parquet(file) for file in scores.files])
+    assert found.to_numpy().tobytes() == expected.to_arrow().to_pandas().to_numpy().tobytes()
+
+
+def test_refused(tmp_path):
+    frame = with_gaps(40).assign(w=np.where(np.arange(40) == 17, 0, 1))
+    source = write_parts(tmp_path / "in", frame, [9])
+    with in_pieces(12, 50), pytest.raises(InputError, match=r"'w', row 17 \(from 0\): expected a weight above 0"):
+        gpupif.score(source, output=tmp_path / "out", missing="wildcard", weights="w")
+    with pytest.raises(InputError, match="population: does not go with missing='wildcard'"):
+        gpupif.score(source, output=tmp_path / "out", missing="wildcard", population=source)
+    assert nothing_left(tmp_path)
+
+
+def test_command_line(run, folder):
+    ended = run("score", "people.csv", "-o", "out", "--missing", "wildcard", "--memory-limit", "16GiB", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    expected = gpupif.score("people.csv", ["cig", "csf", "wcig"], missing="wildcard").to_arrow().to_pandas()
+    pd.testing.assert_frame_equal(pq.read_table(folder / "out").to_pandas(), expected, check_exact=True)
+    assert_refused(run("score", "people.csv", "-o", "x", "--missing", "wild"), ["--missing", "'wildcard'"])

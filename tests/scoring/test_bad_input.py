@@ -1,0 +1,439 @@
+"""What cannot be scored is refused: by the right class, with a message that says what, where, and how to mend it."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import gpupif
+from gpupif.errors import (
+    ColumnNotFoundError,
+    ColumnTypeError,
+    DeviceError,
+    GpupifError,
+    InputError,
+    NearlyUniqueWarning,
+    PriorError,
+    TableReadError,
+)
+from gpupif.gpu.status import CudaStatus
+
+pytestmark = pytest.mark.every_engine
+
+FRAME = pd.DataFrame({"age": [39, 39, 40, 41], "sex": ["f", "m", "f", None]})
+
+
+class Stream:
+    """Only what the Arrow C stream protocol asks for."""
+
+    def __init__(self, table):
+        self.__arrow_c_stream__ = table.__arrow_c_stream__
+
+
+KINDS = {
+    "pandas": lambda frame: frame,
+    "polars": lambda frame: pl.from_arrow(pa.Table.from_pandas(frame, preserve_index=False)),
+    "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+    "stream": lambda frame: Stream(pa.Table.from_pandas(frame, preserve_index=False)),
+}
+of_every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+def assert_refused(error, fragments, table=FRAME, **arguments):
+    """Scoring raises exactly `error`, in one line that holds every fragment."""
+    with pytest.raises(GpupifError) as caught:
+        gpupif.score(table, **arguments)
+    message = str(caught.value)
+    assert type(caught.value) is error
+    assert [fragment for fragment in fragments if fragment not in message] == []
+    assert "\n" not in message
+
+
+def test_classes():
+    for error in (InputError, ColumnNotFoundError, ColumnTypeError, PriorError, TableReadError):
+        assert issubclass(error, ValueError)
+    assert issubclass(ColumnTypeError, TypeError)
+    assert issubclass(DeviceError, RuntimeError)
+    assert not issubclass(DeviceError, ValueError)
+
+
+@of_every_kind
+def test_no_rows(kind):
+    empty = FRAME.iloc[:0].astype({"sex": "str"})
+    assert_refused(InputError, ["table", "at least one row", "got none", "age, sex"], kind(empty))
+
+
+@of_every_kind
+def test_no_columns(kind):
+    assert_refused(InputError, ["table", "at least one column", "got none"], kind(FRAME[[]]))
+
+
+@pytest.mark.parametrize("arguments", [{}, {"columns": ["age"]}, {"columns": ["sex"]}])
+def test_duplicate_column_names(arguments):
+    table = pa.table([[1, 2], [3, 4], [5, 6]], names=["age", "age", "sex"])
+    for twice in (table, table.to_pandas(), Stream(table)):
+        assert_refused(InputError, ["table", "column names", "age", "Rename"], twice, **arguments)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"columns": ["age"]}, {"columns": ["age", "sex"]}])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
+def test_duplicate_column_names_in_a_file(tmp_path, ending, arguments):
+    table = pa.table([[1, 2], [3, 4], [5, 6]], names=["age", "age", "sex"])
+    file = tmp_path / f"twice.{ending}"
+    if ending == "csv":
+        file.write_text("age,age,sex\n1,3,5\n2,4,6\n")
+    elif ending == "parquet":
+        pq.write_table(table, file)
+    else:
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    assert_refused(InputError, ["table", "column names", "age", "Rename"], file, **arguments)
+
+
+@of_every_kind
+@pytest.mark.parametrize("argument", ["columns", "known", "priors", "accuracies"])
+def test_unknown_column(kind, argument):
+    value = {"priors": {"agee": {1: 1.0}}, "accuracies": {"agee": 1.0}}.get(argument, ["age", "agee"])
+    expected = [argument, "no column 'agee'", "'age', 'sex'"]
+    assert_refused(ColumnNotFoundError, expected, kind(FRAME), **{argument: value})
+
+
+@pytest.mark.parametrize("argument", ["columns", "known"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
+def test_unknown_column_of_a_file(tmp_path, ending, argument):
+    file = tmp_path / f"table.{ending}"
+    write = {"csv": lambda f: FRAME.to_csv(f, index=False), "parquet": FRAME.to_parquet, "feather": FRAME.to_feather}
+    write[ending](file)
+    arguments = {"columns": ["age"], argument: ["agee"]}
+    assert_refused(ColumnNotFoundError, [argument, "no column 'agee'", "'age', 'sex'"], file, **arguments)
+
+
+def test_message_about_an_unknown_column_of_a_wide_table_stays_readable():
+    wide = pa.table({f"column_{number}": [1] for number in range(5_000)})
+    with pytest.raises(ColumnNotFoundError, match=r"no column 'column_x'.*'column_0'") as caught:
+        gpupif.score(wide, columns=["column_x"])
+    assert len(str(caught.value)) < 5_000
+
+
+@pytest.mark.parametrize("argument", ["columns", "known"])
+def test_column_lists_that_are_none(argument):
+    assert_refused(InputError, [argument, "list of column names", "got 'age'", "Write ['age']"], **{argument: "age"})
+    assert_refused(InputError, [argument, "list of column names", "got 3.5"], **{argument: 3.5})
+    assert_refused(InputError, [argument, "['age']"], **{argument: [["age"]]})
+
+
+def test_no_column_to_score():
+    assert_refused(InputError, ["columns", "at least one column", "empty list"], columns=[])
+
+
+@pytest.mark.parametrize("argument", ["priors", "accuracies"])
+@pytest.mark.parametrize("value", [["age"], "age", 0.5])
+def test_dictionaries_that_are_none(argument, value):
+    assert_refused(InputError, [argument, type(value).__name__], **{argument: value})
+
+
+@pytest.mark.parametrize("argument", ["priors", "accuracies"])
+def test_columns_that_are_neither_scored_nor_known(argument):
+    value = {"priors": {"f": 0.5, "m": 0.3, None: 0.2}, "accuracies": 0.5}[argument]
+    expected = [argument, "'sex'", "neither scored nor known", "columns="]
+    assert_refused(InputError, expected, columns=["age"], **{argument: {"sex": value}})
+
+
+NO_CATEGORIES = {
+    "pandas lists": pd.DataFrame({"age": [1, 2], "tags": [["a"], ["b"]]}),
+    "pandas dictionaries": pd.DataFrame({"age": [1, 2], "tags": [{"a": 1}, {"a": 2}]}),
+    "pandas tuples of lists": pd.DataFrame({"age": [1, 2], "tags": [([1],), ([2],)]}),
+    "pandas a list among text": pd.DataFrame({"age": [1, 2], "tags": ["a", ["b"]]}),
+    "pandas Arrow lists": pd.DataFrame({"tags": pd.array([["a"]], dtype=pd.ArrowDtype(pa.list_(pa.string())))}),
+    "Arrow list": pa.table({"age": [1, 2], "tags": [["a"], ["b"]]}),
+    "Arrow struct": pa.table({"age": [1, 2], "tags": [{"a": 1}, {"a": 2}]}),
+    "Arrow map": pa.table({"tags": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int8()))}),
+    "Arrow dictionary": pa.table({"tags": pa.DictionaryArray.from_arrays(pa.array([0, 0]), pa.array([["a"]]))}),
+    "Polars list": pl.DataFrame({"age": [1, 2], "tags": [["a"], ["b"]]}),
+    "Polars array": pl.DataFrame({"tags": pl.Series([["a"]], dtype=pl.Array(pl.String, 1))}),
+    "Polars struct": pl.DataFrame({"age": [1, 2], "tags": [{"a": 1}, {"a": 2}]}),
+    "Polars objects": pl.DataFrame({"tags": pl.Series([["a"], ["a"]], dtype=pl.Object)}),
+}
+
+
+@pytest.mark.parametrize("table", NO_CATEGORIES.values(), ids=NO_CATEGORIES)
+def test_values_that_are_no_categories(table):
+    assert_refused(ColumnTypeError, ["column 'tags'", "expected", "got", "text", "columns="], table)
+
+
+@pytest.mark.parametrize(
+    ("prior", "fragments"),
+    [
+        ({39: 0.5, 40: 0.5}, ["every value that occurs", "for 41", "Add"]),
+        ({39: 0.5, 40: 0.5, 41: 0}, ["above 0", "for 41"]),
+        ({39: 0.5, 40: 0.7, 41: -0.2}, ["between 0 and 1", "for 41", "got -0.2"]),
+        ({39: 0.5, 40: 0.5, 41: np.complex128(0)}, ["between 0 and 1", "for 41", "0j"]),
+        ({39: 0.5, 40: 0.5, 41: False}, ["between 0 and 1", "for 41", "got False"]),
+        ({39: 0.5, 40: 0.5, 41: float("nan")}, ["between 0 and 1", "for 41", "got nan"]),
+        ({39: 0.5, 40: 0.25, 41: "0.25"}, ["between 0 and 1", "for 41", "got '0.25'"]),
+        ({39: 0.5, 40: 0.25, 41: 0.2}, ["sum to 1", "0.95", "Divide"]),
+        ({39: 0.5, 40: 0.25, 41: 0.25 + 2e-6}, ["sum to 1", "1.000002"]),
+        ({39: 0.5, 40: 0.25, 41: 0.25 - 2e-6}, ["sum to 1", "0.999998"]),
+        ({}, ["every value that occurs", "got none"]),
+        ([0.5, 0.25, 0.25], ["dictionary", "got list"]),
+    ],
+)
+def test_priors_that_are_no_distribution(prior, fragments):
+    assert_refused(PriorError, ["priors", "column 'age'", *fragments], priors={"age": prior})
+
+
+def test_prior_without_missing_values():
+    assert_refused(PriorError, ["column 'sex'", "missing value", "None"], priors={"sex": {"f": 0.5, "m": 0.5}})
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-7, -1e-7])
+def test_priors_may_be_off_by_rounding_and_name_further_values(off):
+    prior = {39: 0.5, 40: 0.25, 41: 0.15 + off, 42: 0.1, 43: 0}
+    scores = gpupif.score(FRAME, "prior", priors={"age": prior})
+    expected = [0.5, 0.5, 0.25, 0.15 + off]
+    assert scores.prior["age"].tolist() == pytest.approx([share / (1 + off) for share in expected], rel=1e-14)
+    assert math.fsum(scores.priors["age"].values()) == pytest.approx(1.0, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    "value", [-0.1, 1.0000001, float("nan"), float("inf"), "high", "0.9", None, [0.9], pd.NA, True, 0.5j]
+)
+def test_accuracies_outside_0_to_1(value):
+    expected = ["accuracies", "column 'age'", "from 0 to 1", f"got {value!r}"]
+    assert_refused(InputError, expected, accuracies={"age": value})
+
+
+@pytest.mark.parametrize("value", [0, 1, 0.5, np.float32(0.5), np.int64(1)])
+def test_accuracies_from_0_to_1(value):
+    posterior = gpupif.score(FRAME, "posterior", accuracies={"sex": value}).posterior
+    assert posterior["sex"][2] == pytest.approx(float(value) + (1 - float(value)) * 0.5)
+
+
+BAD_MEASURES = [("risk", "'risk'"), (["cig", "CSF"], "'CSF'"), ("cig,csf", "'cig,csf'"), ([], "none"), ("", "''"),
+                (None, "None"), (5, "5"), ([["cig"]], "['cig']")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("measures", "got"), BAD_MEASURES)
+def test_measures_unknown_or_none(measures, got):
+    expected = ["measures", "cig, wcig, csf, posterior, prior, cohort_size", f"got {got}", "`gpupif measures`"]
+    assert_refused(InputError, expected, measures=measures)
+
+
+@of_every_kind
+def test_missing_values_where_none_may_be(kind):
+    expected = ["column 'sex'", "1 missing", "row 3", "missing='category'"]
+    assert_refused(InputError, expected, kind(FRAME), missing="error")
+    whole = kind(FRAME.fillna({"sex": "m"}))
+    assert gpupif.score(whole, missing="error").array("cig").tobytes() == gpupif.score(whole).array("cig").tobytes()
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ("missing", ["category", "error"]),
+        ("dtype", ["float64", "float32"]),
+        ("device", ["auto", "cpu", "cuda"]),
+        ("gpu_grouping", ["auto", "cudf", "rotation"]),
+    ],
+)
+@pytest.mark.parametrize("word", ["drop", "", None, 5, ["cpu"]])
+def test_words_that_an_argument_does_not_know(argument, words, word):
+    assert_refused(InputError, [argument, "expected", *words, f"got {word!r}"], **{argument: word})
+
+
+NO_TABLES = [None, 3, {"age": [1]}, [[1]], np.ones((2, 2)), b"t.csv", pa.array([1]), pa.chunked_array([[1]]),
+             pd.Series([1], name="age"), pl.Series([1]), pl.col("age"), pd.DataFrame, iter([])]  # fmt: skip
+
+
+@pytest.mark.parametrize("table", NO_TABLES, ids=lambda table: type(table).__name__)
+def test_tables_that_are_none(table):
+    assert_refused(InputError, ["table", "expected", "DataFrame", "got", type(table).__name__], table)
+
+
+def test_cuda_without_a_usable_gpu(monkeypatch):
+    monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: CudaStatus(reason="the NVIDIA driver shows no GPU"))
+    expected = ["device 'cuda'", "the NVIDIA driver shows no GPU", "device='cpu'", "device='auto'"]
+    assert_refused(DeviceError, expected, device="cuda")
+
+
+def file_bytes(ending):
+    """FRAME, long enough to be cut, as the bytes of a file."""
+    sink = pa.BufferOutputStream()
+    table = pa.Table.from_pandas(pd.concat([FRAME] * 200), preserve_index=False)
+    {"parquet": pq.write_table, "feather": pyarrow.feather.write_feather}[ending](table, sink)
+    return sink.getvalue().to_pybytes()
+
+
+PARQUET, FEATHER = file_bytes("parquet"), file_bytes("feather")
+LATIN = "name,age\nJürgen,39\nMary,40\n"
+BAD_FILES = {
+    "unknown ending": ("table.xlsx", b"age\n1\n", ["ending in", ".parquet", ".csv", ".feather"]),
+    "empty Parquet": ("t.parquet", b"", ["empty", "Parquet"]),
+    "empty CSV": ("t.csv", b"", ["empty", "CSV"]),
+    "empty Feather": ("t.feather", b"", ["empty", "Feather"]),
+    "blank CSV": ("t.csv", b"\n\n", ["CSV"]),
+    "half a Parquet file": ("t.parquet", PARQUET[: len(PARQUET) // 2], ["Parquet", "truncated"]),
+    "most of a Parquet file": ("t.parquet", PARQUET[:-8], ["Parquet", "truncated"]),
+    "half a Feather file": ("t.feather", FEATHER[: len(FEATHER) // 2], ["Feather", "truncated"]),
+    "most of a Feather file": ("t.feather", FEATHER[:-8], ["Feather", "truncated"]),
+    "half a gzip file": ("t.csv.gz", gzip.compress(LATIN.encode() * 99)[:60], ["CSV", "truncated"]),
+    "CSV named Parquet": ("t.parquet", LATIN.encode(), ["Parquet", "what its name says"]),
+    "CSV named Feather": ("t.feather", LATIN.encode(), ["Feather", "what its name says"]),
+    "Parquet named CSV": ("t.csv", PARQUET, ["CSV", "what its name says"]),
+    "Parquet named Feather": ("t.arrow", PARQUET, ["Feather", "what its name says"]),
+    "Feather named CSV": ("t.csv", FEATHER, ["CSV", "what its name says"]),
+    "Feather named Parquet": ("t.pq", FEATHER, ["Parquet", "what its name says"]),
+    "gzip named CSV": ("t.csv", gzip.compress(LATIN.encode()), ["CSV"]),
+    "Latin-1 values": ("t.csv", LATIN.encode("latin-1"), ["UTF-8"]),
+    "Latin-1 values, far down": ("t.csv", b"name,age\n" + b"Mary,40\n" * 200_000 + b"J\xfcrgen,39\n", ["UTF-8"]),
+    "UTF-16": ("t.csv", LATIN.encode("utf-16"), ["CSV"]),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "fragments"), BAD_FILES.values(), ids=BAD_FILES)
+def test_files_that_cannot_be_read(tmp_path, name, content, fragments):
+    file = tmp_path / name
+    file.write_bytes(content)
+    assert_refused(TableReadError, [str(file), *fragments], file)
+
+
+@pytest.mark.parametrize("columns", [None, ["age"], ["größe"]])
+def test_csv_with_names_in_latin_1(tmp_path, columns):
+    file = tmp_path / "t.csv"
+    file.write_bytes("größe,age\n1,2\n".encode("latin-1"))
+    assert_refused(TableReadError, [str(file), "UTF-8"], str(file), columns=columns)
+
+
+@pytest.mark.parametrize("separator", list(",;\t|"))
+@pytest.mark.parametrize("rows", [1, 100])
+@pytest.mark.parametrize("last", [["4", "5"], ["4", "5", "6", "7"]])
+def test_csv_with_rows_of_different_length(tmp_path, separator, rows, last):
+    file = tmp_path / "t.csv"
+    file.write_text("".join(separator.join(row) + "\n" for row in [["a", "b", "c"], *[["1", "2", "3"]] * rows, last]))
+    assert_refused(TableReadError, [str(file), "CSV", "3", str(len(last))], file)
+
+
+@pytest.mark.parametrize("content", ["age,sex\n", "age,sex"])
+def test_csv_without_rows(tmp_path, content):
+    file = tmp_path / "t.csv"
+    file.write_text(content)
+    assert_refused(TableReadError, [str(file), "at least one row", "age, sex"], file)
+
+
+def test_missing_file(tmp_path):
+    assert_refused(TableReadError, [f"{tmp_path}/t.csv", "no such file", "Check"], tmp_path / "t.csv")
+
+
+def test_folder_without_parquet_files(tmp_path):
+    assert_refused(TableReadError, [str(tmp_path), "folder", ".parquet", "none"], tmp_path)
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    assert_refused(TableReadError, [str(tmp_path), "folder", ".parquet", "none"], tmp_path)
+
+
+@pytest.mark.parametrize("other", [{"age": [1], "zip": [2]}, {"age": [1]}, {"age": ["x"], "sex": ["f"]}])
+def test_folder_of_files_with_other_columns(tmp_path, other):
+    pq.write_table(pa.table({"age": [1, 2], "sex": ["f", "m"]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table(other), tmp_path / "2.parquet")
+    assert_refused(TableReadError, [str(tmp_path)], tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", PARQUET[:-8]])
+def test_folder_with_a_bad_file(tmp_path, content):
+    (tmp_path / "1.parquet").write_bytes(PARQUET)
+    (tmp_path / "2.parquet").write_bytes(content)
+    assert_refused(TableReadError, [str(tmp_path), "2.parquet"], tmp_path)
+
+
+def warned(table, **arguments):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        gpupif.score(table, **arguments)
+    assert all(one.category is NearlyUniqueWarning and one.filename == __file__ for one in caught)
+    return [str(one.message) for one in caught]
+
+
+def test_warning_of_nearly_unique_columns():
+    names = [f"name {number}" for number in range(50)]
+    table = pd.DataFrame({"id": [*range(45), 0, 1, 2, 3, 4], "sex": ["f", "m"] * 25, "name": names})
+    with pytest.warns(NearlyUniqueWarning, match="'id': 45 different values in 50 rows") as caught:
+        gpupif.score(table)
+    assert len(caught) == 2
+    of_id, of_name = warned(table)
+    assert "'id'" in of_id
+    assert "'name': 50 different" in of_name
+    assert "columns=" in of_name
+    assert warned(table, columns=["id", "sex"]) == [of_id]
+    assert warned(table, columns=["sex"], known=["name"]) == [of_name]
+
+
+def test_no_warning_of_small_and_ordinary_tables():
+    unique = pd.DataFrame({"id": range(49), "name": [str(n) for n in range(49)]})
+    assert warned(unique) == []
+    assert warned(pd.DataFrame({"id": [*range(44)] + [0] * 6})) == []
+    assert warned(pd.concat([unique] * 2)) == []
+    assert warned(pd.DataFrame({"id": range(60), "sex": ["f"] * 60}), columns=["sex"], known=[]) == []
+    assert warned(gpupif.datasets.census(1_000)) == []
+
+
+def test_priors_of_a_column_of_the_file_that_is_not_needed(tmp_path):
+    file = tmp_path / "t.csv"
+    FRAME.to_csv(file, index=False)
+    expected = ["priors", "'sex'", "neither scored nor known"]
+    assert_refused(InputError, expected, file, columns=["age"], priors={"sex": {"f": 1.0}})
+
+
+@pytest.mark.parametrize(
+    ("table", "arguments", "hint"),
+    [(FRAME, {"columns": ["age"]}, "known="), (pd.DataFrame({"a;b": ["1;2", "3;4"]}), {}, "separator right")],
+)
+def test_warning_where_the_attacker_knows_nothing(table, arguments, hint):
+    with pytest.warns(gpupif.NothingKnownWarning, match=hint):
+        gpupif.score(table, **arguments)
+    assert warned(table, **arguments, known=[]) == []
+    assert warned(FRAME) == []
+
+
+def test_warning_where_the_only_known_column_is_scored():
+    for columns in (["age"], None):
+        with pytest.warns(gpupif.NothingKnownWarning, match="only 'age'"):
+            gpupif.score(FRAME, columns=columns, known=["age"])
+    assert warned(FRAME, columns=["sex"], known=["age"]) == []
+
+
+def test_an_unknown_column_is_an_error_without_a_warning_before():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_refused(ColumnNotFoundError, ["'agee'"], FRAME, columns=["agee"])
+
+
+def test_hint_at_an_index_without_a_name():
+    table = pd.DataFrame({"": range(60), "sex": ["f", "m"] * 30})
+    assert "index=False" in warned(table)[0]
+
+
+@pytest.mark.parametrize(
+    ("prior", "hints"),
+    [
+        ({"F": 0.5, "M": 0.5}, ["'f'", "'F', 'M' occur nowhere"]),
+        ({"f": 50, "m": 50}, ["50", "by 100"]),
+        (pd.Series([0.5, 0.25, 0.25], ["f", "m", "m"]), ["'m'", "twice"]),
+    ],
+)
+def test_hints_at_what_is_wrong_with_a_prior(prior, hints):
+    table = pd.DataFrame({"sex": ["f", "m"] * 3, "age": range(6)})
+    assert_refused(PriorError, ["'sex'", *hints], table, priors={"sex": prior})
+
+
+@pytest.mark.parametrize(("misspelt", "meant"), [("uniqe", "unique"), ("CIG", "cig"), ("class_sizes", "class_size")])
+def test_a_misspelt_measure(misspelt, meant):
+    with pytest.raises(InputError, match=f"got '{misspelt}'. Did you mean '{meant}'?"):
+        gpupif.score(pd.DataFrame({"a": [1]}), misspelt)

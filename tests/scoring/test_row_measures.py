@@ -1,0 +1,198 @@
+"""Measures of rows: the equivalence class over all that the attacker knows, 1 / its size, and whether it is one row."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpupif
+from tests.helpers import naive
+from tests.helpers.pieces import in_pieces
+from tests.helpers.tables import SHARED_FIXTURES, frame_of, tables
+
+pytestmark = pytest.mark.every_engine
+
+OF_ROWS = ["class_size", "reidentification_risk", "unique"]
+
+
+@given(table=tables(), data=st.data())
+@SHARED_FIXTURES
+def test_as_counted_by_hand_for_any_attacker(engine, table, data):
+    known = data.draw(st.lists(st.sampled_from(list(table)), unique=True))
+    scores = gpupif.score(frame_of(table), ["cohort_size", *OF_ROWS], columns=list(table), known=known)
+    sizes = [len(naive.cohort_rows(table, row, known)) for row in range(scores.rows)]
+    for name in table:
+        assert scores.class_size[name].tolist() == sizes
+        assert scores.reidentification_risk[name].tolist() == [1 / size for size in sizes]
+        assert scores.unique[name].tolist() == [float(size == 1) for size in sizes]
+        if name not in known:
+            assert scores.cohort_size[name].tolist() == sizes
+
+
+@given(table=tables(), data=st.data())
+@SHARED_FIXTURES
+def test_of_all_rows_they_are_the_risks_of_the_table(engine, table, data):
+    known = data.draw(st.lists(st.sampled_from(list(table)), min_size=1, unique=True))
+    frame = frame_of(table)
+    scores = gpupif.score(frame, OF_ROWS, columns=known[:1], known=known)
+    sizes, risks, unique = (scores.array(name)[0] for name in OF_ROWS)
+    classes = gpupif.class_risks(list(pd.Series(sizes).groupby(naive_classes(table, known)).first()))
+    assert (classes.k, classes.uniques) == (sizes.min(), unique.sum())
+    assert risks.sum() == pytest.approx(classes.classes)
+    assert risks.mean() == pytest.approx(classes.marketer)
+    assert risks.max() == pytest.approx(classes.prosecutor.highest)
+
+
+def naive_classes(table, known):
+    """For each row the first of its class."""
+    return [naive.cohort_rows(table, row, known)[0] for row in range(len(next(iter(table.values()))))]
+
+
+def test_worked_example(engine):
+    table = pd.DataFrame({"age": [30, 30, 30, 41], "sex": [*"ffmm"], "job": [*"aabc"]})
+    scores = gpupif.score(table, OF_ROWS, columns=["age", "job"], known=["age", "sex"])
+    # Whoever knows age and sex cannot tell the first two apart, whatever is asked about them.
+    for name in ("age", "job"):
+        assert scores.class_size[name].tolist() == [2, 2, 1, 1]
+        assert scores.reidentification_risk[name].tolist() == [0.5, 0.5, 1.0, 1.0]
+        assert scores.unique[name].tolist() == [0.0, 0.0, 1.0, 1.0]
+    top = scores.top(1, by="reidentification_risk")
+    assert (top["row"][0], top["column"][0], top["unique"][0]) == (2, "age", 1.0)
+
+
+def test_people_in_place_of_rows(engine):
+    table = pd.DataFrame({"sex": [*"ffmmx"], "w": [0.25, 0.5, 3.0, 1.0, 0.0]})
+    scores = gpupif.score(table, OF_ROWS, columns=["sex"], known=["sex"], weights="w")
+    assert scores.class_size["sex"].tolist() == [0.75, 0.75, 4.0, 4.0, 0.0]
+    assert scores.reidentification_risk["sex"].tolist() == [1.0, 1.0, 0.25, 0.25, 0.0]
+    assert scores.unique["sex"].tolist() == [1.0, 1.0, 0.0, 0.0, 0.0]
+    narrow = gpupif.score(table, OF_ROWS, columns=["sex"], known=["sex"], weights="w", dtype="float32")
+    assert [narrow[name]["sex"].dtype for name in OF_ROWS] == [np.float64, np.float32, np.float32]
+
+
+def test_who_lacks_a_value_is_in_several_classes(engine):
+    table = pd.DataFrame({"age": [30, 30, None, 41], "sex": ["f", "m", "f", None]})
+    scores = gpupif.score(table, OF_ROWS, missing="wildcard")
+    assert scores.class_size["age"].tolist() == scores.class_size["sex"].tolist() == [2, 1, 3, 2]
+    assert scores.unique["age"].tolist() == [0.0, 1.0, 0.0, 0.0]
+
+
+def test_one_column_is_enough_to_know(engine):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for known in (["age"], None):
+            scores = gpupif.score(pd.DataFrame({"age": [30, 30, 41]}), OF_ROWS, columns=["age"], known=known)
+            assert scores.class_size["age"].tolist() == [2, 2, 1]
+
+
+def test_files_in_parts(tmp_path):
+    census = gpupif.datasets.census(3000, seed=5)
+    known = list(census)[:4]
+    census.to_parquet(tmp_path / "in.parquet")
+    arguments = {"columns": [known[0], list(census)[5]], "known": known}
+    expected = gpupif.score(census, OF_ROWS, **arguments, device="cpu")
+    with in_pieces(700, 300):
+        gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments, output=tmp_path / "out.parquet", device="cpu")
+    written = pl.read_parquet(tmp_path / "out.parquet")
+    for measure in OF_ROWS:
+        for name in arguments["columns"]:
+            assert written[f"{measure}_{name}"].to_list() == expected[measure][name].tolist()
+    sizes = census.groupby(known, dropna=False, observed=True)[known[0]].transform("size")
+    assert expected.class_size[known[0]].tolist() == sizes.tolist()
+
+
+WEIGHTED = pd.DataFrame({"a": [1, 2, 3, 3], "b": [1, 1, 1, 1], "w": [0, 5, 0.5, 2]})
+BOTH = {"one": ["a"], "other": ["b"]}
+
+
+def test_a_class_of_nobody_ranks_last_in_all_places(tmp_path):
+    arguments = {"columns": ["b"], "known": ["a"], "weights": "w", "device": "cpu"}
+    scores = gpupif.score(WEIGHTED, OF_ROWS, **arguments)
+    assert scores.class_size["b"].tolist() == [0, 5, 2.5, 2.5]
+    assert scores.top(4)["row"].tolist() == [2, 3, 1, 0]
+    WEIGHTED.to_parquet(tmp_path / "in.parquet")
+    stored = gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments, output=tmp_path / "out.parquet")
+    assert stored.summary().top["row"].tolist() == [2, 3, 1, 0]
+
+
+def test_the_worst_attacker_is_none_for_whom_there_is_nobody():
+    arguments = {"columns": ["b"], "attackers": BOTH, "weights": "w", "device": "cpu"}
+    scores = gpupif.score(WEIGHTED, OF_ROWS, **arguments)
+    lazy = gpupif.score(dask_frame(WEIGHTED), OF_ROWS, **arguments)
+    sizes = [7.5, 5, 2.5, 2.5]
+    for measure, expected in zip(OF_ROWS, (sizes, [1 / size for size in sizes], [0.0] * 4), strict=True):
+        assert scores.worst(measure)["b"].tolist() == pytest.approx(expected)
+        assert lazy.worst(measure).compute()["b"].tolist() == pytest.approx(expected)
+    with pytest.raises(KeyError, match="'nobody': expected one of the attackers 'one', 'other'"):
+        scores["nobody"]
+
+
+def dask_frame(frame):
+    return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=2)
+
+
+def test_what_is_unknown_against_one_attacker_is_in_the_worst():
+    table = pd.DataFrame({"a": [1, 2, 2], "b": ["x", "x", "y"], "c": [None, "u", "v"]})
+    arguments = {"columns": ["c"], "missing": "wildcard", "device": "cpu"}
+    for attackers in ({"one": ["a"], "other": ["b"]}, {"other": ["b"], "one": ["a"]}):
+        memory = gpupif.score(table, "entropy", attackers=attackers, **arguments).worst("entropy")
+        lazy = gpupif.score(dask_frame(table), "entropy", attackers=attackers, **arguments).worst("entropy").compute()
+        np.testing.assert_array_equal(memory["c"], [np.nan, 0.0, 0.0])
+        np.testing.assert_array_equal(lazy["c"], memory["c"])
+
+
+@pytest.mark.parametrize("arguments", [{}, {"weights": "w"}, {"missing": "wildcard"}], ids=["plain", "weights", "wild"])
+def test_summaries(tmp_path, arguments):
+    table = pd.DataFrame({"a": [1, 1, 2, 3], "b": [*"xxyy"], "w": [0.5, 1.5, 4.0, 0.0]})
+    table.to_parquet(tmp_path / "in.parquet")
+    arguments = {"columns": ["a", "b"], "known": ["a", "b"], "device": "cpu", **arguments}
+    memory = gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments).summary()
+    files = gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments, output=tmp_path / "out.parquet").summary()
+    weighted = "weights" in arguments
+    expected = {
+        "reidentification_risk_mean": (0.5 + 0.5 + 0.25 + 0) / 4 if weighted else 0.75,
+        "reidentification_risk_max": 0.5 if weighted else 1.0,
+        "unique_mean": 0.0 if weighted else 0.5,
+        "class_size_min": 2.0 if weighted else 1.0,
+    }
+    for found in (memory, files):
+        for key, value in expected.items():
+            assert found.columns[key].tolist() == [value, value]
+        text = str(found)
+        assert all(head in text for head in ("risk mean", "unique", "least class"))
+        assert "Weight near 0" not in text
+
+
+def test_a_run_of_other_temporary_files_is_not_resumed(tmp_path, monkeypatch):
+    from gpupif.out_of_core import run, write
+
+    WEIGHTED.to_parquet(tmp_path / "in.parquet")
+    arguments = {"columns": ["b"], "known": ["a"], "output": tmp_path / "out.parquet", "resume": True, "device": "cpu"}
+
+    def end(*_):
+        raise RuntimeError("ended here")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(write.ScoreWriter, "write", end)
+        with pytest.raises(RuntimeError, match="ended here"):
+            gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments)
+    monkeypatch.setattr(run, "FORMAT", run.FORMAT + 1)
+    with pytest.raises(gpupif.OutputError, match=r"begun by another version of gpupif .format of temporary files"):
+        gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments)
+
+
+def test_of_several_known_columns_they_take_the_memory_of_one():
+    scores = gpupif.score(gpupif.datasets.census(500), ["cig", *OF_ROWS], device="cpu")
+    for name in OF_ROWS:
+        values = scores.array(name)
+        assert values.shape == (10, 500)
+        assert np.shares_memory(values[0], values[9])
+        assert not values.flags.writeable
+    assert not np.shares_memory(scores.array("cig")[0], scores.array("cig")[9])
+    assert scores.measures == ("cig", *OF_ROWS)

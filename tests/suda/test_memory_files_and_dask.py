@@ -1,0 +1,308 @@
+"""Special uniques within a memory limit and of files in streams: the same bits; the command `gpupif suda`."""
+
+from __future__ import annotations
+
+import json
+
+import dask
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif import suda
+from gpupif.out_of_core import budget
+from gpupif.special_uniques.memory import Shares, kept_bytes, packing_bytes, share_out, thread_bytes
+from gpupif.special_uniques.row_sets import Marks
+from tests.helpers.dask_frames import cut, of_parts
+from tests.helpers.naive_suda import EXAMPLE, check
+from tests.helpers.pieces import in_parts, write_parts
+from tests.helpers.tables import SHARED_FIXTURES, frame_of, tables
+
+pytestmark = pytest.mark.every_engine
+
+
+def assert_same(found, wanted):
+    for one, other in ((found.msus, wanted.msus), (found.contributions, wanted.contributions)):
+        pd.testing.assert_frame_equal(one, other.reset_index(drop=True), check_exact=True)
+    assert found.score.to_numpy().tobytes() == wanted.score.to_numpy().tobytes()
+    assert found.dis_score.to_numpy().tobytes() == wanted.dis_score.to_numpy().tobytes()
+    assert found.summary().sizes.equals(wanted.summary().sizes)
+    assert found.summary().columns.equals(wanted.summary().columns)
+
+
+@given(rows=st.integers(1, 300), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=30)
+def test_marks_in_memory_and_on_disk(rows, data):
+    """Sets of rows, some of one in a thousand and some of nearly all, wherever they are kept."""
+    room = data.draw(st.sampled_from([0, 40, None]))
+    sets = data.draw(st.lists(st.sets(st.integers(0, rows - 1)), max_size=6))
+    with Marks(room) as marks:
+        for name, members in enumerate(sets):
+            marks.put(name, as_bits(members, rows))
+        assert marks.held <= (room if room is not None else marks.nbytes)
+        assert (marks.spilled > 0) == (room is not None and marks.nbytes > marks.held)
+        for name, members in enumerate(sets):
+            more = data.draw(st.sets(st.integers(0, rows - 1), max_size=3))
+            words = as_bits(more, rows)
+            marks.add_to(name, words)
+            assert words.tobytes() == as_bits(members | more, rows).tobytes()
+
+
+def as_bits(members, rows):
+    words = np.zeros(-(-rows // 64), np.uint64)
+    for row in members:
+        words[row // 64] |= np.uint64(1 << (row % 64))
+    return words
+
+
+@given(table=tables(), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=20)
+def test_without_room_against_the_definition(monkeypatch, table, data):
+    """All that is kept from level to level is on disk."""
+    max_size = data.draw(st.integers(1, len(table)))
+    shares = Shares(data.draw(st.sampled_from([1, 3])), data.draw(st.sampled_from([None, 0])), 0)
+    with monkeypatch.context() as patch:
+        patch.setattr("gpupif.special_uniques.search.share_out", lambda *_: shares)
+        found = suda(frame_of(table), max_size, contributions=True)
+        check(found, table, max_size)
+    assert (found.spilled_bytes > 0) == any(found.msus[f"msu_{size}"].any() for size in range(1, max_size))
+
+
+def test_a_limit_changes_nothing_but_where_rows_are_kept(tmp_path, monkeypatch):
+    frame = gpupif.datasets.census(4000)
+    arguments = {"max_size": 4, "contributions": True, "sampling_fraction": 0.1}
+    wanted = suda(frame, **arguments)
+    assert wanted.spilled_bytes == 0
+    # As if little more was free than is needed.
+    rows, sizes = 4000, [frame[name].nunique(dropna=False) for name in frame]
+    sets = sum(len(list(frame)) ** size for size in range(1, 5))
+    needed = kept_bytes(rows, sizes, 4, sets, True) + packing_bytes(rows, sizes) + thread_bytes(rows, sizes, 4)
+    monkeypatch.setattr("gpupif.special_uniques.memory.resident_bytes", lambda: 2**30 - needed - (1 << 18))
+    seen = []
+    monkeypatch.setattr(
+        "gpupif.special_uniques.search.share_out",
+        lambda *given: seen.append(share_out(*given)._replace(room=1000)) or seen[-1],
+    )
+    found = suda(frame, **arguments, memory_limit="1GiB", temp=tmp_path)
+    assert_same(found, wanted)
+    assert found.spilled_bytes > 0
+    assert seen[0].dense is not None
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_files_in_streams(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr(budget, "MOST_CHUNK", 300)
+    frame = gpupif.datasets.census(1000)
+    (tmp_path / "temp").mkdir()
+    if ending == "csv":
+        path = tmp_path / "t.csv"
+        frame.to_csv(path, index=False)
+    else:
+        path = write_parts(tmp_path / "in", frame, [17, 400])
+    wanted = suda(path, contributions=True, sampling_fraction=0.1)
+    found = suda(path, contributions=True, sampling_fraction=0.1, memory_limit="4GiB", temp=tmp_path / "temp")
+    assert_same(found, wanted)
+    assert found.top(5).equals(wanted.top(5))
+    assert not list((tmp_path / "temp").iterdir())
+    monkeypatch.setattr("gpupif.out_of_core.temporary_table.CELL_BYTES", 10**9)
+    monkeypatch.setattr("gpupif.special_uniques.suda.code_columns", None)
+    assert suda(path).score.equals(wanted.score)
+
+
+@given(table=tables(), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=10)
+def test_files_whose_codes_do_not_fit(counting_engine, monkeypatch, table, data, tmp_path_factory):
+    """What is unique is counted on disk, chunk by chunk and in parts; against the definition."""
+    folder = tmp_path_factory.mktemp("t")
+    (folder / "temp").mkdir()
+    max_size = data.draw(st.integers(1, len(table)))
+    write_parts(folder / "in", frame_of(table), data.draw(st.lists(st.integers(0, 24), max_size=2)))
+    with monkeypatch.context() as patch, in_parts(5, 10**6 if data.draw(st.booleans()) else 150):
+        patch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**32)
+        patch.setattr("gpupif.special_uniques.search.Search", None)
+        found = suda(folder / "in", max_size, contributions=True, memory_limit="4GiB", temp=folder / "temp")
+    check(found, table, max_size)
+    assert not list((folder / "temp").iterdir())
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_the_same_bits_where_codes_do_not_fit(counting_engine, tmp_path, monkeypatch, words):
+    frame = gpupif.datasets.census(1500)
+    if words == 2:
+        # Three columns of 22 bits and more make keys of two words.
+        numbers = np.random.default_rng(1).permutation(1500)
+        frame = pd.DataFrame({name: numbers // size for name, size in (("a", 3), ("b", 2), ("c", 1))})
+        monkeypatch.setattr("gpupif.rows.keys.WORD_BITS", 12)
+        monkeypatch.setattr("gpupif.engines.cpu.count_tables.WORD_BITS", 12)
+        frame["c"] %= 700
+    path = write_parts(tmp_path / "in", frame, [17])
+    arguments = {"contributions": True, "sampling_fraction": 0.1}
+    wanted = suda(path, **arguments)
+    monkeypatch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**32)
+    monkeypatch.setattr("gpupif.special_uniques.search.Search", None)
+    with in_parts(400, 10**6):
+        found = suda(path, **arguments, memory_limit="4GiB")
+    assert_same(found, wanted)
+    assert found.top(9).equals(wanted.top(9))
+    found.write(tmp_path / "scores.parquet")
+    assert pd.read_parquet(tmp_path / "scores.parquet")["suda"].equals(wanted.score.rename("suda"))
+
+
+@pytest.mark.parametrize("limit", [None, "2GiB"])
+def test_too_little_memory_is_said_before_the_work(monkeypatch, limit):
+    """How many sets, how much memory, and what to do."""
+    monkeypatch.setattr("gpupif.special_uniques.memory.free_bytes", lambda: 1000)
+    monkeypatch.setattr("gpupif.special_uniques.memory.resident_bytes", lambda: 2**31 - 1000)
+    monkeypatch.setattr("gpupif.special_uniques.search.Search", None)
+    left = "are free" if limit is None else "are left of memory_limit '2GiB'"
+    words = rf"memory_limit: to search 14 sets of up to 3 of 4 columns in 10 rows takes [\d.]+ KiB, 1\.0 KiB {left}\. "
+    with pytest.raises(gpupif.InputError, match=words + r"Name fewer columns with columns=, lower max_size, or raise"):
+        suda(EXAMPLE, memory_limit=limit)
+    with pytest.raises(gpupif.InputError, match="leave contributions out"):
+        suda(EXAMPLE, memory_limit=limit, contributions=True)
+
+
+def test_bad_input(tmp_path, monkeypatch):
+    path = write_parts(tmp_path / "in", EXAMPLE)
+    lazy = cut(EXAMPLE, [3])
+    with pytest.raises(gpupif.InputError, match=r"memory_limit= and temp= are not of Dask frames"):
+        suda(lazy, memory_limit="1GiB")
+    with pytest.raises(gpupif.InputError, match="max_size: expected at most 4"):
+        suda(lazy, 5)
+    with pytest.raises(gpupif.ColumnNotFoundError):
+        suda(lazy, columns=["age"])
+    with pytest.raises(gpupif.InputError, match="expected at least one row"):
+        suda(of_parts([EXAMPLE[:0]]))
+    with pytest.raises(gpupif.InputError, match="expected a size such as"):
+        suda(EXAMPLE, memory_limit="much")
+    with pytest.raises(gpupif.InputError, match="memory_limit: expected at least"):
+        suda(path, memory_limit="1MB")
+    with pytest.raises(gpupif.OutputError, match=r"temp: .*none"):
+        suda(EXAMPLE, temp=tmp_path / "none")
+    with pytest.raises(gpupif.InputError, match="max_size: expected at most 4"):
+        suda(path, 5, memory_limit="4GiB")
+    with pytest.raises(gpupif.ColumnNotFoundError):
+        suda(path, columns=["age"], memory_limit="4GiB")
+    monkeypatch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**32)
+    monkeypatch.setattr("gpupif.special_uniques.search.MINIMAL_SHARE", 0)
+    words = r"memory_limit: of up to 1 columns there are 4 minimal sample uniques, which take .* KiB; 0.0 KiB are there"
+    with pytest.raises(gpupif.InputError, match=words):
+        suda(path, memory_limit="4GiB")
+
+
+def test_a_full_disk_is_said(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("gpupif.special_uniques.search.share_out", lambda *_: Shares(2, None, 0))
+    monkeypatch.setattr("os.pwrite", fail)
+    with pytest.raises(gpupif.OutputError, match=r"No space left on device\. Free some space.*temp"):
+        suda(EXAMPLE, temp=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@given(table=tables(most_columns=4), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=8)
+def test_dask_frames(counting_engine, table, data):
+    frame = frame_of(table).set_index(np.arange(len(next(iter(table.values())))) * 7)
+    max_size = data.draw(st.integers(1, len(table)))
+    edges = data.draw(st.lists(st.integers(0, len(frame)), max_size=4))
+    arguments = {"max_size": max_size, "contributions": True, "sampling_fraction": 0.1}
+    with dask.config.set(scheduler="sync"):
+        lazy = cut(frame, edges)
+        found, wanted = suda(lazy, **arguments), suda(frame, **arguments)
+        frames = (found.score, found.dis_score, found.msus, found.contributions)
+        assert {each.npartitions for each in frames} == {lazy.npartitions}
+        scores, dis_scores, msus, contributions = dask.compute(*frames)
+    pd.testing.assert_series_equal(scores, wanted.score, check_exact=True)
+    pd.testing.assert_series_equal(dis_scores, wanted.dis_score, check_exact=True)
+    pd.testing.assert_frame_equal(msus, wanted.msus, check_exact=True)
+    pd.testing.assert_frame_equal(contributions, wanted.contributions, check_exact=True)
+    summary, other = found.summary().to_dict(), wanted.summary().to_dict()
+    for record in other["top"]:
+        del record["index"]
+    assert summary == other
+    assert repr(found) == repr(wanted).replace("<SpecialUniques", "<DaskSpecialUniques")
+
+
+def test_scores_of_dask_frames_are_written(tmp_path):
+    arguments = {"max_size": 2, "contributions": True, "sampling_fraction": 0.1}
+    with dask.config.set(scheduler="sync"):
+        suda(cut(EXAMPLE, [3]), **arguments).write(tmp_path / "found.parquet")
+    suda(EXAMPLE, **arguments).write(tmp_path / "wanted.parquet")
+    assert pd.read_parquet(tmp_path / "found.parquet").equals(pd.read_parquet(tmp_path / "wanted.parquet"))
+
+
+READ = {"parquet": pd.read_parquet, "csv": pd.read_csv, "feather": pd.read_feather}
+
+
+@pytest.mark.parametrize("ending", READ)
+def test_scores_written_in_the_order_of_rows(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr("gpupif.io.write.ROWS_PER_GROUP", 3)
+    found = suda(EXAMPLE, sampling_fraction=0.01, contributions=True)
+    path = tmp_path / f"scores.{ending}"
+    found.write(path)
+    written = READ[ending](path)
+    names = ["suda", "dis_suda", "msu_1", "msu_2", "msu_3", *(f"contribution_{name}" for name in EXAMPLE)]
+    assert list(written) == names
+    assert written["suda"].tolist() == [0, 0, 6, 0, 12, 0, 6, 10, 0, 0]
+    assert written["dis_suda"].to_numpy() == pytest.approx(found.dis_score.to_numpy(), rel=1e-15)
+    assert written["msu_2"].tolist() == found.msus["msu_2"].tolist()
+    assert written["contribution_labour"].to_numpy() == pytest.approx(found.contributions["labour"].to_numpy())
+    with pytest.raises(gpupif.OutputError, match="exists already"):
+        found.write(path, overwrite=False)
+    with pytest.raises(gpupif.OutputError, match="expected an output name ending in"):
+        found.write(tmp_path / "scores.txt.gz")
+
+
+def test_command(folder, run):
+    EXAMPLE.to_csv(folder / "labour.csv", index=False)
+    told = run("suda", "labour.csv", "--sampling-fraction", "0.01", "--device", "cpu")
+    assert (told.code, told.err) == (0, "")
+    for part in ("10 rows, 4 unique on all columns", "Rows at the highest risk", "residence", "DIS"):
+        assert part in told.out
+    told = run("suda", "labour.csv", "--json", "--top", "2", "--max-size", "2", "--columns", "labour,residence,gender")
+    document = json.loads(told.out)
+    assert (told.code, document["input"], document["rows"], document["max_size"]) == (0, "labour.csv", 10, 2)
+    assert len(document["top"]) == 2
+    assert [record["column"] for record in document["columns"]] == ["labour", "residence", "gender"]
+    told = run("suda", "labour.csv", "-o", "scores.parquet", "--contributions", "--memory-limit", "4GiB")
+    assert (told.code, told.out.splitlines()[-1]) == (0, "Scores written to scores.parquet")
+    written = pl.read_parquet(folder / "scores.parquet")
+    assert written["suda"].to_list() == [0, 0, 6, 0, 12, 0, 6, 10, 0, 0]
+    assert "contribution_gender" in written.columns
+    told = run("suda", "labour.csv", "-o", "scores.parquet", "-q", "--overwrite")
+    assert (told.code, told.out, told.err) == (0, "", "")
+    assert "contribution_gender" not in pl.read_parquet(folder / "scores.parquet").columns
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.csv"], "none.csv: no such file"),
+        (
+            ["people.csv", "--max-size", "9"],
+            "--max-size: expected at most 3, the number of columns, got 9. Give --max-size 3.",
+        ),
+        (["people.csv", "--top", "0"], "--top: expected a whole number of rows"),
+        (["people.csv", "--columns", "age,job"], "no column 'job'"),
+        (["people.csv", "--missing", "error"], "missing value"),
+        (["people.csv", "--device", "gpu"], "--device: expected one of auto, cpu, cuda"),
+        (["people.csv", "--memory-limit", "1MB"], "--memory-limit: expected at least"),
+        (["people.csv", "--sampling-fraction", "2"], "--sampling-fraction: expected a share"),
+        (["people.csv", "-o", "people.csv"], "the output is the input"),
+        (["people.csv", "-o", "scores.doc"], "expected an output name ending in"),
+        (["people.csv", "--contributions"], "--contributions: goes with -o"),
+    ],
+)
+def test_command_refuses(folder, run, arguments, words):
+    told = run("suda", *arguments)
+    assert (told.code, told.out) == (2, "")
+    assert words in told.err
+    assert told.err.startswith("gpupif: error: ")
+    assert told.err.count("\n") == 1

@@ -1,0 +1,183 @@
+"""Special uniques against the definition, and against the published example."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpupif
+import gpupif.special_uniques.suda
+from gpupif import suda
+from gpupif.rows.threads import Workers
+from gpupif.special_uniques.search_in_memory import Search
+from gpupif.special_uniques.suda import dis_suda, intrusion, msu_weights
+from tests.helpers.naive_suda import EXAMPLE, check, minimal_uniques
+from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, tables
+
+pytestmark = pytest.mark.every_engine
+
+
+@given(table=tables(), data=st.data(), dense=st.sampled_from([None, 0, 8]))
+@SHARED_FIXTURES
+def test_against_the_definition(counting_engine, monkeypatch, table, data, dense):
+    """With a byte for each combination, and with rows grouped by keys."""
+    max_size = data.draw(st.integers(1, len(table)))
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "gpupif.special_uniques.search.Search",
+            lambda *arguments: Search(*arguments[:3], dense, None, None, arguments[-1]),
+        )
+        check(suda(frame_of(table), max_size, contributions=True), table, max_size)
+
+
+@pytest.mark.parametrize("dense", [None, 0])
+def test_many_rows(counting_engine, monkeypatch, dense):
+    """More rows than a block; columns of so many values that several words make a key; rows that repeat."""
+    monkeypatch.setattr(
+        "gpupif.special_uniques.search.Search",
+        lambda *arguments: Search(*arguments[:3], dense, None, None, arguments[-1]),
+    )
+    random = np.random.default_rng(5)
+    rows = 700 if SIMULATED else 9000
+    cells = {"a": 3, "b": 4000, "c": 60, "d": 20_000, "e": 9}
+    table = {name: random.integers(0, size, rows) for name, size in cells.items()}
+    table = {name: np.concatenate([values, values[:50]]).tolist() for name, values in table.items()}
+    check(suda(pd.DataFrame(table), 3, contributions=True), table, 3)
+
+
+def test_keys_of_several_words():
+    """Seven columns of 16 bits are two words."""
+    random = np.random.default_rng(2)
+    codes = [random.integers(0, 40_000, 300).astype(np.uint16) for _ in range(7)]
+    codes = [np.where(random.random(300) < 0.9, values[0], values) for values in codes]
+    with Workers(2) as workers:
+        found = Search(codes, [40_000] * 7, workers, dense=0).run([1.0] * 7, False, lambda: None)
+    expected = minimal_uniques({place: values.tolist() for place, values in enumerate(codes)}, 7)
+    by_row = found.counts[:, found.number].T.tolist()
+    assert by_row == [[sum(len(each) == size for each in sets) for size in range(1, 8)] for sets in expected]
+
+
+def test_the_published_example(counting_engine):
+    """The table with which the International Household Survey Network's guide to sdcMicro explains the scores."""
+    found = suda(EXAMPLE, 3, sampling_fraction=0.01)
+    assert found.score.tolist() == [0, 0, 6, 0, 12, 0, 6, 10, 0, 0]
+    assert found.msus.loc[4].tolist() == [1, 3, 0]
+    assert found.unique_rows == 4
+    assert found.dis == pytest.approx(0.04 / (0.04 + 6 * 0.99))
+    # All sets of any size: (m - k)!, as sdcMicro has it.
+    assert suda(EXAMPLE, 4).score.tolist() == found.score.tolist()
+    # The guide's DIS-SUDA scores are those of sdcMicro's older scores: 7/4, 1/2 and 1/4 for 1, 2 and 3 columns of 4.
+    older = np.array([1.75, 3.25, 1.75, 2.75])
+    assert dis_suda(older, 4, found.dis, 4).round(4).tolist() == [0.0051, 0.0107, 0.0051, 0.0088]
+    assert ((found.dis_score > 0) == (found.score > 0)).all()
+    assert found.dis_score[4] > found.dis_score[7] > found.dis_score[2] > 0
+
+
+def test_weights():
+    assert msu_weights(10, 3) == [9 * 8 * 7, 8 * 7, 7]
+    assert msu_weights(4, 4) == [*msu_weights(4, 3), 1] == [6, 2, 1, 1]
+    assert msu_weights(1, 1) == [1]
+    for columns in range(2, 9):
+        assert msu_weights(columns, columns) == [math.factorial(columns - size) for size in range(1, columns + 1)]
+
+
+def test_dis_at_its_ends():
+    assert intrusion(0, 10, 0.5) == 0
+    assert intrusion(5, 0, 0.1) == 1
+    assert suda(EXAMPLE, sampling_fraction=1).dis_score.isin([0, 1]).all()
+    same = pd.DataFrame({"a": [1, 1, 1], "b": [2, 2, 2]})
+    assert suda(same, 2, sampling_fraction=0.1).dis_score.tolist() == [0, 0, 0]
+    assert suda(same, 2).summary().to_dict()["top"] == []
+
+
+def test_kinds_of_tables(tmp_path):
+    frame = EXAMPLE.set_index(np.arange(10) * 7)
+    path = tmp_path / "t.parquet"
+    EXAMPLE.to_parquet(path)
+    wanted = [0, 0, 6, 0, 12, 0, 6, 10, 0, 0]
+    results = {
+        pd.Series: suda(frame, contributions=True),
+        pl.Series: suda(pl.from_pandas(EXAMPLE), contributions=True),
+        pa.Array: suda(pa.Table.from_pandas(EXAMPLE), contributions=True),
+    }
+    for kind, found in results.items():
+        assert isinstance(found.score, kind)
+        assert found.score.tolist() == wanted if kind is not pl.Series else found.score.to_list() == wanted
+        assert type(found.msus) is type(found.contributions)
+        assert list(getattr(found.contributions, "column_names", found.contributions.columns)) == list(EXAMPLE)
+    assert results[pd.Series].msus.index.equals(frame.index)
+    assert results[pd.Series].top(2)["index"].tolist() == [28, 49]
+    from_file = suda(path, 2, ["labour", "residence"])
+    assert isinstance(from_file.msus, pd.DataFrame)
+    assert from_file.columns == ["labour", "residence"]
+
+
+def test_the_same_bits_whatever_the_threads(monkeypatch):
+    frame = gpupif.datasets.census(80 if SIMULATED else 3000)
+    seen = []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("GPUPIF_NUM_THREADS", threads)
+        found = suda(frame, 3, contributions=True, sampling_fraction=0.05)
+        seen.append((found.score.to_numpy().tobytes(), found.dis_score.to_numpy().tobytes(), found.summary().to_json()))
+        seen[-1] += (found.contributions.to_numpy().tobytes(), found.msus.to_numpy().tobytes())
+    assert all(each == seen[0] for each in seen)
+
+
+def test_summary_prints_and_is_json():
+    summary = suda(EXAMPLE, sampling_fraction=0.01).summary()
+    text = str(summary)
+    for part in ("10 rows, 4 unique on all columns", "residence", "msus", "DIS 0.0067", "Rows at the highest risk"):
+        assert part in text
+    document = json.loads(summary.to_json())
+    assert document["sizes"][0] == {"size": 1, "msus": 4, "rows": 4, "smallest": 4}
+    assert document["top"][0]["row"] == 4
+    assert repr(suda(EXAMPLE)) == "<SpecialUniques of 10 rows x 4 columns, sets of up to 3: 4 rows with a score>"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"max_size": 5}, r"max_size: expected at most 4, the number of columns, got 5"),
+        ({"max_size": 0}, "max_size: expected a whole number"),
+        ({"max_size": True}, "max_size: expected a whole number"),
+        ({"sampling_fraction": 0}, "sampling_fraction: expected a share"),
+        ({"sampling_fraction": 1.5}, "sampling_fraction: expected a share"),
+        ({"columns": ["gender", "age"]}, "no column 'age'"),
+        ({"missing": "no"}, "missing: expected"),
+    ],
+)
+def test_bad_input(arguments, words):
+    with pytest.raises(gpupif.InputError, match=words):
+        suda(EXAMPLE, **arguments)
+
+
+def test_too_many_sets_are_refused_with_their_number():
+    wide = pd.DataFrame(np.zeros((2, 60), int), columns=[f"c{place}" for place in range(60)])
+    total = sum(math.comb(60, size) for size in range(1, 9))
+    with pytest.raises(gpupif.InputError, match=f"60 columns have {total:,} sets of up to 8.*max_size=5"):
+        suda(wide, 8)
+
+
+def test_what_was_not_asked_for():
+    found = suda(EXAMPLE)
+    with pytest.raises(gpupif.InputError, match="contributions=True"):
+        _ = found.contributions
+    with pytest.raises(gpupif.InputError, match="sampling_fraction"):
+        _ = found.dis_score
+    with pytest.raises(gpupif.InputError, match="top: expected"):
+        found.top(0)
+
+
+def test_example():
+    tried = doctest.testmod(gpupif.special_uniques.suda)
+    assert tried.attempted >= 4
+    assert tried.failed == 0
