@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import gpupif
+from tests.helpers.checkout import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs" / "attackers.md"
+PAGE = ROOT / "docs" / "attackers.md"
 TABLE = pd.DataFrame(
     {
         "sex": ["f", "f", "m", "m", None, "m"],

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
-DOCS = Path(__file__).parents[2] / "docs"
+import pytest
+
+from tests.helpers.checkout import ROOT
+
+DOCS = ROOT / "docs"
+pytestmark = pytest.mark.subprocess
 
 
 def test_page_is_that_of_the_registry():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -15,30 +15,32 @@ import pytest
 import sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
-ROOT = Path(__file__).parents[2]
+from tests.helpers.checkout import ROOT
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # What a fence may be marked as. A block of text is shown only: what cannot run here, such as on a GPU.
 LANGUAGES = {"bash", "console", "python", "text"}
 
+pytestmark = pytest.mark.subprocess
 each_page = pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
 
 
-def shell(command: str, errors: int) -> subprocess.CompletedProcess[str]:
-    """What a command ends with, run by bash in the working folder, with the `gpupif` of this Python."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    """What a command ends with, and all that it says, run by bash in the working folder with this Python's gpupif."""
+    python = shlex.quote(sys.executable)
+    own = f'python() {{ {python} "$@"; }}\ngpupif() {{ python -m gpupif "$@"; }}\n'
     return subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", command],
+        ["bash", "-euo", "pipefail", "-c", own + command],
         check=False,
-        text=True,
+        encoding="utf-8",
         stdout=subprocess.PIPE,
-        stderr=errors,
-        env={**os.environ, "PATH": path},
+        stderr=subprocess.STDOUT,
     )
 
 
 def run_commands(example: sybil.Example) -> str:
     """A block of bash: it has to end well. What is wrong with it, if anything."""
-    ended = shell(example.parsed, subprocess.STDOUT)
+    ended = shell(example.parsed)
     return f"exit code {ended.returncode}\n{ended.stdout}" if ended.returncode else ""
 
 
@@ -47,7 +49,7 @@ def run_console(example: sybil.Example) -> str:
     for block in re.split(r"^\$ ", example.parsed, flags=re.MULTILINE)[1:]:
         command, _, expected = block.partition("\n")
         # Only the first run on a machine says that it compiles.
-        shown = re.sub(r"^gpupif: compiling.*\n", "", shell(command, subprocess.STDOUT).stdout, flags=re.MULTILINE)
+        shown = re.sub(r"^gpupif: compiling.*\n", "", shell(command).stdout, flags=re.MULTILINE)
         shown = re.sub(r" +$", "", shown, flags=re.MULTILINE)
         checker = OutputChecker()
         if not checker.check_output(expected, shown, ELLIPSIS):
@@ -109,7 +111,7 @@ def test_extras_named_exist(page):
 
 
 # Written for the tree that is coming.
-AHEAD = {"architecture", "contributing"}
+AHEAD = {"architecture"}
 
 
 @pytest.mark.parametrize(
@@ -123,6 +125,12 @@ def test_files_named_exist(page):
     named = re.findall(r"`((?:gpupif|kernels|tests|docs|benchmarks)/[\w./-]*)`", page.read_text("utf-8"))
     missing = [name for name in named if not (ROOT / name).exists()]
     assert not missing
+
+
+def test_architecture_has_every_part():
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    parts = re.findall(r"^\| `gpupif/(\w+)/` \|", text, flags=re.MULTILINE)
+    assert sorted(parts) == sorted(init.parent.name for init in (ROOT / "gpupif").glob("*/__init__.py"))
 
 
 def test_readme_is_one_screen():
