@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..engines.base import on_host
 from ..errors import ColumnTypeError, DeviceError
 from ..gpu.base import DeviceMemoryError
+from ..rows.keys import code_type
+from ..utils.arrays import on_host
 from .column import Column
-from .labels import COUNTED_RANGE, code_type, merge_labels, plan_codes, used_labels
+from .labels import COUNTED_RANGE, merge_labels, plan_codes, used_labels
 
 if TYPE_CHECKING:
     import numpy.typing as npt

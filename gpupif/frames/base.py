@@ -12,12 +12,12 @@ import pandas as pd
 import pyarrow as pa
 
 from ..encoding.encode import check_arrow
-from ..engines.base import on_host
 from ..errors import ColumnTypeError, InputError, OutputError, warn
 from ..gpu import cudf_frames as cuda_frames
 from ..gpu.base import frame_library
 from ..io.paths import find_input
 from ..io.read import Pick, decode, pandas_index_names, read_table
+from ..utils.arrays import on_host
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow as pa
 
 from ..encoding.device import DeviceColumn, Part, in_halves, number_values
-from ..engines.base import on_host
 from ..errors import TableReadError
 from ..io.read import Pick, decode, read_table
+from ..utils.arrays import on_host
 from .base import Frame, category_orders
 
 if TYPE_CHECKING:

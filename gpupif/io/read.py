@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from ..encoding.labels import validate
 from ..errors import TableReadError
+from ..utils.arrays import validate
 from ..utils.names import check_unique
 from .paths import Input, denied, find_input
 

@@ -11,11 +11,11 @@ import pandas as pd
 import pyarrow as pa
 
 from ..attack.priors import Prior, Priors
-from ..engines.base import on_host
 from ..errors import InputError, OutputError
 from ..io.paths import PARQUET
 from ..io.write import check_output, output_names, row_groups, write_device_columns, write_tables
 from ..measures import is_measure
+from ..utils.arrays import on_host
 from ..utils.quantities import percents
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from ..attack.request import Question
 from ..attack.weights import Weighted, read_weights, weigh
 from ..encoding.column import EncodedTable
 from ..encoding.encode import encode_table
-from ..engines.base import on_host
 from ..engines.deduplicated import Collapsed
 from ..engines.zero_weights import score_job
 from ..errors import Teller
@@ -22,6 +21,7 @@ from ..measures import POPULATION_SIZE
 from ..results.attackers import AttackerScores
 from ..results.scores import Scores
 from ..rows.threads import Workers
+from ..utils.arrays import on_host
 from ..utils.progress import Reporter
 
 if TYPE_CHECKING:

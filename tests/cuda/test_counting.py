@@ -8,12 +8,11 @@ import pytest
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.encoding.labels import code_type
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.engines.cuda.rows import pack_keys
 from gpupif.gpu.status import choose_engine
-from gpupif.rows.keys import KeyLayout
+from gpupif.rows.keys import KeyLayout, code_type
 from gpupif.rows.threads import Workers
 from tests.helpers.gpu.numpy_device import DeviceFrame, OnDevice
 from tests.helpers.gpu.on_device import to_device

@@ -17,13 +17,13 @@ from gpupif.datasets import census
 from gpupif.encoding.device import merge_parts, number_values
 from gpupif.encoding.encode import encode_column
 from gpupif.encoding.labels import COUNTED_RANGE
-from gpupif.engines.base import on_host
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.errors import DeviceError, OutputError
 from gpupif.gpu.cudf_frames import GuardedSink
 from gpupif.gpu.status import cuda_status
 from gpupif.measures import MEASURES
+from gpupif.utils.arrays import on_host
 from tests.helpers.gpu.on_device import (
     Frames,
     assert_same_column,
