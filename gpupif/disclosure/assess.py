@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..encoding.encode import encode_table
+from ..engines.choose import choose_engine
 from ..frames.base import Frame, is_dask
 from ..frames.open import open_table
-from ..gpu.status import choose_engine
 from ..out_of_core.temporary_table import too_large
 from ..rows.threads import Workers
 from ..utils.progress import Reporter, announce_compilation

@@ -21,7 +21,7 @@ from .labels import COUNTED_RANGE, merge_labels, plan_codes, used_labels
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
 
 # What cuDF has and no categories are.
 NESTED = ("list", "struct", "interval")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gpupif.kernels.cohorts import Values
 
     from ..attack.distances import Axis
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
     from ..measures import Measure
     from ..utils.information import LogSum, Sizes
     from .known_subsets import AnyResult, SetOfColumns

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ..encoding.encode import check_arrow
 from ..errors import ColumnTypeError, InputError, OutputError, warn
 from ..gpu import cudf_frames as cuda_frames
-from ..gpu.base import frame_library
+from ..gpu.open import frame_library
 from ..io.paths import find_input
 from ..io.read import Pick, decode, pandas_index_names, read_table
 from ..utils.arrays import on_host
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
 
 
 class Frame(ABC):

@@ -16,7 +16,7 @@ from ..io.read import Pick, check_rows, read_table
 from .cudf_frame import DeviceFile
 
 if TYPE_CHECKING:
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
 
 # Bytes of a file that are split into fields at once, and how few are tried where memory runs out.
 PART_BYTES = 1 << 28

@@ -16,7 +16,7 @@ from ..utils.arrays import on_host
 from .base import Frame, category_orders
 
 if TYPE_CHECKING:
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
 
 # Rows of a column that are numbered at once.
 PART_ROWS = 1 << 26

@@ -17,7 +17,7 @@ from . import cudf_frame as frames_device
 from .cudf_frame import DeviceFile
 
 if TYPE_CHECKING:
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
 
 # Types of columns in files that cuDF has.
 KNOWN = (

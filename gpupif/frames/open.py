@@ -11,7 +11,7 @@ from ..io.read import Pick
 from .base import Frame, open_file, open_frame
 
 if TYPE_CHECKING:
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
 
 
 def open_table(table: Any, pick: Pick, library: FrameLibrary | None = None, sep: str | None = None) -> Frame:

@@ -19,7 +19,7 @@ from ..errors import DeviceError, OutputError
 from .paths import FEATHER, PARQUET
 
 if TYPE_CHECKING:
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
 
 # Row groups of this size keep the writer's memory small beside the scores.
 ROWS_PER_GROUP = 1 << 20

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..frames.base import Frame
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
     from ..io.read import Pick
     from ..io.scan import Source
     from ..out_of_core.temporary_table import Stream

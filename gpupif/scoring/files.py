@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ..attack.known_subsets import AnyKnown, any_known_of, ask_any
 from ..attack.request import ask, check_missing, check_word, needed_columns
 from ..attack.worst_mean import FOLDS, folded_names
+from ..engines.choose import choose_engine
 from ..frames.base import open_file
-from ..gpu.status import choose_engine
 from ..io.paths import find_input
 from ..io.read import Pick, every_column
 from ..io.scan import Source, open_source

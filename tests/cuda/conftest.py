@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpupif.datasets import census
-from gpupif.gpu.base import frame_library
+from gpupif.gpu.open import frame_library
 from tests.helpers.gpu.numpy_device import DeviceFrame
 
 

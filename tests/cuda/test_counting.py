@@ -8,10 +8,10 @@ import pytest
 
 import gpupif
 from gpupif.datasets import census
+from gpupif.engines.choose import choose_engine
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.engines.cuda.rows import pack_keys
-from gpupif.gpu.status import choose_engine
 from gpupif.rows.keys import KeyLayout, code_type
 from gpupif.rows.threads import Workers
 from tests.helpers.gpu.numpy_device import DeviceFrame, OnDevice

@@ -20,7 +20,7 @@ from gpupif.encoding.labels import COUNTED_RANGE
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.errors import DeviceError, OutputError
-from gpupif.gpu.cudf_frames import GuardedSink
+from gpupif.gpu.base import GuardedSink
 from gpupif.gpu.status import cuda_status
 from gpupif.measures import MEASURES
 from gpupif.utils.arrays import on_host

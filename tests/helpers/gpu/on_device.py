@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 
 from gpupif.encoding.encode import encode_column
-from gpupif.gpu.base import frame_library
+from gpupif.gpu.open import frame_library
 from gpupif.measures import resolve_measures
 from gpupif.utils.arrays import on_host
 from tests.helpers.gpu.numpy_device import DeviceFrame, PandasFrames
