@@ -14,7 +14,7 @@ from ..encoding.amounts import amounts
 from ..encoding.encode import encode_column
 from ..errors import InputError, PriorError
 from ..frames.base import ArrowFrame, Frame, open_frame
-from ..io.paths import KINDS
+from ..io.formats import READ_ENDINGS
 from ..io.scan import open_source
 from ..utils.names import check_unique
 from .priors import SUM_TOLERANCE, TextPrior, priors_from_json
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Rows and bytes of a file that are read at once.
 PIECE_ROWS, PIECE_BYTES = 1 << 16, 1 << 26
 
-ENDINGS = (".json", *(ending for endings in KINDS.values() for ending in endings))
+ENDINGS = (".json", *READ_ENDINGS)
 PRIORS = ("column", "value", "probability")
 ACCURACIES = ("column", "accuracy")
 

@@ -16,7 +16,7 @@ from ..utils.quantities import whole_number
 from .models import Model
 
 if TYPE_CHECKING:
-    from ..io.scan import Source
+    from ..io.base import Source
 
 # Distances that are told by a word.
 WORDS = ("ordered", "nominal")

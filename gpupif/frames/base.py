@@ -15,8 +15,10 @@ from ..encoding.encode import check_arrow
 from ..errors import ColumnTypeError, InputError, OutputError, warn
 from ..gpu import cudf_frames as cuda_frames
 from ..gpu.open import frame_library
+from ..io.common import Pick, decode, pandas_index_names
+from ..io.formats import CSV, PARQUET
 from ..io.paths import find_input
-from ..io.read import Pick, decode, pandas_index_names, read_table
+from ..io.read import read_table
 from ..utils.arrays import on_host
 
 if TYPE_CHECKING:
@@ -304,9 +306,9 @@ def open_file(file: Path, pick: Pick, sep: str | None = None, library: FrameLibr
         from .cudf_parquet import ParquetOnDevice
 
         found = find_input(file, sep)
-        if found.kind == "Parquet":
+        if found.format is PARQUET:
             frame = ParquetOnDevice(file, pick, library)
-        elif found.kind == "CSV" and not found.several:
+        elif found.format is CSV and not found.several:
             frame = csv_on_device(file, pick, sep, library)
     frame = frame or ArrowFrame(read_table(file, pick, sep), kind="file")
     frame.opened_in = time.perf_counter() - started

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from ..encoding.device import DeviceColumn, Part, in_halves, number_values
 from ..errors import DeviceError
+from ..io.common import Pick, check_rows
 from ..io.csv_files import Head, has_any, read_head, typed_texts
-from ..io.read import Pick, check_rows, read_table
+from ..io.read import read_table
 from .cudf_frame import DeviceFile
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from ..encoding.device import DeviceColumn, Part, in_halves, number_values
 from ..errors import TableReadError
-from ..io.read import Pick, decode, read_table
+from ..io.common import Pick, decode
+from ..io.read import read_table
 from ..utils.arrays import on_host
 from .base import Frame, category_orders
 

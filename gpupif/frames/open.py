@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..io.read import Pick
+from ..io.common import Pick
 from .base import Frame, open_file, open_frame
 
 if TYPE_CHECKING:

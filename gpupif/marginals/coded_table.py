@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from ..frames.base import Frame
     from ..gpu.base import FrameLibrary
-    from ..io.read import Pick
-    from ..io.scan import Source
+    from ..io.base import Source
+    from ..io.common import Pick
     from ..out_of_core.temporary_table import Stream
     from ..rows.threads import Workers
 

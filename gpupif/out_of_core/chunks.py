@@ -11,7 +11,7 @@ import numpy as np
 
 from ..encoding.column import Column
 from ..encoding.merge import recode
-from ..io.checkpoints import BatchReader, read_batch
+from ..io.ipc_batches import BatchReader, read_batch
 from ..utils.arrays import on_host
 
 if TYPE_CHECKING:

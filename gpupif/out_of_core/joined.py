@@ -9,7 +9,7 @@ import numpy as np
 
 from ..attack.population import Met, join_codes, stranger
 from ..engines.block_scoring import pack_keys, unpack_keys
-from ..io.checkpoints import BatchReader
+from ..io.ipc_batches import BatchReader
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import Rows

@@ -20,7 +20,7 @@ from ..attack.weights import Units
 from ..encoding.column import Column
 from ..engines.base import Job
 from ..engines.block_scoring import unpack_keys
-from ..io.checkpoints import BatchReader, BatchWriter
+from ..io.ipc_batches import BatchReader, BatchWriter
 from ..rows.keys import code_type
 from ..rows.threads import Workers
 from .chunks import EncodedChunks

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ..attack.priors import Prior, Priors
 from ..errors import InputError, OutputError
-from ..io.paths import PARQUET
+from ..io.formats import PARQUET
 from ..io.write import check_output, output_names, row_groups, write_device_columns, write_tables
 from ..measures import is_measure
 from ..utils.arrays import on_host
@@ -233,7 +233,7 @@ class Scores:
         file that exists. A table read from a file has only the columns that were needed. Raises OutputError where it
         cannot be written or its name does not end in .parquet or .pq.
         """
-        check_output(path, overwrite, endings=PARQUET)
+        check_output(path, overwrite, endings=PARQUET.written)
         self.write(path, keep_input, overwrite)
 
     def write(
@@ -251,7 +251,7 @@ class Scores:
         library = self._frame.device_frames()
         values = list(self._outputs().values())
         there = all(hasattr(array, "get") for array in values)
-        if library is not None and there and not (source or labels) and str(path).lower().endswith(PARQUET):
+        if library is not None and there and not (source or labels) and str(path).lower().endswith(PARQUET.written):
             columns = dict(zip(names, (column for array in values for column in array), strict=True))
             write_device_columns(library, columns, self.rows, path, done, overwrite)
             return
