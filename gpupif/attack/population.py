@@ -24,7 +24,8 @@ from ..encoding.merge import ColumnMerger, Values, label_array
 from ..engines.base import Job
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..errors import ColumnTypeError, InputError
-from ..frames.base import Frame, open_file, open_frame
+from ..frames.base import Frame
+from ..frames.open import open_file, open_frame
 from ..measures import MEASURES
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout

@@ -13,7 +13,9 @@ import pyarrow as pa
 from ..encoding.amounts import amounts
 from ..encoding.encode import encode_column
 from ..errors import InputError, PriorError
-from ..frames.base import ArrowFrame, Frame, open_frame
+from ..frames.arrow_frame import FileFrame
+from ..frames.base import Frame
+from ..frames.open import open_frame
 from ..io.formats import READ_ENDINGS
 from ..io.scan import open_source
 from ..utils.names import check_unique
@@ -175,7 +177,7 @@ def _read(path: Path, what: str, names: Sequence[str]) -> Frame:
     source = open_source(path)
     _check_names(what, names, source.names)
     pieces = [piece for _, piece in source.read(names, PIECE_ROWS, PIECE_BYTES)]
-    return ArrowFrame(pa.concat_tables(pieces or [source.nothing().select(list(names))]), kind="file")
+    return FileFrame(pa.concat_tables(pieces or [source.nothing().select(list(names))]))
 
 
 def _check_names(what: str, names: Sequence[str], existing: Sequence[Hashable]) -> None:

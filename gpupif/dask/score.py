@@ -22,7 +22,7 @@ from ..attack.request import ask
 from ..attack.worst_mean import FOLDS, folded_name
 from ..engines.choose import check_device
 from ..errors import InputError
-from ..frames.base import known_orders
+from ..frames.dask_frame import known_orders
 from ..measures import POPULATION_SIZE
 from . import part, plan
 from . import partition as home

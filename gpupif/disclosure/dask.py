@@ -32,7 +32,7 @@ from ..encoding.merge import Values
 from ..engines.block_scoring import unpack_keys
 from ..engines.choose import check_device
 from ..errors import InputError
-from ..frames.base import known_orders
+from ..frames.dask_frame import known_orders
 from ..utils.progress import Reporter
 from .cells import about_distance, ask_risk, check_columns
 from .findings import ByAttribute, Stopwatch, combine

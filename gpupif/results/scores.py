@@ -73,9 +73,7 @@ class Scores:
         values = self.array(measure)
         if measure not in self._frames:
             self._frames[measure] = self._frame.wrap(values, self.columns)
-        frame = self._frames[measure]
-        # pandas copies on write what shares memory with another frame, so the scores stay as they are.
-        return frame.copy(deep=False) if self._frame.kind in ("pandas", "file", "cudf") else frame
+        return self._frame.view(self._frames[measure])
 
     def __getattr__(self, name: str) -> Any:
         if is_measure(name) or name in self.__dict__.get("_values", {}):
@@ -97,7 +95,7 @@ class Scores:
         A NumPy array, which cannot be written to; a CuPy array, which should not, for a cuDF DataFrame.
         """
         values = self._values_of(measure)
-        if self._frame.kind == "file" and hasattr(values, "get"):
+        if self._frame.from_file and hasattr(values, "get"):
             values = self._values[measure] = on_host(values)
             values.setflags(write=False)
         return values

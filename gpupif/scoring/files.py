@@ -13,7 +13,7 @@ from ..attack.known_subsets import AnyKnown, any_known_of, ask_any
 from ..attack.request import ask, check_missing, check_word, needed_columns
 from ..attack.worst_mean import FOLDS, folded_names
 from ..engines.choose import choose_engine
-from ..frames.base import open_file
+from ..frames.open import open_file
 from ..io.base import Source
 from ..io.common import Pick, every_column
 from ..io.paths import find_input

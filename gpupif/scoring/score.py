@@ -13,7 +13,7 @@ from ..attack.prior_files import as_accuracies, as_priors
 from ..attack.request import ask, check_missing, check_word, needed_columns
 from ..engines.choose import ask_device, choose_engine
 from ..errors import InputError
-from ..frames.base import is_dask
+from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
 from ..measures import resolve_measures
 from ..out_of_core.options import make_wish

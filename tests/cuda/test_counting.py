@@ -135,7 +135,7 @@ def test_codes_stay_on_the_device(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["pandas", "device", "parquet", "csv"])
 def test_strictly(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr("gpupif.frames.base.frame_library", StrictFrames)
+    monkeypatch.setattr("gpupif.frames.open.frame_library", StrictFrames)
     monkeypatch.setattr("gpupif.engines.cuda.engine.frame_library", lambda device: StrictFrames())
     engine = CudaEngine(libraries=[StrictLibrary()])
     frame = census(60)[["sex", "age", "region", "tenure"]]
