@@ -12,7 +12,8 @@ import gpupif.kernels
 from gpupif.engines.base import Engine
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import CudaEngine
-from gpupif.gpu.base import STREAMS, Library
+from gpupif.gpu.base import Library
+from gpupif.gpu.open import STREAMS
 from gpupif.gpu.status import cuda_status
 
 pytest.register_assert_rewrite("tests.helpers")

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..engines.known_subsets import SetOfColumns
 from ..errors import InputError, NothingKnownWarning
-from ..io.read import Pick
+from ..io.common import Pick
 from ..utils.names import as_list, check_exist
 from ..utils.quantities import MOST, brief, whole_number
 from .request import Question, ask

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..engines.part_jobs import part_measures, source_of
-from ..io.checkpoints import disk_errors, write_batch
+from ..io.ipc_batches import disk_errors, write_batch
 from ..measures import POPULATION_SIZE, as_risk, find_measure
 from ..results.riskiest import highest
 from ..results.summary import OF_ROWS, TOP_CELLS

@@ -24,7 +24,7 @@ from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.part_jobs import Pass, narrowed, part_job, part_measures
 from ..engines.zero_weights import score_job
 from ..errors import InputError
-from ..io.checkpoints import BatchWriter
+from ..io.ipc_batches import BatchWriter
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type

@@ -15,7 +15,7 @@ import pandas as pd
 from ..attack.priors import Prior
 from ..attack.weights import Units
 from ..engines.base import Job
-from ..io.checkpoints import BatchReader, read_batch
+from ..io.ipc_batches import BatchReader, read_batch
 from ..results.riskiest import describe
 from ..results.summary import OF_ROWS, PERCENTILES
 from ..utils.percentiles import ONCE, percentiles

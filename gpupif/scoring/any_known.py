@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..frames.open import open_table
 from ..results.known_subsets import AnyKnownScores
 from ..utils.progress import Reporter, announce_compilation
-from .in_memory import by_stage, encode_frame, scores_on
+from .in_memory import by_stage, encode_frame
 
 if TYPE_CHECKING:
     from ..engines.base import Engine
@@ -61,7 +61,7 @@ def score_any(
         opened = time.perf_counter()
         with frame.active():
             encoded, _ = encode_frame(frame, question, report)
-            job, prior_of = question.job(encoded.columns, frame.rows, scores_on(frame))
+            job, prior_of = question.job(encoded.columns, frame.rows, frame.scores_on)
         subsets = subsets_of(question, frame.rows)
         coded = time.perf_counter()
         report.stage("score", frame.rows * sum(subsets.scored.values()), "cells")

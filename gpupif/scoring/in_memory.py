@@ -13,7 +13,6 @@ from ..attack.request import Question
 from ..attack.weights import Weighted, read_weights, weigh
 from ..encoding.column import EncodedTable
 from ..encoding.encode import encode_table
-from ..engines.base import on_host
 from ..engines.deduplicated import Collapsed
 from ..engines.zero_weights import score_job
 from ..errors import Teller
@@ -22,6 +21,7 @@ from ..measures import POPULATION_SIZE
 from ..results.attackers import AttackerScores
 from ..results.scores import Scores
 from ..rows.threads import Workers
+from ..utils.arrays import on_host
 from ..utils.progress import Reporter
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def score_frame(
         part = EncodedTable([column for column in encoded.columns if column.name in one.used], encoded.rows)
         with frame.active():
             priors = None if people is None else people.priors(part.columns)
-            job, prior_of = one.job(part.columns, frame.rows, scores_on(frame), tell, weighted, priors)
+            job, prior_of = one.job(part.columns, frame.rows, frame.scores_on, tell, weighted, priors)
         if collapsed is None:
             result = score_job(engine, job, report)
         else:
@@ -58,7 +58,7 @@ def score_frame(
         if people is not None:
             sizes = {POPULATION_SIZE.name: people.sizes(one, engine)}
             result = replace(result, values=result.values | sizes)
-        if frame.kind == "cudf" and engine.device != "cpu":
+        if frame.scores_on == "device" and engine.device != "cpu":
             result = _on_device(result, frame)
         seconds = by_stage(frame, coded - opened, time.perf_counter() - started)
         return Scores(frame, part, job, result, one.targets, prior_of, engine.device, seconds)
@@ -82,14 +82,9 @@ def _on_device(result: EngineResult, frame: Frame) -> EngineResult:
     return replace(result, values=values)
 
 
-def scores_on(frame: Frame) -> str:
-    """Where the scores of a table are to lie (see `Job`)."""
-    return {"cudf": "device", "file": "either"}.get(frame.kind, "host")
-
-
 def by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
     """Seconds by stage; of a file that is read where it is encoded, for both together."""
-    if frame.kind != "file":
+    if not frame.from_file:
         return {"encode": encode, "score": score}
     if frame.reads_late:
         return {"read and encode": frame.opened_in + encode, "score": score}

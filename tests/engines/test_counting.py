@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpupif.encoding.labels import code_type
 from gpupif.engines.cpu import count_tables as engine
 from gpupif.engines.cpu.count_tables import is_dense, key_layout
 from gpupif.engines.cpu.counting import in_batches, number_rows
+from gpupif.rows.keys import code_type
 from gpupif.rows.threads import Workers
 from gpupif.utils.information import Sizes
 from tests.helpers.tables import SIMULATED

@@ -291,7 +291,6 @@ KILLED = """
 import os, signal, sys
 import gpupif.io.write, pyarrow as pa
 
-pytestmark = pytest.mark.every_engine
 if sys.argv[2] == "named":
     os.O_TMPFILE = os.O_EXCL | os.O_CREAT  # no way to open a folder: OSError
 gpupif.io.write.ROWS_PER_GROUP = 4

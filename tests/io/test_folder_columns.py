@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
+from gpupif.io.common import every_column
+from gpupif.io.parquet_files import keys_of_files, open_parquet
 from gpupif.io.paths import find_input
-from gpupif.io.read import every_column, keys_of_files, open_parquet
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 CASES = {

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.engines.block_scoring import pack_keys
+from gpupif.engines.choose import choose_engine
 from gpupif.engines.cpu.engine import CpuEngine
-from gpupif.gpu.status import choose_engine
 from gpupif.measures import MEASURES
 from gpupif.rows.keys import KeyLayout
 from gpupif.rows.partition import Rows, partition_rows
