@@ -21,16 +21,18 @@ from gpupif.kernels.log_units import LOG_BITS
 from ..encoding.column import Column
 from ..encoding.encode import encode_table
 from ..encoding.merge import ColumnMerger, Values, label_array
-from ..engines.base import SILENT, Job, on_host
+from ..engines.base import SILENT, Job
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.known_subsets import score_attacker
 from ..errors import ColumnTypeError, InputError
-from ..frames.base import Frame, open_file, open_frame
+from ..frames.base import Frame
+from ..frames.open import open_file, open_frame
 from ..measures import MEASURES
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
+from ..utils.arrays import on_host
 from ..utils.information import entropy_of_counts, log2_of_shares
 from ..utils.names import check_exist, check_unique
 from .priors import Prior

@@ -11,7 +11,7 @@ import numpy as np
 from ..encoding.column import Column
 from ..engines.base import Job
 from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
-from ..io.read import Pick
+from ..io.common import Pick
 from ..measures import Measure, in_people
 from ..utils.names import as_list, as_mapping, check_exist, check_unique, check_weights
 from ..utils.quantities import brief, within

@@ -14,8 +14,8 @@ from ..dask.read import read_files
 from ..dask.watch import await_result, watching
 from ..dask.write import check_written, marked, replacing
 from ..errors import OutputError
+from ..io.common import Pick, every_column
 from ..io.paths import find_input
-from ..io.read import Pick, every_column
 from ..io.score_files import check_folder, is_file
 from ..io.write import attacker_names
 from ..measures import POPULATION_SIZE, resolve_measures

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..attack.population import sizes_job
-from ..engines.base import on_host
 from ..engines.block_scoring import unpack_keys
 from ..engines.known_subsets import score_sets
 from ..engines.known_subsets_memory import AnyNeeds, share_out
 from ..engines.part_jobs import dense, part_job
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
+from ..utils.arrays import on_host
 from ..utils.information import LogSum
 from ..utils.progress import Reporter
 from .parcels import Parcel, pack, unpack

@@ -20,9 +20,9 @@ from ..attack.known_subsets import Known
 from ..attack.priors import Priors
 from ..attack.request import ask
 from ..attack.worst_mean import FOLDS, folded_name
+from ..engines.choose import check_device
 from ..errors import InputError
-from ..frames.base import known_orders
-from ..gpu.status import check_device
+from ..frames.dask_frame import known_orders
 from ..measures import POPULATION_SIZE
 from . import part, plan
 from . import partition as home

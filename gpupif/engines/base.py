@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..utils.arrays import on_host
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from gpupif.kernels.cohorts import Values
 
     from ..attack.distances import Axis
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
     from ..measures import Measure
     from ..utils.information import LogSum, Sizes
     from .known_subsets import AnyResult, SetOfColumns
@@ -204,8 +206,3 @@ def value_mass(probabilities: npt.NDArray[np.float64]) -> tuple[int, float]:
     """How many values somebody has in a column, and their prior mass: exactly 1 where the prior names no others."""
     mass, values = math.fsum(probabilities), int((probabilities > 0).sum())
     return values, 1.0 if abs(mass - 1.0) <= WHOLE * values else mass
-
-
-def on_host(array: Any) -> Any:
-    """An array of a device as one of the host; others as they are."""
-    return array.get() if hasattr(array, "get") else array

@@ -14,7 +14,8 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
-from .base import SILENT, Engine, EngineResult, Job, Progress, on_host
+from ..utils.arrays import on_host
+from .base import SILENT, Engine, EngineResult, Job, Progress
 from .block_scoring import pack_keys, unpack_keys
 from .known_subsets import AnyResult, SetOfColumns, score_attacker
 

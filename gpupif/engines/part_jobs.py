@@ -14,9 +14,8 @@ import numpy as np
 
 from gpupif.kernels import partition as kernels
 
-from ..encoding.labels import code_type
 from ..measures import Measure, resolve_measures
-from ..rows.keys import KeyLayout
+from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import plan_passes, split
 from ..rows.threads import Workers
 from ..utils.information import LogSum, Sizes, column_weight, conditional_entropy, entropy_of_counts

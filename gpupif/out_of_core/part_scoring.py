@@ -23,7 +23,7 @@ from ..engines.base import Engine, Job, Progress, select_columns
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.part_jobs import Pass, part_job, part_measures
 from ..errors import InputError
-from ..io.checkpoints import BatchWriter
+from ..io.ipc_batches import BatchWriter
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..errors import InputError, OutputError
-from ..io.checkpoints import BEGUN, FINISHED, Store, disk_errors, identity, work_folder
-from ..io.scan import Source, open_source
+from ..io.base import Source
+from ..io.checkpoints import BEGUN, FINISHED, Store, identity, work_folder
+from ..io.ipc_batches import disk_errors
+from ..io.scan import open_source
 from ..io.score_files import check_folder, is_file, score_names
 from ..io.write import attacker_names, check_output
 from ..measures import POPULATION_SIZE

@@ -12,8 +12,8 @@ from ..attack.request import Question
 from ..attack.worst_mean import folded_name
 from ..engines.base import Engine
 from ..errors import InputError, Teller
+from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity
-from ..io.scan import Source
 from ..io.score_files import Piece, is_file, plan_outputs
 from ..results.stored import StoredAnyKnownScores, StoredAttackerScores, StoredScores
 from ..results.summary import Summary

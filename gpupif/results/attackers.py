@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..io.paths import PARQUET
+from ..io.formats import PARQUET
 from ..io.write import attacker_names, check_output, row_groups, write_tables
 from ..measures import as_risk, find_measure, is_measure
 from .by_attacker import ByAttacker
@@ -111,7 +111,7 @@ class AttackerScores(ByAttacker["Scores"]):
 
         As `Scores.to_parquet`.
         """
-        check_output(path, overwrite, endings=PARQUET)
+        check_output(path, overwrite, endings=PARQUET.written)
         self.write(path, keep_input, overwrite)
 
     def write(

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.known_subsets import KNOWN, as_attackers, known_of, outputs_of
 from ..attack.request import MISSING, ask, check_word, needed_columns
-from ..frames.base import open_file
-from ..gpu.status import choose_engine
+from ..engines.choose import choose_engine
+from ..frames.open import open_file
+from ..io.base import Source
+from ..io.common import Pick, every_column
 from ..io.paths import find_input
-from ..io.read import Pick, every_column
-from ..io.scan import Source, open_source
+from ..io.scan import open_source
 from ..io.score_files import is_file
 from ..io.write import attacker_names, check_output
 from ..measures import POPULATION_SIZE, resolve_measures

@@ -12,7 +12,6 @@ from ..attack.request import Question
 from ..attack.weights import Weighted, read_weights, weigh
 from ..encoding.column import EncodedTable
 from ..encoding.encode import encode_table
-from ..engines.base import on_host
 from ..engines.deduplicated import Collapsed
 from ..engines.known_subsets import AnyResult, score_attacker
 from ..errors import Teller
@@ -22,6 +21,7 @@ from ..results.attackers import AttackerScores
 from ..results.known_subsets import AnyKnownScores
 from ..results.scores import Scores
 from ..rows.threads import Workers
+from ..utils.arrays import on_host
 from ..utils.progress import Reporter
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def score_frame(
         part = EncodedTable([column for column in encoded.columns if column.name in one.used], encoded.rows)
         with frame.active():
             priors = None if people is None else people.priors(part.columns)
-            job, prior_of = one.job(part.columns, frame.rows, scores_on(frame), tell, weighted, priors)
+            job, prior_of = one.job(part.columns, frame.rows, frame.scores_on, tell, weighted, priors)
         sets = None if subsets is None else subsets.sets
         if collapsed is None:
             result = score_attacker(engine, job, sets, report)
@@ -80,21 +80,16 @@ def score_frame(
 
 def _where_scores_lie(sizes: npt.NDArray[Any], frame: Frame, engine: Engine) -> Any:
     """Sizes that were counted on the host, on the frame's device where scores lie there."""
-    library = frame.device_frames() if frame.kind == "cudf" and engine.device != "cpu" else None
+    library = frame.device_frames() if frame.scores_on == "device" and engine.device != "cpu" else None
     if library is None:
         return sizes
     with frame.active():
         return library.xp.asarray(sizes)
 
 
-def scores_on(frame: Frame) -> str:
-    """Where the scores of a table are to lie (see `Job`)."""
-    return {"cudf": "device", "file": "either"}.get(frame.kind, "host")
-
-
 def by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
     """Seconds by stage; of a file that is read where it is encoded, for both together."""
-    if frame.kind != "file":
+    if not frame.from_file:
         return {"encode": encode, "score": score}
     if frame.reads_late:
         return {"read and encode": frame.opened_in + encode, "score": score}

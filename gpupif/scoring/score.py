@@ -11,10 +11,10 @@ from ..attack.known_subsets import known_of
 from ..attack.population import check_lacks, open_population
 from ..attack.prior_files import as_accuracies, as_priors
 from ..attack.request import MISSING, ask, check_word, needed_columns
+from ..engines.choose import ask_device, choose_engine
 from ..errors import InputError
-from ..frames.base import is_dask
+from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
-from ..gpu.status import ask_device, choose_engine
 from ..measures import resolve_measures
 from ..out_of_core.options import make_wish
 from ..out_of_core.run import score_path

@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any
 
 from ...errors import DeviceError, InputError
-from ...gpu.base import DeviceMemoryError, Library, frame_library, open_libraries
-from ...gpu.cudf_frames import FrameLibrary
+from ...gpu.base import DeviceMemoryError, FrameLibrary, Library
+from ...gpu.open import frame_library, open_libraries
 from ...rows.threads import Workers
 from ..base import EngineResult, Job, Progress
 from ..block_run import Run
