@@ -81,7 +81,9 @@ def shared_by_targets(job: Job) -> list[Measure]:
     """The measures of rows, where they are the same for all targets: those of equal rows; others are scored anyway."""
     of_rows = [measure for measure in job.measures if measure.of_class]
     everything = set(range(len(job.codes)))
-    alike = everything == {*job.known} and len(job.targets) > 1 and not job.extremes_only
+    alike = (
+        everything == {*job.known} and len(job.targets) > 1 and not job.extremes_only and not job.class_without_target
+    )
     return of_rows if alike and len(of_rows) < len(job.measures) else []
 
 

@@ -158,7 +158,8 @@ class _EachSet:
     ) -> str:
         """Score some targets against who knows the other columns of a set; see `EngineResult.through_host`."""
         table, layout = self._combinations(columns)
-        job = select_columns(replace(self._job, targets=list(targets), known=list(columns), times=None), columns)
+        asked = replace(self._job, targets=list(targets), known=list(columns), times=None, class_without_target=True)
+        job = select_columns(asked, columns)
         codes, times = unpack_keys(table.rows.keys, layout), table.rows.counts.astype(np.int64)
         result = self._score(replace(job, codes=codes, times=times, dtype="float64", scores_on="host"), SILENT)
         for place, column in enumerate(targets):
