@@ -205,8 +205,6 @@ def test_info(run, monkeypatch):
 WITHOUT_CUDF = """
 import importlib.metadata, sys
 
-pytestmark = pytest.mark.every_engine
-
 class Hidden:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in ("cudf", "pylibcudf", "rmm", "dask_cudf"):

@@ -25,10 +25,10 @@ from distributed import Client, KilledWorker, LocalCluster
 import gpupif
 from gpupif.cli.cluster import score_on_cluster
 from gpupif.cli.main import main
-from gpupif.cli.options import Place
 from gpupif.dask import client as connect
 from gpupif.dask import read as files
 from gpupif.dask import watch
+from gpupif.dask.client import Place
 from gpupif.utils.progress import Reporter
 from tests.helpers.checkout import ROOT
 from tests.helpers.dask_frames import assert_same
