@@ -119,25 +119,6 @@ def dense(job: Job) -> Job:
     return replace(job, codes=codes, counts=counts, priors=priors, log2_priors=logs, axes=axes, whole=whole)
 
 
-def narrowed(job: Job, columns: Sequence[int]) -> Job:
-    """The same job on a table of some of its columns only: the targets and those known among them."""
-    place = {column: number for number, column in enumerate(columns)}
-    return replace(
-        job,
-        codes=[job.codes[column] for column in columns],
-        counts=[job.counts[column] for column in columns],
-        priors=[job.priors[column] for column in columns],
-        log2_priors=[job.log2_priors[column] for column in columns],
-        unit_bits=[job.unit_bits[column] for column in columns],
-        accuracies=[job.accuracies[column] for column in columns],
-        axes=None if job.axes is None else [job.axes[column] for column in columns],
-        whole=None if job.whole is None else [job.whole[column] for column in columns],
-        targets=[place[column] for column in job.targets if column in place],
-        known=[place[column] for column in job.known if column in place],
-        wildcards=[place[column] for column in job.wildcards if column in place],
-    )
-
-
 def weight_of(
     job: Job, rows: int, target: int, cohorts: Iterable[Sizes | LogSum], distinct: Iterable[Sizes | LogSum]
 ) -> float:

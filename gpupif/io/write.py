@@ -32,16 +32,19 @@ def output_names(measures: Sequence[str], columns: Sequence[Hashable], others: S
 
 
 def attacker_names(
-    attackers: Sequence[str] | None,
-    measures: Sequence[str],
-    columns: Sequence[Hashable],
-    others: Sequence[Hashable],
+    outputs: Mapping[str | None, Sequence[str]], columns: Sequence[Hashable], others: Sequence[Hashable]
 ) -> list[str]:
-    """As `output_names`, where there are attackers <attacker>_<measure>_<column>."""
-    if attackers is None:
-        return output_names(measures, columns, others)
-    each = [f"{measure}_{column}" for measure in measures for column in columns]
-    return _all_different([f"{attacker}_{name}" for attacker in attackers for name in each], others)
+    """As `output_names`, for each attacker, by name, <attacker>_<measure>_<column>; of one without a name (None) alike.
+
+    outputs: what each cell gets, by attacker.
+    """
+    names = [
+        f"{measure}_{column}" if attacker is None else f"{attacker}_{measure}_{column}"
+        for attacker, measures in outputs.items()
+        for measure in measures
+        for column in columns
+    ]
+    return _all_different(names, others)
 
 
 def _all_different(names: list[str], others: Sequence[Hashable]) -> list[str]:

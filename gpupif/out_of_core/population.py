@@ -118,7 +118,7 @@ class People:
         """The distribution in the population of some columns of the table."""
         places = [self.question.used.index(column.name) for column in columns]
         return {
-            column.name: prior_in(column, self._joined.counts[place], self._joined.values[place], self.total)
+            column.name: prior_in(column, self._joined.counts[place], self._joined.values[place])
             for column, place in zip(columns, places, strict=True)
         }
 

@@ -84,7 +84,11 @@ class AttackerScores(ByAttacker["Scores"]):
         """See `Scores`."""
         source, labels, _ = self._first._beside(keep_input)
         others = [*(source.column_names if source else []), *(labels.column_names if labels else [])]
-        return source, labels, attacker_names(list(self), self.measures, self.columns, others)
+        return (
+            source,
+            labels,
+            attacker_names({name: list(scores._outputs()) for name, scores in self.items()}, self.columns, others),
+        )
 
     def _part(
         self, start: int, stop: int, source: pa.Table | None, labels: pa.Table | None, names: Sequence[str]

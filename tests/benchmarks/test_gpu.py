@@ -19,7 +19,7 @@ from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
 
 need_stand_in()
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.subprocess]
 
 
 def bench(budget, libraries=None, times=1):

@@ -56,6 +56,7 @@ def every_subset(columns):
     return [subset for size in range(columns + 1) for subset in combinations(range(columns), size)]
 
 
+@pytest.mark.slow
 @given(table=encoded(), dense=st.sampled_from([1, 64, engine.DENSE]), threads=st.integers(1, 3), cut=st.integers(1, 30))
 @settings(deadline=None, max_examples=6 if SIMULATED else 120, suppress_health_check=[*HealthCheck])
 def test_counts_of_every_subset(counting_engine, table, dense, threads, cut):
