@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..attack.known_subsets import KNOWN, AnyKnown, as_attackers, known_of, outputs_of
 from ..attack.request import needed_columns
-from ..dask.client import check_place, connected
+from ..dask.client import Place, check_place, connected
 from ..dask.read import read_files
 from ..dask.watch import await_result, watching
 from ..dask.write import check_written, marked, replacing
@@ -19,9 +19,6 @@ from ..io.paths import find_input
 from ..io.score_files import check_folder, is_file
 from ..io.write import attacker_names
 from ..measures import POPULATION_SIZE, resolve_measures
-
-if TYPE_CHECKING:
-    from .options import Place
 
 Found = TypeVar("Found")
 
@@ -94,7 +91,21 @@ def score_on_cluster(
     }
 
 
-def look_on_cluster(
+def look(
+    find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: dict[str, Any], quiet: bool
+) -> Found:
+    """What is found in the files of a table: here, or on a cluster.
+
+    find: takes a path or a Dask frame, and `progress`. pick: the columns that are needed. streams: further options of
+    `find` that are for files read here.
+    """
+    visible = False if quiet else None
+    if not place.named:
+        return find(table, progress=visible, **streams)
+    return _look_on_cluster(find, table, pick, place, streams, visible)
+
+
+def _look_on_cluster(
     find: Callable[..., Found],
     table: Path,
     pick: Pick,

@@ -17,7 +17,6 @@ from .options import (
     GpuGrouping,
     Json,
     Missing,
-    Place,
     PopulationLacks,
     Quiet,
     Scheduler,
@@ -28,7 +27,6 @@ from .options import (
     WorkerProcesses,
     as_distances,
     as_names,
-    look,
     show,
 )
 
@@ -75,8 +73,10 @@ def risk(
     quiet: Quiet = False,
 ) -> None:
     """Say how far TABLE discloses identities and sensitive attributes: k, l, t and more, at once."""
+    from ..dask.client import Place
     from ..disclosure.request import pick_needed
     from ..disclosure.risk import find_risk
+    from .cluster import look
 
     if quiet:
         warnings.simplefilter("ignore")

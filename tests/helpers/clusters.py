@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gpupif.cli.cluster import score_on_cluster
-from gpupif.cli.options import Place
+from gpupif.dask.client import Place
 
 ROWS, PARTITIONS = 4_000, 12
 
