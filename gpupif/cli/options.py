@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,12 +17,10 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..io.read import Pick
     from ..results.attackers import AttackerScores
     from ..results.scores import Scores
     from ..results.stored import StoredAttackerScores, StoredScores
 
-Found = TypeVar("Found")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
 Table = Annotated[
     Path,
@@ -70,34 +68,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 
 # Outputs that are in place already, where a signal comes afterwards.
 complete: list[Path] = []
-
-
-class Place(NamedTuple):
-    """A Dask cluster to compute on: the address of its scheduler, or so many workers here; neither: no cluster."""
-
-    scheduler: str | None
-    workers: int | None
-
-    @property
-    def named(self) -> bool:
-        """Whether there is one."""
-        return self.scheduler is not None or self.workers is not None
-
-
-def look(
-    find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: dict[str, Any], quiet: bool
-) -> Found:
-    """What is found in the files of a table: here, or on a cluster.
-
-    find: takes a path or a Dask frame, and `progress`. pick: the columns that are needed. streams: further options of
-    `find` that are for files read here.
-    """
-    visible = False if quiet else None
-    if not place.named:
-        return find(table, progress=visible, **streams)
-    from .cluster import look_on_cluster
-
-    return look_on_cluster(find, table, pick, place, streams, visible)
 
 
 def show(facts: Callable[[], dict[str, Any]], draw: Callable[[Console], None], as_json: bool, quiet: bool) -> None:

@@ -16,7 +16,6 @@ from .options import (
     Distances,
     GpuGrouping,
     Json,
-    Place,
     PopulationLacks,
     Quiet,
     Scheduler,
@@ -27,7 +26,6 @@ from .options import (
     WorkerProcesses,
     as_distances,
     as_names,
-    look,
     show,
 )
 
@@ -80,8 +78,10 @@ def risk(
     quiet: Quiet = False,
 ) -> None:
     """Say how far TABLE discloses identities and sensitive attributes: k, l, t and more, at once."""
+    from ..dask.client import Place
     from ..disclosure.request import pick_needed
     from ..disclosure.risk import find_risk
+    from .cluster import look
 
     if quiet:
         warnings.simplefilter("ignore")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,7 +16,6 @@ from .options import (
     Distances,
     GpuGrouping,
     Json,
-    Place,
     PopulationLacks,
     Quiet,
     Scheduler,
@@ -28,6 +27,9 @@ from .options import (
     complete,
     show_scores,
 )
+
+if TYPE_CHECKING:
+    from ..dask.client import Place
 
 
 def score(
@@ -103,7 +105,8 @@ def score(
     quiet: Quiet = False,
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
-    from ..gpu.status import ask_device
+    from ..dask.client import Place
+    from ..engines.choose import ask_device
     from ..scoring.files import score_file
 
     if quiet:

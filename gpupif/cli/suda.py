@@ -13,7 +13,6 @@ from .options import (
     Device,
     Json,
     Missing,
-    Place,
     Quiet,
     Scheduler,
     Sep,
@@ -23,7 +22,6 @@ from .options import (
     WorkerProcesses,
     as_names,
     complete,
-    look,
     show,
 )
 
@@ -55,12 +53,14 @@ def suda(
     quiet: Quiet = False,
 ) -> None:
     """Find special uniques: rows of TABLE that few of their values single out, and their SUDA scores."""
+    from ..dask.client import Place
     from ..errors import InputError
     from ..io.paths import find_input
     from ..io.write import check_output
     from ..marginals.coded_table import picked
     from ..special_uniques.suda import find_suda
     from ..utils.quantities import whole_number
+    from .cluster import look
 
     if quiet:
         warnings.simplefilter("ignore")

@@ -12,7 +12,6 @@ from .options import (
     Device,
     Json,
     Missing,
-    Place,
     Quiet,
     Scheduler,
     Sep,
@@ -21,7 +20,6 @@ from .options import (
     Table,
     WorkerProcesses,
     as_names,
-    look,
     show,
 )
 
@@ -42,8 +40,10 @@ def toxic(
     quiet: Quiet = False,
 ) -> None:
     """Rank pairs of columns of TABLE by what they tell together, and list the values far rarer than their parts."""
+    from ..dask.client import Place
     from ..marginals.coded_table import picked
     from ..marginals.toxic_pairs import find_toxic
+    from .cluster import look
 
     if quiet:
         warnings.simplefilter("ignore")

@@ -14,24 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputError
-from ..frames.base import open_frame
+from ..frames.open import open_frame
 from ..io.paths import find_input
 from ..utils.names import check_exist, check_unique
 from . import partition as home
 from . import plan
 from .graph import Graph, Key, ref
-from .population import (
-    POPULATION,
-    TABLE,
-    add_lacking,
-    find_lacking,
-    join,
-    joined_rows,
-    meet,
-    meet_rows,
-    narrowed,
-    settle,
-)
+from .plan import join
+from .population import POPULATION, TABLE, add_lacking, find_lacking, joined_rows, meet, meet_rows, narrowed, settle
 from .read import read_files
 
 if TYPE_CHECKING:

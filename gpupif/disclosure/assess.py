@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..frames.base import is_dask
+from ..engines.choose import choose_engine
+from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
-from ..gpu.status import choose_engine
 from ..out_of_core.temporary_table import too_large
-from ..scoring.in_memory import encode_frame, scores_on
+from ..scoring.in_memory import encode_frame
 from ..utils.progress import Reporter, announce_compilation
 from .cells import question_of
 from .findings import Stopwatch
@@ -48,7 +48,7 @@ def assess(table: Any, request: RiskRequest, population: PopulationSource | None
                 # What is asked of cells knows a column that takes the place of an attribute; the table does not.
                 question = replace(question_of(request, orders), used=request.columns)
                 encoded, weighted = encode_frame(frame, question, report)
-                search = Search.of(request, encoded.columns, frame.rows, orders, weighted, scores_on(frame))
+                search = Search.of(request, encoded.columns, frame.rows, orders, weighted, frame.scores_on)
         part = TablePart.whole(search.job)
         found = assess_parts(search, [part], engine, report, watch)
         if population is None:

@@ -24,15 +24,15 @@ from ..dask import plan as plans
 from ..dask import routing as routes
 from ..dask.graph import Graph, ref
 from ..dask.parcels import unpack
-from ..dask.plan import Plan, Totals, WeightedCounts, Weights
-from ..dask.population import Lacking, People, add_lacking, find_lacking, settle
+from ..dask.plan import People, Plan, Totals, WeightedCounts, Weights
+from ..dask.population import Lacking, add_lacking, find_lacking, settle
 from ..dask.population_graph import meet_population, open_people
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers, tell
 from ..encoding.merge import Values
+from ..engines.choose import check_device
 from ..errors import InputError
-from ..frames.base import known_orders
-from ..gpu.status import check_device
+from ..frames.dask_frame import known_orders
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
 from .cells import about_distance, check_columns, question_of
@@ -40,7 +40,7 @@ from .findings import ByAttribute, Stopwatch, combine
 from .journalist import PopulationClasses
 from .look import Tools
 from .search import Assessed, Search, SecondLook
-from .table_part import CountedRows, TablePart
+from .table_part import TablePart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -264,17 +264,16 @@ def _table_parts(plan: Plan, search: Search, ways: Routes, part: int, frame: pd.
     for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
         parcels = list(group)
         # The same rows, in the same order, counted in both ways.
-        counted, by_people = (
+        rows, by_people = (
             np.concatenate([parcel.items.reshape(-1, plan.layout.words + 1) for parcel in some] or [_none(plan)])
             for some in (
                 [parcel for parcel in parcels if parcel.source < ways.partitions],
                 [parcel for parcel in parcels if parcel.source >= ways.partitions],
             )
         )
-        keys = np.ascontiguousarray(counted[:, :-1])
         people = None if plan.weights is None else by_people[:, -1].astype(np.int64)
-        rows = CountedRows(keys, counted[:, -1], people)
-        yield TablePart.of(search.job, ways.cuts[cut].targets, columns, plan.layout, rows)
+        keys, times = np.ascontiguousarray(rows[:, :-1]), rows[:, -1].astype(np.int64)
+        yield TablePart.of(search.job, ways.cuts[cut].targets, columns, keys, times, people)
 
 
 def _none(plan: Plan) -> Any:

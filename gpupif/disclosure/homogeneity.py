@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..engines.base import on_host
 from ..engines.cpu.counting import Numbered, SubsetCounter, number_rows
-from ..results.summary import json_value
+from ..utils.arrays import on_host
+from ..utils.display import json_value
 
 if TYPE_CHECKING:
     import numpy.typing as npt

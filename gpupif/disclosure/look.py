@@ -14,11 +14,10 @@ import numpy as np
 
 from gpupif.kernels.codes import add_times
 
-from ..engines.base import on_host
 from ..engines.cpu.counting import number_rows
 from ..engines.part_jobs import dense
-from ..engines.zero_weights import score_job
 from ..measures import resolve_measures
+from ..utils.arrays import on_host
 from ..utils.information import Sizes
 from .cells import CLASS_SIZE, DISTINCT
 from .estimated import EstimatedSums
@@ -50,12 +49,11 @@ class Tools(NamedTuple):
 
 
 class Aim(NamedTuple):
-    """What is looked for in every part. rows: of the table; threshold: an estimated risk above it counts as at risk.
+    """What is looked for in every part. threshold: an estimated risk above it counts as at risk.
 
     ranking: of homogeneous classes, its columns without codes; None where these are not looked for.
     """
 
-    rows: int
     threshold: float
     ranking: Ranking | None
 
@@ -65,11 +63,11 @@ def look_at(part: TablePart, aim: Aim, tools: Tools) -> ByAttribute:
     return (_look_at_matches if part.job.wildcards else _look_at_classes)(part, aim, tools)
 
 
-def look_again(part: TablePart, measures: Sequence[Measure], aim: Aim, tools: Tools) -> ByAttribute:
+def look_again(part: TablePart, measures: Sequence[Measure], tools: Tools) -> ByAttribute:
     """The extremes of measures that were not known to be needed before."""
     part = part._replace(job=replace(part.job, measures=measures, axes=None))
     if part.job.wildcards:
-        part = part.distinct(aim.rows, tools.workers)
+        part = part.distinct(tools.workers)
         extremes = _extremes_of_matches(part, _score_matches(part, tools))
     else:
         extremes = _extremes_of_classes(part, _score_classes(part, tools))
@@ -105,7 +103,7 @@ def _look_at_classes(part: TablePart, aim: Aim, tools: Tools) -> ByAttribute:
 
 def _look_at_matches(part: TablePart, aim: Aim, tools: Tools) -> ByAttribute:
     """Where missing values match every value."""
-    part = part.distinct(aim.rows, tools.workers)
+    part = part.distinct(tools.workers)
     job, times = part.job, part.times
     result = _score_matches(part, tools)
     sizes, estimated = on_host(result.values[CLASS_SIZE])[0], None
@@ -151,7 +149,7 @@ def _extremes_of_classes(part: TablePart, result: EngineResult | None) -> list[E
 def _score_matches(part: TablePart, tools: Tools) -> EngineResult:
     """The scores of all cells of distinct rows."""
     with tools.watch("score"):
-        return score_job(tools.engine, replace(part.weighted, scores_on="host"), tools.progress)
+        return tools.engine.score(replace(part.weighted, scores_on="host"), tools.progress)
 
 
 def _extremes_of_matches(part: TablePart, result: EngineResult) -> list[Extremes]:

@@ -7,13 +7,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..errors import InputError
 from ..out_of_core.chunks import Chunks
 from ..out_of_core.shuffle import Cut, Span, cut
+from ..rows.accumulate import DistinctRows
 from ..rows.keys import KeyLayout
+from ..rows.partition import index_type
 from ..rows.threads import Workers
-from .table_part import CountedRows, TablePart
+from .table_part import TablePart, layout_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,7 +41,7 @@ class DistinctChunks(Chunks):
         self.sizes = chunks.sizes
         self._chunks = chunks
         self._layout = layout
-        self._total = chunks.rows
+        self._kind = index_type(chunks.rows + 1)
         self._workers = workers
         self._units = units
         self._weights = weights
@@ -45,14 +49,16 @@ class DistinctChunks(Chunks):
     def codes(self, number: int) -> list[npt.NDArray[Any]]:
         """See `Chunks`."""
         codes = self._chunks.codes(number)
-        people = None if self._units is None else self._units.times(codes[self._weights])
+        amounts = [np.ones(self.sizes[number], np.int64)]
+        if self._units is not None:
+            amounts.insert(0, self._units.times(codes[self._weights]))
         columns = len(self._layout.fields)
         # A column that takes the place of a sensitive attribute takes no bits.
         codes = [*codes, codes[0]][:columns]
-        rows = CountedRows(pack_keys(codes, self._layout, self._workers), None, people)
-        found = rows.distinct(self._total, self._workers)
-        amounts = [amount for amount in (found.people, found.times) if amount is not None]
-        return [*unpack_keys(found.keys, self._layout), *amounts]
+        rows = DistinctRows(self._layout.words, len(amounts), self._workers)
+        rows.add(pack_keys(codes, self._layout, self._workers), *amounts)
+        *people, times = rows.sums
+        return [*unpack_keys(rows.keys, self._layout), *people, times.astype(self._kind)]
 
     def close(self) -> None:
         """See `Chunks`: the table is closed by itself."""
@@ -181,35 +187,36 @@ class Parts:
     ) -> TablePart | None:
         """A part with some of the targets, None where it has more distinct rows than are looked at at once."""
         for rows in self._collapsing(chunks, targets, workers, report):
-            if len(rows.keys) > self.limit:
+            if len(rows) > self.limit:
                 return None
         return self._table_part(targets, rows)
 
     def _collapsing(
         self, chunks: Chunks, targets: Sequence[int], workers: Workers, report: Reporter | None = None
-    ) -> Iterator[CountedRows]:
+    ) -> Iterator[DistinctRows]:
         """The distinct rows, over the quasi-identifiers and these attributes, of more and more distinct chunks, at
-        last of all; in order of first appearance.
+        last of all; summed up are how often they occur and, where rows have weights, people.
         """
-        used, layout = self._used(targets)
-        seen: list[CountedRows] = []
-        waiting = 0
+        used = self._used(targets)
+        layout = layout_of(self._job, used)
+        sums = 1 if self._units is None else 2
+        rows = DistinctRows(layout.words, sums, workers)
+        waiting: list[tuple[npt.NDArray[Any], ...]] = []
         for number, size in enumerate(chunks.sizes):
-            *codes, times = chunks.codes(number)
-            people = None if self._units is None else codes.pop()
-            seen.append(CountedRows(pack_keys([codes[column] for column in used], layout, workers), times, people))
-            waiting += len(times)
+            codes = chunks.codes(number)
+            keys = pack_keys([codes[column] for column in used], layout, workers)
+            waiting.append((keys, *(amount.astype(np.int64) for amount in reversed(codes[-sums:]))))
             if report is not None:
                 report.advance(size)
-            # Not each time, for what is merged is merged again.
-            if waiting > self.limit // 2 or number == len(chunks.sizes) - 1:
-                seen, waiting = [CountedRows.total(seen).distinct(self._table.rows, workers)], 0
-                yield seen[0]
+            # Not each time, for what is added is compared with all that is there.
+            if sum(len(keys) for keys, *_ in waiting) > self.limit // 2 or number == len(chunks.sizes) - 1:
+                rows.add(*map(np.concatenate, zip(*waiting, strict=True)))
+                waiting.clear()
+                yield rows
 
-    def _used(self, targets: Sequence[int]) -> tuple[list[int], KeyLayout]:
-        """The quasi-identifiers and these attributes, and how they lie in keys."""
-        used = [*self._job.known, *targets]
-        return used, KeyLayout.of([self._cardinalities[column] for column in used])
+    def _used(self, targets: Sequence[int]) -> list[int]:
+        """The quasi-identifiers and these attributes."""
+        return [*self._job.known, *targets]
 
-    def _table_part(self, targets: Sequence[int], rows: CountedRows) -> TablePart:
-        return TablePart.of(self._job, targets, *self._used(targets), rows)
+    def _table_part(self, targets: Sequence[int], rows: DistinctRows) -> TablePart:
+        return TablePart.of(self._job, targets, self._used(targets), rows.keys, *rows.sums)

@@ -20,8 +20,8 @@ ROWS = "counts rows, whatever their weights"
 SHARES_OF_VALUES = "shares of values are of weights"
 NO_CLASSES = "classes that overlap cannot be counted, nor a mean be taken over them"
 OF_CLASSES = (
-    "a row with missing values is in no one class of the population, and which of its people are rows of the table is "
-    "not known"
+    "classes that overlap have no mean size in the population; the size of each row's class there is `population_size` "
+    "of gpupif.score"
 )
 SIMPLE_SAMPLE = "it takes a simple random sample, of rows that all stand for as many people"
 

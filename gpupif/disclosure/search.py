@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..encoding.column import Column
+from ..encoding.column import Column, value_order
 from ..errors import InputError
-from ..marginals.toxic_values import value_order
 from ..measures import resolve_measures
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
@@ -129,7 +128,7 @@ class Search:
             ranking = Ranking(
                 self.columns, self.known, [value_order(column) for column in self.columns], request.groups
             )
-        return Aim(self.rows, request.threshold, ranking)
+        return Aim(request.threshold, ranking)
 
     def find(self, part: TablePart, tools: Tools) -> ByAttribute:
         """What is found in a part, or in the whole table."""
@@ -151,7 +150,7 @@ class Search:
 
     def find_again(self, part: TablePart, measures: Iterable[str], tools: Tools) -> ByAttribute:
         """In a part, or in the whole table, the extremes of measures that were not known to be needed before."""
-        return look_again(part, resolve_measures(measures), self._aim, tools)
+        return look_again(part, resolve_measures(measures), tools)
 
     def conclude(
         self,

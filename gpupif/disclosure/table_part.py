@@ -8,50 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpupif.kernels.codes import add_times
-
-from ..engines.base import on_host
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.part_jobs import part_job
-from ..rows.distinct import distinct_rows
+from ..rows.accumulate import DistinctRows
 from ..rows.keys import KeyLayout
-from ..rows.partition import NO_ROWS, Rows, index_type
+from ..utils.arrays import on_host
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..engines.base import Job
     from ..rows.threads import Workers
-
-
-class CountedRows(NamedTuple):
-    """Row keys, how often each occurs (None: once), and the people, in units of weight, that these rows stand for
-    together (None without weights).
-    """
-
-    keys: npt.NDArray[np.uint64]
-    times: npt.NDArray[Any] | None
-    people: npt.NDArray[np.int64] | None
-
-    def distinct(self, total: int, workers: Workers) -> CountedRows:
-        """Equal rows as one, in order of first appearance; total: rows of the table."""
-        kind = index_type(total + 1)
-        times = NO_ROWS if self.times is None else self.times.astype(kind, copy=False)
-        found = distinct_rows(Rows(self.keys, times), total, workers)
-        sums = None
-        if self.people is not None:
-            sums = np.zeros(len(found.rows.keys), np.int64)
-            add_times(found.number, self.people, sums)
-        return CountedRows(found.rows.keys, found.rows.counts.astype(kind, copy=False), sums)
-
-    @classmethod
-    def total(cls, parts: Sequence[CountedRows]) -> CountedRows:
-        """The rows of several parts, one after the other; all have counts."""
-
-        def joined(arrays: Sequence[Any]) -> Any:
-            return None if arrays[0] is None else np.concatenate(arrays)
-
-        return cls(*map(joined, zip(*parts, strict=True)))
 
 
 class TablePart(NamedTuple):
@@ -62,15 +29,20 @@ class TablePart(NamedTuple):
 
     @classmethod
     def of(
-        cls, job: Job, targets: Sequence[int], columns: Sequence[int], layout: KeyLayout, rows: CountedRows
+        cls,
+        job: Job,
+        targets: Sequence[int],
+        columns: Sequence[int],
+        keys: npt.NDArray[np.uint64],
+        times: npt.NDArray[np.int64],
+        people: npt.NDArray[np.int64] | None = None,
     ) -> TablePart:
-        """Rows over some columns, which the layout has, and some targets of a job for the whole table."""
+        """Rows, by keys over some columns, for some targets of a job for the whole table."""
         # Codes of other columns do not matter.
-        codes: list[npt.NDArray[Any]] = [np.zeros(len(rows.keys), np.uint8)] * len(job.counts)
-        for column, own in zip(columns, unpack_keys(rows.keys, layout), strict=True):
+        codes: list[npt.NDArray[Any]] = [np.zeros(len(keys), np.uint8)] * len(job.counts)
+        for column, own in zip(columns, unpack_keys(keys, layout_of(job, columns)), strict=True):
             codes[column] = own
-        times = None if rows.times is None else rows.times.astype(np.int64)
-        return cls(part_job(job, targets, codes, times), rows.people)
+        return cls(part_job(job, targets, codes, times), people)
 
     @classmethod
     def whole(cls, job: Job) -> TablePart:
@@ -96,11 +68,17 @@ class TablePart(NamedTuple):
         some = self.people > 0
         return replace(job, codes=[on_host(codes)[some] for codes in job.codes], times=self.people[some])
 
-    def distinct(self, total: int, workers: Workers) -> TablePart:
-        """Equal rows as one; total: rows of the table."""
+    def distinct(self, workers: Workers) -> TablePart:
+        """Equal rows as one."""
         job = self.job
         columns = [*job.known, *job.targets]
-        layout = KeyLayout.of([len(job.counts[column]) for column in columns])
-        keys = pack_keys([on_host(job.codes[column]) for column in columns], layout, workers)
-        rows = CountedRows(keys, job.times, self.people).distinct(total, workers)
-        return TablePart.of(job, job.targets, columns, layout, rows)
+        layout = layout_of(job, columns)
+        amounts = [self.times, *([] if self.people is None else [self.people])]
+        rows = DistinctRows(layout.words, len(amounts), workers)
+        rows.add(pack_keys([on_host(job.codes[column]) for column in columns], layout, workers), *amounts)
+        return TablePart.of(job, job.targets, columns, rows.keys, *rows.sums)
+
+
+def layout_of(job: Job, columns: Sequence[int]) -> KeyLayout:
+    """How rows over some columns lie in keys."""
+    return KeyLayout.of([len(job.counts[column]) for column in columns])

@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 from ..encoding.column import Column
+from ..engines.choose import check_device, choose_engine
 from ..engines.counting import Counter, CountingEngine
 from ..errors import InputError
-from ..frames.base import is_dask
-from ..gpu.status import check_device, choose_engine
+from ..frames.dask_frame import is_dask
 from ..out_of_core.temporary_table import open_stream, too_large
 from ..rows.threads import Workers
 from ..utils.progress import Reporter

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..engines.part_jobs import part_measures, source_of
-from ..io.checkpoints import disk_errors, write_batch
+from ..io.ipc_batches import disk_errors, write_batch
 from ..measures import POPULATION_SIZE, as_risk, find_measure
+from ..results.figures import ROW_MEASURES
 from ..results.riskiest import highest
-from ..results.summary import OF_ROWS, TOP_CELLS
+from ..results.summary import TOP_CELLS
 from ..rows.threads import Workers
 from .part_scoring import score_columns
 from .passes import Scored
@@ -76,7 +77,7 @@ class Gatherer:
         self.weights = weights
         self.types = {measure.name: measure.type_in(self.job.dtype) for measure in self.job.measures}
         if people is not None:
-            self.types[POPULATION_SIZE.name] = POPULATION_SIZE.type_in(people.job.dtype)
+            self.types[POPULATION_SIZE.name] = people.job.measures[0].type_in(self.job.dtype)
         self._scored = scored
         self._people = people
         self.by = "cig" if "cig" in self.types else self.measures[0]
@@ -148,7 +149,7 @@ class Gatherer:
         most: dict[str, list[float]] = {}
         least: dict[str, list[float]] = {}
         for name in arrays:
-            if name in ("cig", "csf", *OF_ROWS):
+            if name in ("cig", "csf", *ROW_MEASURES):
                 columns = list(arrays[name])
                 if name == "csf":
                     # Cells whose value is missing, and no category, have none.
