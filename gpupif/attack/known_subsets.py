@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 import random
 import warnings
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
-
-import numpy as np
 
 from ..engines.known_subsets import SetOfColumns
 from ..errors import InputError, NothingKnownWarning
 from ..io.read import Pick
 from ..utils.names import as_list, check_exist
-from ..utils.quantities import MOST, brief, whole_number
+from ..utils.quantities import whole_number
 from .request import Question, ask
 
 # Subsets that are scored at most, of all targets together, and how many distinct rows they may have together.
@@ -25,14 +23,48 @@ MOST_SUBSETS, MOST_VISITS = 2 * 10**6, 10**13
 
 @dataclass(frozen=True)
 class AnyKnown:
-    """What `known=r` asks: r columns, of those in `among` (None: the scored ones); subsets to draw for each target
-    (None: all), and by which seed.
+    """Any attacker who knows so many columns, for ``known=`` of `gpupif.score`; ``known=2`` is ``AnyKnown(2)``.
+
+    Parameters
+    ----------
+    known:
+        How many columns the attacker knows, r: a whole number from 0.
+    among:
+        The columns of which these are any, but not the scored one; default all that are scored.
+    subsets, seed:
+        Score only a sample of so many of the subsets of r columns for each scored one (all where there are no more),
+        different ones, drawn at random by a seed, a whole number; the same each time. Default: all.
+
+    Raises
+    ------
+    InputError
+        Numbers that are out of range, or a bare name for ``among``.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"sex": list("ffmm"), "age": [1, 2, 2, 2], "home": list("nnns"), "ill": list("yyny")})
+    >>> known = gpupif.AnyKnown(1, among=["sex", "age", "home"])
+    >>> scores = gpupif.score(people, "posterior", columns=["ill"], known=known)
+    >>> scores.posterior["ill"].tolist(), scores.subsets
+    ([1.0, 1.0, 0.5, 1.0], 3 subsets of 1 column for each column)
+
     """
 
     known: int
-    among: Sequence[Hashable] | None
-    subsets: int | None
-    seed: int
+    among: Sequence[Hashable] | None = field(default=None, kw_only=True)
+    subsets: int | None = field(default=None, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        checked: dict[str, Any] = {
+            "known": whole_number("known", self.known, "columns", 0),
+            "among": None if self.among is None else tuple(as_list("among", self.among)),
+            "subsets": None if self.subsets is None else whole_number("subsets", self.subsets, "subsets"),
+            "seed": whole_number("seed", self.seed, "", 0, most=2**64),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @property
     def pool(self) -> Sequence[Hashable] | None:
@@ -47,35 +79,6 @@ class AnyKnown:
             return pick(names)
 
         return pick_after
-
-
-def ask_any_known(known: Any, among: Any, subsets: Any, seed: Any) -> AnyKnown | None:
-    """The arguments of `score` checked: None where `known` is no number. Raises InputError."""
-    if isinstance(known, float | np.floating):
-        raise InputError(
-            f"known: expected a list of column names, or how many of them as a whole number, 2 say; got {known!r}."
-        )
-    if isinstance(known, bool) or not isinstance(known, int | np.integer):
-        for argument, value, default in (("among", among, None), ("subsets", subsets, None), ("seed", seed, 0)):
-            if value is not default and value != default:
-                raise InputError(
-                    f"{argument}: goes with a number of columns that the attacker knows, known=2 say; got "
-                    f"known={known!r}. Leave {argument}= out, or give such a number."
-                )
-        return None
-    if not 0 <= known <= MOST:
-        raise InputError(f"known: expected columns, or how many of them, 0 or more; got {brief(known)}.")
-    if subsets is not None:
-        subsets = whole_number("subsets", subsets, "subsets")
-    seed = whole_number("seed", seed, "", 0, most=2**64)
-    return AnyKnown(int(known), None if among is None else as_list("among", among), subsets, seed)
-
-
-def any_known_of(arguments: Mapping[str, Any]) -> AnyKnown | None:
-    """As `ask_any_known`, of arguments of `score` by name, of which some may not be there."""
-    return ask_any_known(
-        arguments.get("known"), arguments.get("among"), arguments.get("subsets"), arguments.get("seed", 0)
-    )
 
 
 def ask_any(asked: AnyKnown, names: Sequence[Hashable], index_names: Sequence[Hashable], **given: Any) -> Question:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..attack.known_subsets import any_known_of
-from ..attack.request import needed_columns
-from ..attack.worst_mean import folded_names
 from ..dask.client import check_place, connected
 from ..dask.read import read_files
 from ..dask.watch import await_result, watching
@@ -19,9 +17,11 @@ from ..io.paths import find_input
 from ..io.read import Pick, every_column
 from ..io.score_files import check_folder, is_file
 from ..io.write import attacker_names
-from ..measures import POPULATION_SIZE, resolve_measures
+from ..scoring.score import score_table
+from ..utils.config import config
 
 if TYPE_CHECKING:
+    from ..scoring.arguments import Arguments
     from .options import Place
 
 Found = TypeVar("Found")
@@ -32,17 +32,13 @@ def score_on_cluster(
     output: Path,
     place: Place,
     overwrite: bool,
-    measures: Sequence[str],
-    device: str,
-    question: Mapping[str, Any],
+    asked: Arguments,
     elsewhere: Mapping[str, Any],
-    visible: bool | None = None,
 ) -> dict[str, Any]:
     """Score a Parquet file or folder on a cluster.
 
-    question: the other arguments of `gpupif.score`, a population as a path.
-    elsewhere: options that only make sense without a cluster, refused where they are set. visible: show progress; None
-    for only where standard error is a terminal, and the command line was not asked to be quiet.
+    asked: what is asked, a population as a path. elsewhere: options that only make sense without a cluster, refused
+    where they are set.
 
     Writes a folder of Parquet files, columns named as by `DaskScores.frame`, rows in order by the files' names, that
     appears whole or not at all. All workers have to see both places under the same paths. Returns facts to be shown.
@@ -51,34 +47,23 @@ def score_on_cluster(
     cannot be reached or lost its workers.
     """
     check_place(place, elsewhere, "reads Parquet and writes a folder of it")
-    wanted = [measure.name for measure in resolve_measures(measures)]
-    columns, weights, attackers = (question.get(name) for name in ("columns", "weights", "attackers"))
-    any_known = any_known_of(question)
-    known = question.get("known") if any_known is None else any_known.among
-    needed = needed_columns(columns, known, weights=weights, attackers=attackers)
-    if any_known is not None:
-        needed = any_known.picking(needed)
+    columns, attackers = asked.columns, asked.attackers
     given = find_input(table)
     if is_file(output):
         raise OutputError(f"{output}: a cluster writes a folder of Parquet files. Name one, without an ending.")
     check_folder(output, overwrite, given)
-    files = read_files("table", given, every_column if columns is None else needed)
+    files = read_files("table", given, every_column if columns is None else asked.needed)
     targets = (
         list(columns)
         if columns is not None
-        else [name for name in files.names if name not in (*files.index_names, weights)]
+        else [name for name in files.names if name not in (*files.index_names, asked.weights)]
     )
-    population = question.get("population")
-    if population is not None:
-        check_folder(output, overwrite, find_input(Path(population)))
-    scored = wanted if any_known is None else folded_names(wanted)
-    made = [*scored, *([] if population is None else [POPULATION_SIZE.name])]
-    attacker_names(None if attackers is None else list(attackers), made, targets, [])
+    if asked.population is not None:
+        check_folder(output, overwrite, find_input(Path(asked.population.table)))
+    attacker_names(None if attackers is None else list(attackers), asked.outputs, targets, [])
     started = time.perf_counter()
-    with connected(place, visible) as (client, report), replacing(output, overwrite) as folder:
-        from ..scoring.score import score
-
-        scores: Any = score(files.frame, wanted, device=device, **{**question, "columns": targets})
+    with connected(place) as (client, report), replacing(output, overwrite) as folder:
+        scores: Any = score_table(files.frame, replace(asked, columns=targets))
         options = marked({"write_index": False, "compression": "zstd", "compute": False})
         written = scores.frame().to_parquet(str(folder), **options)
         several = len(client.nthreads())
@@ -89,8 +74,12 @@ def score_on_cluster(
         "output": str(output),
         "rows": files.rows,
         "columns": targets,
-        "measures": made,
-        **({} if any_known is None else {"attackers": repr(scores.subsets), "known_any": scores.subsets.to_dict()}),
+        "measures": asked.outputs,
+        **(
+            {}
+            if asked.any_known is None
+            else {"attackers": repr(scores.subsets), "known_any": scores.subsets.to_dict()}
+        ),
         "workers": several,
         "partitions": files.partitions,
         "seconds": time.perf_counter() - started,
@@ -103,16 +92,15 @@ def look_on_cluster(
     pick: Pick,
     place: Place,
     elsewhere: Mapping[str, Any],
-    visible: bool | None,
 ) -> Found:
     """What `find` finds in the Dask frame of a Parquet file or folder, computed on a cluster.
 
-    pick: the columns that are needed, None for all that do not only label rows. elsewhere, visible: as of
+    pick: the columns that are needed, None for all that do not only label rows. elsewhere: as of
     `score_on_cluster`. Raises what `find` does; InputError, DeviceError.
     """
     check_place(place, elsewhere, "reads Parquet, and whose workers have memory of their own")
     files = read_files("table", find_input(table), pick)
     kept = [name for name in files.names if name not in files.index_names] or files.names
     frame = files.frame if pick(files.names) is not None or kept == files.names else files.frame[kept]
-    with connected(place, visible) as (client, report), watching(client, report):
-        return find(frame, progress=False)
+    with connected(place) as (client, report), watching(client, report), config(progress=False):
+        return find(frame)

@@ -22,7 +22,6 @@ from ..attack.request import ask
 from ..attack.worst_mean import FOLDS, folded_name
 from ..errors import InputError
 from ..frames.base import known_orders
-from ..gpu.status import check_device
 from ..measures import POPULATION_SIZE
 from . import part, plan
 from . import partition as home
@@ -61,7 +60,6 @@ def score_dask(
 
     if not isinstance(table, DataFrame):
         raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
-    check_device(device)
     names = list(table.columns)
     placed = distances if isinstance(distances, Mapping) else {}
     walked = [name for name in names if name not in placed] if any(one.walks for one in measures) else []

@@ -29,6 +29,7 @@ from gpupif.cli.options import Place
 from gpupif.dask import client as connect
 from gpupif.dask import read as files
 from gpupif.dask import watch
+from gpupif.scoring.arguments import Arguments
 from gpupif.utils.progress import Reporter
 from tests.helpers.checkout import ROOT
 from tests.helpers.dask_frames import assert_same
@@ -75,7 +76,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected():
-    return gpupif.score(gpupif.datasets.census(ROWS * PARTITIONS), ["cig", "wcig", "csf"], device="cpu")
+    with gpupif.config(device="cpu"):
+        return gpupif.score(gpupif.datasets.census(ROWS * PARTITIONS), ["cig", "wcig", "csf"])
 
 
 def test_the_bits_of_the_table_in_memory(client, folder, expected):
@@ -89,7 +91,8 @@ def test_the_bits_of_the_table_in_memory(client, folder, expected):
 
 def test_a_table_in_the_memory_of_the_workers(client):
     frame = gpupif.datasets.census(900)
-    expected = gpupif.score(frame, device="cpu")
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(frame)
     scores = gpupif.score(dd.from_pandas(frame, npartitions=3).persist())
     assert_same(scores, expected)
     assert dict(scores.priors.compute()) == dict(expected.priors)
@@ -134,8 +137,10 @@ def test_nothing_comes_to_the_client(client, folder, tmp_path, gathered):
 def test_disclosure_risk(client, folder, gathered, sensitive):
     """The numbers of the table in memory; only they come to the client."""
     asked = (["region", "age"], sensitive)
-    found = gpupif.risk(dd.read_parquet(folder), *asked, device="cpu").to_dict()
-    expected = gpupif.risk(gpupif.datasets.census(ROWS * PARTITIONS), *asked, device="cpu").to_dict()
+    with gpupif.config(device="cpu"):
+        found = gpupif.risk(dd.read_parquet(folder), *asked).to_dict()
+    with gpupif.config(device="cpu"):
+        expected = gpupif.risk(gpupif.datasets.census(ROWS * PARTITIONS), *asked).to_dict()
     assert {**found, "seconds": 0} == {**expected, "seconds": 0}
     assert gathered
     assert sum(gathered) < 20_000
@@ -175,7 +180,8 @@ def large_folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def large_expected(large_folder):
-    return gpupif.score(pd.read_parquet(large_folder), ["cig", "wcig"], device="cpu")
+    with gpupif.config(device="cpu"):
+        return gpupif.score(pd.read_parquet(large_folder), ["cig", "wcig"])
 
 
 def kill_at(client, moment, table):
@@ -247,15 +253,9 @@ class TestAwaitResult:
             watch.await_result(threads, future)
 
 
-def on_cluster(
-    table, output, scheduler=None, workers=None, overwrite=False, measures=("cig", "csf"), visible=None, **more
-):
-    names = ("columns", "known", "priors", "accuracies", "population", "among", "subsets")
-    given = {name: more.pop(name, None) for name in names}
-    question = {**given, "missing": "category", "dtype": "float64", "population_lacks": "error"}
-    return score_on_cluster(
-        table, output, Place(scheduler, workers), overwrite, measures, "auto", question, more, visible
-    )
+def on_cluster(table, output, scheduler=None, workers=None, overwrite=False, elsewhere=(), **asked):
+    asked = Arguments.of(asked.pop("measures", ("cig", "csf")), **asked)
+    return score_on_cluster(table, output, Place(scheduler, workers), overwrite, asked, dict(elsewhere))
 
 
 def at(client):
@@ -305,7 +305,8 @@ class TestCommandLine:
         monkeypatch.setattr(connect, "Reporter", Recorder)
         monkeypatch.setattr(watch, "SHOW_SECONDS", 0.02)
         place = {"scheduler": client.scheduler.address}
-        on_cluster(large_folder, tmp_path / "out", **place, visible=True)
+        with gpupif.config(progress=True):
+            on_cluster(large_folder, tmp_path / "out", **place)
         assert told[:2] == [("stage", "start", None, "workers"), ("stage", "compute", None, "tasks")]
         done = sum(amount for name, amount, *_ in told if name == "advance")
         total = [amount for name, amount, *_ in told if name == "expect"]
@@ -313,8 +314,8 @@ class TestCommandLine:
         assert 100 < done <= total[-1]
         assert {what for name, what, *_ in told if name == "rename"} & {"encode", "shuffle", "score", "write"}
         told.clear()
-        monkeypatch.setattr(sys, "argv", ["gpupif", "score", "-q"])
-        on_cluster(large_folder, tmp_path / "other", **place)
+        with gpupif.config(progress=False):
+            on_cluster(large_folder, tmp_path / "other", **place)
         assert visible == [True, False]
         assert [name for name, *_ in told] == ["stage", "stage"]
 
@@ -371,18 +372,21 @@ class TestCommandLine:
             pq.write_table(rows, tmp_path / "in" / name / "part.parquet", row_group_size=7)
         facts = on_cluster(tmp_path / "in", tmp_path / "out", scheduler=client.scheduler.address, known=["b", "sex"])
         assert (facts["rows"], facts["workers"], facts["columns"]) == (40, WORKERS, ["a", "b", "sex"])
-        wanted = gpupif.score(tmp_path / "in", known=["b", "sex"], device="cpu").to_arrow()
+        with gpupif.config(device="cpu"):
+            wanted = gpupif.score(tmp_path / "in", known=["b", "sex"]).to_arrow()
         assert pq.read_table(tmp_path / "out").equals(wanted)
         columns = {"columns": ["b"], "known": ["a"]}
         on_cluster(tmp_path / "in", tmp_path / "out", scheduler=client.scheduler.address, overwrite=True, **columns)
-        wanted = gpupif.score(tmp_path / "in", columns=["b"], known=["a"], device="cpu").to_arrow()
+        with gpupif.config(device="cpu"):
+            wanted = gpupif.score(tmp_path / "in", columns=["b"], known=["a"]).to_arrow()
         assert pq.read_table(tmp_path / "out").equals(wanted)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
     def test_any_few_columns_known(self, threads, tmp_path):
         frame = gpupif.datasets.census(200, columns=5)
         frame.to_parquet(tmp_path / "in.parquet", row_group_size=60)
-        asked = {"columns": ["age", "sex"], "known": 1, "among": ["region", "sex", "age"], "subsets": 1}
+        known = gpupif.AnyKnown(1, among=["region", "sex", "age"], subsets=1)
+        asked = {"columns": ["age", "sex"], "known": known}
         facts = on_cluster(tmp_path / "in.parquet", tmp_path / "out", threads.scheduler.address, **asked)
         assert facts["measures"] == ["cig_worst", "cig_mean", "csf_worst", "csf_mean"]
         expected = gpupif.score(frame, **asked)
@@ -391,10 +395,9 @@ class TestCommandLine:
         assert facts["known_any"]["sampled"]
         expected = expected.to_arrow().to_pandas()
         pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out"), expected, check_exact=True)
+        asked["known"] = gpupif.AnyKnown(1, among=["regio"])
         with pytest.raises(gpupif.InputError, match="among: no column 'regio'"):
-            on_cluster(
-                tmp_path / "in.parquet", tmp_path / "no", threads.scheduler.address, **{**asked, "among": ["regio"]}
-            )
+            on_cluster(tmp_path / "in.parquet", tmp_path / "no", threads.scheduler.address, **asked)
 
     def test_a_population(self, client, tmp_path):
         people = gpupif.datasets.census(900, columns=4)
@@ -403,7 +406,8 @@ class TestCommandLine:
         asked = {"population": tmp_path / "people.parquet"}
         facts = on_cluster(tmp_path / "in.parquet", tmp_path / "out", scheduler=client.scheduler.address, **asked)
         assert facts["measures"] == ["cig", "csf", "population_size"]
-        wanted = gpupif.score(tmp_path / "in.parquet", device="cpu", **asked).to_arrow()
+        with gpupif.config(device="cpu"):
+            wanted = gpupif.score(tmp_path / "in.parquet", **asked).to_arrow()
         assert pq.read_table(tmp_path / "out").equals(wanted)
         with pytest.raises(gpupif.InputError, match="population: it lacks"):
             on_cluster(
@@ -467,7 +471,7 @@ class TestCommandLine:
         told = []
         monkeypatch.setattr(Reporter, "stage", lambda self, *stage: self.visible is not False and told.append(stage))
         real = connect.Reporter
-        monkeypatch.setattr(connect, "Reporter", lambda visible: real(True))
+        monkeypatch.setattr(connect, "Reporter", lambda: real(True))
         ended = run("risk", folder, "--quasi-identifiers", "age", "--l", "3", "--sensitive", "sex", *at(client))
         assert (ended.code, ended.out) == (2, "")
         assert "gpupif: error: --l: expected at most 2, the different values of column 'sex'; got 3." in ended.err
@@ -493,9 +497,9 @@ class TestCommandLine:
             ((folder, out), {"scheduler": "tcp://127.0.0.1:1"}, gpupif.DeviceError, "no cluster can be reached"),
             ((folder, out), {"scheduler": "x", "workers": 2}, gpupif.InputError, "got both"),
             ((folder, out), {"workers": 0}, gpupif.InputError, "at least 1"),
-            ((folder, out), {"workers": 1, "keep_input": True}, gpupif.InputError, "--keep-input"),
-            ((folder, out), {"workers": 1, "sep": ";"}, gpupif.InputError, "--sep"),
-            ((folder, out), {"workers": 1, "rows_per_file": 5}, gpupif.InputError, "--rows-per-file"),
+            ((folder, out), {"workers": 1, "elsewhere": {"keep_input": True}}, gpupif.InputError, "--keep-input"),
+            ((folder, out), {"workers": 1, "elsewhere": {"sep": ";"}}, gpupif.InputError, "--sep"),
+            ((folder, out), {"workers": 1, "elsewhere": {"rows_per_file": 5}}, gpupif.InputError, "--rows-per-file"),
             ((folder, out), {"workers": 1, "measures": ["gig"]}, gpupif.InputError, "gig"),
             ((tmp_path / "t.csv", out), {"workers": 1}, gpupif.InputError, "Convert it"),
             ((tmp_path / "no.parquet", out), {"workers": 1}, gpupif.TableReadError, "no such file"),

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import Event
@@ -30,6 +31,7 @@ from gpupif.out_of_core.write import ScoreWriter
 from gpupif.utils import memory
 from gpupif.utils.signals import SIGNALS
 from tests.helpers.command_line import COMMAND, LIMITED, assert_refused, contents, start
+from tests.helpers.configured import configured
 from tests.helpers.dying import die
 from tests.helpers.file_formats import FRAME
 from tests.helpers.pieces import assert_same, census_folder, in_pieces, nothing_left, write_parts
@@ -65,13 +67,13 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     with in_pieces(30, 40), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.write.ScoreWriter.write", failing)
         with pytest.raises(InputError, match="stop"):
-            gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
+            gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
     assert not nothing_left(tmp_path)
     with in_pieces(30, 40), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.steps.encode", failing)
         patch.setattr("gpupif.out_of_core.passes.cut", failing)
         patch.setattr("gpupif.out_of_core.part_scoring.PartScorer.score", failing)
-        scores = gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
+        scores = gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
     assert_same(scores, gpupif.score(source, MEASURES))
     assert nothing_left(tmp_path)
 
@@ -101,7 +103,7 @@ def test_signals_come_too_late(tmp_path, monkeypatch, resume):
             os.kill(os.getpid(), number)
 
     monkeypatch.setattr(ScoreWriter, "publish", publish)
-    scores = gpupif.score(source, MEASURES, output=tmp_path / "out", resume=resume)
+    scores = gpupif.score_files(source, tmp_path / "out", MEASURES, resume=resume)
     assert [signal.getsignal(number) for number in SIGNALS] == before
     assert nothing_left(tmp_path)
     assert_same(scores, gpupif.score(source, MEASURES))
@@ -128,10 +130,10 @@ def test_resume_says_whether_it_goes_on(tmp_path, monkeypatch, capfd):
     with in_pieces(30, 40), monkeypatch.context() as patch:
         fail(patch, "gpupif.out_of_core.write.write_tables")
         with pytest.raises(InputError, match="went wrong"):
-            gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
+            gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
         assert "there is no run to resume" in capfd.readouterr().err
     with in_pieces(30, 40):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
+        gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
     assert "going on with a run that was ended" in capfd.readouterr().err
 
 
@@ -176,12 +178,12 @@ def test_failures_leave_only_what_resume_can_use(tmp_path, monkeypatch, name, re
     with in_pieces(30, 40), monkeypatch.context() as patch:
         fail(patch, name, after=0 if name.endswith("riskiest_cells") else 1)
         with pytest.raises(InputError, match="something went wrong"):
-            gpupif.score(source, MEASURES, output=tmp_path / "out", resume=resume)
+            gpupif.score_files(source, tmp_path / "out", MEASURES, resume=resume)
     assert list((tmp_path / "out").iterdir()) == []
     assert nothing_left(tmp_path) is not resume
     with in_pieces(30, 40):
         assert_same(
-            gpupif.score(source, MEASURES, output=tmp_path / "out", resume=resume), gpupif.score(source, MEASURES)
+            gpupif.score_files(source, tmp_path / "out", MEASURES, resume=resume), gpupif.score(source, MEASURES)
         )
     assert nothing_left(tmp_path)
 
@@ -210,7 +212,7 @@ def test_score_files_written_beside_one_that_fails(tmp_path, monkeypatch):
 
     monkeypatch.setattr("gpupif.out_of_core.write.write_tables", write)
     with in_pieces(3, 40), pytest.raises(KeyboardInterrupt):
-        gpupif.score(source, MEASURES, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out", MEASURES)
     # Of 20.
     assert 1 <= len(written) < 10
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
@@ -221,8 +223,8 @@ def half_done(tmp_path, monkeypatch, **arguments):
     source = census_folder(tmp_path / "in", rows=100)
     with in_pieces(30, 40), monkeypatch.context() as patch:
         fail(patch, "gpupif.out_of_core.write.write_tables", after=1)
-        with pytest.raises(InputError, match="something went wrong"):
-            gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="4GiB", **arguments)
+        with pytest.raises(InputError, match="something went wrong"), gpupif.config(memory_limit="4GiB"):
+            configured(gpupif.score_files, source, tmp_path / "out", MEASURES, resume=True, **arguments)
     return source
 
 
@@ -246,28 +248,32 @@ def test_resumed_with_other_options(tmp_path, monkeypatch, what, arguments):
     before = contents(tmp_path)
     arguments = {"measures": MEASURES, "memory_limit": "4GiB", **arguments}
     with in_pieces(30, 40), pytest.raises(OutputError, match=f"other {what}.*resume"):
-        gpupif.score(source, output=tmp_path / "out", resume=True, **arguments)
+        configured(gpupif.score_files, source, tmp_path / "out", resume=True, **arguments)
     assert contents(tmp_path) == before
-    with in_pieces(30, 40):
-        assert gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="5GiB").rows == 100
+    with in_pieces(30, 40), gpupif.config(memory_limit="5GiB"):
+        assert gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True).rows == 100
 
 
 def test_resumed_with_less_memory(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch)
     with in_pieces(29, 40), pytest.raises(InputError, match="memory_limit: the run to be resumed had more"):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
-    with in_pieces(31, 35):
-        scores = gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="3GiB")
+        gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
+    with in_pieces(31, 35), gpupif.config(memory_limit="3GiB"):
+        scores = gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
     assert_same(scores, gpupif.score(source, MEASURES))
 
 
 def test_resumed_with_another_file(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch)
     os.utime(source / "001.parquet", (1, 1))
-    with in_pieces(30, 40), pytest.raises(OutputError, match=r"other files.*start again"):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="4GiB")
+    with (
+        in_pieces(30, 40),
+        pytest.raises(OutputError, match=r"other files.*start again"),
+        gpupif.config(memory_limit="4GiB"),
+    ):
+        gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
     with in_pieces(30, 40):
-        gpupif.score(source, MEASURES, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out", MEASURES)
     assert nothing_left(tmp_path)
 
 
@@ -275,8 +281,12 @@ def test_resumed_with_a_damaged_file(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch)
     (damaged,) = tmp_path.glob(".gpupif-*/encoded/chunk-000003.arrow")
     damaged.write_bytes(damaged.read_bytes()[:20])
-    with in_pieces(30, 40), pytest.raises(OutputError, match=r"chunk-000003.*damaged.*resume"):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="4GiB")
+    with (
+        in_pieces(30, 40),
+        pytest.raises(OutputError, match=r"chunk-000003.*damaged.*resume"),
+        gpupif.config(memory_limit="4GiB"),
+    ):
+        gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
 
 
 def test_two_runs_to_one_output(tmp_path):
@@ -285,32 +295,32 @@ def test_two_runs_to_one_output(tmp_path):
     other = store.Store(folder, folder)
     other.open(resume=False, output=tmp_path / "out")
     with pytest.raises(OutputError, match="another run"):
-        gpupif.score(source, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out")
     other.close(keep=False)
-    assert gpupif.score(source, output=tmp_path / "out").rows == 100
+    assert gpupif.score_files(source, tmp_path / "out").rows == 100
 
 
 def test_overwrite(tmp_path):
     source = census_folder(tmp_path / "in", rows=100)
-    scores = gpupif.score(source, output=tmp_path / "out")
+    scores = gpupif.score_files(source, tmp_path / "out")
     with pytest.raises(OutputError, match=r"out: exists already.*overwrite"):
-        gpupif.score(source, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out")
     with pytest.raises(
         OutputError, match=r"out: exists already, and no killed run is left to be resumed: it may be fin"
     ):
-        gpupif.score(source, output=tmp_path / "out", resume=True)
-    again = gpupif.score(source, "csf", output=tmp_path / "out", overwrite=True, rows_per_file=50)
+        gpupif.score_files(source, tmp_path / "out", resume=True)
+    again = gpupif.score_files(source, tmp_path / "out", "csf", overwrite=True, rows_per_file=50)
     assert [file.name for file in sorted((tmp_path / "out").iterdir())] == ["part-00000.parquet", "part-00001.parquet"]
     assert again.measures == ("csf",)
     assert scores.files != again.files
     (tmp_path / "out" / "mine.txt").write_text("not to be lost")
     before = contents(tmp_path)
     with pytest.raises(OutputError, match=r"mine\.txt.*no score file of gpupif"):
-        gpupif.score(source, output=tmp_path / "out", overwrite=True)
+        gpupif.score_files(source, tmp_path / "out", overwrite=True)
     pq.write_table(pa.table({"a": [1]}), tmp_path / "out" / "mine.txt")
     (tmp_path / "out" / "mine.txt").rename(tmp_path / "out" / "mine.parquet")
     with pytest.raises(OutputError, match=r"mine\.parquet.*no score file of gpupif"):
-        gpupif.score(source, output=tmp_path / "out", overwrite=True)
+        gpupif.score_files(source, tmp_path / "out", overwrite=True)
     assert len(contents(tmp_path)) == len(before)
 
 
@@ -336,7 +346,7 @@ def test_file_that_changes_under_the_run(tmp_path, monkeypatch, name, keep_input
     source = census_folder(tmp_path / "in", rows=100)
     touch_after(monkeypatch, name, source / "002.parquet")
     with in_pieces(30, 40), pytest.raises(TableReadError, match=r"002\.parquet: the file changed"):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", keep_input=keep_input)
+        gpupif.score_files(source, tmp_path / "out", MEASURES, keep_input=keep_input)
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
@@ -379,7 +389,7 @@ def test_broken_file_in_a_folder(tmp_path, damage, fragments):
     source = census_folder(tmp_path / "in", rows=100)
     damage(source)
     with in_pieces(30, 40), pytest.raises(TableReadError) as raised:
-        gpupif.score(source, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out")
     assert [fragment for fragment in fragments if fragment not in str(raised.value)] == []
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
@@ -388,9 +398,9 @@ def test_broken_file_in_a_folder(tmp_path, damage, fragments):
 def test_csv_files_with_other_columns(tmp_path, names):
     (tmp_path / "1.csv").write_text("age,sex\n1,f\n")
     (tmp_path / "2.csv").write_text(f"{names}\n{names}\n")
-    for more in ({}, {"output": tmp_path / "out"}):
+    for read in (gpupif.score, partial(gpupif.score_files, output=tmp_path / "out")):
         with pytest.raises(TableReadError, match=r"2\.csv: column 'sex' is not there, in 1\.csv it is there"):
-            gpupif.score(tmp_path / "*.csv", **more)
+            read(tmp_path / "*.csv")
 
 
 ARGUMENTS = {
@@ -401,7 +411,7 @@ ARGUMENTS = {
         InputError,
         r"memory_limit: expected at least [\d,]+ MiB.*got 10 MiB",
     ),
-    "no output": ({"output": None, "memory_limit": "1GB"}, InputError, "output: expected the name of a file or folder"),
+    "no output": ({"output": None}, InputError, "output: expected the name of a file or folder"),
     "temp": ({"temp": "nowhere"}, OutputError, "temp: nowhere is no folder"),
     "rows per file": (
         {"rows_per_file": 0},
@@ -435,21 +445,21 @@ def test_bad_arguments(tmp_path, monkeypatch, arguments, error, says):
     Path("full/thing").write_text("something")
     before = contents(tmp_path)
     with in_pieces(30, 40), pytest.raises(error, match=says):
-        gpupif.score("in", **{"output": "out", **arguments})
+        configured(gpupif.score_files, "in", **{"output": "out", **arguments})
     assert contents(tmp_path) == before
     assert nothing_left(tmp_path)
 
 
 def test_frames_in_memory_have_no_output(tmp_path):
-    with pytest.raises(InputError, match=r"with output= expected the path.*got DataFrame"):
-        gpupif.score(FRAME, output=tmp_path / "out")
+    with pytest.raises(InputError, match=r"^source: expected the path.*got DataFrame"):
+        gpupif.score_files(FRAME, tmp_path / "out")
 
 
 def test_too_little_disk(tmp_path, monkeypatch):
     source = census_folder(tmp_path / "in", rows=100)
     monkeypatch.setattr(budget, "free_disk", lambda folder: 1000)
     with pytest.raises(OutputError, match=r"spill files of 100 rows will need about .* KiB, 1.0 KiB are free"):
-        gpupif.score(source, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out")
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
@@ -457,17 +467,17 @@ def test_too_many_values(tmp_path, monkeypatch):
     source = write_parts(tmp_path / "in", pd.DataFrame({"id": [f"id{n}" for n in range(100)], "b": [1, 2] * 50}))
     monkeypatch.setattr(budget, "VALUES_SHARE", 1e-9)
     with pytest.raises(InputError, match=r"column 'id': at least 100 different values.*--memory-limit"):
-        gpupif.score(source, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out")
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
 def test_patterns_that_match_nothing_or_several_kinds(tmp_path):
     with pytest.raises(TableReadError, match="matches no file"):
-        gpupif.score(tmp_path / "*.csv", output=tmp_path / "out")
+        gpupif.score_files(tmp_path / "*.csv", tmp_path / "out")
     FRAME.to_csv(tmp_path / "a.csv")
     FRAME.to_parquet(tmp_path / "b.parquet")
     with pytest.raises(TableReadError, match=r"files of one kind.*a\.csv is CSV.*b\.parquet is Parquet"):
-        gpupif.score(tmp_path / "[ab].*", output=tmp_path / "out")
+        gpupif.score_files(tmp_path / "[ab].*", tmp_path / "out")
 
 
 def test_command_line(tmp_path, monkeypatch):
@@ -491,7 +501,8 @@ def test_command_line(tmp_path, monkeypatch):
 def test_disk_that_fills_up(tmp_path, monkeypatch):
     """Files of this process may not grow beyond 1 MB."""
     monkeypatch.chdir(tmp_path)
-    gpupif.score(census_folder(tmp_path / "in", rows=60_000), MEASURES, output="warm", memory_limit="2GiB")
+    with gpupif.config(memory_limit="2GiB"):
+        gpupif.score_files(census_folder(tmp_path / "in", rows=60_000), "warm", MEASURES)
     shutil.rmtree("warm")
     arguments = ["score", "in", "-o", "out", "--memory-limit", "2GiB"]
     ended = start(*arguments, command=[sys.executable, "-c", LIMITED, *COMMAND])
@@ -500,20 +511,14 @@ def test_disk_that_fills_up(tmp_path, monkeypatch):
 
 
 def test_a_table_that_does_not_fit_is_scored_on_disk(tmp_path, monkeypatch, capfd):
+    from gpupif.out_of_core.options import make_wish
     from gpupif.scoring import files
-    from gpupif.scoring.files import score_file
+    from gpupif.scoring.arguments import Arguments
 
-    source = census_folder(tmp_path / "in", rows=100)
-    names = ("columns", "known", "priors", "accuracies", "distances", "weights", "attackers", "population")
-    question = dict.fromkeys(names)
-    question |= {"missing": "category", "dtype": "float64", "population_lacks": "error"}
-    options = dict.fromkeys(["memory_limit", "temp", "rows_per_file"]) | dict.fromkeys(
-        ["resume", "overwrite", "keep_input"], False
-    )
-    given = (MEASURES, question, "cpu", None, options, None)
-    small = score_file(source, tmp_path / "small.parquet", *given)
+    source, asked = census_folder(tmp_path / "in", rows=100), Arguments.of(MEASURES)
+    small = files.score_file(source, asked, make_wish(tmp_path / "small.parquet"))
     monkeypatch.setattr(files, "memory_needed", lambda *_: 1 << 60)
-    large = score_file(source, tmp_path / "large.parquet", *given)
+    large = files.score_file(source, asked, make_wish(tmp_path / "large.parquet"))
     assert "more than 60 % of the memory that is free" in capfd.readouterr().err
     assert type(small).__name__ == "Scores"
     assert_same(large, small)
@@ -570,8 +575,12 @@ def test_memory_that_a_cgroup_leaves(tmp_path):
 def test_resumed_on_another_device(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch, device="cpu")
     monkeypatch.setattr("gpupif.engines.cpu.engine.CpuEngine.device", "other")
-    with in_pieces(30, 40), pytest.raises(OutputError, match="other device"):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, device="cpu", memory_limit="4GiB")
+    with (
+        in_pieces(30, 40),
+        pytest.raises(OutputError, match="other device"),
+        gpupif.config(device="cpu", memory_limit="4GiB"),
+    ):
+        gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
 
 
 @pytest.mark.parametrize("more", [{}, {"memory_limit": "2GiB"}])
@@ -585,7 +594,7 @@ def test_no_input_file_is_written_over(tmp_path, monkeypatch, more):
     before = contents(tmp_path)
     for table in ("in/*.parquet", "links", "link.parquet", "in"):
         with pytest.raises(OutputError, match=r"the output is the input"):
-            gpupif.score(table, output="in/000.parquet", overwrite=True, **more)
+            configured(gpupif.score_files, table, "in/000.parquet", overwrite=True, **more)
     ended = start("score", "in/*.parquet", "-o", "in/000.parquet", "--overwrite")
     assert_refused(ended, ["in/000.parquet", "the output is the input"])
     assert contents(tmp_path) == before
@@ -595,7 +604,7 @@ def test_no_input_file_is_written_over(tmp_path, monkeypatch, more):
 def test_scores_are_never_gone_while_others_replace_them(tmp_path, monkeypatch, at_once):
     """The old ones come back where the new ones cannot take their place, also without renameat2."""
     source = census_folder(tmp_path / "in", rows=40)
-    gpupif.score(source, "csf", output=tmp_path / "out")
+    gpupif.score_files(source, tmp_path / "out", "csf")
     before = contents(tmp_path / "out")
     if not at_once:
         monkeypatch.setattr(store, "RENAME_EXCHANGE", -1)
@@ -609,22 +618,22 @@ def test_scores_are_never_gone_while_others_replace_them(tmp_path, monkeypatch, 
         with monkeypatch.context() as patch:
             patch.setattr(Path, "rename", failing)
             with pytest.raises(KeyboardInterrupt):
-                gpupif.score(source, MEASURES, output=tmp_path / "out", overwrite=True)
+                gpupif.score_files(source, tmp_path / "out", MEASURES, overwrite=True)
         assert contents(tmp_path / "out") == before
         assert nothing_left(tmp_path)
-    scores = gpupif.score(source, MEASURES, output=tmp_path / "out", overwrite=True)
+    scores = gpupif.score_files(source, tmp_path / "out", MEASURES, overwrite=True)
     assert_same(scores, gpupif.score(source, MEASURES))
     assert nothing_left(tmp_path)
 
 
 def test_scores_that_a_killed_run_was_about_to_replace_come_back(tmp_path):
     source = census_folder(tmp_path / "in", rows=40)
-    gpupif.score(source, "csf", output=tmp_path / "out")
+    gpupif.score_files(source, tmp_path / "out", "csf")
     work = store.work_folder(tmp_path / "out", tmp_path)
     work.mkdir()
     (tmp_path / "out").rename(work / "previous")
     with pytest.raises(InputError, match="priors: column 'sex'"):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", priors={"sex": {"x": 1.0}})
+        gpupif.score_files(source, tmp_path / "out", MEASURES, priors={"sex": {"x": 1.0}})
     assert len(list((tmp_path / "out").iterdir())) == 4
 
 
@@ -635,7 +644,7 @@ def test_marks_of_another_run_are_not_taken(tmp_path, monkeypatch):
     (work / "begun.json").unlink()
     other = census_folder(tmp_path / "other", rows=60)
     with in_pieces(30, 40):
-        scores = gpupif.score(other, MEASURES, output=tmp_path / "out", resume=True)
+        scores = gpupif.score_files(other, tmp_path / "out", MEASURES, resume=True)
     assert_same(scores, gpupif.score(other, MEASURES))
     assert source.exists()
 
@@ -650,22 +659,26 @@ def test_what_came_into_being_meanwhile_is_not_replaced(tmp_path, monkeypatch):
     with in_pieces(30, 40), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.write.ScoreWriter.publish", failing)
         with pytest.raises(InputError, match="stop"):
-            gpupif.score(source, MEASURES, output=target, resume=True)
+            gpupif.score_files(source, target, MEASURES, resume=True)
     target.write_text("precious")
     with in_pieces(30, 40), pytest.raises(OutputError, match="exists already"):
-        gpupif.score(source, MEASURES, output=target, resume=True)
+        gpupif.score_files(source, target, MEASURES, resume=True)
     assert target.read_text() == "precious"
     target.unlink()
     with in_pieces(30, 40):
-        assert_same(gpupif.score(source, MEASURES, output=target, resume=True), gpupif.score(source, MEASURES))
+        assert_same(gpupif.score_files(source, target, MEASURES, resume=True), gpupif.score(source, MEASURES))
 
 
 def test_damaged_mark(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch)
     (mark,) = tmp_path.glob(".gpupif-*/encoded.json")
     mark.write_text("")
-    with in_pieces(30, 40), pytest.raises(OutputError, match=r"encoded\.json.*damaged"):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="4GiB")
+    with (
+        in_pieces(30, 40),
+        pytest.raises(OutputError, match=r"encoded\.json.*damaged"),
+        gpupif.config(memory_limit="4GiB"),
+    ):
+        gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
 
 
 def test_spill_of_a_killed_run_elsewhere_is_removed(tmp_path, monkeypatch):
@@ -673,8 +686,8 @@ def test_spill_of_a_killed_run_elsewhere_is_removed(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
     source = half_done(tmp_path, monkeypatch, temp=tmp_path / "one")
     assert not nothing_left(tmp_path / "one")
-    with in_pieces(30, 40):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", temp=tmp_path / "two")
+    with in_pieces(30, 40), gpupif.config(temp=tmp_path / "two"):
+        gpupif.score_files(source, tmp_path / "out", MEASURES)
     assert all(nothing_left(tmp_path / name) for name in ("one", "two", "."))
 
 
@@ -682,7 +695,7 @@ def test_output_by_a_link(tmp_path):
     source = census_folder(tmp_path / "in", rows=60)
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    scores = gpupif.score(source, output=tmp_path / "link")
+    scores = gpupif.score_files(source, tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
     assert len(list((tmp_path / "real").iterdir())) == len(scores.files) == 4
 
@@ -691,7 +704,7 @@ def test_the_current_folder(tmp_path, monkeypatch):
     source = census_folder(tmp_path / "in", rows=60)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    gpupif.score(source, output=".")
+    gpupif.score_files(source, ".")
     assert len(list((tmp_path / "here").iterdir())) == 4
 
 
@@ -699,7 +712,7 @@ def test_input_beside_the_scores_of_files_without_rows(tmp_path):
     source = write_parts(tmp_path / "in", FRAME, [3])
     pq.write_table(pq.read_table(source / "000.parquet").slice(0, 0), source / "0.parquet")
     with in_pieces(3, 2):
-        scores = gpupif.score(source, output=tmp_path / "out", keep_input=True)
+        scores = gpupif.score_files(source, tmp_path / "out", keep_input=True)
     assert len({tuple(pq.read_schema(file).names) for file in scores.files}) == 1
     assert pa.concat_tables(map(pq.read_table, scores.files)).num_rows == 8
 
@@ -713,15 +726,15 @@ def test_names_of_score_files(tmp_path, names, says):
     for name in names:
         FRAME.to_parquet(tmp_path / "in" / name)
     with pytest.raises(OutputError, match=says):
-        gpupif.score(tmp_path / "in" / "*.p*", output=tmp_path / "out")
-    assert gpupif.score(tmp_path / "in" / "*.p*", output=tmp_path / "out", rows_per_file=9).rows == 16
+        gpupif.score_files(tmp_path / "in" / "*.p*", tmp_path / "out")
+    assert gpupif.score_files(tmp_path / "in" / "*.p*", tmp_path / "out", rows_per_file=9).rows == 16
 
 
 def test_temp_inside_the_output(tmp_path):
     source = census_folder(tmp_path / "in", rows=60)
     (tmp_path / "out").mkdir()
-    with pytest.raises(OutputError, match=r"temp: .* is the output"):
-        gpupif.score(source, output=tmp_path / "out", temp=tmp_path / "out")
+    with pytest.raises(OutputError, match=r"temp: .* is the output"), gpupif.config(temp=tmp_path / "out"):
+        gpupif.score_files(source, tmp_path / "out")
 
 
 def test_output_that_is_no_unicode(tmp_path):
@@ -736,13 +749,13 @@ def test_long_field_of_csv(tmp_path):
     (tmp_path / "2.csv").write_text(f"a,b\n1,{'x' * 200_000}\n2,y\n")
     assert gpupif.score(tmp_path / "*.csv").rows == 4
     assert gpupif.score(tmp_path / "2.csv").rows == 2
-    assert gpupif.score(tmp_path / "*.csv", output=tmp_path / "out").rows == 4
+    assert gpupif.score_files(tmp_path / "*.csv", tmp_path / "out").rows == 4
 
 
 def test_columns_of_csv_files_in_another_order(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\n1,x\n2,y\n")
     (tmp_path / "2.csv").write_text("b,a\nx,1\ny,2\n")
-    scores = gpupif.score(tmp_path / "*.csv", "prior", output=tmp_path / "out")
+    scores = gpupif.score_files(tmp_path / "*.csv", tmp_path / "out", "prior")
     assert_same(scores, gpupif.score(tmp_path / "*.csv", "prior"))
     assert scores.priors["b"] == {"x": 0.5, "y": 0.5}
 
@@ -750,9 +763,9 @@ def test_columns_of_csv_files_in_another_order(tmp_path):
 def test_broken_csv_file(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\n1,x\n2,y\n")
     (tmp_path / "2.csv").write_text("a,b\n1,x\n2,y,z\n")
-    for more in ({}, {"output": tmp_path / "out"}):
+    for read in (gpupif.score, partial(gpupif.score_files, output=tmp_path / "out")):
         with pytest.raises(TableReadError, match=r"2\.csv: could not be read as CSV.*Expected 2 columns, got 3"):
-            gpupif.score(tmp_path / "*.csv", **more)
+            read(tmp_path / "*.csv")
 
 
 def test_columns_with_too_many_values_for_the_memory(tmp_path, monkeypatch):
@@ -761,7 +774,7 @@ def test_columns_with_too_many_values_for_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("gpupif.out_of_core.run.plan_budget", lambda *given: real(*given)._replace(working=1 << 15))
     monkeypatch.setattr(budget, "VALUES_SHARE", 1)
     with pytest.raises(InputError, match=r"memory_limit: the columns have 300 different values"):
-        gpupif.score(source, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out")
 
 
 def test_long_texts_make_small_chunks(tmp_path, monkeypatch):
@@ -778,6 +791,6 @@ def test_long_texts_make_small_chunks(tmp_path, monkeypatch):
             yield chunk
 
     monkeypatch.setattr(encode, "in_chunks", noted)
-    scores = gpupif.score(source, MEASURES, output=tmp_path / "out")
+    scores = gpupif.score_files(source, tmp_path / "out", MEASURES)
     assert len(chunks) > 3
     assert_same(scores, gpupif.score(source, MEASURES))
