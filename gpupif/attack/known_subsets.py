@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import random
-import warnings
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from ..engines.known_subsets import SetOfColumns
-from ..errors import InputError, NothingKnownWarning
-from ..io.read import Pick
-from ..utils.names import as_list, check_exist
-from ..utils.quantities import whole_number
-from .request import Question, ask
+from ..errors import InputError
+from ..utils.names import as_list
+from ..utils.quantities import MOST, brief, whole_number
+from .worst_mean import folded_names
 
 # Subsets that are scored at most, of all targets together, and how many distinct rows they may have together.
 MOST_SUBSETS, MOST_VISITS = 2 * 10**6, 10**13
@@ -23,7 +23,9 @@ MOST_SUBSETS, MOST_VISITS = 2 * 10**6, 10**13
 
 @dataclass(frozen=True)
 class AnyKnown:
-    """Any attacker who knows so many columns, for ``known=`` of `gpupif.score`; ``known=2`` is ``AnyKnown(2)``.
+    """Any attacker who knows so many columns: as ``known`` of `gpupif.score`, alone or as one of several attackers.
+
+    A bare number, ``known=2``, is ``AnyKnown(2)``.
 
     Parameters
     ----------
@@ -57,9 +59,17 @@ class AnyKnown:
     seed: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        checked: dict[str, Any] = {
-            "known": whole_number("known", self.known, "columns", 0),
-            "among": None if self.among is None else tuple(as_list("among", self.among)),
+        given = self.known
+        if isinstance(given, bool) or not isinstance(given, int | np.integer):
+            raise InputError(
+                "known: expected a list of column names, or how many of them as a whole number, 2 say; got "
+                f"{brief(given)}."
+            )
+        if not 0 <= given <= MOST:
+            raise InputError(f"known: expected columns, or how many of them, 0 or more; got {brief(given)}.")
+        checked = {
+            "known": int(given),
+            "among": None if self.among is None else as_list("among", self.among),
             "subsets": None if self.subsets is None else whole_number("subsets", self.subsets, "subsets"),
             "seed": whole_number("seed", self.seed, "", 0, most=2**64),
         }
@@ -68,28 +78,47 @@ class AnyKnown:
 
     @property
     def pool(self) -> Sequence[Hashable] | None:
-        """The columns that the attacker may know, as the list `known` has them."""
+        """The columns that the attacker may know; None: all that are scored."""
         return [] if self.known == 0 else self.among
 
-    def picking(self, pick: Pick) -> Pick:
-        """What `pick` picks of a table's columns, unless `among` names others; raises InputError then."""
 
-        def pick_after(names: Sequence[str]) -> list[str] | None:
-            check_exist("among", self.among or (), names)
-            return pick(names)
-
-        return pick_after
+# What an attacker knows: columns (None: all that are scored), or any few of some.
+Known = Sequence[Hashable] | AnyKnown | None
 
 
-def ask_any(asked: AnyKnown, names: Sequence[Hashable], index_names: Sequence[Hashable], **given: Any) -> Question:
-    """As `ask`, of attackers who know any few columns; given: its other arguments, without ``known``."""
-    check_exist("among", asked.among or (), names)
-    with warnings.catch_warnings():
-        # Of columns that the attacker knows by name.
-        warnings.simplefilter("ignore", NothingKnownWarning)
-        question = ask(names, index_names, known=asked.pool, **given)
-    check_known(asked, question.targets, question.known if asked.known else question.targets)
-    return replace(question, any_known=asked)
+def as_known(argument: str, known: Any) -> Known:
+    """What was given for the columns that an attacker knows, checked; a number is any so many. Raises InputError."""
+    if known is None or isinstance(known, AnyKnown):
+        return known
+    if isinstance(known, int | float | np.integer | np.floating) and not isinstance(known, bool):
+        return AnyKnown(known)  # type: ignore[arg-type]
+    return as_list(argument, known)
+
+
+def as_attackers(attackers: Any, known: Any = None) -> dict[str, Known] | None:
+    """What each attacker knows, by name; raises InputError for what is no such dictionary, or with `known` beside."""
+    if attackers is None:
+        return None
+    if not isinstance(attackers, Mapping):
+        raise InputError(
+            f"attackers: expected a dictionary of what each knows, {{name: [columns]}}, got {type(attackers).__name__}."
+        )
+    if known is not None:
+        raise InputError("attackers: expected them or known=, which is what the only one knows; got both.")
+    if not attackers:
+        raise InputError("attackers: expected at least one, got an empty dictionary.")
+    for name in attackers:
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(f"attackers: expected names that are text, got {name!r}.")
+    return {name: as_known(f"attackers: {name!r}", columns) for name, columns in attackers.items()}
+
+
+def outputs_of(
+    attackers: Mapping[str, Known] | None, known: Known, measures: Sequence[str]
+) -> dict[str | None, list[str]]:
+    """What each cell gets, by attacker, of one without a name under None: measures, or the worst and mean of them."""
+    each: dict[str | None, Known] = {None: known} if attackers is None else dict(attackers.items())
+    return {name: folded_names(measures) if isinstance(one, AnyKnown) else list(measures) for name, one in each.items()}
 
 
 def check_known(asked: AnyKnown, targets: Sequence[Hashable], pool: Sequence[Hashable]) -> None:
@@ -147,13 +176,6 @@ class KnownSubsets:
             "sampled": self.sampled,
             "seed": self.seed if self.sampled else None,
         }
-
-
-def subsets_of(question: Question, rows: int) -> KnownSubsets:
-    """The sets of columns to score for what is asked of a table of so many rows; see `choose_subsets`."""
-    assert question.any_known is not None
-    targets, pool = ([question.used.index(name) for name in names] for names in (question.targets, question.known))
-    return choose_subsets(question.any_known, question.used, targets, pool, rows)
 
 
 def choose_subsets(

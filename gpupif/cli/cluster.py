@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..attack.known_subsets import AnyKnown
 from ..dask.client import check_place, connected
 from ..dask.read import read_files
 from ..dask.watch import await_result, watching
 from ..dask.write import check_written, marked, replacing
 from ..errors import OutputError
+from ..io.common import Pick, every_column
 from ..io.paths import find_input
-from ..io.read import Pick, every_column
 from ..io.score_files import check_folder, is_file
 from ..io.write import attacker_names
 from ..scoring.score import score_table
@@ -47,7 +48,7 @@ def score_on_cluster(
     cannot be reached or lost its workers.
     """
     check_place(place, elsewhere, "reads Parquet and writes a folder of it")
-    columns, attackers = asked.columns, asked.attackers
+    columns = asked.columns
     given = find_input(table)
     if is_file(output):
         raise OutputError(f"{output}: a cluster writes a folder of Parquet files. Name one, without an ending.")
@@ -60,7 +61,8 @@ def score_on_cluster(
     )
     if asked.population is not None:
         check_folder(output, overwrite, find_input(Path(asked.population.table)))
-    attacker_names(None if attackers is None else list(attackers), asked.outputs, targets, [])
+    attacker_names(asked.outputs, targets, [])
+    any_known = isinstance(asked.known, AnyKnown)
     started = time.perf_counter()
     with connected(place) as (client, report), replacing(output, overwrite) as folder:
         scores: Any = score_table(files.frame, replace(asked, columns=targets))
@@ -74,12 +76,8 @@ def score_on_cluster(
         "output": str(output),
         "rows": files.rows,
         "columns": targets,
-        "measures": asked.outputs,
-        **(
-            {}
-            if asked.any_known is None
-            else {"attackers": repr(scores.subsets), "known_any": scores.subsets.to_dict()}
-        ),
+        "measures": list(dict.fromkeys(measure for measures in asked.outputs.values() for measure in measures)),
+        **({"attackers": repr(scores.subsets), "known_any": scores.subsets.to_dict()} if any_known else {}),
         "workers": several,
         "partitions": files.partitions,
         "seconds": time.perf_counter() - started,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..attack.population import Population
-    from ..io.read import Pick
+    from ..io.common import Pick
     from ..results.attackers import AttackerScores
     from ..results.scores import Scores
     from ..results.stored import StoredAttackerScores, StoredScores

@@ -31,7 +31,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..scoring.arguments import Arguments, Known
+    from ..scoring.arguments import Arguments, Knowledge
 
 
 def score(
@@ -147,7 +147,7 @@ def score(
             typer.echo(f"Scores written to {output}")
 
 
-def _known(known: str | None, known_any: int | None, among: str | None, subsets: int | None, seed: int) -> Known:
+def _known(known: str | None, known_any: int | None, among: str | None, subsets: int | None, seed: int) -> Knowledge:
     """What the attacker knows, as `gpupif.score` takes it."""
     if known_any is None:
         given = {"among": among, "subsets": subsets, "seed": seed or None}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..engines.choose import AskedDevice, choose_engine, grouping_of
 from ..engines.cpu.engine import CpuEngine
 from ..errors import warn
-from ..gpu.status import AskedDevice, choose_engine, grouping_of
 from ..rows.threads import Workers
 from ..utils.config import resources
 

@@ -1,4 +1,4 @@
-"""Which engine runs where, and where CUDA does not, exactly why not."""
+"""Whether CUDA can be used here, on which devices, and where it cannot, exactly why not."""
 
 from __future__ import annotations
 
@@ -7,14 +7,8 @@ import functools
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from ..errors import DeviceError
-from ..utils.config import AUTO, resources, split_device
 from ..utils.versions import installed_version
-
-if TYPE_CHECKING:
-    from ..engines.counting import CountingEngine
 
 # What CUDA 13 compiles for.
 LEAST_CAPABILITY = (7, 5)
@@ -154,72 +148,3 @@ def _try_cudf(device: int) -> None:
         frames.frames.Series(["a", None, "b"]).factorize()
     with library.active():
         library.group_rows({0: library.xp.ones(2, "uint64")}, library.xp.ones(2, "int64"))
-
-
-class AskedDevice(str):
-    """A word for a device, with all else that is asked about how to run there.
-
-    grouping: how a GPU is to find rows that agree, one of `gpupif.utils.config.GROUPINGS`.
-    """
-
-    grouping: str
-
-    def __new__(cls, device: str, grouping: str = "auto") -> AskedDevice:
-        """The word, and what is asked beside it."""
-        asked = super().__new__(cls, device)
-        asked.grouping = grouping
-        return asked
-
-
-def grouping_of(device: str) -> str:
-    """How a GPU is to find rows that agree, as far as that was asked with a device."""
-    return device.grouping if isinstance(device, AskedDevice) else "auto"
-
-
-def asked_device() -> AskedDevice:
-    """Where and how `gpupif.config` says to run, as one to hand on."""
-    asked = resources()
-    return AskedDevice(asked.device, AUTO if asked.device == "cpu" else asked.gpu_grouping)
-
-
-def choose_engine(device: str) -> CountingEngine:
-    """The engine for device "auto" (all GPUs, or the CPU), "cpu", "cuda" (all GPUs) or "cuda:1" (one of them).
-
-    An `AskedDevice` says how rows are grouped there, too; a bare word leaves it to what is installed. Raises InputError
-    for any other word, and DeviceError where "cuda", or what is asked of a GPU, cannot run.
-    """
-    from ..engines.cpu.engine import CpuEngine
-
-    kind, colon, number = split_device(device)
-    if kind == "cpu":
-        return CpuEngine()
-    status, grouping = cuda_status(), grouping_of(device)
-    if kind == "auto" and not status.usable:
-        if grouping != "auto":
-            raise DeviceError(
-                f"gpu_grouping={grouping!r} is a way of GPUs, and none can be used here: {status.reason}. Use "
-                "gpu_grouping='auto', or leave it out."
-            )
-        return CpuEngine()
-    if colon and status.gpus and int(number) >= len(status.gpus):
-        raise DeviceError(f"device {device!r}: expected a number below {len(status.gpus)}, as many GPUs are here.")
-    if colon and status.usable and int(number) not in status.devices:
-        gpu = status.gpus[int(number)]
-        raise DeviceError(f"device {device!r} cannot be used: {gpu} is {gpu.reason}. Use another, or device='cpu'.")
-    if not status.usable:
-        raise DeviceError(f"device {device!r} cannot be used here: {status.reason}. Use device='cpu' or device='auto'.")
-    from ..engines.cuda.engine import CudaEngine
-
-    if grouping == "cudf" and status.no_cudf:
-        raise DeviceError(
-            f"gpu_grouping='cudf' cannot be used here: {status.no_cudf}. Use gpu_grouping='rotation' or "
-            "gpu_grouping='auto'."
-        )
-    if grouping == "auto":
-        grouping = "rotation" if status.no_cudf else "cudf"
-    return CudaEngine(
-        [int(number)] if colon else status.devices,
-        grouping=grouping,
-        name=str(device) if colon else "cuda",
-        with_frames=not status.no_cudf,
-    )

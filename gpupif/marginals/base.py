@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 from ..encoding.column import Column
+from ..engines.choose import asked_device, choose_engine
 from ..engines.counting import Counter, CountingEngine
-from ..frames.base import is_dask
-from ..gpu.status import asked_device, choose_engine
+from ..frames.dask_frame import is_dask
 from ..out_of_core.temporary_table import in_streams, open_stream
 from ..rows.threads import Workers
 from ..utils.progress import Reporter

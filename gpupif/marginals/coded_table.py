@@ -12,7 +12,7 @@ from ..attack.request import check_word
 from ..encoding.column import Column
 from ..encoding.encode import encode_table
 from ..errors import InputError
-from ..frames.base import ArrowFrame
+from ..frames.arrow_frame import FileFrame
 from ..frames.open import open_table
 from ..utils.names import as_list, check_exist, check_unique
 from ..utils.progress import Reporter
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..frames.base import Frame
-    from ..gpu.cudf_frames import FrameLibrary
-    from ..io.read import Pick
-    from ..io.scan import Source
+    from ..gpu.base import FrameLibrary
+    from ..io.base import Source
+    from ..io.common import Pick
     from ..out_of_core.temporary_table import Stream
     from ..rows.threads import Workers
 
@@ -88,7 +88,7 @@ def code_columns(
 
 def without_codes(stream: Stream) -> Coded:
     """A table that is encoded on disk, its codes left there; frames of its rows are of the kind that files give."""
-    frame = ArrowFrame(pa.table({}), kind="file")
+    frame = FileFrame(pa.table({}))
     frame.names, frame.rows = list(stream.names), stream.chunks.rows
     return Coded(frame, stream.chunks.columns)
 

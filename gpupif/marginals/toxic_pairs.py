@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.request import warn_of_unique
 from ..errors import InputError
-from ..results.summary import json_value
-from ..utils.display import Printed
+from ..utils.display import Printed, json_value
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.quantities import brief, is_whole, whole_number
 from .base import Wanted, open_counts

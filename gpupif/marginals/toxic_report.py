@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from ..results.report import _exact, _text
+from ..utils.display import as_found, as_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,7 +46,7 @@ def print_toxic(found: ToxicPairs, console: Console) -> None:
     heads = [key for key in shown.columns if key in HEADS]
     _numbers(table, heads)
     for record in shown.to_dict("records"):
-        names = [_text(record[f"column_{place}"]) for place in range(1, found.size + 1)]
+        names = [as_text(record[f"column_{place}"]) for place in range(1, found.size + 1)]
         table.add_row(Text(" + ".join(names)), *(_number(key, record[key]) for key in heads))
     console.print(table)
     console.print()
@@ -57,8 +57,8 @@ def print_toxic(found: ToxicPairs, console: Console) -> None:
         places = range(1, found.size + 1)
         names, values = ([record[f"{what}_{place}"] for place in places] for what in ("column", "value"))
         table.add_row(
-            Text(" + ".join(map(_text, names))),
-            Text(" + ".join(map(_exact, values))),
+            Text(" + ".join(map(as_text, names))),
+            Text(" + ".join(map(as_found, values))),
             *(_number(key, record[key]) for key in heads),
         )
     console.print(table)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.request import check_word
 from ..errors import InputError
-from ..io.checkpoints import disk_errors
-from ..io.scan import Source, open_source
+from ..io.base import Source
+from ..io.ipc_batches import disk_errors
+from ..io.scan import open_source
 from ..utils.config import resources
 from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter

@@ -9,13 +9,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..attack.worst_mean import FOLDS
+from ..engines.choose import asked_device, choose_engine
 from ..errors import InputError
-from ..frames.base import open_file
-from ..gpu.status import asked_device, choose_engine
+from ..frames.open import open_file
+from ..io.base import Source
+from ..io.common import every_column
 from ..io.paths import find_input
-from ..io.read import every_column
-from ..io.scan import Source, open_source
+from ..io.scan import open_source
 from ..io.score_files import is_file
 from ..io.write import attacker_names, check_output
 from ..out_of_core.options import OfPopulation, Wish, make_wish
@@ -24,7 +24,7 @@ from ..utils.config import resources
 from ..utils.docs import documented_as
 from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter, announce_compilation
-from .arguments import Arguments, Known, Measures
+from .arguments import Arguments, Knowledge, Measures
 from .score import score, score_table
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def score_files(
     measures: Measures = ("cig", "csf"),
     columns: Sequence[Hashable] | None = None,
     *,
-    known: Known = None,
-    attackers: Mapping[str, Known] | None = None,
+    known: Knowledge = None,
+    attackers: Mapping[str, Knowledge] | None = None,
     priors: Any = None,
     accuracies: Any = None,
     distances: Mapping[Any, Any] | None = None,
@@ -164,9 +164,7 @@ def memory_needed(source: Source, used: int, targets: int, measures: int) -> int
 def _memory_needed(source: Source, asked: Arguments, wish: Wish, people: OfPopulation | None) -> int:
     """About how many bytes scoring a table takes in memory, with its population."""
     used = source.names if wish.keep_input else asked.needed(source.names) or source.names
-    each = (len(asked.measures) + (people is not None)) * len(asked.attackers or [None])
-    if asked.any_known is not None:
-        each *= len(FOLDS)
+    each = sum(map(len, asked.outputs.values()))
     need = memory_needed(source, len(used), len(asked.columns or source.names), each)
     return need if people is None else need + memory_needed(people.source, len(used), 0, 0)
 
@@ -185,9 +183,8 @@ def _score_in_memory(
         report.stage("read", None, "rows")
         frame = open_file(path, every_column if wish.keep_input else asked.needed, sep, engine.frames)
     names = [name for name in frame.names if name not in (*frame.index_names, asked.weights)]
-    attackers = None if asked.attackers is None else list(asked.attackers)
     targets = list(dict.fromkeys(asked.columns or names))
-    attacker_names(attackers, asked.outputs, targets, frame.names if wish.keep_input else [])
+    attacker_names(asked.outputs, targets, frame.names if wish.keep_input else [])
     scores = score_table(frame, asked)
     started = time.perf_counter()
     with Reporter() as report:

@@ -6,12 +6,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ..attack.population import open_population
-from ..frames.base import is_dask
+from ..engines.choose import asked_device, choose_engine
+from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
-from ..gpu.status import asked_device, choose_engine
 from ..utils.progress import Reporter, announce_compilation
-from .any_known import score_any
-from .arguments import Arguments, Known, Measures
+from .arguments import Arguments, Knowledge, Measures
 from .in_memory import score_frame
 
 if TYPE_CHECKING:
@@ -23,8 +22,8 @@ def score(
     measures: Measures = ("cig", "csf"),
     columns: Sequence[Hashable] | None = None,
     *,
-    known: Known = None,
-    attackers: Mapping[str, Known] | None = None,
+    known: Knowledge = None,
+    attackers: Mapping[str, Knowledge] | None = None,
     priors: Any = None,
     accuracies: Any = None,
     distances: Mapping[Any, Any] | None = None,
@@ -222,15 +221,12 @@ def score_table(table: Any, asked: Arguments) -> Scores:
             attackers=asked.attackers,
             population=None if people is None else people.table,
             lacks="error" if people is None else people.lacks,
-            any_known=asked.any_known,
         )
         return cast("Scores", lazy)
     engine = choose_engine(asked_device())
     with Reporter() as report, announce_compilation():
         frame = open_table(table, asked.needed, engine.frames)
         question = asked.ask(frame.names, frame.index_names, orders=frame.orders())
-        if question.any_known is not None:
-            return cast("Scores", score_any(frame, question, engine, report))
         people = asked.population
         other = None if people is None else open_population(people.table, question.used)
         lacks = "error" if people is None else people.lacks

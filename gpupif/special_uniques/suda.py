@@ -15,9 +15,9 @@ import pyarrow as pa
 from gpupif.kernels.spread import look_up
 
 from ..attack.request import warn_of_unique
+from ..engines.choose import asked_device, choose_engine
 from ..errors import InputError
-from ..frames.base import is_dask
-from ..gpu.status import asked_device, choose_engine
+from ..frames.dask_frame import is_dask
 from ..io.write import check_output, row_groups, write_tables
 from ..marginals.coded_table import Coded, chosen_of, code_columns
 from ..out_of_core.temporary_table import in_streams, open_stream

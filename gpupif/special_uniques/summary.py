@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..results.summary import json_value
-from ..utils.display import Printed
+from ..utils.display import Printed, json_value
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -102,7 +101,7 @@ def print_suda(summary: SudaSummary, console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ..results.report import _cell, _text
+    from ..utils.display import as_cell, as_text
 
     dis = "" if summary.dis is None else f", DIS [bold]{summary.dis:.4f}[/]"
     console.print(
@@ -112,11 +111,11 @@ def print_suda(summary: SudaSummary, console: Console) -> None:
     )
     console.print()
     by_size = {str(size): record for size, record in summary.sizes.to_dict("index").items()}
-    by_column = {_text(name): record for name, record in summary.columns.to_dict("index").items()}
+    by_column = {as_text(name): record for name, record in summary.columns.to_dict("index").items()}
     top = summary.top
     if "index" in top and (top["index"] == top["row"]).all():
         top = top.drop(columns="index")
-    by_row = {_text(record.pop("row")): record for record in top.to_dict("records")}
+    by_row = {as_text(record.pop("row")): record for record in top.to_dict("records")}
     for title, first, records in (
         ("Minimal sample uniques by size", "columns", by_size),
         ("Part of all scores by column", "column", by_column),
@@ -129,5 +128,5 @@ def print_suda(summary: SudaSummary, console: Console) -> None:
         for key in next(iter(records.values())):
             table.add_column(str(key), justify="right")
         for label, record in records.items():
-            table.add_row(Text(label), *(_cell(value) for value in record.values()))
+            table.add_row(Text(label), *(as_cell(value) for value in record.values()))
         console.print(table)

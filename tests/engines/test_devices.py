@@ -7,11 +7,11 @@ import pickle
 
 import pytest
 
-import gpupif
 from gpupif.dask.worker import device_here, task_engine
+from gpupif.engines.choose import ask_device, choose_engine
 from gpupif.errors import DeviceError, InputError
 from gpupif.gpu import status as device
-from gpupif.gpu.status import AskedDevice, CudaStatus, Gpu, asked_device, choose_engine, cuda_status
+from gpupif.gpu.status import CudaStatus, Gpu, cuda_status
 
 VERSIONS = {"cupy": "14.2.0", "numba-cuda": "0.30.4", "cudf": "26.10.2"}
 H200, OLD = ("NVIDIA H200", (9, 0)), ("Tesla V100", (7, 0))
@@ -117,13 +117,13 @@ def test_without_cudf_rows_are_sorted_and_tables_encoded_on_the_host(machine, se
     status = cuda_status()
     assert status.usable
     assert reason in status.no_cudf
-    for word in ("cuda", "auto", "cuda:0", AskedDevice("auto", "rotation")):
+    for word in ("cuda", "auto", "cuda:0", ask_device("auto", "rotation")):
         engine = choose_engine(word)
         assert engine.frames is None
         assert engine.grouping == "rotation"
     for word in ("cuda", "auto", "cuda:0"):
         with pytest.raises(DeviceError) as refused:
-            choose_engine(AskedDevice(word, "cudf"))
+            choose_engine(ask_device(word, "cudf"))
         assert reason in str(refused.value)
         assert "gpu_grouping='cudf' cannot be used here" in str(refused.value)
         assert "Use gpu_grouping='rotation' or gpu_grouping='auto'" in str(refused.value)
@@ -133,11 +133,11 @@ def test_how_rows_are_grouped(machine):
     machine([H200])
     for word, grouping in {"auto": "cudf", "cudf": "cudf", "rotation": "rotation"}.items():
         for device_word in ("cuda", "auto", "cuda:0"):
-            with gpupif.config(device=device_word, gpu_grouping=word):
-                asked = asked_device()
+            asked = ask_device(device_word, word)
             assert asked == device_word
             assert choose_engine(asked).grouping == grouping
-            # What is handed on to another process keeps it.
+            # What is handed on keeps it: to another function, and to another process.
+            assert choose_engine(ask_device(asked, "auto")).grouping == grouping
             assert choose_engine(pickle.loads(pickle.dumps(asked))).grouping == grouping
     assert choose_engine("cuda").grouping == "cudf"
 
@@ -145,25 +145,25 @@ def test_how_rows_are_grouped(machine):
 @pytest.mark.parametrize("word", ["cudf", "rotation"])
 def test_a_way_of_gpus_is_refused_without_a_gpu(machine, word):
     machine()
-    with gpupif.config(gpu_grouping=word), gpupif.config(device="cpu"):
-        assert choose_engine(asked_device()).device == "cpu"
+    assert choose_engine(ask_device("auto", "auto")).device == "cpu"
+    assert choose_engine(ask_device("cpu", "auto")).device == "cpu"
     refused = rf"gpu_grouping='{word}' is a way of GPUs, and none can be used here: .* no GPU\. Use gpu_grouping='auto'"
     with pytest.raises(DeviceError, match=refused):
-        choose_engine(AskedDevice("auto", word))
+        choose_engine(ask_device("auto", word))
     with pytest.raises(InputError, match=r"gpu_grouping: 'rotation' is a way of GPUs, and device='cpu' was asked for"):
-        gpupif.config(device="cpu", gpu_grouping="rotation")
+        ask_device("cpu", "rotation")
 
 
-@pytest.mark.parametrize("word", ["hash", "rotatoin", 3, "CUDF", "", ["cudf"]])
+@pytest.mark.parametrize("word", ["hash", "rotatoin", 3, None, "CUDF", "", ["cudf"]])
 def test_words_that_are_no_grouping(word):
     with pytest.raises(InputError, match=r"gpu_grouping: expected one of auto, cudf, rotation; got") as refused:
-        gpupif.config(gpu_grouping=word)
+        ask_device("auto", word)
     assert ("Did you mean 'rotation'?" in str(refused.value)) == (word == "rotatoin")
 
 
 def test_a_worker_of_a_cluster_keeps_what_was_asked(machine):
     machine([H200, H200])
-    here = device_here(AskedDevice("auto", "rotation"))
+    here = device_here(ask_device("auto", "rotation"))
     assert here == "cuda"
     engine = task_engine(here)
     assert (engine.device, engine.grouping) == ("cuda:0", "rotation")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,8 @@ import pytest
 
 import gpupif
 from gpupif.errors import InputError, TableReadError
-from tests.helpers.configured import configured
+
+pytestmark = pytest.mark.subprocess
 
 ROWS = 3000
 # Memory may be read where it is not: each trial of many in a process of its own would take minutes, so all share one.
@@ -75,6 +75,7 @@ def table():
     return pa.Table.from_pandas(frame, preserve_index=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 def test_damaged_bytes(tmp_path, ending):
     if ending == "parquet":
@@ -111,14 +112,14 @@ def test_dictionary_values_that_are_not_there(tmp_path, limit, where):
         write_feather(path, pa.array(list("fmfmfm")).dictionary_encode())
         path = tmp_path / "*.arrow"
     write_feather(bad, beyond())
-    read = gpupif.score if limit is None else partial(gpupif.score_files, output=tmp_path / "out.parquet")
+    streams = {} if limit is None else {"memory_limit": limit, "output": tmp_path / "out.parquet"}
     with pytest.raises(TableReadError) as caught:
-        configured(read, path, memory_limit=limit)
+        gpupif.score(path, **streams)
     assert str(caught.value).startswith(f"{bad}: could not be read as Feather; it may be truncated")
     assert "column 'sex'" in str(caught.value)
     assert "out of bounds" in str(caught.value)
     # Of a column that is not asked for nothing is read.
-    assert configured(read, path, columns=["fine"], memory_limit=limit).columns == ["fine"]
+    assert gpupif.score(path, columns=["fine"], **streams).columns == ["fine"]
 
 
 @pytest.mark.parametrize("values", [("f", "m"), (3, 3)])
@@ -139,6 +140,6 @@ def test_damaged_notes_of_pandas(tmp_path, note):
     pq.write_table(table, tmp_path / "t.parquet")
     pa.feather.write_feather(table, tmp_path / "t.feather")
     for file in ("t.parquet", "t.feather"):
-        for read in (gpupif.score, partial(gpupif.score_files, output=tmp_path / "out.parquet")):
+        for streams in ({}, {"memory_limit": "16GiB", "output": tmp_path / "out.parquet"}):
             with pytest.raises(TableReadError, match=rf"{file}: could not be read as .*what pandas noted"):
-                read(tmp_path / file)
+                gpupif.score(tmp_path / file, **streams)
