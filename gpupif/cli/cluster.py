@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..attack.known_subsets import AnyKnown
-from ..dask.client import check_place, connected
+from ..dask.client import Place, check_place, connected
 from ..dask.read import read_files
 from ..dask.watch import await_result, watching
 from ..dask.write import check_written, marked, replacing
@@ -23,7 +23,7 @@ from ..utils.config import config
 
 if TYPE_CHECKING:
     from ..scoring.arguments import Arguments
-    from .options import Place
+    from .options import Streams
 
 Found = TypeVar("Found")
 
@@ -84,19 +84,15 @@ def score_on_cluster(
     }
 
 
-def look_on_cluster(
-    find: Callable[..., Found],
-    table: Path,
-    pick: Pick,
-    place: Place,
-    elsewhere: Mapping[str, Any],
-) -> Found:
-    """What `find` finds in the Dask frame of a Parquet file or folder, computed on a cluster.
+def look(find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: Streams) -> Found:
+    """What `find` finds in the files of a table: here, or in the Dask frame of a Parquet file or folder on a cluster.
 
-    pick: the columns that are needed, None for all that do not only label rows. elsewhere: as of
-    `score_on_cluster`. Raises what `find` does; InputError, DeviceError.
+    find: takes a path or a Dask frame, and the separator of CSV files. pick: the columns that are needed, None for all
+    that do not only label rows. Raises what `find` does; InputError, DeviceError.
     """
-    check_place(place, elsewhere, "reads Parquet, and whose workers have memory of their own")
+    if not place.named:
+        return find(table, sep=streams.sep)
+    check_place(place, streams._asdict(), "reads Parquet, and whose workers have memory of their own")
     files = read_files("table", find_input(table), pick)
     kept = [name for name in files.names if name not in files.index_names] or files.names
     frame = files.frame if pick(files.names) is not None or kept == files.names else files.frame[kept]

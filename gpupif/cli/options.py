@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..attack.population import Population
-    from ..io.common import Pick
     from ..results.attackers import AttackerScores
     from ..results.scores import Scores
     from ..results.stored import StoredAttackerScores, StoredScores
 
-Found = TypeVar("Found")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
 Table = Annotated[
     Path,
@@ -76,18 +74,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 complete: list[Path] = []
 
 
-class Place(NamedTuple):
-    """A Dask cluster to compute on: the address of its scheduler, or so many workers here; neither: no cluster."""
-
-    scheduler: str | None
-    workers: int | None
-
-    @property
-    def named(self) -> bool:
-        """Whether there is one."""
-        return self.scheduler is not None or self.workers is not None
-
-
 class Streams(NamedTuple):
     """Options for files that are read here, not on a cluster."""
 
@@ -120,18 +106,6 @@ def configured(
         if quiet:
             warnings.simplefilter("ignore")
         yield
-
-
-def look(find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: Streams) -> Found:
-    """What is found in the files of a table: here, or on a cluster.
-
-    find: takes a path or a Dask frame, and the separator of CSV files. pick: the columns that are needed.
-    """
-    if not place.named:
-        return find(table, sep=streams.sep)
-    from .cluster import look_on_cluster
-
-    return look_on_cluster(find, table, pick, place, streams._asdict())
 
 
 def show(facts: Callable[[], dict[str, Any]], draw: Callable[[Console], None], as_json: bool, quiet: bool) -> None:

@@ -16,7 +16,6 @@ from .options import (
     GpuGrouping,
     Json,
     Missing,
-    Place,
     PopulationLacks,
     Quiet,
     Scheduler,
@@ -30,7 +29,6 @@ from .options import (
     as_names,
     as_population,
     configured,
-    look,
     show,
 )
 
@@ -77,8 +75,10 @@ def risk(
     quiet: Quiet = False,
 ) -> None:
     """Say how far TABLE discloses identities and sensitive attributes: k, l, t and more, at once."""
+    from ..dask.client import Place
     from ..disclosure.request import pick_needed
     from ..disclosure.risk import find_risk
+    from .cluster import look
 
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers") or [], as_names(sensitive, "sensitive")
     find = partial(

@@ -15,7 +15,6 @@ from .options import (
     Distances,
     GpuGrouping,
     Json,
-    Place,
     PopulationLacks,
     Quiet,
     Scheduler,
@@ -31,6 +30,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    from ..dask.client import Place
     from ..scoring.arguments import Arguments, Knowledge
 
 
@@ -107,6 +107,7 @@ def score(
     quiet: Quiet = False,
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
+    from ..dask.client import Place
     from ..out_of_core.options import make_wish
     from ..scoring.arguments import Arguments
     from ..scoring.files import score_file

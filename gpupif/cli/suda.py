@@ -12,7 +12,6 @@ from .options import (
     Device,
     Json,
     Missing,
-    Place,
     Quiet,
     Scheduler,
     Sep,
@@ -24,7 +23,6 @@ from .options import (
     as_names,
     complete,
     configured,
-    look,
     show,
 )
 
@@ -56,12 +54,14 @@ def suda(
     quiet: Quiet = False,
 ) -> None:
     """Find special uniques: rows of TABLE that few of their values single out, and their SUDA scores."""
+    from ..dask.client import Place
     from ..errors import InputError
     from ..io.paths import find_input
     from ..io.write import check_output
     from ..marginals.coded_table import picked
     from ..special_uniques.suda import find_suda
     from ..utils.quantities import whole_number
+    from .cluster import look
 
     top = whole_number("top", top, "rows")
     if output is not None:

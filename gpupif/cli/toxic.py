@@ -11,7 +11,6 @@ from .options import (
     Device,
     Json,
     Missing,
-    Place,
     Quiet,
     Scheduler,
     Sep,
@@ -22,7 +21,6 @@ from .options import (
     WorkerProcesses,
     as_names,
     configured,
-    look,
     show,
 )
 
@@ -43,8 +41,10 @@ def toxic(
     quiet: Quiet = False,
 ) -> None:
     """Rank pairs of columns of TABLE by what they tell together, and list the values far rarer than their parts."""
+    from ..dask.client import Place
     from ..marginals.coded_table import picked
     from ..marginals.toxic_pairs import find_toxic
+    from .cluster import look
 
     names = as_names(columns)
     find = partial(find_toxic, size=size, columns=names, top=top, missing=missing)

@@ -23,8 +23,8 @@ from ..dask import partition as home
 from ..dask import routing as routes
 from ..dask.graph import Graph, ref
 from ..dask.parcels import unpack
-from ..dask.plan import Plan, Totals, add_totals, make_plan
-from ..dask.population import Lacking, People, add_lacking, find_lacking, settle
+from ..dask.plan import People, Plan, Totals, add_totals, make_plan
+from ..dask.population import Lacking, add_lacking, find_lacking, settle
 from ..dask.population_graph import meet_population, open_people
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers, tell

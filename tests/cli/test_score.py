@@ -14,15 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
-from tests.helpers.command_line import (
-    COMMAND,
-    CSV,
-    FRAME,
-    PRIORS,
-    assert_refused,
-    assert_written,
-    start,
-)
+from tests.helpers.command_line import COMMAND, CSV, FRAME, PRIORS, assert_refused, assert_written, start
 
 pytestmark = pytest.mark.every_engine
 
