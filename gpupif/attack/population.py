@@ -279,7 +279,7 @@ def lacking_values(
         raise InputError(
             f"population: column {name!r} has {values[absent[0]]!r} nowhere in it, which is in {sampled[absent[0]]:,} "
             "of the table's rows, so that its prior would be 0. Give the population that the table was drawn from, or "
-            "count such rows as part of it with population_lacks='count'."
+            "count such rows as part of it: gpupif.Population(table, lacks='count')."
         )
     return np.where(counts == 0, sampled, counts)
 

@@ -85,28 +85,14 @@ def score_on_cluster(
 
 
 def look(find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: Streams) -> Found:
-    """What is found in the files of a table: here, or on a cluster.
+    """What `find` finds in the files of a table: here, or in the Dask frame of a Parquet file or folder on a cluster.
 
-    find: takes a path or a Dask frame, and the separator of CSV files. pick: the columns that are needed.
+    find: takes a path or a Dask frame, and the separator of CSV files. pick: the columns that are needed, None for all
+    that do not only label rows. Raises what `find` does; InputError, DeviceError.
     """
     if not place.named:
         return find(table, sep=streams.sep)
-    return _look_on_cluster(find, table, pick, place, streams._asdict())
-
-
-def _look_on_cluster(
-    find: Callable[..., Found],
-    table: Path,
-    pick: Pick,
-    place: Place,
-    elsewhere: Mapping[str, Any],
-) -> Found:
-    """What `find` finds in the Dask frame of a Parquet file or folder, computed on a cluster.
-
-    pick: the columns that are needed, None for all that do not only label rows. elsewhere: as of
-    `score_on_cluster`. Raises what `find` does; InputError, DeviceError.
-    """
-    check_place(place, elsewhere, "reads Parquet, and whose workers have memory of their own")
+    check_place(place, streams._asdict(), "reads Parquet, and whose workers have memory of their own")
     files = read_files("table", find_input(table), pick)
     kept = [name for name in files.names if name not in files.index_names] or files.names
     frame = files.frame if pick(files.names) is not None or kept == files.names else files.frame[kept]

@@ -38,7 +38,7 @@ SHARE = 0.5
 
 
 class Beside(NamedTuple):
-    """What a table is looked at beside. population: of any kind; lacks: as `population_lacks` of `gpupif.risk`."""
+    """What a table is looked at beside. population: of any kind; lacks: as of `gpupif.Population`."""
 
     population: Any
     lacks: str

@@ -112,10 +112,20 @@ def test_files_in_parts(tmp_path):
 on_the_cpu = pytest.mark.usefixtures("on_cpu")
 
 
+on_the_cpu = pytest.mark.usefixtures("on_cpu")
+
+
+@pytest.fixture
+def on_cpu():
+    with gpupif.config(device="cpu"):
+        yield
+
+
 WEIGHTED = pd.DataFrame({"a": [1, 2, 3, 3], "b": [1, 1, 1, 1], "w": [0, 5, 0.5, 2]})
 BOTH = {"one": ["a"], "other": ["b"]}
 
 
+@on_the_cpu
 @on_the_cpu
 def test_a_class_of_nobody_ranks_last_in_all_places(tmp_path):
     arguments = {"columns": ["b"], "known": ["a"], "weights": "w"}
@@ -127,6 +137,7 @@ def test_a_class_of_nobody_ranks_last_in_all_places(tmp_path):
     assert stored.summary().top["row"].tolist() == [2, 3, 1, 0]
 
 
+@on_the_cpu
 @on_the_cpu
 def test_the_worst_attacker_is_none_for_whom_there_is_nobody():
     arguments = {"columns": ["b"], "attackers": BOTH, "weights": "w"}
@@ -145,6 +156,7 @@ def dask_frame(frame):
 
 
 @on_the_cpu
+@on_the_cpu
 def test_what_is_unknown_against_one_attacker_is_in_the_worst():
     table = pd.DataFrame({"a": [1, 2, 2], "b": ["x", "x", "y"], "c": [None, "u", "v"]})
     arguments = {"columns": ["c"], "missing": "wildcard"}
@@ -155,6 +167,7 @@ def test_what_is_unknown_against_one_attacker_is_in_the_worst():
         np.testing.assert_array_equal(lazy["c"], memory["c"])
 
 
+@on_the_cpu
 @on_the_cpu
 @pytest.mark.parametrize("arguments", [{}, {"weights": "w"}, {"missing": "wildcard"}], ids=["plain", "weights", "wild"])
 def test_summaries(tmp_path, arguments):
@@ -178,6 +191,7 @@ def test_summaries(tmp_path, arguments):
         assert "Weight near 0" not in text
 
 
+@on_the_cpu
 @on_the_cpu
 def test_a_run_of_other_temporary_files_is_not_resumed(tmp_path, monkeypatch):
     from gpupif.out_of_core import run, write
