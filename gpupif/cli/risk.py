@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterable
 from functools import partial
 from pathlib import Path
@@ -21,11 +20,14 @@ from .options import (
     Scheduler,
     Sep,
     StreamMemory,
+    Streams,
     StreamTemp,
     Table,
     WorkerProcesses,
     as_distances,
     as_names,
+    as_population,
+    configured,
     show,
 )
 
@@ -67,8 +69,8 @@ def risk(
         str,
         typer.Option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any."),
     ] = "category",
-    device: Device = "auto",
-    gpu_grouping: GpuGrouping = "auto",
+    device: Device = None,
+    gpu_grouping: GpuGrouping = None,
     sep: Sep = None,
     memory_limit: StreamMemory = None,
     temp: StreamTemp = None,
@@ -83,8 +85,6 @@ def risk(
     from ..disclosure.risk import find_risk
     from .cluster import look
 
-    if quiet:
-        warnings.simplefilter("ignore")
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers") or [], as_names(sensitive, "sensitive")
     find = partial(
         find_risk,
@@ -96,24 +96,16 @@ def risk(
         k=k,
         threshold=threshold,
         groups=groups,
-        population=population,
-        population_lacks=population_lacks,
+        population=as_population(population, population_lacks),
         sampling_fraction=sampling_fraction,
         population_size=population_size,
         weights=weights,
         missing=missing,
-        device=device,
-        gpu_grouping=gpu_grouping,
     )
-    streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
-    found = look(
-        find,
-        table,
-        partial(pick_needed, known, attributes or [], weights=weights),
-        Place(scheduler, workers),
-        streams,
-        quiet,
-    )
+    pick = partial(pick_needed, known, attributes or [], weights=weights)
+    streams = Streams(sep, memory_limit, temp)
+    with configured(quiet, device, gpu_grouping, memory_limit, temp):
+        found = look(find, table, pick, Place(scheduler, workers), streams)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Sequence
 from typing import Any, Literal, NamedTuple, Unpack, overload
 
 from ..attack.request import check_word
 from ..errors import InputError
+from ..utils.docs import documented_as
 from .assess import assess
 from .models import MODELS
-from .request import RiskOptions, RiskRequest, TableOptions
+from .request import RiskOptions, RiskRequest
 from .search import Assessed
 
 Columns = Hashable | Sequence[Hashable]
@@ -37,11 +37,6 @@ def k_anonymity(
     *,
     weights: Hashable = None,
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> int:
     """K of k-anonymity: rows of the smallest equivalence class, rows that agree on all quasi-identifiers.
 
@@ -50,7 +45,8 @@ def k_anonymity(
     table:
         As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file, a folder or a
         pattern, of which only the columns that are needed are read. Or a Dask DataFrame, of pandas or cuDF partitions:
-        it is computed at once, by the workers; only what is found comes to the client.
+        it is computed at once, by the workers; only what is found comes to the client. Files that do not fit into
+        memory are read in streams and looked at in parts; what is found is the same (see `gpupif.config`).
     quasi_identifiers:
         Columns that an attacker may know of a person, a list or tuple of names; a single one may stand alone, also one
         whose name is a tuple.
@@ -62,14 +58,6 @@ def k_anonymity(
         "category": missing values are one value of their own; "error": refuse them. "wildcard": in a quasi-identifier
         they match every value, as of `gpupif.score`: the class of a row is all rows that match it, so that classes
         overlap, and a sensitive value that is missing is unknown. Different rows then have to fit into memory together.
-    device, gpu_grouping:
-        As of `gpupif.score`.
-    progress:
-        Show progress on standard error: True, False, or None for only where that is a terminal.
-    memory_limit, temp:
-        Of a path: the memory that the process may take, such as "2GiB", and a folder for temporary files (default: the
-        system's). With one of them the table, of any size, is read in streams and looked at in parts; what is found is
-        the same. Default: read it into memory.
 
     Returns
     -------
@@ -101,19 +89,11 @@ def k_anonymity(
     (2, 1)
 
     """
-    options: TableOptions = {
-        "weights": weights,
-        "missing": missing,
-        "device": device,
-        "gpu_grouping": gpu_grouping,
-        "progress": progress,
-        "memory_limit": memory_limit,
-        "temp": temp,
-    }
-    found = assess_models(table, quasi_identifiers, None, "k", **options)
+    found = assess_models(table, quasi_identifiers, None, "k", weights=weights, missing=missing)
     return int(found.worst("k"))
 
 
+@documented_as(k_anonymity)
 def alpha_k_anonymity(
     table: Any,
     quasi_identifiers: Columns,
@@ -121,17 +101,12 @@ def alpha_k_anonymity(
     *,
     weights: Hashable = None,
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> AlphaK:
     """(alpha,k)-anonymity: k-anonymity, and no sensitive value has a share above alpha of an equivalence class.
 
     Parameters
     ----------
-    table, quasi_identifiers, weights, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, weights, missing:
         As of `gpupif.k_anonymity`.
     sensitive:
         A sensitive attribute, a column, or a list of several.
@@ -162,16 +137,7 @@ def alpha_k_anonymity(
     AlphaK(alpha=0.6666666666666666, k=3)
 
     """
-    options: TableOptions = {
-        "weights": weights,
-        "missing": missing,
-        "device": device,
-        "gpu_grouping": gpu_grouping,
-        "progress": progress,
-        "memory_limit": memory_limit,
-        "temp": temp,
-    }
-    found = assess_models(table, quasi_identifiers, sensitive, "alpha", "k", **options)
+    found = assess_models(table, quasi_identifiers, sensitive, "alpha", "k", weights=weights, missing=missing)
     return AlphaK(found.worst("alpha"), int(found.worst("k")))
 
 
@@ -185,11 +151,6 @@ def l_diversity(
     l: None = ...,  # noqa: E741
     weights: Hashable = ...,
     missing: str = ...,
-    device: str = ...,
-    gpu_grouping: str = ...,
-    progress: bool | None = ...,
-    memory_limit: int | str | None = ...,
-    temp: str | os.PathLike[str] | None = ...,
 ) -> int: ...
 
 
@@ -203,11 +164,6 @@ def l_diversity(
     l: None = ...,  # noqa: E741
     weights: Hashable = ...,
     missing: str = ...,
-    device: str = ...,
-    gpu_grouping: str = ...,
-    progress: bool | None = ...,
-    memory_limit: int | str | None = ...,
-    temp: str | os.PathLike[str] | None = ...,
 ) -> float: ...
 
 
@@ -221,14 +177,10 @@ def l_diversity(
     l: int | None = ...,  # noqa: E741
     weights: Hashable = ...,
     missing: str = ...,
-    device: str = ...,
-    gpu_grouping: str = ...,
-    progress: bool | None = ...,
-    memory_limit: int | str | None = ...,
-    temp: str | os.PathLike[str] | None = ...,
 ) -> Recursive: ...
 
 
+@documented_as(alpha_k_anonymity)
 def l_diversity(
     table: Any,
     quasi_identifiers: Columns,
@@ -238,17 +190,12 @@ def l_diversity(
     l: int | None = None,  # noqa: E741
     weights: Hashable = None,
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> int | float | Recursive:
     """l-diversity: how many values a sensitive attribute has, well represented, in every equivalence class.
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, weights, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, weights, missing:
         As of `gpupif.alpha_k_anonymity`.
     kind:
         "distinct": the fewest different values of a class. "entropy": l such that the lowest entropy of the values of
@@ -296,16 +243,7 @@ def l_diversity(
     if l is not None and kind != "recursive":
         raise InputError(f"l: expected with kind='recursive' only, got it with kind={kind!r}. Leave it out.")
     name = {"distinct": "distinct_l", "entropy": "entropy_l", "recursive": "recursive_c"}[kind]
-    options: TableOptions = {
-        "weights": weights,
-        "missing": missing,
-        "device": device,
-        "gpu_grouping": gpu_grouping,
-        "progress": progress,
-        "memory_limit": memory_limit,
-        "temp": temp,
-    }
-    found = assess_models(table, quasi_identifiers, sensitive, name, l_values=l, **options)
+    found = assess_models(table, quasi_identifiers, sensitive, name, l_values=l, weights=weights, missing=missing)
     return Recursive(found.worst(name), found.l_values) if kind == "recursive" else found.worst(name)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..engines.choose import choose_engine
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
-from ..out_of_core.temporary_table import too_large
+from ..out_of_core.temporary_table import in_streams
 from ..scoring.in_memory import encode_frame
 from ..utils.progress import Reporter, announce_compilation
 from .cells import question_of
@@ -36,8 +36,8 @@ def assess(table: Any, request: RiskRequest, population: PopulationSource | None
 
         return assess_dask(table, request, population)
     engine = choose_engine(request.device)
-    with Reporter(request.progress) as report, announce_compilation(quiet=request.progress is False):
-        if request.in_streams or too_large(table, request.choose, request.sep):
+    with Reporter() as report, announce_compilation():
+        if in_streams(table, request.choose, request.sep):
             return assess_files(table, request, engine, report, population)
         watch = Stopwatch()
         with watch("read and encode"):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable
 from typing import Any
 
-from .anonymity import Columns, assess_models
-from .request import TableOptions
+from ..utils.docs import documented_as
+from .anonymity import Columns, alpha_k_anonymity, assess_models
 
 
+@documented_as(alpha_k_anonymity)
 def t_closeness(
     table: Any,
     quasi_identifiers: Columns,
@@ -18,11 +18,6 @@ def t_closeness(
     *,
     weights: Hashable = None,
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> float:
     """T of t-closeness: how far the distribution of a sensitive attribute in a class is from that in the table.
 
@@ -30,7 +25,7 @@ def t_closeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, weights, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, weights, missing:
         As of `gpupif.alpha_k_anonymity`.
     distance:
         How far two values are apart. "ordered": by how many places, of those that occur, over the most there are (the
@@ -70,18 +65,12 @@ def t_closeness(
     0.3333
 
     """
-    options: TableOptions = {
-        "weights": weights,
-        "missing": missing,
-        "device": device,
-        "gpu_grouping": gpu_grouping,
-        "progress": progress,
-        "memory_limit": memory_limit,
-        "temp": temp,
-    }
-    return assess_models(table, quasi_identifiers, sensitive, "t", distance=distance, **options).worst("t")
+    return assess_models(
+        table, quasi_identifiers, sensitive, "t", distance=distance, weights=weights, missing=missing
+    ).worst("t")
 
 
+@documented_as(alpha_k_anonymity)
 def basic_beta_likeness(
     table: Any,
     quasi_identifiers: Columns,
@@ -89,11 +78,6 @@ def basic_beta_likeness(
     *,
     weights: Hashable = None,
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> float:
     """Beta of basic beta-likeness: by what share of itself a sensitive value's frequency rises in a class.
 
@@ -101,7 +85,7 @@ def basic_beta_likeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, weights, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, weights, missing:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -127,18 +111,12 @@ def basic_beta_likeness(
     1.0
 
     """
-    options: TableOptions = {
-        "weights": weights,
-        "missing": missing,
-        "device": device,
-        "gpu_grouping": gpu_grouping,
-        "progress": progress,
-        "memory_limit": memory_limit,
-        "temp": temp,
-    }
-    return assess_models(table, quasi_identifiers, sensitive, "basic_beta", **options).worst("basic_beta")
+    return assess_models(table, quasi_identifiers, sensitive, "basic_beta", weights=weights, missing=missing).worst(
+        "basic_beta"
+    )
 
 
+@documented_as(alpha_k_anonymity)
 def enhanced_beta_likeness(
     table: Any,
     quasi_identifiers: Columns,
@@ -146,11 +124,6 @@ def enhanced_beta_likeness(
     *,
     weights: Hashable = None,
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> float:
     """Beta of enhanced beta-likeness: as basic beta-likeness, but no value may rise by more than -ln p either.
 
@@ -159,7 +132,7 @@ def enhanced_beta_likeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, weights, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, weights, missing:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -188,18 +161,12 @@ def enhanced_beta_likeness(
     0.0
 
     """
-    options: TableOptions = {
-        "weights": weights,
-        "missing": missing,
-        "device": device,
-        "gpu_grouping": gpu_grouping,
-        "progress": progress,
-        "memory_limit": memory_limit,
-        "temp": temp,
-    }
-    return assess_models(table, quasi_identifiers, sensitive, "enhanced_beta", **options).worst("enhanced_beta")
+    return assess_models(table, quasi_identifiers, sensitive, "enhanced_beta", weights=weights, missing=missing).worst(
+        "enhanced_beta"
+    )
 
 
+@documented_as(alpha_k_anonymity)
 def delta_disclosure(
     table: Any,
     quasi_identifiers: Columns,
@@ -207,11 +174,6 @@ def delta_disclosure(
     *,
     weights: Hashable = None,
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> float:
     """Delta of delta-disclosure privacy: the highest |ln(q / p)| of a sensitive value in a class.
 
@@ -220,7 +182,7 @@ def delta_disclosure(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, weights, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, weights, missing:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -247,13 +209,4 @@ def delta_disclosure(
     0.6931
 
     """
-    options: TableOptions = {
-        "weights": weights,
-        "missing": missing,
-        "device": device,
-        "gpu_grouping": gpu_grouping,
-        "progress": progress,
-        "memory_limit": memory_limit,
-        "temp": temp,
-    }
-    return assess_models(table, quasi_identifiers, sensitive, "delta", **options).worst("delta")
+    return assess_models(table, quasi_identifiers, sensitive, "delta", weights=weights, missing=missing).worst("delta")

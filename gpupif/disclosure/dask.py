@@ -30,7 +30,6 @@ from ..dask.population_graph import meet_population, open_people
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers, tell
 from ..encoding.merge import Values
-from ..engines.choose import check_device
 from ..errors import InputError
 from ..frames.dask_frame import known_orders
 from ..rows.partition import Rows
@@ -59,11 +58,6 @@ def assess_dask(table: Any, request: RiskRequest, population: PopulationSource |
 
     if not isinstance(table, DataFrame):
         raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
-    if request.in_streams:
-        raise InputError(
-            "memory_limit, temp: are for files read in streams. Leave them out: each worker of Dask has its own."
-        )
-    check_device(request.device)
     request.check(list(table.columns))
     given = request.distance is not None
     walked = [] if given or not any(one.cell == "emd" for one in request.models) else request.sensitive
@@ -77,7 +71,7 @@ def assess_dask(table: Any, request: RiskRequest, population: PopulationSource |
         classes = _meet(graph, encoded, people, population.lacks)
         last = graph.one("with-classes", with_classes, ref(last), classes)
     watch = Stopwatch()
-    with Reporter(request.progress) as report, watch("compute"):
+    with Reporter() as report, watch("compute"):
         found: Assessed = compute(graph.value(last), report)
     return replace(found, seconds=watch.seconds)
 

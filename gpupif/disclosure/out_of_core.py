@@ -29,10 +29,9 @@ def assess_files(
 ) -> Assessed:
     """`assess` of what a path names, within a memory limit."""
     watch = Stopwatch()
-    options = (request.memory_limit, request.temp, request.sep)
     missing, joined = request.kept_missing, population is not None
     with watch("read and encode"):
-        opened = open_stream(table, request.choose, missing, report, *options, copies=2, joined=joined)
+        opened = open_stream(table, request.choose, missing, report, request.sep, copies=2, joined=joined)
     with opened as stream:
         chunks, used = stream.chunks, len(request.columns)
         place = used if request.weights is None else request.read.index(request.weights)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ..attack.distances import CategoryOrder
 from ..attack.request import MISSING, check_word
-from ..engines.choose import AskedDevice, ask_device
+from ..engines.choose import AskedDevice, asked_device
 from ..errors import InputError
 from ..utils.names import as_columns, check_exist, check_unique, check_weights
 from ..utils.quantities import whole_number
@@ -24,24 +23,14 @@ WORDS = ("ordered", "nominal")
 MOST_VALUES = 2**31 - 1
 
 
-class TableOptions(TypedDict, total=False):
-    """Arguments that all functions of disclosure measures have, as they come."""
-
-    missing: str
-    weights: Hashable
-    device: str
-    gpu_grouping: str
-    progress: bool | None
-    sep: str | None
-    memory_limit: int | str | None
-    temp: str | os.PathLike[str] | None
-
-
-class RiskOptions(TableOptions, total=False):
-    """And those of some; l_values is the l of `gpupif.risk`."""
+class RiskOptions(TypedDict, total=False):
+    """Further arguments of `gpupif.risk` and the functions for one measure, as they come; l_values is its l."""
 
     l_values: Any
     distance: Any
+    weights: Hashable
+    missing: str
+    sep: str | None
 
 
 @dataclass(frozen=True)
@@ -49,7 +38,7 @@ class RiskRequest:
     """What is asked of a table: columns, disclosure measures and how to find them; checked as far as that is possible.
 
     l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. weights: the column of sampling
-    weights. sep: of a CSV file, None: found. memory_limit, temp: of files read in streams. groups: how many of the most
+    weights. sep: of a CSV file, None: found. groups: how many of the most
     homogeneous classes are wanted. threshold: an estimated risk above it counts as at risk.
     """
 
@@ -61,10 +50,7 @@ class RiskRequest:
     missing: str
     weights: Hashable
     device: AskedDevice
-    progress: bool | None
     sep: str | None = None
-    memory_limit: int | str | None = None
-    temp: str | os.PathLike[str] | None = None
     groups: int = 0
     threshold: float = 1.0
 
@@ -108,11 +94,8 @@ class RiskRequest:
             distance=distance,
             missing=missing,
             weights=options.get("weights"),
-            device=ask_device(options.get("device", "auto"), options.get("gpu_grouping", "auto")),
-            progress=options.get("progress"),
+            device=asked_device(),
             sep=options.get("sep"),
-            memory_limit=options.get("memory_limit"),
-            temp=options.get("temp"),
         )
 
     @property
@@ -134,11 +117,6 @@ class RiskRequest:
     def kept_missing(self) -> str:
         """How missing values are encoded: refused, or as a value of their own."""
         return "category" if self.matching else self.missing
-
-    @property
-    def in_streams(self) -> bool:
-        """Whether the table is one of files that is read in streams."""
-        return self.memory_limit is not None or self.temp is not None
 
     @property
     def may_look_again(self) -> bool:

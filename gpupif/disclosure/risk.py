@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from ..attack.population import check_lacks
+from ..attack.population import Population
 from ..errors import InputError
 from ..utils.display import Printed, json_value
 from ..utils.quantities import whole_number
@@ -122,16 +121,10 @@ def risk(
     threshold: float | None = None,
     groups: int = 10,
     population: Any = None,
-    population_lacks: str = "error",
     sampling_fraction: float | None = None,
     population_size: int | None = None,
     weights: Hashable = None,
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> DisclosureRisk:
     """Disclosure risk of a table: what its equivalence classes reveal of identities and of sensitive attributes.
 
@@ -159,14 +152,13 @@ def risk(
         sensitive value first, of equal ones the most rows. 0: do not look for them, which takes a pass of its own.
     population:
         The population that the table is a part of, a table of any kind with the quasi-identifiers, and values of the
-        same types: gives journalist risk, see `gpupif.population_risks`. A path is read in streams where the table is,
-        or where it is too large itself; for a Dask DataFrame it is another, a path of Parquet, or a table in memory.
-    population_lacks:
-        Where the population lacks rows of the table, as of `gpupif.score`: "error", or "count" them in it.
+        same types: gives journalist risk, see `gpupif.population_risks`; or `gpupif.Population`, which says what to do
+        with rows that it lacks. A path is read in streams where the table is, or where it is too large itself; for a
+        Dask DataFrame it is another, a path of Parquet, or a table in memory.
     sampling_fraction, population_size:
         Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
         the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
-    weights, missing, device, gpu_grouping, progress, memory_limit, temp:
+    weights, missing:
         As of `gpupif.k_anonymity`.
 
     Returns
@@ -214,16 +206,10 @@ def risk(
         threshold=threshold,
         groups=groups,
         population=population,
-        population_lacks=population_lacks,
         sampling_fraction=sampling_fraction,
         population_size=population_size,
         weights=weights,
         missing=missing,
-        device=device,
-        gpu_grouping=gpu_grouping,
-        progress=progress,
-        memory_limit=memory_limit,
-        temp=temp,
     )
 
 
@@ -237,7 +223,6 @@ def find_risk(
     threshold: float | None = None,
     groups: int = 10,
     population: Any = None,
-    population_lacks: str = "error",
     sampling_fraction: float | None = None,
     population_size: int | None = None,
     **options: Unpack[RiskOptions],
@@ -246,7 +231,6 @@ def find_risk(
     # What is wrong with these is to be said before a large table is read.
     most = whole_number("groups", groups, "classes", 0)
     _, limit = check_limits(k, threshold)
-    check_lacks(population_lacks)
     people = {"sampling_fraction": sampling_fraction, "population": population_size}
     _check_population(people, population, options)
     wanted = resolve_models(models, options.get("missing", "category"))
@@ -256,7 +240,8 @@ def find_risk(
         wanted = [MODELS["k"]]
     request = RiskRequest.of(table, quasi_identifiers, sensitive, wanted, **options)
     request = replace(request, groups=most, threshold=limit)
-    source = None if population is None else PopulationSource(population, population_lacks)
+    given = Population.of(population)
+    source = None if given is None else PopulationSource(given.table, given.lacks)
     found = assess(table, request, source)
     return DisclosureRisk(
         rows=found.rows,

@@ -21,6 +21,7 @@ from gpupif.disclosure.models import MODELS
 from gpupif.disclosure.scope import scope
 from gpupif.errors import InputError
 from tests.helpers import naive_disclosure as naive
+from tests.helpers.configured import configured
 from tests.helpers.dask_frames import cut
 from tests.helpers.disclosure import outcome, what_is_found
 from tests.helpers.pieces import in_pieces, write_parts
@@ -134,11 +135,11 @@ def test_extremes_of_the_cells_of_score(question):
     if not sensitive:
         return
     frame, how = ask(table, weights, missing)
-    found = gpupif.risk(frame, known, sensitive, device="cpu", **how)
+    found = gpupif.risk(frame, known, sensitive, **how)
     cells = {"alpha": "recursive_1" if missing == "wildcard" else "posterior", "t": "emd", "entropy_l": "entropy"}
     somebody = np.array(weights or [1] * len(frame)) > 0
     measures = [*cells.values(), "distinct_values"]
-    scores = gpupif.score(frame, measures, columns=sensitive, known=known, device="cpu", **how)
+    scores = gpupif.score(frame, measures, columns=sensitive, known=known, **how)
     for name in sensitive:
         values = {measure: scores[measure][name].to_numpy()[somebody] for measure in measures}
         assert found.attributes.loc[name, "alpha"] == np.nanmax(values[cells["alpha"]])
@@ -209,7 +210,7 @@ def test_frequency_counts_as_in_sdcmicro(engine, table, rows, people):
 def test_individual_risk_as_in_sdcmicro(table, risks):
     """Its method "exact"; the mean and the sum are its global risk."""
     frame, how = ask(table, PEOPLE, "wildcard")
-    found = gpupif.risk(frame, list(table), device="cpu", **how).estimated
+    found = gpupif.risk(frame, list(table), **how).estimated
     assert found.individual.highest == pytest.approx(max(risks), rel=1e-7)
     assert found.reidentifications == pytest.approx(sum(risks), rel=1e-7)
     assert found.individual.average == pytest.approx(sum(risks) / 8, rel=1e-7)
@@ -241,11 +242,11 @@ def test_weights_are_copies_of_rows(question):
     if not sensitive or weights is None or any(weight != int(weight) for weight in weights):
         return
     frame, how = ask(table, weights, missing)
-    found = gpupif.risk(frame, known, sensitive, device="cpu", **how)
+    found = gpupif.risk(frame, known, sensitive, **how)
     copies = frame.loc[frame.index.repeat([int(weight) for weight in weights])].reset_index(drop=True)
     if any(copies[name].nunique(dropna=missing == "wildcard") < 2 for name in sensitive):
         return
-    again = gpupif.risk(copies, known, sensitive, missing=missing, device="cpu")
+    again = gpupif.risk(copies, known, sensitive, missing=missing)
     for model, worst in found.worst.items():
         if model not in ("k", "t"):
             assert worst == again.worst[model], model
@@ -274,11 +275,11 @@ def test_more_missing_values_are_no_less_anonymous():
     known = ["age", "sex", "region", "education"]
     random = np.random.default_rng(2)
     frame["w"] = random.integers(1, 90, len(frame))
-    before = gpupif.risk(frame, known, "occupation", weights="w", missing="wildcard", models="k", device="cpu")
+    before = gpupif.risk(frame, known, "occupation", weights="w", missing="wildcard", models="k")
     holes = frame.copy()
     for name in known:
         holes.loc[random.random(len(frame)) < 0.1, name] = None
-    after = gpupif.risk(holes, known, "occupation", weights="w", missing="wildcard", models="k", device="cpu")
+    after = gpupif.risk(holes, known, "occupation", weights="w", missing="wildcard", models="k")
     assert after.k >= before.k
     assert after.classes.uniques < before.classes.uniques
     assert after.estimated.reidentifications < before.estimated.reidentifications
@@ -358,7 +359,7 @@ def test_different_rows_have_to_fit(tmp_path, monkeypatch, dask_in_one_thread):
         in_pieces(20, 30),
         pytest.raises(InputError, match=r"missing: 'wildcard' compares all different rows .* than 30"),
     ):
-        gpupif.risk(folder, ["age", "region"], "sex", missing="wildcard", memory_limit="64GiB")
+        configured(gpupif.risk, folder, ["age", "region"], "sex", missing="wildcard", memory_limit="64GiB")
     monkeypatch.setattr(routing, "MOST_BYTES", 100)
     with pytest.raises(
         InputError, match=r"missing: 'wildcard' compares all different rows .* in the memory of one worke"
@@ -396,8 +397,8 @@ def test_in_parts_of_every_size(tmp_path):
     frame = gpupif.datasets.census(300).assign(w=np.random.default_rng(0).random(300))
     folder = write_parts(tmp_path / "in", frame, [90, 200])
     asked = (["sex"], ["region", "occupation", "education"])
-    expected = what_is_found(gpupif.risk(folder, *asked, weights="w", device="cpu"))
+    expected = what_is_found(gpupif.risk(folder, *asked, weights="w"))
     for rows in (5, 60, 1000):
         with in_pieces(50, rows):
-            found = gpupif.risk(folder, *asked, weights="w", device="cpu", memory_limit="64GiB")
+            found = configured(gpupif.risk, folder, *asked, weights="w", memory_limit="64GiB")
         assert what_is_found(found) == expected
