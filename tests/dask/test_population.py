@@ -112,7 +112,6 @@ BAD = {
     "a series": (cut(CENSUS, [])["age"], {}, ["population", "Dask DataFrame", "Series"]),
     "unknown word": (CENSUS, {"population_lacks": "no"}, ["population_lacks", "'no'"]),
     "no file": ("nobody.parquet", {}, ["nobody.parquet", "no such file"]),
-    "wildcards": (CENSUS, {"missing": "wildcard"}, ["population", "wildcard"]),
 }
 
 
