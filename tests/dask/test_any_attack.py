@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import gpupif
-from gpupif.attack.known_subsets import AnyKnown
 from gpupif.dask import one_part
 from tests.helpers.dask_frames import assert_same, cut
 from tests.helpers.pairs import pairwise_settings
@@ -18,16 +17,16 @@ pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
 CENSUS = gpupif.datasets.census(40, columns=4)
 NAMES = list(CENSUS)
 COLUMNS = ["age", "region"]
-FEW = AnyKnown(2, NAMES)
+FEW = gpupif.AnyKnown(2, among=NAMES)
 ATTACKERS = {
     "all columns": {},
     "some columns": {"known": ["sex", "age"]},
     "nothing": {"known": []},
-    "any one": {"known": AnyKnown(1)},
+    "any one": {"known": 1},
     "any two": {"known": FEW},
-    "a sample of any two": {"known": AnyKnown(2, NAMES, subsets=2, seed=3)},
+    "a sample of any two": {"known": gpupif.AnyKnown(2, among=NAMES, subsets=2, seed=3)},
     "lists": {"attackers": {"neighbour": ["sex", "age"], "nobody": []}},
-    "lists and any": {"attackers": {"neighbour": ["sex"], "any two": FEW, "any one": AnyKnown(1)}},
+    "lists and any": {"attackers": {"neighbour": ["sex"], "any two": FEW, "any one": 1}},
 }
 WEIGHTS = {
     "none": None,
@@ -52,7 +51,7 @@ def sparse(frame, seed):
 
 
 def question(attackers, weights, population, missing, given, dtype):
-    """The table, the population or None, and arguments of `gpupif.score`."""
+    """The table, a population that may lack rows of it, or None, and further arguments of `gpupif.score`."""
     table, people = CENSUS.sample(60, replace=True, random_state=1, ignore_index=True), None
     others = gpupif.datasets.census(30, columns=4, seed=8)
     if missing != "in the population alone":
@@ -67,8 +66,6 @@ def question(attackers, weights, population, missing, given, dtype):
     if weights != "none":
         table = table.assign(people=WEIGHTS[weights])
         arguments["weights"] = "people"
-    if people is not None and population != "of the table":
-        arguments["population_lacks"] = "count"
     if given:
         regions = list(gpupif.datasets.census(70, columns=4)["region"].unique())
         everything = [*regions, *([None] if missing == "category" else [])]
@@ -77,12 +74,15 @@ def question(attackers, weights, population, missing, given, dtype):
     return table, people, arguments
 
 
-def assert_like_memory(table, people, edges=(), measures=ALL, **arguments):
-    """All that scores of a Dask frame hold is what those of the table in memory do."""
-    with_people = {} if people is None else {"population": people}
-    expected = gpupif.score(table, measures, device="cpu", **arguments, **with_people)
-    lazy = {} if people is None else {"population": cut(people, [len(people) // 3])}
-    scores = gpupif.score(cut(table, edges), measures, device="cpu", **arguments, **lazy)
+def assert_like_memory(table, people, edges=(), lacks="count", **arguments):
+    """The same scores of a Dask frame and of the table in memory; both, by attacker, the means too."""
+    lazy = arguments
+    if people is not None:
+        lazy = arguments | {"population": gpupif.Population(cut(people, [len(people) // 3]), lacks)}
+        arguments["population"] = gpupif.Population(people, lacks)
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(table, ALL, **arguments)
+        scores = gpupif.score(cut(table, edges), ALL, **lazy)
     each = [(scores, expected)]
     if "attackers" in arguments:
         assert list(scores) == list(expected)
@@ -98,14 +98,16 @@ def assert_like_memory(table, people, edges=(), measures=ALL, **arguments):
 )
 def test_the_bits_of_the_table_in_memory(settings):
     table, people, arguments = question(**settings)
-    for one, other in assert_like_memory(table, people, [20, 20, 45], **arguments):
+    lacks = "error" if settings["population"] == "of the table" else "count"
+    for one, other in assert_like_memory(table, people, [20, 20, 45], lacks, **arguments):
         assert dict(one.weights.compute()) == other.weights
         assert dict(one.priors.compute()) == dict(other.priors)
 
 
 def test_attackers_of_both_kinds_side_by_side():
     table, people, arguments = question("lists and any", "zeros", "of others", "wildcard", True, "float64")
-    scores = gpupif.score(cut(table, [30]), ["cig", "csf"], population=people, **arguments)
+    population = gpupif.Population(people, "count")
+    scores = gpupif.score(cut(table, [30]), ["cig", "csf"], population=population, **arguments)
     names = scores.frame().columns.tolist()
     assert names[:4] == ["neighbour_cig_age", "neighbour_cig_region", "neighbour_csf_age", "neighbour_csf_region"]
     assert names[4:6] == ["neighbour_population_size_age", "neighbour_population_size_region"]
@@ -122,14 +124,13 @@ def test_values_that_the_population_lacks(lacks):
     """Where missing values are wildcards no row can be known to be lacking, but values can."""
     table = pd.DataFrame({"a": ["x", None, "y", "z"], "b": [1, 2, None, 1]})
     people = pd.DataFrame({"a": ["x", "y", None, "x"], "b": [1, 1, 2, 2]})
-    arguments = {"missing": "wildcard", "population_lacks": lacks}
     if lacks == "count":
-        assert_like_memory(table, people, [2], **arguments)
+        assert_like_memory(table, people, [2], missing="wildcard")
         return
     with pytest.raises(gpupif.InputError, match="population: column 'a' has 'z' nowhere in it") as expected:
-        gpupif.score(table, population=people, **arguments)
+        gpupif.score(table, population=people, missing="wildcard")
     with pytest.raises(gpupif.InputError) as error:
-        gpupif.score(cut(table, [2]), population=people, **arguments).cig.compute()
+        gpupif.score(cut(table, [2]), population=people, missing="wildcard").cig.compute()
     assert str(error.value) == str(expected.value)
 
 
@@ -148,7 +149,8 @@ CANNOT_BE_CUT = {
 @pytest.mark.parametrize(("arguments", "says", "instead"), CANNOT_BE_CUT.values(), ids=CANNOT_BE_CUT)
 def test_rows_that_have_to_be_in_one_part_are_limited(arguments, says, instead, population, monkeypatch):
     table = sparse(CENSUS, 2)
-    scores = gpupif.score(cut(table, [20]), population=population, population_lacks="count", **arguments)
+    people = None if population is None else gpupif.Population(population, "count")
+    scores = gpupif.score(cut(table, [20]), population=people, **arguments)
     monkeypatch.setattr(one_part, "MOST_BYTES", 1 << 10)
     with pytest.raises(gpupif.InputError) as error:
         scores.cig.compute()
@@ -160,7 +162,7 @@ def test_rows_that_have_to_be_in_one_part_are_limited(arguments, says, instead, 
 def test_what_can_be_cut_has_no_limit(monkeypatch):
     monkeypatch.setattr(one_part, "MOST_BYTES", 0)
     people = gpupif.datasets.census(80, columns=4)
-    assert_like_memory(CENSUS, people, [20], missing="wildcard", population_lacks="count")
+    assert_like_memory(CENSUS, people, [20], missing="wildcard")
 
 
 def test_a_worker_may_fill_half_of_its_memory(monkeypatch):
