@@ -3,6 +3,8 @@
 from . import datasets as datasets
 from . import piflib as piflib
 from ._version import __version__ as __version__
+from .attack.known_subsets import AnyKnown as AnyKnown
+from .attack.population import Population as Population
 from .dask.scores import DaskScores as DaskScores
 from .disclosure.anonymity import AlphaK as AlphaK
 from .disclosure.anonymity import Recursive as Recursive
@@ -49,6 +51,9 @@ from .results.stored import StoredAnyKnownScores as StoredAnyKnownScores
 from .results.stored import StoredAttackerScores as StoredAttackerScores
 from .results.stored import StoredScores as StoredScores
 from .results.summary import Summary as Summary
+from .scoring.files import score_files as score_files
 from .scoring.score import score as score
 from .special_uniques.suda import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
+from .utils.config import config as config
+from .utils.config import set_config as set_config

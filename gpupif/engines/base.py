@@ -54,6 +54,8 @@ class Job:
     has them on the host.
     extremes_only: only the lowest and highest scores are asked for, no scores of rows.
     wildcards: columns whose missing values, the last code, match any value; that code has no prior.
+    class_without_target: a row's class is its cohort, even where others are scored against who knows the target.
+    distinct: no two rows are equal, so that equal ones need not be looked for.
     """
 
     codes: Sequence[npt.NDArray[Any]]
@@ -73,6 +75,8 @@ class Job:
     extremes_only: bool = False
     unit: float | None = None
     wildcards: Sequence[int] = ()
+    class_without_target: bool = False
+    distinct: bool = False
 
     @property
     def rows(self) -> int:

@@ -59,7 +59,7 @@ def kernel_values(job: Job, columns: Sequence[int]) -> Values:
         np.array([job.accuracies[column] for column in columns], np.float64),
         np.array([values for values, _ in whole]),
         np.array([mass for _, mass in whole]),
-        np.array([column in job.known for column in columns], np.int64),
+        np.array([column in job.known and not job.class_without_target for column in columns], np.int64),
         kernel_axes([None if job.axes is None else job.axes[column] for column in columns]),
     )
 
