@@ -94,7 +94,8 @@ def make_prior(
     """
     if given is None:
         counts = column.counts if counts is None else counts
-        return Prior(column, counts / max(1, rows), log2_of_shares(counts, rows), LOG_BITS, entropy_of_counts(counts), None)
+        logs = log2_of_shares(counts, rows)
+        return Prior(column, counts / max(1, rows), logs, LOG_BITS, entropy_of_counts(counts), None)
     name = column.name
     if isinstance(given, pd.Series):
         if not given.index.is_unique:
