@@ -60,7 +60,7 @@ def suda(
     from ..io.write import check_output
     from ..marginals.coded_table import picked
     from ..special_uniques.suda import find_suda
-    from ..utils.quantities import whole_number
+    from ..utils.validation import whole_number
     from .cluster import look
 
     top = whole_number("top", top, "rows")

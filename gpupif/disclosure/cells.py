@@ -63,7 +63,7 @@ def constant_column(rows: int, given: int) -> Column:
 
 
 def check_columns(
-    columns: Sequence[Column], rows: int, asked: Asked, tell: Callable[[str, type[Warning]], None] = warn
+    columns: Sequence[Column], rows: int, asked: Asked, on_warning: Callable[[str, type[Warning]], None] = warn
 ) -> None:
     """Raise InputError for a sensitive attribute with one value or fewer than l; tell of nearly unique columns.
 
@@ -83,7 +83,7 @@ def check_columns(
             )
     for column in columns[:known]:
         if rows >= UNIQUE_ROWS and column.cardinality >= UNIQUE_SHARE * rows:
-            tell(
+            on_warning(
                 f"quasi_identifiers: column {column.name!r}: {column.cardinality:,} different values in {rows:,} rows, "
                 "so nearly every class is a single row. Leave it out (an identifier), or bin it (a measurement).",
                 NearlyUniqueWarning,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..utils.quantities import share, whole_number
+from ..utils.validation import share, whole_number
 from .class_sizes import histogram_of
 
 

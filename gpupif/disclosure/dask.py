@@ -27,7 +27,7 @@ from ..dask.plan import People, Plan, Totals, add_totals, make_plan
 from ..dask.population import Lacking, add_lacking, find_lacking, settle
 from ..dask.population_graph import meet_population, open_people
 from ..dask.watch import compute
-from ..dask.worker import task_engine, task_workers, tell
+from ..dask.worker import task_engine, task_workers, warn_clients
 from ..encoding.merge import Values
 from ..engines.block_scoring import unpack_keys
 from ..errors import InputError
@@ -171,8 +171,8 @@ def encode(asked: Asked, question: Question, partition: Any) -> Local:
 def plan_risk(asked: Asked, question: Question, names: list[Hashable], totals: Totals) -> Plan:
     """What all partitions have to know; raises InputError, DeviceError; warns."""
     with about_distance():
-        plan = make_plan(question, names, totals, tell=lambda *_: None)
-    check_columns([plan.prior_of[name].column for name in asked.columns], plan.rows, asked, tell)
+        plan = make_plan(question, names, totals, on_warning=lambda *_: None)
+    check_columns([plan.prior_of[name].column for name in asked.columns], plan.rows, asked, warn_clients)
     return plan
 
 

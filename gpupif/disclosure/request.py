@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..attack.distances import CategoryOrder
-from ..attack.request import check_word
 from ..engines.choose import AskedDevice, asked_device
 from ..errors import InputError
-from ..utils.names import as_columns, check_exist, check_unique
-from ..utils.quantities import whole_number
+from ..utils.validation import as_columns, check_exist, check_unique, check_word, whole_number
 from .models import Model
 
 if TYPE_CHECKING:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..attack.request import check_word
 from ..encoding.column import Column
 from ..encoding.encode import encode_table
 from ..errors import InputError
 from ..frames.arrow_frame import FileFrame
 from ..frames.open import open_table
-from ..utils.names import as_list, check_exist, check_unique
 from ..utils.progress import Reporter
+from ..utils.validation import as_list, check_exist, check_unique, check_word
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -16,7 +16,6 @@ import numpy as np
 
 from gpupif.kernels.partition import partition_ids
 
-from ..attack.request import check_word
 from ..dask import partition as home
 from ..dask import plan
 from ..dask.graph import Graph, ref
@@ -28,6 +27,7 @@ from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.cpu.count_tables import key_layout
 from ..errors import InputError
 from ..utils.progress import Reporter
+from ..utils.validation import check_word
 from .base import Counted, MakeFind, SetCounts, Wanted
 from .coded_table import chosen
 

@@ -25,7 +25,7 @@ from ..results.riskiest import highest
 from ..rows.threads import Workers
 from ..utils.config import resources
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.quantities import whole_number, within
+from ..utils.validation import whole_number, within
 from .search import search_codes, search_stream
 from .search_by_counting import FewRows
 from .summary import TOP_ROWS, SudaSummary, summarize_suda
