@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engines.known_subsets import SetOfColumns
+from ..engines.base import SetOfColumns
 from ..errors import InputError
 from ..utils.validation import MOST, as_list, brief, whole_number
 from .worst_mean import folded_names

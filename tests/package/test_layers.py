@@ -39,9 +39,6 @@ MOST_MODULES_IN_THE_ROOT = 5
 KNOWN = {
     ("disclosure.assess", "disclosure.out_of_core"),
     ("disclosure.report", "disclosure.risk"),
-    ("engines.base", "engines.known_subsets"),
-    ("engines.base", "engines.known_subsets_memory"),
-    ("engines.known_subsets_memory", "engines.known_subsets"),
     ("marginals.base", "marginals.dask"),
     ("marginals.base", "marginals.out_of_core"),
     ("marginals.toxic_report", "marginals.toxic_pairs"),
