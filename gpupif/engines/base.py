@@ -61,6 +61,8 @@ class Job:
     has them on the host.
     extremes_only: only the lowest and highest scores are asked for, no scores of rows.
     wildcards: columns whose missing values, the last code, match any value; that code has no prior.
+    class_without_target: a row's class is its cohort, even where others are scored against who knows the target.
+    distinct: no two rows are equal, so that equal ones need not be looked for.
     """
 
     codes: Sequence[npt.NDArray[Any]]
@@ -80,6 +82,8 @@ class Job:
     extremes_only: bool = False
     unit: float | None = None
     wildcards: Sequence[int] = ()
+    class_without_target: bool = False
+    distinct: bool = False
 
     @property
     def rows(self) -> int:
@@ -197,7 +201,7 @@ def kernel_values(job: Job, columns: Sequence[int]) -> Values:
         np.array([job.accuracies[column] for column in columns], np.float64),
         np.array([values for values, _ in whole]),
         np.array([mass for _, mass in whole]),
-        np.array([column in job.known for column in columns], np.int64),
+        np.array([column in job.known and not job.class_without_target for column in columns], np.int64),
         kernel_axes([None if job.axes is None else job.axes[column] for column in columns]),
     )
 

@@ -16,10 +16,10 @@ from gpupif.kernels.spread import look_up
 
 from ..rows.distinct import Distinct, distinct_rows
 from ..rows.keys import KeyLayout
-from ..rows.partition import NO_ROWS, Rows, index_type
+from ..rows.partition import Rows
 from ..rows.threads import Workers
 from .base import SILENT, select_columns
-from .block_scoring import pack_keys, unpack_keys
+from .block_scoring import collapse_job, pack_keys, unpack_keys
 from .zero_weights import has_zero_weights
 
 if TYPE_CHECKING:
@@ -116,10 +116,7 @@ class _EachSet:
         self._score, self._job, self._progress, self._workers = score, job, progress, workers
         self._total = job.total
         self._sizes = [len(counts) for counts in job.counts]
-        times = NO_ROWS if job.times is None else job.times.astype(index_type(self._total + 1))
-        layout = KeyLayout.of(self._sizes)
-        found = distinct_rows(Rows(pack_keys(job.codes, layout, workers), times), self._total, workers)
-        self._codes = unpack_keys(found.rows.keys, layout)
+        self._codes, found = collapse_job(job, self._total, workers)
         self._times, self._number = found.rows.counts, found.number
 
     def score(self, sets: Sequence[SetOfColumns], shares: AnyShares | None) -> AnyResult:
@@ -158,7 +155,8 @@ class _EachSet:
     ) -> str:
         """Score some targets against who knows the other columns of a set; see `EngineResult.through_host`."""
         table, layout = self._combinations(columns)
-        job = select_columns(replace(self._job, targets=list(targets), known=list(columns), times=None), columns)
+        asked = replace(self._job, targets=list(targets), known=list(columns), times=None, class_without_target=True)
+        job = select_columns(asked, columns)
         codes, times = unpack_keys(table.rows.keys, layout), table.rows.counts.astype(np.int64)
         result = self._score(replace(job, codes=codes, times=times, dtype="float64", scores_on="host"), SILENT)
         for place, column in enumerate(targets):

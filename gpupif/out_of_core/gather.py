@@ -77,7 +77,7 @@ class Gatherer:
         self.weights = weights
         self.types = {measure.name: measure.type_in(self.job.dtype) for measure in self.job.measures}
         if people is not None:
-            self.types[POPULATION_SIZE.name] = POPULATION_SIZE.type_in(people.job.dtype)
+            self.types[POPULATION_SIZE.name] = people.job.measures[0].type_in(self.job.dtype)
         self._scored = scored
         self._people = people
         self.by = "cig" if "cig" in self.types else self.measures[0]

@@ -63,7 +63,8 @@ def score_frame(
             result = collapsed.score(engine, job, [question.used.index(name) for name in one.used], sets, report)
         if people is not None:
             for fold, sizes in people.sizes(one, subsets, engine).items():
-                result.by_fold()[fold][POPULATION_SIZE.name] = _where_scores_lie(sizes, frame, engine)
+                kept = sizes.astype(job.dtype, copy=False) if sizes.dtype.kind == "f" else sizes
+                result.by_fold()[fold][POPULATION_SIZE.name] = _where_scores_lie(kept, frame, engine)
         seconds = by_stage(frame, coded - opened, time.perf_counter() - started)
         rest = (one.targets, prior_of, engine.device, seconds)
         if isinstance(result, AnyResult):

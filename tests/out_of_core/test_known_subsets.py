@@ -18,8 +18,7 @@ from gpupif.attack.population import counting_job
 from gpupif.engines.known_subsets import SetOfColumns
 from gpupif.engines.known_subsets_memory import AnyNeeds, share_out
 from gpupif.errors import InputError, OutputError
-from gpupif.out_of_core import budget
-from gpupif.out_of_core import known_subsets as any_known
+from gpupif.out_of_core import budget, one_place
 from tests.helpers.command_line import assert_refused
 from tests.helpers.dying import die
 from tests.helpers.pieces import assert_same_summary, in_pieces, nothing_left, stored, write_parts
@@ -96,8 +95,8 @@ def expected(census):
 def test_rows_that_repeat_need_not_fit(census, expected, tmp_path, groups, monkeypatch):
     """Scored one target after the other, or all at once; read in chunks, and written in files of other sizes."""
     calls = []
-    real = any_known.score_sets
-    monkeypatch.setattr(any_known, "score_sets", lambda *given: calls.append(given[1].targets) or real(*given))
+    real = one_place.score_attacker
+    monkeypatch.setattr(one_place, "score_attacker", lambda *given: calls.append(given[1].targets) or real(*given))
     distinct = expected.distinct_rows
     assert distinct < 100
     with room_for(distinct if groups == 5 else 20 * distinct, 30):
@@ -163,8 +162,8 @@ def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch)
             gpupif.score(census, FEW, **{**arguments, **other})
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.steps.encode", failing)
-        patch.setattr("gpupif.out_of_core.known_subsets.score_sets", failing)
-        patch.setattr("gpupif.out_of_core.known_subsets.distinct_rows", failing)
+        patch.setattr("gpupif.out_of_core.one_place.score_attacker", failing)
+        patch.setattr("gpupif.rows.accumulate.distinct_rows", failing)
         scores = gpupif.score(census, FEW, **arguments)
     assert_same(scores, expected)
     assert nothing_left(tmp_path)
@@ -176,7 +175,7 @@ def test_resumed_with_less_memory(census, expected, tmp_path, monkeypatch):
 
     arguments = {"known": 2, "output": tmp_path / "out", "resume": True}
     with room_for(20 * expected.distinct_rows, 30), monkeypatch.context() as patch:
-        patch.setattr("gpupif.out_of_core.known_subsets.score_sets", failing)
+        patch.setattr("gpupif.out_of_core.one_place.score_attacker", failing)
         with pytest.raises(InputError, match="stop"):
             gpupif.score(census, FEW, **arguments)
     says = r"memory_limit: the run to be resumed had more, for 5 columns of \d+ different rows"
@@ -215,10 +214,6 @@ def test_killed_at_many_moments_and_resumed(census, expected, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"weights": "age"}, "weights: does not go with a number of columns"),
-        ({"attackers": {"a": ["age"]}}, "attackers: does not go with a number of columns"),
-        ({"population": "people.parquet"}, "population: does not go with a number of columns"),
-        ({"missing": "wildcard"}, "missing='wildcard': does not go with a number of columns"),
         ({"known": 5}, "known: expected at most 4, the number of other columns scored, got 5"),
         ({"among": ["agee"]}, "among: no column 'agee'"),
         ({"among": ["age"]}, "at most 0, the number of other columns named in among="),

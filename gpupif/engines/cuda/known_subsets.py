@@ -109,6 +109,10 @@ def collapse_on_host(job: Job, workers: Workers) -> Distinct:
     """Distinct rows, for where devices have no room for all of them."""
     layout = KeyLayout.of([len(counts) for counts in job.counts])
     counts = NO_ROWS if job.times is None else job.times.astype(index_type(job.total + 1))
+    if job.distinct:
+        counts = np.ones(job.rows, np.int64) if job.times is None else counts
+        keys = pack_keys_on_host(job.codes, layout, workers)
+        return Distinct(Rows(keys, counts), np.arange(job.rows, dtype=index_type(job.rows)))
     return distinct_rows(Rows(pack_keys_on_host(job.codes, layout, workers), counts), job.total, workers)
 
 
