@@ -21,6 +21,8 @@ from .errors import (
 
 if TYPE_CHECKING:
     from . import datasets
+    from .attack.known_subsets import AnyKnown
+    from .attack.population import Population
     from .dask.scores import DaskScores
     from .disclosure.anonymity import AlphaK, Recursive, alpha_k_anonymity, k_anonymity, l_diversity
     from .disclosure.classes import ClassRisks, class_risks
@@ -44,8 +46,10 @@ if TYPE_CHECKING:
     from .results.scores import Scores
     from .results.stored import StoredAnyKnownScores, StoredAttackerScores, StoredScores
     from .results.summary import Summary
+    from .scoring.files import score_files
     from .scoring.score import score
     from .special_uniques.suda import SpecialUniques, suda
+    from .utils.config import config, set_config
 
 # In a checkout the kernels lie beside this folder; installed, inside it.
 if not (Path(__file__).parent / "kernels").is_dir():
@@ -58,6 +62,7 @@ except PackageNotFoundError:
 
 __all__ = [
     "AlphaK",
+    "AnyKnown",
     "AnyKnownScores",
     "AttackerScores",
     "AttackerSummary",
@@ -72,6 +77,7 @@ __all__ = [
     "NearlyUniqueWarning",
     "NothingKnownWarning",
     "OutputError",
+    "Population",
     "PopulationRisks",
     "PopulationUniques",
     "PriorError",
@@ -90,6 +96,7 @@ __all__ = [
     "basic_beta_likeness",
     "class_risks",
     "conditional_entropy",
+    "config",
     "datasets",
     "delta_disclosure",
     "dual_total_correlation",
@@ -103,6 +110,8 @@ __all__ = [
     "residual_entropy",
     "risk",
     "score",
+    "score_files",
+    "set_config",
     "suda",
     "t_closeness",
     "total_correlation",
@@ -121,7 +130,12 @@ _LATER = {
     "ClassRisks": "disclosure.classes",
     "Recursive": "disclosure.anonymity",
     "AlphaK": "disclosure.anonymity",
+    "AnyKnown": "attack.known_subsets",
+    "Population": "attack.population",
+    "config": "utils.config",
+    "set_config": "utils.config",
     "score": "scoring.score",
+    "score_files": "scoring.files",
     "Scores": "results.scores",
     "AnyKnownScores": "results.known_subsets",
     "AttackerScores": "results.attackers",

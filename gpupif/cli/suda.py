@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -13,17 +12,17 @@ from .options import (
     Device,
     Json,
     Missing,
-    Place,
     Quiet,
     Scheduler,
     Sep,
     StreamMemory,
+    Streams,
     StreamTemp,
     Table,
     WorkerProcesses,
     as_names,
     complete,
-    look,
+    configured,
     show,
 )
 
@@ -50,20 +49,20 @@ def suda(
     temp: StreamTemp = None,
     scheduler: Scheduler = None,
     workers: WorkerProcesses = None,
-    device: Device = "auto",
+    device: Device = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Find special uniques: rows of TABLE that few of their values single out, and their SUDA scores."""
+    from ..dask.client import Place
     from ..errors import InputError
     from ..io.paths import find_input
     from ..io.write import check_output
     from ..marginals.coded_table import picked
     from ..special_uniques.suda import find_suda
     from ..utils.quantities import whole_number
+    from .cluster import look
 
-    if quiet:
-        warnings.simplefilter("ignore")
     top = whole_number("top", top, "rows")
     if output is not None:
         check_output(output, overwrite, find_input(table, sep).places)
@@ -77,10 +76,10 @@ def suda(
         missing=missing,
         sampling_fraction=sampling_fraction,
         contributions=contributions,
-        device=device,
     )
-    streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
-    found = look(find, table, picked(names), Place(scheduler, workers), streams, quiet)
+    streams = Streams(sep, memory_limit, temp)
+    with configured(quiet, device, memory_limit=memory_limit, temp=temp):
+        found = look(find, table, picked(names), Place(scheduler, workers), streams)
     if output is not None:
         found.write(output, overwrite)
         complete.append(output)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
 import pandas as pd
 
+from ..attack.population import join_codes, prior_in
 from ..attack.weights import Units, Weighted, read_weights
 from ..encoding.merge import Values, final_order, merged_column, total_values
 from ..engines.part_jobs import weight_of
@@ -17,11 +19,13 @@ from ..utils.information import LogSum
 from .worker import tell
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
+
     from ..attack.priors import Prior
     from ..attack.request import Question
     from ..encoding.column import Column
     from ..engines.base import Job
-    from .population import People
 
 
 class Sums(NamedTuple):
@@ -223,3 +227,83 @@ def find_mean_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
     """The mean weight of each scored column over attackers who know any few columns."""
     weights = [sizes[target].mean_weight for target in plan.job.targets]
     return pd.Series(weights, pd.Index(plan.question.targets, tupleize_cols=False), name="weight")
+
+
+@dataclass(frozen=True)
+class People:
+    """What all partitions have to know of the population. By column used: columns: of the table and of the population,
+    without codes of rows; joins: for their codes those in the joined values; values; counts: of the population's rows.
+
+    rows: of the table; total: of the population. layout: of keys of joined codes.
+    """
+
+    columns: Sequence[tuple[Column, Column]]
+    joins: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+    values: Sequence[list[Any]]
+    counts: Sequence[npt.NDArray[np.int64]]
+    rows: int
+    total: int
+    layout: KeyLayout
+
+    def of(self, names: Sequence[Hashable]) -> People:
+        """The same of some of the columns."""
+        places = self.places(names)
+        values = [self.values[place] for place in places]
+        return replace(
+            self,
+            columns=[self.columns[place] for place in places],
+            joins=[self.joins[place] for place in places],
+            values=values,
+            counts=[self.counts[place] for place in places],
+            layout=_layout(values),
+        )
+
+    def places(self, names: Sequence[Hashable]) -> list[int]:
+        """Where these columns are."""
+        own = [mine.name for mine, _ in self.columns]
+        return [own.index(name) for name in names]
+
+    def priors(self) -> dict[Hashable, Prior]:
+        """The distributions in the population."""
+        return {
+            mine.name: prior_in(mine, counts, values)
+            for (mine, _), counts, values in zip(self.columns, self.counts, self.values, strict=True)
+        }
+
+    def joined(self, codes: Sequence[npt.NDArray[Any]], whose: int) -> list[npt.NDArray[Any]]:
+        """Codes of the table's or the population's columns as those of joined values."""
+        return [join[whose][own] for join, own in zip(self.joins, codes, strict=True)]
+
+    def own(self, codes: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+        """Codes of joined values that the table has, as those of its columns."""
+        # The table's values come first in both, missing ones last.
+        return [np.minimum(own, mine.cardinality - 1) for own, (mine, _) in zip(codes, self.columns, strict=True)]
+
+
+def _layout(values: Sequence[Sequence[Any]]) -> KeyLayout:
+    return KeyLayout.of([len(several) for several in values])
+
+
+def join(question: Question, names: list[Hashable], table: Totals, population: Totals) -> People:
+    """Both tables' values, without rows that the population lacks.
+
+    question: with all columns that any attacker knows. Raises InputError for a table or a population without rows, and
+    for columns whose types do not match.
+    """
+    check_totals(question, names, table)
+    if population.rows == 0:
+        raise InputError("population: expected at least one row, got none.")
+    try:
+        check_totals(replace(question, weights=None), names, population)
+    except InputError as error:
+        raise error.about("population") from None
+    used = len(question.used)
+    mine = merged_columns(question.read[:used], table.values[:used])
+    columns = list(zip(mine, merged_columns(question.used, population.values), strict=True))
+    found = [join_codes(*both) for both in columns]
+    values = [several for _, _, several in found]
+    joins = [(one, other) for one, other, _ in found]
+    counts = [np.zeros(len(several), np.int64) for several in values]
+    for own, (_, theirs), (_, place) in zip(counts, columns, joins, strict=True):
+        own[place] = theirs.counts
+    return People(columns, joins, values, counts, table.rows, population.rows, _layout(values))

@@ -11,10 +11,10 @@ import numpy as np
 from ..measures import wanted_of
 from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import index_type
+from .base import AnyShares
 
 if TYPE_CHECKING:
-    from .base import Job
-    from .known_subsets import SetOfColumns
+    from .base import Job, SetOfColumns
 
 # Rows among which different ones are looked for at once, as a share of these.
 AT_ONCE = 0.25
@@ -22,17 +22,6 @@ AT_ONCE = 0.25
 LEAST_SLOTS, MOST_SLOTS = 1 << 16, 1 << 26
 # Of what is left when all that must be there is: for more slots, and more scores of sets at once; the rest stays free.
 SLOTS_SHARE, BATCH_SHARE = 0.3, 0.5
-
-
-class AnyShares(NamedTuple):
-    """targets: whose scores are folded at once. threads: that score sets at once. slots: of each, see `AnyKnownRun`;
-    batch: bytes of sets' numbers and scores that are kept at once, by all of them.
-    """
-
-    targets: int
-    threads: int
-    slots: int
-    batch: int
 
 
 class AnyNeeds(NamedTuple):

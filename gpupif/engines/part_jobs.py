@@ -19,8 +19,9 @@ from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import plan_passes, split
 from ..rows.threads import Workers
 from ..utils.information import LogSum, Sizes, column_weight, conditional_entropy, entropy_of_counts
-from .base import Job, value_mass
+from .base import Job
 from .block_scoring import pack_keys
+from .kernel_inputs import value_mass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from ..attack.worst_mean import FOLDS, fold_of
-from ..engines.known_subsets import AnyResult, score_attacker
-from ..engines.known_subsets_memory import AnyNeeds, AnyShares, share_out
+from ..engines.base import AnyResult, AnyShares
+from ..engines.known_subsets import score_attacker
+from ..engines.known_subsets_memory import AnyNeeds, share_out
 from ..engines.part_jobs import Pass, cohorts_stay_whole, part_measures
 from ..errors import InputError
 from ..io.ipc_batches import read_batch, write_batch

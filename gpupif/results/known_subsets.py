@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from ..attack.known_subsets import KnownSubsets
     from ..attack.priors import Prior
     from ..encoding.column import EncodedTable
-    from ..engines.base import Job
-    from ..engines.known_subsets import AnyResult
+    from ..engines.base import AnyResult, Job
     from ..frames.base import Frame
     from .known_subsets_summary import AnyKnownSummary
 
