@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from gpupif.attack.known_subsets import AnyKnown
+from gpupif import AnyKnown, Population
 from tests.helpers.tables import SIMULATED, frame_of, tables
+from tests.helpers.ways import with_population
 from tests.helpers.weights import some_weights
 from tests.helpers.wildcards import sparse
 
@@ -34,8 +35,7 @@ def attacks(draw, most_rows=8 if SIMULATED else 14):
         table["people of"] = some_weights(draw, rows, WEIGHTS)
         arguments["weights"] = "people of"
     if draw(st.booleans()):
-        arguments["population"] = draw(populations(table, names))
-        arguments["population_lacks"] = "count"
+        arguments["population"] = Population(draw(populations(table, names)), lacks="count")
     values = {name: values_of(name, table, arguments.get("population"), wild) for name in used}
     arguments["priors"] = {
         name: prior for name, some in values.items() if (prior := draw(st.none() | given_priors(some))) is not None
@@ -61,7 +61,7 @@ def any_few(names, targets):
     def few(pool):
         there = targets if pool is None else pool
         most = min(len(there) - (name in there) for name in targets)
-        return st.integers(0, min(most, 2)).map(lambda number: AnyKnown(number, pool))
+        return st.integers(0, min(most, 2)).map(lambda number: AnyKnown(number, among=pool))
 
     return pools.flatmap(few)
 
@@ -69,8 +69,7 @@ def any_few(names, targets):
 def known_by(known, targets):
     """The columns that an attacker knows, any of them perhaps."""
     if isinstance(known, AnyKnown):
-        pool = targets if known.pool is None else known.pool
-        return pool
+        return targets if known.pool is None else known.pool
     return targets if known is None else known
 
 
@@ -87,7 +86,7 @@ def populations(draw, table, names):
 
 def values_of(name, table, population, wild):
     """The values of a column of a table and its population, missing ones too unless they are wildcards."""
-    values = dict.fromkeys([*table[name], *(() if population is None else population[name])])
+    values = dict.fromkeys([*table[name], *(() if population is None else population.table[name])])
     return [value for value in values if value is not None or not wild]
 
 
@@ -101,15 +100,12 @@ def given_priors(draw, values):
 
 def frames_of(table, arguments):
     """The table as pandas would hold it, and the arguments with the population so, in columns of the same types."""
-    population = arguments.get("population")
-    if population is None:
-        return frame_of(table), arguments
-    rows = len(next(iter(table.values())))
-    both = {name: frame_of({name: [*table[name], *values]})[name] for name, values in population.items()}
-    sample = frame_of({name: values for name, values in table.items() if name not in both})
-    for place, (name, values) in enumerate(both.items()):
-        sample.insert(place, name, values.iloc[:rows])
-    people = frame_of(population)
-    for name, values in both.items():
-        people[name] = values.iloc[rows:].to_numpy() if values.dtype == object else values.iloc[rows:].array
-    return sample, arguments | {"population": people}
+    rows, types = len(next(iter(table.values()))), {}
+
+    def as_frame(people):
+        both = frame_of({name: [*table[name], *values] for name, values in people.items()})
+        types.update(both.dtypes)
+        return both.iloc[rows:]
+
+    options = with_population(arguments, as_frame)
+    return frame_of(table).astype(types), options

@@ -1,7 +1,7 @@
 """The oracle of attacks: which rows make up a cohort, how much each counts, what is believed before. No short cuts.
 
 Tables are dictionaries of lists, missing values None. Arguments are those of `gpupif.score`; a population is such a
-table too. Sums of weights are exact. `outputs` knows every kind of attacker, `score` one who knows some columns,
+table too, or a `gpupif.Population` of one. Sums of weights are exact. `outputs` knows every kind of attacker, `score` one who knows some columns,
 `score_any` one who may know any of several sets of them.
 """
 
@@ -73,7 +73,6 @@ def facts_of(
     distances=None,
     weights=None,
     population=None,
-    population_lacks="error",
     missing="category",
 ):
     """The facts about a table of which the columns `used` are scored or known by anybody."""
@@ -82,12 +81,12 @@ def facts_of(
     wild = missing == "wildcard"
     people = None
     if population is not None:
+        population = getattr(population, "table", population)
         some_missing = any(None in side[name] for side in (table, population) for name in used)
         people = {name: list(population[name]) for name in used}
         # No row is known to be lacking where its missing values match others.
         if not (wild and some_missing):
             people = with_lacking(table, people, used)
-            assert population_lacks == "count" or len(people[used[0]]) == len(population[used[0]])
     given = {name: normal(prior) for name, prior in (priors or {}).items()}
     own = {name: own_prior(table, name, counted, wild, people) for name in used if name not in given}
     return Facts(table, counted, wild, own | given, accuracies or {}, distances or {}, people)
@@ -267,7 +266,7 @@ def score_any(table, subsets, **arguments):
     return fold(facts_of(table, used, **arguments), subsets)
 
 
-def outputs(table, columns=None, known=None, attackers=None, among=None, **arguments):
+def outputs(table, columns=None, known=None, attackers=None, **arguments):
     """All scores by the names that files have for them: [<attacker>_]<measure>[_worst or _mean]_<column>.
 
     Attackers who know any few columns, by a number or a `gpupif.AnyKnown`, may know any subset of these.
@@ -280,8 +279,7 @@ def outputs(table, columns=None, known=None, attackers=None, among=None, **argum
             asked[prefix] = columns if theirs is None else theirs
             reach |= {*asked[prefix]}
         else:
-            number = theirs if isinstance(theirs, int) else theirs.known
-            pool = among if isinstance(theirs, int) else theirs.among
+            number, pool = (theirs, None) if isinstance(theirs, int) else (theirs.known, theirs.among)
             pool = [] if number == 0 else columns if pool is None else pool
             asked[prefix] = all_subsets(columns, pool, number)
             reach |= {*pool}
