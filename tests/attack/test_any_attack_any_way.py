@@ -19,7 +19,7 @@ import gpupif
 from gpupif import AnyKnown, Population
 from tests.helpers import naive_attack
 from tests.helpers.attacks import attacks, frames_of
-from tests.helpers.pairs import every_pair
+from tests.helpers.covering import covering
 from tests.helpers.scores import ALL
 from tests.helpers.tables import SHARED_FIXTURES, SIMULATED
 from tests.helpers.ways import MEMORY, assert_same_frames
@@ -89,11 +89,13 @@ class Case(NamedTuple):
         return {key: value for part in parts for key, value in part.items()}
 
 
-FEW = every_pair(*FEATURES)
-CASES = [
-    pytest.param(Case(names), id="-".join(names), marks=() if names in FEW else pytest.mark.slow)
-    for names in product(*FEATURES)
-]
+def cases(together):
+    """All combinations of features, those beside what is needed for any so many of them to occur together slow."""
+    few = covering(together, *FEATURES)
+    return [
+        pytest.param(Case(names), id="-".join(names), marks=() if names in few else pytest.mark.slow)
+        for names in product(*FEATURES)
+    ]
 
 
 @cache
@@ -121,13 +123,13 @@ def as_frame(scores):
     return scores.to_arrow().to_pandas(ignore_metadata=True)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", cases(together=3))
 def test_as_defined(engine, case):
     table, options = frames_of(TABLE, case.options)
     assert_as_defined(as_frame(gpupif.score(table, ALL, **options)), expected(case))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", cases(together=2))
 def test_the_bits_of_the_table_in_memory(way, case):
     table, options = frames_of(TABLE, case.options)
     assert_same_frames(way.score(table, ALL, **options), in_memory(case))
