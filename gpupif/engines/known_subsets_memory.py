@@ -61,9 +61,8 @@ class AnyNeeds(NamedTuple):
         scoring = 8 * keys + index + 8 + 2 * (20 + 72 + 48 + 8 * kinds)
         return cls(
             # Codes and counts as they come, and what the run makes of them.
-            fixed=2 * codes + 16 + 2 * index,
-            # Of those that are found, and those that come to them at once.
-            collapsing=int((1 + AT_ONCE) * (6 * 8 * words + 14 * index + 16)),
+            fixed=(1 if job.distinct else 2) * codes + 16 + 2 * index,
+            collapsing=0 if job.distinct else collapsing_bytes(words, index),
             kept=16 * len(job.measures),
             folded=32 * pairs,
             thread=20,
@@ -106,6 +105,14 @@ class AnyNeeds(NamedTuple):
             middle = (low + high + 1) // 2
             low, high = (middle, high) if self.least(middle) <= memory else (low, middle - 1)
         return low
+
+
+def collapsing_bytes(words: int, index: int) -> int:
+    """Bytes that each of so many distinct rows takes while they are found, with those that come to them at once.
+
+    words: of a row's key. index: bytes of a number of rows.
+    """
+    return int((1 + AT_ONCE) * (6 * 8 * words + 14 * index + 16))
 
 
 def share_out(needs: AnyNeeds, distinct: int, targets: int, threads: int, memory: int, kept: int = 0) -> AnyShares:
