@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from .results.stored import StoredAnyKnownScores, StoredAttackerScores, StoredScores
     from .results.summary import Summary
     from .scoring.score import score
-    from .special_uniques.suda import SpecialUniques, suda
+    from .special_uniques.result import SpecialUniques
+    from .special_uniques.suda import suda
 
 # In a checkout the kernels lie beside this folder; installed, inside it.
 if not (Path(__file__).parent / "kernels").is_dir():
@@ -150,7 +151,7 @@ _LATER = {
     "dual_total_correlation": "marginals.entropy",
     "residual_entropy": "marginals.entropy",
     "suda": "special_uniques.suda",
-    "SpecialUniques": "special_uniques.suda",
+    "SpecialUniques": "special_uniques.result",
     "toxic_pairs": "marginals.toxic_pairs",
     "ToxicPairs": "marginals.toxic_pairs",
 }

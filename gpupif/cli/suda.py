@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .options import (
     Device,
     Json,
-    Missing,
     Place,
     Quiet,
+    SamplingWeights,
     Scheduler,
     Sep,
     StreamMemory,
@@ -26,6 +26,9 @@ from .options import (
     look,
     show,
 )
+
+if TYPE_CHECKING:
+    from ..special_uniques.result import SpecialUniques
 
 
 def suda(
@@ -44,7 +47,14 @@ def suda(
         bool, typer.Option("--contributions", help="With -o: also what part of each score comes from each column.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
-    missing: Missing = "category",
+    weights: SamplingWeights = None,
+    missing: Annotated[
+        str,
+        typer.Option(
+            metavar="category|ignore|wildcard|error",
+            help="Missing values: one more value, none that tells rows apart (as in sdcMicro), any value, or refuse.",
+        ),
+    ] = "category",
     sep: Sep = None,
     memory_limit: StreamMemory = None,
     temp: StreamTemp = None,
@@ -58,7 +68,7 @@ def suda(
     from ..errors import InputError
     from ..io.paths import find_input
     from ..io.write import check_output
-    from ..marginals.coded_table import picked
+    from ..special_uniques.request import SudaRequest
     from ..special_uniques.suda import find_suda
     from ..utils.quantities import whole_number
 
@@ -69,18 +79,15 @@ def suda(
         check_output(output, overwrite, find_input(table, sep).places)
     elif contributions:
         raise InputError("--contributions: goes with -o. Add that, or leave it out.")
-    names = as_names(columns)
-    find = partial(
-        find_suda,
-        max_size=max_size,
-        columns=names,
-        missing=missing,
-        sampling_fraction=sampling_fraction,
-        contributions=contributions,
-        device=device,
+    request = SudaRequest.of(
+        as_names(columns), max_size, missing, sampling_fraction, contributions, weights, device=device
     )
+
+    def find(table: Any, progress: bool | None, **streams: Any) -> SpecialUniques:
+        return find_suda(table, replace(request, reads=replace(request.reads, **streams)), progress)
+
     streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
-    found = look(find, table, picked(names), Place(scheduler, workers), streams, quiet)
+    found = look(find, table, request.reads.pick, Place(scheduler, workers), streams, quiet)
     if output is not None:
         found.write(output, overwrite)
         complete.append(output)

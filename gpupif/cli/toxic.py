@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,7 @@ from .options import (
     Missing,
     Place,
     Quiet,
+    SamplingWeights,
     Scheduler,
     Sep,
     StreamMemory,
@@ -25,12 +26,16 @@ from .options import (
     show,
 )
 
+if TYPE_CHECKING:
+    from ..marginals.toxic_pairs import ToxicPairs
+
 
 def toxic(
     table: Table,
     size: Annotated[int, typer.Option(metavar="2|3", help="Pairs or triples of columns.")] = 2,
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to look at. Default: all.")] = None,
     top: Annotated[int, typer.Option(metavar="N", help="How many pairs of values to list.")] = 20,
+    weights: SamplingWeights = None,
     device: Device = "auto",
     missing: Missing = "category",
     sep: Sep = None,
@@ -42,13 +47,16 @@ def toxic(
     quiet: Quiet = False,
 ) -> None:
     """Rank pairs of columns of TABLE by what they tell together, and list the values far rarer than their parts."""
-    from ..marginals.coded_table import picked
+    from ..marginals.request import CountRequest
     from ..marginals.toxic_pairs import find_toxic
 
     if quiet:
         warnings.simplefilter("ignore")
-    names = as_names(columns)
-    find = partial(find_toxic, size=size, columns=names, top=top, missing=missing, device=device)
+    request = CountRequest(as_names(columns), weights, missing, device=device)
+
+    def find(table: Any, progress: bool | None, **streams: Any) -> ToxicPairs:
+        return find_toxic(table, replace(request, **streams), size, top, progress)
+
     streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
-    found = look(find, table, picked(names), Place(scheduler, workers), streams, quiet)
+    found = look(find, table, request.pick, Place(scheduler, workers), streams, quiet)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)

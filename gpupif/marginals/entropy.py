@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from .column_sets import ColumnSets
+from .request import CountRequest
 
 Columns = Hashable | Sequence[Hashable]
 
@@ -15,6 +16,7 @@ def entropy(
     table: Any,
     columns: Columns | None = None,
     *,
+    weights: Hashable = None,
     missing: str = "category",
     device: str = "auto",
     memory_limit: int | str | None = None,
@@ -32,9 +34,14 @@ def entropy(
         As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder or a
         pattern, or a Dask DataFrame, which is computed at once.
     columns:
-        A column, or a list or tuple of columns; default all. A tuple that is a column's name is that column.
+        A column, or a list or tuple of columns; default all, but for that of the weights. A tuple that is a column's
+        name is that column.
+    weights:
+        A column with the sampling weight of each row, as of `gpupif.score`: p(x) is then a share of weights, of the
+        people that the rows stand for, and a row of weight 0 is as if it was not there.
     missing:
-        "category": missing values are one value of their own; "error": refuse them.
+        "category": missing values are one value of their own; "error": refuse them. (Not "wildcard": rows that match
+        several values are in all of them, and their shares are no distribution.)
     device:
         "cpu"; "cuda" (a GPU) or "cuda:1" (this one); or "auto": "cuda" where that can be used, else "cpu". What comes
         out is the same, to the last bit.
@@ -49,8 +56,8 @@ def entropy(
     Raises
     ------
     InputError
-        No rows, no such column, missing values under "error", values that are no categories (ColumnTypeError),
-        too little memory.
+        No rows, no such column, missing values under "error", values that are no categories (ColumnTypeError), weights
+        that are missing, negative or infinite, or sum to 0; too little memory.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     DeviceError
@@ -70,9 +77,8 @@ def entropy(
     1.5
 
     """
-    with ColumnSets(
-        table, {"columns": columns}, missing, progress, device=device, memory_limit=memory_limit, temp=temp
-    ) as found:
+    request = CountRequest(weights=weights, missing=missing, device=device, memory_limit=memory_limit, temp=temp)
+    with ColumnSets(table, {"columns": columns}, request, progress) as found:
         return found.entropy(found.sets[0])
 
 
@@ -81,6 +87,7 @@ def conditional_entropy(
     columns: Columns,
     given: Columns,
     *,
+    weights: Hashable = None,
     missing: str = "category",
     device: str = "auto",
     memory_limit: int | str | None = None,
@@ -91,7 +98,7 @@ def conditional_entropy(
 
     Parameters
     ----------
-    table, missing, device, memory_limit, temp, progress:
+    table, weights, missing, device, memory_limit, temp, progress:
         As of `gpupif.entropy`.
     columns, given:
         X and Y: a column or a list of columns each. An empty list as `given`: nothing is known.
@@ -118,9 +125,8 @@ def conditional_entropy(
     0.5
 
     """
-    with ColumnSets(
-        table, {"columns": columns, "given": given}, missing, progress, memory_limit=memory_limit, temp=temp
-    ) as found:
+    request = CountRequest(weights=weights, missing=missing, device=device, memory_limit=memory_limit, temp=temp)
+    with ColumnSets(table, {"columns": columns, "given": given}, request, progress) as found:
         return found.conditional(*found.sets)
 
 
@@ -129,6 +135,7 @@ def mutual_information(
     a: Columns,
     b: Columns,
     *,
+    weights: Hashable = None,
     missing: str = "category",
     device: str = "auto",
     memory_limit: int | str | None = None,
@@ -139,7 +146,7 @@ def mutual_information(
 
     Parameters
     ----------
-    table, missing, device, memory_limit, temp, progress:
+    table, weights, missing, device, memory_limit, temp, progress:
         As of `gpupif.entropy`.
     a, b:
         A column or a list of columns each.
@@ -166,9 +173,8 @@ def mutual_information(
     0.311
 
     """
-    with ColumnSets(
-        table, {"a": a, "b": b}, missing, progress, device=device, memory_limit=memory_limit, temp=temp
-    ) as found:
+    request = CountRequest(weights=weights, missing=missing, device=device, memory_limit=memory_limit, temp=temp)
+    with ColumnSets(table, {"a": a, "b": b}, request, progress) as found:
         return found.mutual(*found.sets)
 
 
@@ -176,6 +182,7 @@ def total_correlation(
     table: Any,
     columns: Sequence[Hashable] | None = None,
     *,
+    weights: Hashable = None,
     missing: str = "category",
     device: str = "auto",
     memory_limit: int | str | None = None,
@@ -186,7 +193,7 @@ def total_correlation(
 
     Parameters
     ----------
-    table, columns, missing, device, memory_limit, temp, progress:
+    table, columns, weights, missing, device, memory_limit, temp, progress:
         As of `gpupif.entropy`.
 
     Returns
@@ -212,9 +219,8 @@ def total_correlation(
     1.0
 
     """
-    with ColumnSets(
-        table, {"columns": columns}, missing, progress, device=device, memory_limit=memory_limit, temp=temp
-    ) as found:
+    request = CountRequest(weights=weights, missing=missing, device=device, memory_limit=memory_limit, temp=temp)
+    with ColumnSets(table, {"columns": columns}, request, progress) as found:
         return found.total_correlation(found.sets[0])
 
 
@@ -222,6 +228,7 @@ def dual_total_correlation(
     table: Any,
     columns: Sequence[Hashable] | None = None,
     *,
+    weights: Hashable = None,
     missing: str = "category",
     device: str = "auto",
     memory_limit: int | str | None = None,
@@ -232,7 +239,7 @@ def dual_total_correlation(
 
     Parameters
     ----------
-    table, columns, missing, device, memory_limit, temp, progress:
+    table, columns, weights, missing, device, memory_limit, temp, progress:
         As of `gpupif.entropy`.
 
     Returns
@@ -258,9 +265,8 @@ def dual_total_correlation(
     2.0
 
     """
-    with ColumnSets(
-        table, {"columns": columns}, missing, progress, device=device, memory_limit=memory_limit, temp=temp
-    ) as found:
+    request = CountRequest(weights=weights, missing=missing, device=device, memory_limit=memory_limit, temp=temp)
+    with ColumnSets(table, {"columns": columns}, request, progress) as found:
         return found.dual(found.sets[0])
 
 
@@ -268,6 +274,7 @@ def residual_entropy(
     table: Any,
     columns: Sequence[Hashable] | None = None,
     *,
+    weights: Hashable = None,
     missing: str = "category",
     device: str = "auto",
     memory_limit: int | str | None = None,
@@ -281,7 +288,7 @@ def residual_entropy(
 
     Parameters
     ----------
-    table, columns, missing, device, memory_limit, temp, progress:
+    table, columns, weights, missing, device, memory_limit, temp, progress:
         As of `gpupif.entropy`.
 
     Returns
@@ -307,7 +314,6 @@ def residual_entropy(
     1.0
 
     """
-    with ColumnSets(
-        table, {"columns": columns}, missing, progress, device=device, memory_limit=memory_limit, temp=temp
-    ) as found:
+    request = CountRequest(weights=weights, missing=missing, device=device, memory_limit=memory_limit, temp=temp)
+    with ColumnSets(table, {"columns": columns}, request, progress) as found:
         return found.residual(found.sets[0])

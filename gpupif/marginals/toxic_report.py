@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -10,9 +11,8 @@ from rich.text import Text
 from ..results.report import _exact, _text
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
-
-    from .toxic_pairs import ToxicPairs
 
 # Pairs of columns that are shown.
 SHOWN = 20
@@ -30,35 +30,47 @@ HEADS = {
 }
 
 
-def print_toxic(found: ToxicPairs, console: Console) -> None:
-    """Print the pairs of columns that tell most, and the toxic pairs of values."""
-    kind = "pairs" if found.size == 2 else "triples"
-    counted = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in found.seconds.items())
+def print_toxic(
+    rows: int,
+    people: float | None,
+    columns: int,
+    seconds: Mapping[str, float],
+    pairs: pd.DataFrame,
+    values: pd.DataFrame,
+    console: Console,
+) -> None:
+    """Print the pairs (or triples) of columns that tell most, and those of values far rarer than their parts.
+
+    rows, people, columns (their number), seconds: of the table and the run. pairs, values: see `ToxicPairs`.
+    """
+    size = sum(str(name).startswith("column_") for name in pairs)
+    kind = "pairs" if size == 2 else "triples"
+    counted = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in seconds.items())
+    weighted = "" if people is None else f" for [bold]{people:,.6g}[/] people"
     console.print(
-        f"[bold]{found.rows:,}[/] rows x [bold]{len(found.columns)}[/] columns: [bold]{len(found.pairs):,}[/] {kind}, "
-        f"{counted}",
+        f"[bold]{rows:,}[/] rows{weighted} x [bold]{columns}[/] columns: [bold]{len(pairs):,}[/] {kind}, {counted}",
         highlight=False,
     )
     console.print()
-    shown = found.pairs.head(SHOWN)
-    more = f" (the first {SHOWN} of {len(found.pairs):,})" if len(shown) < len(found.pairs) else ""
+    places = range(1, size + 1)
+    shown = pairs.head(SHOWN)
+    more = f" (the first {SHOWN} of {len(pairs):,})" if len(shown) < len(pairs) else ""
     table = _table(f"Columns that tell most together, bits{more}", ["columns"])
     heads = [key for key in shown.columns if key in HEADS]
     _numbers(table, heads)
     for record in shown.to_dict("records"):
-        names = [_text(record[f"column_{place}"]) for place in range(1, found.size + 1)]
+        names = [_text(record[f"column_{place}"]) for place in places]
         table.add_row(Text(" + ".join(names)), *(_number(key, record[key]) for key in heads))
     console.print(table)
     console.print()
     table = _table("Values far rarer together than their parts would make them, bits", ["columns", "values"])
-    heads = [key for key in found.values.columns if key in HEADS]
+    heads = [key for key in values.columns if key in HEADS]
     _numbers(table, heads)
-    for record in found.values.to_dict("records"):
-        places = range(1, found.size + 1)
-        names, values = ([record[f"{what}_{place}"] for place in places] for what in ("column", "value"))
+    for record in values.to_dict("records"):
+        names, found = ([record[f"{what}_{place}"] for place in places] for what in ("column", "value"))
         table.add_row(
             Text(" + ".join(map(_text, names))),
-            Text(" + ".join(map(_exact, values))),
+            Text(" + ".join(map(_exact, found))),
             *(_number(key, record[key]) for key in heads),
         )
     console.print(table)
@@ -79,6 +91,8 @@ def _numbers(table: Table, keys: list[str]) -> None:
 def _number(key: str, value: Any) -> str:
     if key == "unique_share":
         return f"{100 * value:.2f} %"
-    if key in ("count", "smallest_cohort", "combinations"):
+    if isinstance(value, int):
         return f"{value:,}"
+    if key in ("count", "smallest_cohort"):
+        return f"{value:,.6g}"
     return f"{value:,.1f}" if key == "expected" else f"{value:.2f}"

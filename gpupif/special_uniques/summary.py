@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from .search_in_memory import Uniques
-    from .suda import SpecialUniques
 
 TOP_ROWS = 10
 
@@ -59,9 +59,18 @@ class SudaSummary(Printed):
 
 
 def summarize_suda(
-    result: SpecialUniques, found: Uniques, scores: npt.NDArray[np.float64], top: int = TOP_ROWS
+    columns: Sequence[Hashable],
+    weights: Sequence[float],
+    found: Uniques,
+    scores: npt.NDArray[np.float64],
+    rows: int,
+    dis: float | None,
+    top: pd.DataFrame,
 ) -> SudaSummary:
-    """Summary of special uniques (see `SpecialUniques.summary`)."""
+    """Summary of special uniques (see `SpecialUniques.summary`).
+
+    weights: of a set by its size, less 1. scores: of the distinct rows. rows, dis, top: of the table.
+    """
     # Rows that are equal to others have no MSU.
     sizes, without = [], np.ones(found.counts.shape[1], np.bool_)
     for size, counts in enumerate(found.counts, 1):
@@ -76,20 +85,20 @@ def summarize_suda(
         )
         without = without & ~has
     records = []
-    total = sum(result.weights[len(columns) - 1] * number for columns, number in found.found.items())
-    for place in range(len(result.columns)):
-        sets = {columns: number for columns, number in found.found.items() if place in columns}
-        weight = sum(result.weights[len(columns) - 1] * number for columns, number in sets.items())
+    total = sum(weights[len(set_) - 1] * number for set_, number in found.found.items())
+    for place in range(len(columns)):
+        sets = {set_: number for set_, number in found.found.items() if place in set_}
+        weight = sum(weights[len(set_) - 1] * number for set_, number in sets.items())
         records.append({"msus": sum(sets.values()), "contribution": weight / total if total else 0.0})
     return SudaSummary(
-        rows=result.rows,
-        unique_rows=result.unique_rows,
+        rows=rows,
+        unique_rows=found.unique,
         scored_rows=int((scores > 0).sum()),
-        max_size=result.max_size,
-        dis=result.dis,
+        max_size=len(weights),
+        dis=dis,
         sizes=pd.DataFrame.from_records(sizes).set_index("size"),
-        columns=pd.DataFrame.from_records(records, index=pd.Index(result.columns, name="column", tupleize_cols=False)),
-        top=result.top(top),
+        columns=pd.DataFrame.from_records(records, index=pd.Index(columns, name="column", tupleize_cols=False)),
+        top=top,
     )
 
 

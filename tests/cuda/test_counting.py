@@ -115,7 +115,7 @@ def test_a_device_that_fails_is_said(monkeypatch):
             raise ZeroDivisionError("unspecified launch failure")
 
     engine = CudaEngine(libraries=[Broken()])
-    for chosen in ("gpupif.marginals.base.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
+    for chosen in ("gpupif.marginals.open.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
         monkeypatch.setattr(chosen, lambda device: engine)
     for call in (gpupif.entropy, gpupif.toxic_pairs, gpupif.suda):
         with pytest.raises(gpupif.DeviceError, match=r"device 'cuda'.* failed: unspecified launch failure"):
@@ -148,7 +148,7 @@ def test_strictly(tmp_path, monkeypatch, kind):
         {"parquet": frame.to_parquet, "csv": frame.to_csv}[kind](table, index=False)
     wanted = gpupif.toxic_pairs(frame, device="cpu"), gpupif.residual_entropy(frame, device="cpu")
     scores = gpupif.suda(frame, 2, contributions=True, device="cpu")
-    for chosen in ("gpupif.marginals.base.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
+    for chosen in ("gpupif.marginals.open.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
         monkeypatch.setattr(chosen, lambda device: engine)
     found = gpupif.toxic_pairs(table)
     pd.testing.assert_frame_equal(found.pairs, wanted[0].pairs, check_exact=True)

@@ -138,7 +138,7 @@ def test_csv_and_what_does_not_fit_without_a_limit(tmp_path, monkeypatch):
     wanted = gpupif.residual_entropy(frame)
     assert gpupif.residual_entropy(tmp_path / "t.csv") == wanted
     monkeypatch.setattr("gpupif.out_of_core.temporary_table.CELL_BYTES", 10**9)
-    monkeypatch.setattr("gpupif.marginals.base.MemoryCounts", None)
+    monkeypatch.setattr("gpupif.marginals.open.MemoryCounts", None)
     assert gpupif.residual_entropy(tmp_path / "t.csv") == wanted
 
 
@@ -165,7 +165,7 @@ def test_bad_input_the_same_everywhere(tmp_path):
         gpupif.entropy(of_parts([frame[:0]]))
     with pytest.raises(gpupif.InputError, match="expected a Dask DataFrame, got a Dask Series"):
         gpupif.entropy(lazy["a"])
-    with pytest.raises(gpupif.InputError, match=r"memory_limit= and temp= are of paths"):
+    with pytest.raises(gpupif.InputError, match=r"memory_limit= and temp= are not of Dask frames"):
         gpupif.entropy(lazy, memory_limit="1GiB")
     with pytest.raises(gpupif.InputError, match="expected the path"):
         gpupif.entropy(frame, memory_limit="1GiB")

@@ -1,0 +1,31 @@
+"""The way to count the sets of columns of a table: in memory, on disk, or with Dask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..frames.base import is_dask
+from ..gpu.status import check_device, choose_engine
+from .in_memory import MemoryCounts
+from .out_of_core import ChunkCounts
+
+if TYPE_CHECKING:
+    from ..utils.progress import Reporter
+    from .base import SetCounts
+    from .request import CountRequest
+
+
+def open_counts(table: Any, request: CountRequest, report: Reporter) -> SetCounts:
+    """A table of any kind, or a path, in streams where it is too large.
+
+    Raises InputError, TableReadError, OutputError, DeviceError.
+    """
+    check_device(request.device)
+    if is_dask(table):
+        from .dask import DaskCounts
+
+        return DaskCounts(table, request)
+    engine = choose_engine(request.device)
+    if request.in_streams(table):
+        return ChunkCounts(request.open_stream(table, report), request, report, engine)
+    return MemoryCounts(table, request, report, engine)
