@@ -13,8 +13,7 @@ import pandas as pd
 
 from gpupif.datasets import census
 from gpupif.engines.base import Job
-from gpupif.gpu.base import Library
-from gpupif.gpu.cudf_frames import FrameLibrary
+from gpupif.gpu.base import FrameLibrary, Library
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.measures import resolve_measures
 from gpupif.utils.information import log2_of_shares

@@ -42,13 +42,14 @@ import gpupif
 import gpupif.gpu.status
 from gpupif.cli.info import describe
 from gpupif.engines.base import Engine, Job
-from gpupif.engines.base import on_host as brought
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import SHARE, CudaEngine
 from gpupif.engines.cuda.memory import scores_on
-from gpupif.gpu.base import Library, frame_library, open_libraries
+from gpupif.gpu.base import Library
+from gpupif.gpu.open import frame_library, open_libraries
 from gpupif.measures import MEASURES as ALL
 from gpupif.results.scores import Scores
+from gpupif.utils.arrays import on_host as brought
 from gpupif.utils.versions import installed_version
 
 from .budget import Budget

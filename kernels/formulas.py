@@ -139,3 +139,19 @@ def cell_measure(measure, statistic, posterior, log2_share, prior, log2_prior, a
     if is_of_probabilities(measure):
         return probability_measure(measure, posterior, prior)
     return logarithm_measure(measure, posterior, log2_share, prior, log2_prior, accuracy, unit_bits)
+
+
+@kernel
+def absent_measure(measure, learnt, prior, log2_prior, accuracy, unit_bits):
+    """Value of a measure of the cell's own value, where no row of the cohort has that value: its row counts 0.
+
+    learnt: whether the cohort says anything; where it does not, the posterior is the prior.
+    """
+    probability = posterior(0, 1, prior, accuracy) if learnt else prior
+    if measure in (POINTWISE, LOG_RATIO):
+        if probability == prior:
+            # Also where nobody has the value at all: 0 stays 0.
+            return 0.0
+        if probability == 0.0:
+            return -math.inf if measure == POINTWISE else math.inf
+    return cell_measure(measure, 0.0, probability, int64(0), prior, log2_prior, accuracy, unit_bits)

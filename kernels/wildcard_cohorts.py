@@ -214,8 +214,9 @@ def list_answers(known, asking, start, stop, answering, room, lists, end):
         if group >= 0:
             entry = ends[group]
             for row in range(row_starts[first + k], row_starts[first + k + 1]):
-                values[entry], counts[entry] = row_values[row], row_counts[row]
-                entry += 1
+                if row_counts[row] > 0:
+                    values[entry], counts[entry] = row_values[row], row_counts[row]
+                    entry += 1
             ends[group] = entry
     for group in range(number):
         ends[group] = add_up(values, counts, starts[group], ends[group], amounts)

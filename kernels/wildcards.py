@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from gpupif.kernels.blocks import find_statistics
-from gpupif.kernels.formulas import OF_COHORT, cell_measure, is_of_size, posterior, size_measure
+from gpupif.kernels.formulas import OF_COHORT, absent_measure, cell_measure, is_of_size, posterior, size_measure
 from gpupif.kernels.jit import kernel
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.kernels.logarithms import bits_of_units
@@ -49,8 +49,13 @@ def describe_cohort(number, cell, missing, priors, accuracy, logs, amounts, touc
 
 
 @kernel
-def of_nothing(kind):
-    """A statistic of a cohort in which no value is known: nothing is learnt, its entropy and recursion are unknown."""
+def of_nothing(kind, size):
+    """A statistic of a cohort in which no value is known: nothing is learnt, its entropy and recursion are unknown.
+
+    size: its rows; where it has none, entropy is 0, and recursion that of fewer values than are asked for.
+    """
+    if size == 0:
+        return math.inf if kind == RECURSIVE else 0.0
     return math.nan if kind in (ENTROPY, RECURSIVE) else 0.0
 
 
@@ -76,7 +81,7 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
         for j in range(number):
             size, certain, statistic = sizes[j], certains[j], 0.0
             if place >= 0:
-                statistic = found[runs[j], place] if runs[j] >= 0 else of_nothing(wanted.kinds[place])
+                statistic = found[runs[j], place] if runs[j] >= 0 else of_nothing(wanted.kinds[place], size)
             for row in range(starts[first + j], starts[first + j + 1]):
                 value = row_values[row]
                 if is_of_size(measure):
@@ -87,6 +92,10 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
                     out[row, k] = statistic
                 elif value == missing:
                     out[row, k] = math.nan
+                elif own[row] == 0:
+                    out[row, k] = absent_measure(
+                        measure, certain > 0, priors[value], log2_priors[value], accuracy, unit_bits
+                    )
                 else:
                     prior, log2_prior = priors[value], log2_priors[value]
                     chance = posterior(own[row], certain, prior, accuracy)
@@ -97,7 +106,7 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
     for j in range(number):
         for row in range(starts[first + j], starts[first + j + 1]):
             losses[row] = 0.0
-            if row_values[row] != missing:
+            if row_values[row] != missing and row_counts[row] > 0:
                 losses[row] = loss(row_counts[row], log2_count(own[row], logs) - log2_count(certains[j], logs))
 
 
@@ -128,9 +137,10 @@ def score_keys(known, start, stop, target, values, logs, wanted, room, scratch, 
         # Its own rows, then what other patterns have for it; see `make_groups` for why there is no call.
         number = 0
         for row in range(row_starts[key], row_starts[key + 1]):
-            touched[number] = row_values[row]
-            number += 1
-            amounts[row_values[row]] = row_counts[row]
+            if row_counts[row] > 0:
+                touched[number] = row_values[row]
+                number += 1
+                amounts[row_values[row]] = row_counts[row]
         for answering in range(len(links)):
             one = links[answering, key - start]
             if one >= 0:
@@ -163,7 +173,8 @@ def score_patterns(known, segments, target, values, logs, wanted, room, scratch,
     """Score the rows of segments (pattern, first key, last key + 1).
 
     out[row, k] gets measure k, before weighting: NaN what is of the row's own value where that is missing.
-    losses[row]: -log2 of the share of its cohort that has its value, times how often it occurs; own: to work in.
+    losses[row]: -log2 of the share of its cohort that has its value, times how often it occurs; own: to work in. Rows
+    that occur 0 times are scored, and are in no cohort.
     """
     for s in range(len(segments)):
         asking, start, stop = segments[s, 0], segments[s, 1], segments[s, 2]

@@ -12,16 +12,22 @@ import gpupif.kernels
 from gpupif.engines.base import Engine
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import CudaEngine
-from gpupif.gpu.base import STREAMS, Library
+from gpupif.gpu.base import Library
+from gpupif.gpu.open import STREAMS
 from gpupif.gpu.status import cuda_status
+from gpupif.kernels.jit import CACHE_FOLDER
+from gpupif.utils.versions import installed_version
 
 pytest.register_assert_rewrite("tests.helpers")
 
 from tests.helpers.checkout import ROOT  # noqa: E402
+from tests.helpers.compiled_kernels import compile_if_cold  # noqa: E402
 from tests.helpers.gpu.without_gpu import ON_HOST, SIMULATED, WITHOUT_GPU, DeviceLibrary, install, status  # noqa: E402
+from tests.helpers.ways import OTHERS  # noqa: E402
 
 # For tests of the benchmarks; at the end, so that gpupif is the one that is installed.
 sys.path.append(str(ROOT))
+REPORTED = ("numpy", "pandas", "pyarrow", "polars", "numba", "dask", "distributed")
 pytest_plugins = ["tests.helpers.command_line"]
 
 
@@ -49,6 +55,14 @@ def pytest_configure(config: pytest.Config) -> None:
         installed = {path: text for path, text in _sources(found).items() if not path.startswith("kernels/")}
         if installed != _sources(ROOT / name):
             pytest.exit(f"{module.__name__} comes from {found}, which differs from {ROOT / name}: run pip install .", 3)
+    # In the simulator few kernels for the CPU are needed.
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput") and not SIMULATED:
+        compile_if_cold(CACHE_FOLDER)
+
+
+def pytest_report_header() -> str:
+    versions = (f"{name} {installed_version(name) or 'is missing'}" for name in REPORTED)
+    return "gpupif's tests with " + ", ".join(versions)
 
 
 if ON_HOST and SIMULATED:
@@ -88,6 +102,12 @@ if cuda_status().usable:
         settings = {"grouping": grouping, "with_frames": with_cudf}
         ENGINES[f"cuda-{grouping}"] = CudaEngine(devices, **settings)
         ENGINES[f"cuda-{grouping}-tiny-blocks"] = CudaEngine(devices, share=0, **settings)
+
+
+@pytest.fixture(params=OTHERS)
+def way(request):
+    """Every way to run beside the one in memory: files beyond memory, Dask, a device."""
+    return request.param
 
 
 @pytest.fixture

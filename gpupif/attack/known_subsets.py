@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 import random
-import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from ..engines.known_subsets import SetOfColumns
-from ..errors import InputError, NothingKnownWarning
-from ..io.read import Pick
-from ..utils.names import as_list, check_exist
+from ..errors import InputError
+from ..utils.names import as_list
 from ..utils.quantities import MOST, brief, whole_number
-from .request import Question, ask
+from .worst_mean import folded_names
 
 # Subsets that are scored at most, of all targets together, and how many distinct rows they may have together.
 MOST_SUBSETS, MOST_VISITS = 2 * 10**6, 10**13
@@ -25,68 +23,96 @@ MOST_SUBSETS, MOST_VISITS = 2 * 10**6, 10**13
 
 @dataclass(frozen=True)
 class AnyKnown:
-    """What `known=r` asks: r columns, of those in `among` (None: the scored ones); subsets to draw for each target
-    (None: all), and by which seed.
+    """An attacker who knows any `known` of the columns: as ``known`` of `gpupif.score`, alone or as one of several.
+
+    known: how many. among: the columns of which the attacker knows so many (but not the target); None: all that are
+    scored. subsets: score only a sample of so many of the subsets for each target (all where there are no more),
+    different ones, drawn at random by `seed`; the same each time. Raises InputError.
     """
 
     known: int
-    among: Sequence[Hashable] | None
-    subsets: int | None
-    seed: int
+    among: Sequence[Hashable] | None = None
+    subsets: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        given = self.known
+        if isinstance(given, bool) or not isinstance(given, int | np.integer):
+            raise InputError(
+                "known: expected a list of column names, or how many of them as a whole number, 2 say; got "
+                f"{brief(given)}."
+            )
+        if not 0 <= given <= MOST:
+            raise InputError(f"known: expected columns, or how many of them, 0 or more; got {brief(given)}.")
+        checked = {
+            "known": int(given),
+            "among": None if self.among is None else as_list("among", self.among),
+            "subsets": None if self.subsets is None else whole_number("subsets", self.subsets, "subsets"),
+            "seed": whole_number("seed", self.seed, "", 0, most=2**64),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @property
     def pool(self) -> Sequence[Hashable] | None:
-        """The columns that the attacker may know, as the list `known` has them."""
+        """The columns that the attacker may know; None: all that are scored."""
         return [] if self.known == 0 else self.among
 
-    def picking(self, pick: Pick) -> Pick:
-        """What `pick` picks of a table's columns, unless `among` names others; raises InputError then."""
 
-        def pick_after(names: Sequence[str]) -> list[str] | None:
-            check_exist("among", self.among or (), names)
-            return pick(names)
-
-        return pick_after
+# What an attacker knows: columns (None: all that are scored), or any few of some.
+Known = Sequence[Hashable] | AnyKnown | None
 
 
-def ask_any_known(known: Any, among: Any, subsets: Any, seed: Any) -> AnyKnown | None:
-    """The arguments of `score` checked: None where `known` is no number. Raises InputError."""
-    if isinstance(known, float | np.floating):
-        raise InputError(
-            f"known: expected a list of column names, or how many of them as a whole number, 2 say; got {known!r}."
-        )
-    if isinstance(known, bool) or not isinstance(known, int | np.integer):
+def as_known(argument: str, known: Any) -> Known:
+    """What was given for the columns that an attacker knows, checked; a number is any so many. Raises InputError."""
+    if known is None or isinstance(known, AnyKnown):
+        return known
+    if isinstance(known, int | float | np.integer | np.floating) and not isinstance(known, bool):
+        return AnyKnown(known)  # type: ignore[arg-type]
+    return as_list(argument, known)
+
+
+# Arguments of `known_of`, as they are by default.
+KNOWN = (("known", None), ("among", None), ("subsets", None), ("seed", 0))
+
+
+def known_of(known: Any, among: Any = None, subsets: Any = None, seed: Any = 0) -> Known:
+    """As `as_known`, with what goes with a number of columns beside it."""
+    if isinstance(known, bool | AnyKnown) or not isinstance(known, int | float | np.integer | np.floating):
         for argument, value, default in (("among", among, None), ("subsets", subsets, None), ("seed", seed, 0)):
             if value is not default and value != default:
                 raise InputError(
                     f"{argument}: goes with a number of columns that the attacker knows, known=2 say; got "
                     f"known={known!r}. Leave {argument}= out, or give such a number."
                 )
+        return as_known("known", known)
+    return AnyKnown(known, among, subsets, seed)  # type: ignore[arg-type]
+
+
+def as_attackers(attackers: Any, known: Any = None) -> dict[str, Known] | None:
+    """What each attacker knows, by name; raises InputError for what is no such dictionary, or with `known` beside."""
+    if attackers is None:
         return None
-    if not 0 <= known <= MOST:
-        raise InputError(f"known: expected columns, or how many of them, 0 or more; got {brief(known)}.")
-    if subsets is not None:
-        subsets = whole_number("subsets", subsets, "subsets")
-    seed = whole_number("seed", seed, "", 0, most=2**64)
-    return AnyKnown(int(known), None if among is None else as_list("among", among), subsets, seed)
+    if not isinstance(attackers, Mapping):
+        raise InputError(
+            f"attackers: expected a dictionary of what each knows, {{name: [columns]}}, got {type(attackers).__name__}."
+        )
+    if known is not None:
+        raise InputError("attackers: expected them or known=, which is what the only one knows; got both.")
+    if not attackers:
+        raise InputError("attackers: expected at least one, got an empty dictionary.")
+    for name in attackers:
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(f"attackers: expected names that are text, got {name!r}.")
+    return {name: as_known(f"attackers: {name!r}", columns) for name, columns in attackers.items()}
 
 
-def any_known_of(arguments: Mapping[str, Any]) -> AnyKnown | None:
-    """As `ask_any_known`, of arguments of `score` by name, of which some may not be there."""
-    return ask_any_known(
-        arguments.get("known"), arguments.get("among"), arguments.get("subsets"), arguments.get("seed", 0)
-    )
-
-
-def ask_any(asked: AnyKnown, names: Sequence[Hashable], index_names: Sequence[Hashable], **given: Any) -> Question:
-    """As `ask`, of attackers who know any few columns; given: its other arguments, without ``known``."""
-    check_exist("among", asked.among or (), names)
-    with warnings.catch_warnings():
-        # Of columns that the attacker knows by name.
-        warnings.simplefilter("ignore", NothingKnownWarning)
-        question = ask(names, index_names, known=asked.pool, **given)
-    check_known(asked, question.targets, question.known if asked.known else question.targets)
-    return replace(question, any_known=asked)
+def outputs_of(
+    attackers: Mapping[str, Known] | None, known: Known, measures: Sequence[str]
+) -> dict[str | None, list[str]]:
+    """What each cell gets, by attacker, of one without a name under None: measures, or the worst and mean of them."""
+    each: dict[str | None, Known] = {None: known} if attackers is None else dict(attackers.items())
+    return {name: folded_names(measures) if isinstance(one, AnyKnown) else list(measures) for name, one in each.items()}
 
 
 def check_known(asked: AnyKnown, targets: Sequence[Hashable], pool: Sequence[Hashable]) -> None:
@@ -144,13 +170,6 @@ class KnownSubsets:
             "sampled": self.sampled,
             "seed": self.seed if self.sampled else None,
         }
-
-
-def subsets_of(question: Question, rows: int) -> KnownSubsets:
-    """The sets of columns to score for what is asked of a table of so many rows; see `choose_subsets`."""
-    assert question.any_known is not None
-    targets, pool = ([question.used.index(name) for name in names] for names in (question.targets, question.known))
-    return choose_subsets(question.any_known, question.used, targets, pool, rows)
 
 
 def choose_subsets(

@@ -21,18 +21,20 @@ from gpupif.kernels.log_units import LOG_BITS
 from ..encoding.column import Column
 from ..encoding.encode import encode_table
 from ..encoding.merge import ColumnMerger, Values, label_array
-from ..engines.base import Job, on_host
+from ..engines.base import SILENT, Job
 from ..engines.block_scoring import pack_keys, unpack_keys
+from ..engines.known_subsets import score_attacker
 from ..errors import ColumnTypeError, InputError
-from ..frames.base import Frame, open_file, open_frame
+from ..frames.base import Frame
+from ..frames.open import open_file, open_frame
 from ..measures import MEASURES
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
+from ..utils.arrays import on_host
 from ..utils.information import entropy_of_counts, log2_of_shares
 from ..utils.names import check_exist, check_unique
-from ..utils.progress import Reporter
 from .priors import Prior
 from .request import check_word
 
@@ -40,20 +42,28 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..engines.base import Engine
+    from .known_subsets import KnownSubsets
     from .request import Question
 
 
 class Population:
     """The distinct rows of a population, and which of them each row of the sample is.
 
-    columns: of the sample, encoded. others: the same columns of the population. lacks: what to do with rows of the
-    sample that the population lacks, those beyond as many equal ones as it has; "error" raises InputError, "count"
-    counts them as rows of the population too. number: of each row of the sample, which distinct row it is; sampled,
-    times: of each distinct row, how often it is in the sample and in the population.
+    columns: of the sample, encoded. others: the same columns of the population. missing: as of `gpupif.score`. lacks:
+    what to do with rows of the sample that the population lacks, those beyond as many equal ones as it has; "error"
+    raises InputError, "count" counts them as rows of the population too. Where missing values are wildcards, no row is
+    known to be lacking, but values are, in the same way. number: of each row of the sample, which distinct row it is;
+    sampled, times: of each distinct row, how often it is in the sample and in the population.
     """
 
-    def __init__(self, columns: Sequence[Column], others: Sequence[Column], lacks: str, workers: Workers) -> None:
+    def __init__(
+        self, columns: Sequence[Column], others: Sequence[Column], missing: str, lacks: str, workers: Workers
+    ) -> None:
         self.names = [column.name for column in columns]
+        self._wildcards = [
+            missing == "wildcard" and (mine.missing or theirs.missing)
+            for mine, theirs in zip(columns, others, strict=True)
+        ]
         joined = [_join(column, other) for column, other in zip(columns, others, strict=True)]
         self._values = [values for _, _, values in joined]
         layout = KeyLayout.of([len(values) for values in self._values])
@@ -65,13 +75,17 @@ class Population:
         self.sampled = np.bincount(self.number, minlength=several)
         there = np.bincount(found.number[rows:], minlength=several)
         self._codes = unpack_keys(found.rows.keys, layout)
-        if lacks == "error":
-            self._check(there)
-        self.times = np.maximum(self.sampled, there)
+        if any(self._wildcards):
+            self.times = there
+        else:
+            if lacks == "error":
+                self._check(there)
+            self.times = np.maximum(self.sampled, there)
         self.total = int(self.times.sum())
         self._counts = [np.zeros(len(values), np.int64) for values in self._values]
         for own, counts in zip(self._codes, self._counts, strict=True):
             add_times(own, self.times, counts)
+        self._shares = [self._counts_of_prior(place, lacks) for place in range(len(self.names))]
 
     def _check(self, there: npt.NDArray[np.int64]) -> None:
         """Raise InputError where the sample has rows that the population lacks. there: times in the population."""
@@ -96,21 +110,40 @@ class Population:
         own = [(codes[which], int(there[codes == codes[which]].sum())) for codes in self._codes]
         return stranger(self.names, self._values, *zip(*own, strict=True))
 
+    def _counts_of_prior(self, place: int, lacks: str) -> npt.NDArray[np.int64]:
+        """How many rows of the population have each value of a column, known ones only where others are wildcards."""
+        counts, sampled = self._counts[place], np.zeros_like(self._counts[place])
+        if not any(self._wildcards):
+            return counts
+        add_times(self._codes[place], self.sampled, sampled)
+        known = slice(-1) if self._wildcards[place] else slice(None)
+        return lacking_values(self.names[place], self._values[place], counts[known], sampled[known], lacks)
+
     def priors(self, columns: Sequence[Column]) -> dict[Hashable, Prior]:
         """The distribution in the population of each column, for some of the sample's columns."""
         places = [self.names.index(column.name) for column in columns]
         return {
-            column.name: prior_in(column, self._counts[place], self._values[place], self.total)
+            column.name: prior_in(column, self._shares[place], self._values[place])
             for column, place in zip(columns, places, strict=True)
         }
 
-    def sizes(self, question: Question, engine: Engine) -> npt.NDArray[np.int64]:
-        """Per target and row of the sample, how many rows of the population agree on what the attacker knows."""
+    def sizes(
+        self, question: Question, subsets: KnownSubsets | None, engine: Engine
+    ) -> dict[str, npt.NDArray[np.number]]:
+        """Per target and row of the sample, how many rows of the population agree on what the attacker knows.
+
+        By output: alone under "", or the worst and the mean over subsets of columns, see `FOLDS`. A row that agrees
+        with none, as is possible where missing values are wildcards, counts itself.
+        """
         places = [self.names.index(name) for name in question.used]
         codes, counts = [self._codes[place] for place in places], [self._counts[place] for place in places]
-        job = replace(sizes_job(question, counts), codes=codes, times=self.times)
-        sizes = on_host(engine.score(job, Reporter(visible=False)).values["cohort_size"])
-        return np.ascontiguousarray(sizes[:, self.number])
+        wildcards = [number for number, place in enumerate(places) if self._wildcards[place]]
+        job = replace(sizes_job(question, counts, wildcards), codes=codes, times=self.times)
+        result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
+        return {
+            fold: np.ascontiguousarray(np.maximum(on_host(values["cohort_size"]), 1)[:, self.number])
+            for fold, values in result.by_fold().items()
+        }
 
 
 def check_lacks(word: Any) -> None:
@@ -149,7 +182,7 @@ def match_population(frame: Frame, columns: Sequence[Column], missing: str, lack
     """
     with Workers() as workers:
         others = encode_population(frame, [column.name for column in columns], missing, workers)
-        return Population(columns, others, lacks, workers)
+        return Population(columns, others, missing, lacks, workers)
 
 
 def encode_population(frame: Frame, names: Sequence[Hashable], missing: str, workers: Workers) -> Sequence[Column]:
@@ -195,8 +228,36 @@ def join_codes(mine: Column, theirs: Column) -> tuple[npt.NDArray[Any], npt.NDAr
     return _join(*(replace(column, codes=np.arange(column.cardinality)) for column in (mine, theirs)))
 
 
-def prior_in(column: Column, counts: npt.NDArray[np.int64], values: Sequence[Any], total: int) -> Prior:
-    """The distribution in a population of so many rows of a column of the sample. counts: by code in `values`."""
+def lacking_values(
+    name: Hashable,
+    values: Sequence[Any],
+    counts: npt.NDArray[np.int64],
+    sampled: npt.NDArray[np.int64],
+    lacks: str,
+) -> npt.NDArray[np.int64]:
+    """How many rows of the population have each value of a column, where only values can be known to be lacking.
+
+    counts, sampled: of the population's and the sample's rows, by code in `values`. lacks: "error" raises InputError
+    for values that the population has nowhere; "count" counts the sample's rows that have them as rows of it.
+    """
+    absent = np.flatnonzero((counts == 0) & (sampled > 0))
+    if len(absent) and lacks == "error":
+        raise InputError(
+            f"population: column {name!r} has {values[absent[0]]!r} nowhere in it, which is in {sampled[absent[0]]:,} "
+            "of the table's rows, so that its prior would be 0. Give the population that the table was drawn from, or "
+            "count such rows as part of it with population_lacks='count'."
+        )
+    return np.where(counts == 0, sampled, counts)
+
+
+def prior_in(column: Column, counts: npt.NDArray[np.int64], values: Sequence[Any]) -> Prior:
+    """The distribution in a population of a column of the sample. counts: of its rows by code in `values`.
+
+    Where these have no code of missing values, they are wildcards, and in no distribution.
+    """
+    total = int(counts.sum())
+    if len(counts) < len(values):
+        column, values = column.without_missing(), values[: len(counts)]
     logs = log2_of_shares(counts, total)
     shares = dict(zip(values, (counts / total).tolist(), strict=True))
     # The sample's values come first, its missing ones last in both.
@@ -206,31 +267,32 @@ def prior_in(column: Column, counts: npt.NDArray[np.int64], values: Sequence[Any
     return Prior(column, counts[own] / total, logs[own], LOG_BITS, entropy_of_counts(counts), shares)
 
 
-def sizes_job(question: Question, counts: Sequence[npt.NDArray[np.int64]]) -> Job:
+def sizes_job(question: Question, counts: Sequence[npt.NDArray[np.int64]], wildcards: Sequence[int] = ()) -> Job:
     """The job of counting the population's rows in the cohorts of a question, without codes of rows.
 
-    counts: of the population's rows, by column that is used and code.
+    counts: of the population's rows, by column that is used and code. wildcards: columns whose last code matches all.
     """
-    return counting_job(
-        counts,
-        [question.used.index(name) for name in question.targets],
-        [question.used.index(name) for name in question.known],
-    )
+    targets, known = ([question.used.index(name) for name in names] for names in (question.targets, question.known))
+    return counting_job(counts, targets, known, wildcards)
 
 
-def counting_job(counts: Sequence[npt.NDArray[np.int64]], targets: list[int], known: list[int]) -> Job:
+def counting_job(
+    counts: Sequence[npt.NDArray[np.int64]], targets: list[int], known: list[int], wildcards: Sequence[int] = ()
+) -> Job:
     """The job of counting rows in cohorts, without codes of rows. counts: of rows, by column and code."""
+    values = [len(one) - (column in wildcards) for column, one in enumerate(counts)]
     return Job(
         codes=[np.empty(0, np.uint8)] * len(counts),
         counts=counts,
-        priors=[np.ones(len(one)) for one in counts],
-        log2_priors=[np.zeros(len(one), np.int64) for one in counts],
+        priors=[np.ones(number) for number in values],
+        log2_priors=[np.zeros(number, np.int64) for number in values],
         unit_bits=[LOG_BITS] * len(counts),
         accuracies=[1.0] * len(counts),
         targets=targets,
         known=known,
         measures=(MEASURES["cohort_size"],),
         dtype="float64",
+        wildcards=wildcards,
     )
 
 

@@ -13,8 +13,10 @@ import pyarrow as pa
 from ..encoding.amounts import amounts
 from ..encoding.encode import encode_column
 from ..errors import InputError, PriorError
-from ..frames.base import ArrowFrame, Frame, open_frame
-from ..io.paths import KINDS
+from ..frames.arrow_frame import FileFrame
+from ..frames.base import Frame
+from ..frames.open import open_frame
+from ..io.formats import READ_ENDINGS
 from ..io.scan import open_source
 from ..utils.names import check_unique
 from .priors import SUM_TOLERANCE, TextPrior, priors_from_json
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 # Rows and bytes of a file that are read at once.
 PIECE_ROWS, PIECE_BYTES = 1 << 16, 1 << 26
 
-ENDINGS = (".json", *(ending for endings in KINDS.values() for ending in endings))
+ENDINGS = (".json", *READ_ENDINGS)
 PRIORS = ("column", "value", "probability")
 ACCURACIES = ("column", "accuracy")
 
@@ -175,7 +177,7 @@ def _read(path: Path, what: str, names: Sequence[str]) -> Frame:
     source = open_source(path)
     _check_names(what, names, source.names)
     pieces = [piece for _, piece in source.read(names, PIECE_ROWS, PIECE_BYTES)]
-    return ArrowFrame(pa.concat_tables(pieces or [source.nothing().select(list(names))]), kind="file")
+    return FileFrame(pa.concat_tables(pieces or [source.nothing().select(list(names))]))
 
 
 def _check_names(what: str, names: Sequence[str], existing: Sequence[Hashable]) -> None:

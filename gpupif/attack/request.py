@@ -11,19 +11,18 @@ import numpy as np
 from ..encoding.column import Column
 from ..engines.base import Job
 from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
-from ..io.read import Pick
+from ..io.common import Pick
 from ..measures import Measure, in_people
-from ..utils.names import as_attackers, as_list, as_mapping, check_exist, check_unique, check_weights
+from ..utils.names import as_list, as_mapping, check_exist, check_unique, check_weights
 from ..utils.quantities import brief, within
 from .distances import Axis, CategoryOrder, make_axis
+from .known_subsets import AnyKnown, Known, KnownSubsets, as_attackers, check_known, choose_subsets
 from .priors import Prior, make_prior
 from .weights import Weighted
 from .worst_mean import folded
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from .known_subsets import AnyKnown
 
 # From so many rows on, a column with so large a share of different values is named in a warning.
 UNIQUE_ROWS = 50
@@ -33,13 +32,21 @@ MISSING = ("category", "error", "wildcard")
 
 
 @dataclass(frozen=True)
+class Attacker:
+    """known: the columns an attacker knows; any_known: of whom knows any few of them, how many, and which subsets."""
+
+    known: list[Hashable]
+    any_known: AnyKnown | None = None
+
+
+@dataclass(frozen=True)
 class Question:
     """What is asked of a table, checked against the names of its columns.
 
     targets: columns to score; known: those the attacker knows, of several attackers any of them; used: both, in the
-    order of the table. priors, accuracies and distances: by column. weights: the column of sampling weights. attackers:
-    by name what each knows, None where there is one without a name. any_known: of attackers who know any few of the
-    columns `known`, how many, and which subsets.
+    order of the table. priors, accuracies and distances: by column. weights: the column of sampling weights. any_known:
+    of an attacker who knows any few of the columns `known`, how many, and which subsets. attackers: by name each of
+    several, None where there is one without a name.
     """
 
     targets: list[Hashable]
@@ -52,8 +59,8 @@ class Question:
     measures: tuple[Measure, ...]
     dtype: str
     weights: Hashable = None
-    attackers: Mapping[str, list[Hashable]] | None = None
     any_known: AnyKnown | None = None
+    attackers: Mapping[str, Attacker] | None = None
 
     @property
     def outputs(self) -> tuple[Measure, ...]:
@@ -67,11 +74,33 @@ class Question:
 
     def of(self, attacker: str) -> Question:
         """What is asked about one of the attackers."""
-        known = (self.attackers or {})[attacker]
-        used = [name for name in self.used if name in {*self.targets, *known}]
+        one = (self.attackers or {})[attacker]
+        used = [name for name in self.used if name in {*self.targets, *one.known}]
         priors = {name: prior for name, prior in self.priors.items() if name in used}
         accuracies = {name: accuracy for name, accuracy in self.accuracies.items() if name in used}
-        return replace(self, known=known, used=used, priors=priors, accuracies=accuracies, attackers=None)
+        return replace(
+            self,
+            known=one.known,
+            any_known=one.any_known,
+            used=used,
+            priors=priors,
+            accuracies=accuracies,
+            attackers=None,
+        )
+
+    def each(self) -> dict[str | None, Question]:
+        """What is asked about each attacker, by name; of one without a name under None."""
+        return {None: self} if self.attackers is None else {name: self.of(name) for name in self.attackers}
+
+    def subsets(self, rows: int) -> KnownSubsets | None:
+        """The sets of columns that an attacker may know who knows any few, on a table of so many rows; else None.
+
+        Raises InputError for too many to score.
+        """
+        if self.any_known is None:
+            return None
+        targets, pool = ([self.used.index(name) for name in names] for names in (self.targets, self.known))
+        return choose_subsets(self.any_known, self.used, targets, pool, rows)
 
     def job(
         self,
@@ -89,13 +118,6 @@ class Question:
         """
         warn_of_unique(columns, rows, tell)
         wildcards = [place for place, column in enumerate(columns) if column.missing and self.missing == "wildcard"]
-        if wildcards and weighted is not None and weighted.nobody is not None:
-            place = "" if weighted.nobody < 0 else f", row {weighted.nobody} (from 0)"
-            raise InputError(
-                f"weights: column {self.weights!r}{place}: expected a weight above 0 where missing values are "
-                "wildcards, got one that is 0 (or next to nothing, beside their sum). Drop such rows, or use "
-                "missing='category'."
-            )
         people = None if weighted is None else [weighted.counts[column.name] for column in columns]
         counts = [column.counts for column in columns] if people is None else people
         valued = [column.without_missing() if place in wildcards else column for place, column in enumerate(columns)]
@@ -159,13 +181,13 @@ def ask(
     index_names: Sequence[Hashable],
     measures: tuple[Measure, ...],
     columns: Sequence[Hashable] | None,
-    known: Sequence[Hashable] | None,
+    known: Known,
     priors: Mapping[Any, Mapping[Any, float]] | None,
     accuracies: Mapping[Any, float] | None,
     missing: str,
     dtype: str,
     weights: Hashable = None,
-    attackers: Mapping[str, Sequence[Hashable]] | None = None,
+    attackers: Mapping[str, Known] | None = None,
     distances: Mapping[Any, Any] | None = None,
     orders: Mapping[Hashable, Sequence[Any]] | None = None,
 ) -> Question:
@@ -181,15 +203,14 @@ def ask(
     labels = [*index_names, *([] if weights is None else [weights])]
     # The class of a row is over the scored column too.
     of_rows = all(measure.of_class for measure in measures)
-    if several is None:
-        targets, attacker = _resolve_columns(names, labels, columns, known, of_rows)
-    else:
-        found = [
-            _resolve_columns(names, labels, columns, theirs, of_rows, f"attackers: {name!r}")
-            for name, theirs in several.items()
-        ]
-        targets = found[0][0]
-        attacker = list(dict.fromkeys(column for _, theirs in found for column in theirs))
+    asked = {None: known} if several is None else {f"attackers: {name!r}": theirs for name, theirs in several.items()}
+    found = [
+        _resolve_columns(names, labels, columns, theirs, of_rows, argument or "known")
+        for argument, theirs in asked.items()
+    ]
+    targets = found[0][0]
+    each = [attacker for _, attacker in found]
+    attacker = list(dict.fromkeys(column for one in each for column in one.known))
     used = [name for name in names if name in {*targets, *attacker}]
     return Question(
         targets,
@@ -205,7 +226,8 @@ def ask(
         measures if weights is None else tuple(map(in_people, measures)),
         dtype,
         weights,
-        several,
+        each[0].any_known if several is None else None,
+        None if several is None else dict(zip(several, each, strict=True)),
     )
 
 
@@ -215,20 +237,9 @@ def check_word(argument: str, word: Any, words: Sequence[str]) -> None:
         raise InputError(f"{argument}: expected {' or '.join(map(repr, words))}, got {word!r}.")
 
 
-def check_missing(missing: Any, population: Any) -> bool:
-    """Whether missing values are wildcards; raises InputError for an unknown word, and for a population beside them."""
-    check_word("missing", missing, MISSING)
-    if missing == "wildcard" and population is not None:
-        raise InputError(
-            "population: does not go with missing='wildcard', where no row of it is known to be the same. Use "
-            "missing='category', or leave the population out."
-        )
-    return bool(missing == "wildcard")
-
-
 def needed_columns(
     columns: Sequence[Hashable] | None,
-    known: Sequence[Hashable] | None,
+    known: Known,
     priors: Any = None,
     accuracies: Any = None,
     weights: Any = None,
@@ -238,32 +249,42 @@ def needed_columns(
     """Of a file's columns those that scoring `columns` against `known` needs; raises InputError for unknown ones."""
 
     def pick(names: Sequence[str]) -> list[str] | None:
+        several = as_attackers(attackers, known)
+        asked = {"known": known} if several is None else {f"attackers: {name!r}": one for name, one in several.items()}
+        attacker: list[Hashable] = []
+        for argument, one in asked.items():
+            theirs = _named(argument, one)
+            check_exist("among" if isinstance(one, AnyKnown) else argument, theirs, names)
+            attacker += theirs
         if columns is None:
             return None
-        targets, attacker = as_list("columns", columns), [] if known is None else as_list("known", known)
-        for name, theirs in (as_attackers(attackers, known) or {}).items():
-            check_exist(f"attackers: {name!r}", theirs, names)
-            attacker += theirs
+        targets = as_list("columns", columns)
         as_mapping("priors", priors, names, [*targets, *attacker])
         as_mapping("accuracies", accuracies, names, [*targets, *attacker])
         as_mapping("distances", distances, names, [*targets, *attacker], table=False)
         check_exist("columns", targets, names)
-        check_exist("known", attacker, names)
         check_weights(weights, names)
         return [name for name in names if name in {*targets, *attacker, *([] if weights is None else [weights])}]
 
     return pick
 
 
+def _named(argument: str, known: Known) -> list[Hashable]:
+    """The columns that are named for what an attacker knows."""
+    if isinstance(known, AnyKnown):
+        return list(known.among or ())
+    return [] if known is None else as_list(argument, known)
+
+
 def _resolve_columns(
     names: Sequence[Hashable],
     labels: Sequence[Hashable],
     columns: Sequence[Hashable] | None,
-    known: Sequence[Hashable] | None,
+    known: Known,
     of_rows: bool,
-    argument: str = "known",
-) -> tuple[list[Hashable], list[Hashable]]:
-    """Targets and the columns the attacker knows, in the order asked for, checked against the table.
+    argument: str,
+) -> tuple[list[Hashable], Attacker]:
+    """Targets and what the attacker knows, in the order asked for, checked against the table.
 
     of_rows: whether a scored column may be all that is known. argument: what messages call `known`.
     """
@@ -274,8 +295,13 @@ def _resolve_columns(
     targets = default if columns is None else as_list("columns", columns)
     if not targets:
         raise InputError("columns: expected at least one column to score, got an empty list.")
-    attacker = list(targets) if known is None else as_list(argument, known)
     check_exist("columns", targets, names)
+    if isinstance(known, AnyKnown):
+        check_exist("among", known.among or (), names)
+        pool = list(targets) if known.pool is None else list(known.pool)
+        check_known(known, targets, pool if known.known else targets)
+        return targets, Attacker(pool, known)
+    attacker = list(targets) if known is None else as_list(argument, known)
     check_exist(argument, attacker, names)
     separators = columns is None and set(str(targets[0])) & set(",;\t| ")
     if known is None and len(targets) == 1 and (separators or (columns is not None and not of_rows)):
@@ -291,7 +317,7 @@ def _resolve_columns(
             f"cohort is the whole table. Name further columns with {argument.partition(':')[0]}=.",
             NothingKnownWarning,
         )
-    return targets, attacker
+    return targets, Attacker(attacker)
 
 
 def _accuracy(name: Hashable, value: Any) -> float:

@@ -18,8 +18,8 @@ import numpy as np
 from gpupif.kernels import codes as kernels
 
 from ..encoding.amounts import amounts
-from ..engines.base import on_host
 from ..errors import InputError
+from ..utils.arrays import on_host
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..attack.known_subsets import any_known_of
+from ..attack.known_subsets import KNOWN, AnyKnown, as_attackers, known_of, outputs_of
 from ..attack.request import needed_columns
-from ..attack.worst_mean import folded_names
 from ..dask.client import check_place, connected
 from ..dask.read import read_files
 from ..dask.watch import await_result, watching
 from ..dask.write import check_written, marked, replacing
 from ..errors import OutputError
+from ..io.common import Pick, every_column
 from ..io.paths import find_input
-from ..io.read import Pick, every_column
 from ..io.score_files import check_folder, is_file
 from ..io.write import attacker_names
 from ..measures import POPULATION_SIZE, resolve_measures
@@ -53,11 +52,8 @@ def score_on_cluster(
     check_place(place, elsewhere, "reads Parquet and writes a folder of it")
     wanted = [measure.name for measure in resolve_measures(measures)]
     columns, weights, attackers = (question.get(name) for name in ("columns", "weights", "attackers"))
-    any_known = any_known_of(question)
-    known = question.get("known") if any_known is None else any_known.among
+    known = known_of(*(question.get(name, other) for name, other in KNOWN))
     needed = needed_columns(columns, known, weights=weights, attackers=attackers)
-    if any_known is not None:
-        needed = any_known.picking(needed)
     given = find_input(table)
     if is_file(output):
         raise OutputError(f"{output}: a cluster writes a folder of Parquet files. Name one, without an ending.")
@@ -71,9 +67,10 @@ def score_on_cluster(
     population = question.get("population")
     if population is not None:
         check_folder(output, overwrite, find_input(Path(population)))
-    scored = wanted if any_known is None else folded_names(wanted)
-    made = [*scored, *([] if population is None else [POPULATION_SIZE.name])]
-    attacker_names(None if attackers is None else list(attackers), made, targets, [])
+    measured = [*wanted, *([] if population is None else [POPULATION_SIZE.name])]
+    outputs = outputs_of(as_attackers(attackers), known, measured)
+    attacker_names(outputs, targets, [])
+    any_known = attackers is None and isinstance(known, AnyKnown)
     started = time.perf_counter()
     with connected(place, visible) as (client, report), replacing(output, overwrite) as folder:
         from ..scoring.score import score
@@ -89,8 +86,8 @@ def score_on_cluster(
         "output": str(output),
         "rows": files.rows,
         "columns": targets,
-        "measures": made,
-        **({} if any_known is None else {"attackers": repr(scores.subsets), "known_any": scores.subsets.to_dict()}),
+        "measures": list(dict.fromkeys(measure for measures in outputs.values() for measure in measures)),
+        **({"attackers": repr(scores.subsets), "known_any": scores.subsets.to_dict()} if any_known else {}),
         "workers": several,
         "partitions": files.partitions,
         "seconds": time.perf_counter() - started,

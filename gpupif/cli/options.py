@@ -17,7 +17,7 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..io.read import Pick
+    from ..io.common import Pick
     from ..results.attackers import AttackerScores
     from ..results.scores import Scores
     from ..results.stored import StoredAttackerScores, StoredScores

@@ -103,7 +103,7 @@ def score(
     quiet: Quiet = False,
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
-    from ..gpu.status import ask_device
+    from ..engines.choose import ask_device
     from ..scoring.files import score_file
 
     if quiet:

@@ -7,14 +7,11 @@ in the order in which they were packed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    pass
 
 # The column that Dask's shuffles go by.
 TO = "_partitions"

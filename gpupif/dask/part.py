@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..attack.known_subsets import subsets_of
 from ..attack.population import sizes_job
-from ..engines.base import on_host
 from ..engines.block_scoring import unpack_keys
 from ..engines.known_subsets import score_sets
 from ..engines.known_subsets_memory import AnyNeeds, share_out
 from ..engines.part_jobs import dense, part_job
-from ..engines.zero_weights import score_job
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
+from ..utils.arrays import on_host
 from ..utils.information import LogSum
 from ..utils.progress import Reporter
 from .parcels import Parcel, pack, unpack
@@ -52,7 +50,7 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
         if plan.question.any_known is not None:
             values, found = _any_known(plan, engine, job)
         else:
-            result = score_job(engine, dense(job), Reporter(visible=False))
+            result = engine.score(dense(job), Reporter(visible=False))
             values = list(result.values.values())
             each = zip(result.cohorts, result.distinct, result.weights, strict=True)
             found = [Sums(one.log_sum(), other.log_sum(), weight) for one, other, weight in each]
@@ -71,7 +69,8 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
 
 def _any_known(plan: Plan, engine: Engine, job: Job) -> tuple[list[npt.NDArray[Any]], list[Sums]]:
     """The worst and the mean of each measure over attackers who know any few columns, and the weights."""
-    subsets = subsets_of(plan.question, plan.rows)
+    subsets = plan.question.subsets(plan.rows)
+    assert subsets is not None
     needs, rows, targets = AnyNeeds.of(job, plan.rows, subsets.sets), job.rows, len(job.targets)
     # Beside what comes and goes.
     memory = MOST_BYTES - any_known_bytes(plan, rows) + needs.least(rows, kept=targets)

@@ -17,8 +17,8 @@ from ..encoding.merge import Values, encode_part, number_in, recode
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.part_jobs import source_of
 from ..errors import GpupifError
-from ..frames.base import open_frame
-from ..gpu.base import frame_library
+from ..frames.open import open_frame
+from ..gpu.open import frame_library
 from ..measures import POPULATION_SIZE
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout

@@ -71,7 +71,7 @@ class People:
     def priors(self) -> dict[Hashable, Prior]:
         """The distributions in the population."""
         return {
-            mine.name: prior_in(mine, counts, values, self.total)
+            mine.name: prior_in(mine, counts, values)
             for (mine, _), counts, values in zip(self.columns, self.counts, self.values, strict=True)
         }
 

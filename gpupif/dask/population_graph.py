@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputError
-from ..frames.base import open_frame
+from ..frames.open import open_frame
 from ..io.paths import find_input
 from ..utils.names import check_exist, check_unique
 from . import partition as home

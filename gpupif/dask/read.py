@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import InputError, TableReadError
-from ..io.paths import Input
-from ..io.read import Pick, check_rows, keys_of_files, open_parquet, pandas_index_names, unreadable
+from ..io.base import Input
+from ..io.common import Pick, check_rows, pandas_index_names, unreadable
+from ..io.formats import CSV, PARQUET
+from ..io.parquet_files import keys_of_files, open_parquet
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -48,8 +50,8 @@ def read_files(argument: str, given: Input, pick: Pick) -> Files:
     """
     from dask.dataframe import from_map
 
-    if given.kind != "Parquet":
-        mend = "Convert it" if given.kind == "CSV" else "Write it as Parquet"
+    if given.format is not PARQUET:
+        mend = "Convert it" if given.format is CSV else "Write it as Parquet"
         raise InputError(
             f"{argument}: {given.path}: a cluster reads Parquet files, folders and patterns of them. {mend}, with "
             "pandas.read_csv and to_parquet for instance, or leave out --scheduler and --workers."

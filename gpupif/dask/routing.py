@@ -18,7 +18,6 @@ import numpy as np
 
 from gpupif.kernels import partition as kernels
 
-from ..attack.known_subsets import subsets_of
 from ..engines.known_subsets_memory import AnyNeeds
 from ..engines.part_jobs import Pass, plan_shuffles
 from ..errors import InputError
@@ -163,7 +162,9 @@ def any_known_bytes(plan: Plan, distinct: int) -> int:
     """What so many rows take at least that are scored against attackers who know any few columns."""
     # Keys as they come, and scores as they leave.
     sent = 8 * (plan.layout.words + 1 + 2 * len(plan.job.targets) * len(plan.job.measures))
-    needs = AnyNeeds.of(plan.job, plan.rows, subsets_of(plan.question, plan.rows).sets)
+    subsets = plan.question.subsets(plan.rows)
+    assert subsets is not None
+    needs = AnyNeeds.of(plan.job, plan.rows, subsets.sets)
     return distinct * sent + needs.least(distinct, kept=len(plan.job.targets))
 
 

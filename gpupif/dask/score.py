@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..attack.known_subsets import ask_any, subsets_of
+from ..attack.known_subsets import Known
 from ..attack.priors import Priors
 from ..attack.request import ask
 from ..attack.worst_mean import FOLDS, folded_name
+from ..engines.choose import check_device
 from ..errors import InputError
-from ..frames.base import known_orders
-from ..gpu.status import check_device
+from ..frames.dask_frame import known_orders
 from ..measures import POPULATION_SIZE
 from . import part, plan
 from . import partition as home
@@ -34,7 +34,6 @@ from .scores import DaskAnyKnownScores, DaskAttackerScores, DaskScores
 if TYPE_CHECKING:
     from dask.delayed import Delayed
 
-    from ..attack.known_subsets import AnyKnown
     from ..attack.request import Question
     from ..measures import Measure
 
@@ -43,7 +42,7 @@ def score_dask(
     table: Any,
     measures: tuple[Measure, ...],
     columns: Sequence[Hashable] | None,
-    known: Sequence[Hashable] | None,
+    known: Known,
     priors: Mapping[Any, Mapping[Any, float]] | None,
     accuracies: Mapping[Any, float] | None,
     distances: Mapping[Any, Any] | None,
@@ -51,10 +50,9 @@ def score_dask(
     device: str,
     dtype: str,
     weights: Hashable = None,
-    attackers: Mapping[str, Sequence[Hashable]] | None = None,
+    attackers: Mapping[str, Known] | None = None,
     population: Any = None,
     lacks: str = "error",
-    any_known: AnyKnown | None = None,
 ) -> DaskScores | DaskAttackerScores:
     """See `gpupif.score`. Raises what the names of columns show at once; the rest is raised when Dask computes."""
     from dask.dataframe import DataFrame
@@ -69,6 +67,7 @@ def score_dask(
     given: dict[str, Any] = {
         "measures": measures,
         "columns": columns,
+        "known": known,
         "priors": priors,
         "accuracies": accuracies,
         "missing": missing,
@@ -78,12 +77,11 @@ def score_dask(
         "distances": distances,
         "orders": orders,
     }
-    if any_known is None:
-        question = ask(names, (), known=known, **given)
-    else:
-        question = ask_any(any_known, names, (), **given)
+    question = ask(names, (), **given)
+    asked = question.each()
+    for one in asked.values():
         # At once, for as far as the number of rows does not matter.
-        subsets_of(question, 1)
+        one.subsets(1)
     # The same for all attackers, so that Dask reads it once for all that are computed together.
     read = table[question.read] if question.read != names else table
     people = None
@@ -91,8 +89,8 @@ def score_dask(
         people = bring_together(read, open_people(population, question.used), question, names, lacks, device)
     if question.attackers is None:
         return _score(table, read, question, device, people)
-    several = {name: _score(table, read, question.of(name), device, people) for name in question.attackers}
-    return DaskAttackerScores(several, question.attackers)
+    several = {str(name): _score(table, read, one, device, people) for name, one in asked.items()}
+    return DaskAttackerScores(several, {name: one.known for name, one in question.attackers.items()})
 
 
 def _score(table: Any, read: Any, question: Question, device: str, people: PeopleGraph | None) -> DaskScores:
@@ -174,7 +172,9 @@ def _scores_of(
         )
         for what, own in zip(FOLDS, weights, strict=True)
     )
-    return DaskAnyKnownScores(worst, mean, subsets_of(question, 1))
+    subsets = question.subsets(1)
+    assert subsets is not None
+    return DaskAnyKnownScores(worst, mean, subsets)
 
 
 def _priors(planned: plan.Plan) -> Priors:

@@ -216,7 +216,7 @@ class DaskAttackerScores(ByAttacker[DaskScores]):
         """
         from dask.dataframe import map_partitions
 
-        names = attacker_names(list(self), self.measures, self.columns, [])
+        names = attacker_names(dict.fromkeys(self, self.measures), self.columns, [])
         frames = [scores[measure] for scores in self.values() for measure in self.measures]
         meta = _side_by_side(names, *(frame._meta for frame in frames))
         return map_partitions(_side_by_side, names, *frames, meta=meta, align_dataframes=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ..engines.choose import AskedDevice, choose_engine, grouping_of
 from ..engines.cpu.engine import CpuEngine
 from ..errors import warn
-from ..gpu.status import AskedDevice, choose_engine, grouping_of
 from ..rows.threads import Workers, default_threads
 
 if TYPE_CHECKING:

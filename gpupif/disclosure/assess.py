@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..encoding.encode import encode_table
-from ..frames.base import Frame, is_dask
+from ..engines.choose import choose_engine
+from ..frames.base import Frame
+from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
-from ..gpu.status import choose_engine
 from ..out_of_core.temporary_table import too_large
 from ..rows.threads import Workers
 from ..utils.progress import Reporter, announce_compilation
@@ -48,8 +49,7 @@ def assess(table: Any, asked: Asked, most: int = 0, beside: Beside | None = None
             asked.check(frame.names)
             with frame.active():
                 columns = encode(frame, asked, report)
-                place = {"cudf": "device", "file": "either"}.get(frame.kind, "host")
-                search = Search.of(asked, columns, frame.rows, most, frame.orders(), place)
+                search = Search.of(asked, columns, frame.rows, most, frame.orders(), frame.scores_on)
         found = assess_parts(search, [search.job], engine, report, watch)
         if beside is None:
             return found

@@ -30,9 +30,9 @@ from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers, tell
 from ..encoding.merge import Values
 from ..engines.block_scoring import unpack_keys
+from ..engines.choose import check_device
 from ..errors import InputError
-from ..frames.base import known_orders
-from ..gpu.status import check_device
+from ..frames.dask_frame import known_orders
 from ..utils.progress import Reporter
 from .cells import about_distance, ask_risk, check_columns
 from .findings import ByAttribute, Stopwatch, combine

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engines.cpu.counting import Numbered, SubsetCounter, number_rows
-from ..results.summary import json_value
+from ..utils.display import json_value
 
 if TYPE_CHECKING:
     import numpy.typing as npt

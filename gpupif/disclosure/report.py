@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from ..results.report import _exact, _text
+from ..utils.display import as_found, as_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,7 +92,7 @@ def _attributes(found: DisclosureRisk) -> Table:
     for key in keys:
         table.add_column(HEADS[key], justify="right", overflow="fold")
     for name, row in zip(found.attributes.index, found.attributes.to_dict("records"), strict=True):
-        table.add_row(Text(_text(name)), *(_number(row[key]) for key in keys))
+        table.add_row(Text(as_text(name)), *(_number(row[key]) for key in keys))
     return table
 
 
@@ -104,8 +104,8 @@ def _groups(found: DisclosureRisk) -> Table:
     for head in ("rows", "share", "entropy"):
         table.add_column(head, justify="right")
     for group in found.groups:
-        values = ", ".join(f"{_text(name)}={_exact(value)}" for name, value in group.quasi_identifiers.items())
-        named = [Text(values), Text(_text(group.attribute)), Text(_exact(group.value))]
+        values = ", ".join(f"{as_text(name)}={as_found(value)}" for name, value in group.quasi_identifiers.items())
+        named = [Text(values), Text(as_text(group.attribute)), Text(as_found(group.value))]
         table.add_row(*named, f"{group.rows:,}", _percent(group.share), f"{group.entropy:.3f}")
     return table
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.distances import CategoryOrder
 from ..attack.request import check_word
+from ..engines.choose import AskedDevice, ask_device
 from ..errors import InputError
-from ..gpu.status import AskedDevice, ask_device
 from ..utils.names import as_columns, check_exist, check_unique
 from ..utils.quantities import whole_number
 from .models import Model
 
 if TYPE_CHECKING:
-    from ..io.scan import Source
+    from ..io.base import Source
 
 # Distances that are told by a word.
 WORDS = ("ordered", "nominal")

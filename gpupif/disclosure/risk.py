@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.population import check_lacks
 from ..errors import InputError
-from ..results.summary import json_value
-from ..utils.display import Printed
+from ..utils.display import Printed, json_value
 from ..utils.quantities import whole_number
 from .assess import assess
 from .classes import ClassRisks, class_risks

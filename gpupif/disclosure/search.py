@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ..encoding.column import Column
-from ..engines.base import on_host
 from ..engines.part_jobs import dense, part_job
 from ..errors import InputError
 from ..marginals.toxic_values import value_order
 from ..measures import resolve_measures
+from ..utils.arrays import on_host
 from .cells import FIRST_OF_ALL, about_distance, ask_risk, check_columns, constant_column
 from .findings import ByAttribute, Findings, Stopwatch
 from .homogeneity import Homogeneous, find_homogeneous

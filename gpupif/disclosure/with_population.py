@@ -27,7 +27,7 @@ from .parts import Parts
 
 if TYPE_CHECKING:
     from ..encoding.column import Column
-    from ..io.scan import Source
+    from ..io.base import Source
     from ..out_of_core.budget import Budget
     from ..out_of_core.temporary_table import Stream
     from ..utils.progress import Reporter

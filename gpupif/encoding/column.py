@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..engines.base import on_host
+from ..utils.arrays import on_host
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..engines.base import on_host
 from ..errors import ColumnTypeError, DeviceError
 from ..gpu.base import DeviceMemoryError
+from ..rows.keys import code_type
+from ..utils.arrays import on_host
 from .column import Column
-from .labels import COUNTED_RANGE, code_type, merge_labels, plan_codes, used_labels
+from .labels import COUNTED_RANGE, merge_labels, plan_codes, used_labels
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
 
 # What cuDF has and no categories are.
 NESTED = ("list", "struct", "interval")

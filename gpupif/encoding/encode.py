@@ -13,10 +13,12 @@ import pyarrow as pa
 from gpupif.kernels import codes as kernels
 
 from ..errors import ColumnTypeError, InputError
+from ..rows.keys import code_type
 from ..rows.threads import Workers
+from ..utils.arrays import validate
 from .column import Column, EncodedTable
 from .device import DeviceColumn, encode_on_device
-from .labels import COUNTED_RANGE, code_type, hash_values, merge_labels, plain_floats, plan_codes, used_labels, validate
+from .labels import COUNTED_RANGE, hash_values, merge_labels, plain_floats, plan_codes, used_labels
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -27,17 +27,6 @@ def merge_labels(name: Hashable, labels: pa.ChunkedArray) -> tuple[pa.Array, npt
     return merged.dictionary, merged.indices.fill_null(-1).to_numpy(zero_copy_only=False)
 
 
-def validate(array: pa.ChunkedArray) -> None:
-    """Raise pyarrow.ArrowInvalid for data that do not hold together.
-
-    Numbers of dictionary values that there are not, say, or text that ends outside memory, which Arrow takes from
-    damaged files without a word.
-    """
-    kind = array.type
-    # Times out of their range, those of a day beyond midnight, are values all the same.
-    array.validate(full=not (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)))
-
-
 def hash_values(name: Hashable, array: pa.ChunkedArray) -> pa.ChunkedArray:
     """A dictionary array of these values; raises ColumnTypeError for values that are no categories."""
     kind = array.type
@@ -84,11 +73,3 @@ def used_labels(labels: Any, counts: npt.NDArray[np.int64]) -> Any:
     if present.all():
         return labels
     return labels.filter(pa.array(present)) if isinstance(labels, pa.Array) else labels[present]
-
-
-def code_type(cardinality: int) -> type[np.unsignedinteger[Any]]:
-    """The narrowest type for so many codes."""
-    for kind in (np.uint8, np.uint16, np.uint32):
-        if cardinality <= np.iinfo(kind).max + 1:
-            return kind
-    return np.uint64

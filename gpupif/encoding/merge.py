@@ -16,9 +16,10 @@ import pyarrow as pa
 from gpupif.kernels import codes as kernels
 
 from ..errors import ColumnTypeError
+from ..rows.keys import code_type
 from .column import Column
 from .encode import encode_column
-from .labels import code_type, hash_values, merge_labels, plain_floats
+from .labels import hash_values, merge_labels, plain_floats
 
 if TYPE_CHECKING:
     import numpy.typing as npt

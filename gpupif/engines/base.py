@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..utils.arrays import on_host
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from gpupif.kernels.cohorts import Values
 
     from ..attack.distances import Axis
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
     from ..measures import Measure
     from ..utils.information import LogSum, Sizes
     from .known_subsets import AnyResult, SetOfColumns
@@ -32,6 +34,15 @@ class Progress(Protocol):
         """Another `cells` cells are scored."""
 
 
+class _Silent:
+    def advance(self, cells: int) -> None:
+        """Nothing to say."""
+
+
+# For what is scored on the way: cells of distinct rows, or of a set of columns, are not those of the table.
+SILENT: Progress = _Silent()
+
+
 @dataclass(frozen=True)
 class Job:
     """What is to be scored.
@@ -44,8 +55,8 @@ class Job:
     is itself scored).
     axes: per column where its values lie, None for one that is not asked for, or altogether. whole: per column how many
     values the table has, and their prior mass, where codes are of some of them only.
-    times: how often each row occurs in the table (None: once), so that a row may stand for many. Engines take no 0: see
-    `nobody`. unit: with sampling weights, `times` and `counts` are in units of so many people.
+    times: how often each row occurs in the table (None: once), so that a row may stand for many; a row that occurs 0
+    times is scored, and in no cohort. unit: with sampling weights, `times` and `counts` are in units of so many people.
     scores_on: where the scores are to lie: "host", "device", or "either" for where they are made. The CPU engine always
     has them on the host.
     extremes_only: only the lowest and highest scores are asked for, no scores of rows.
@@ -107,6 +118,25 @@ class Job:
         return replace(self, codes=codes, counts=counts, priors=priors, log2_priors=log2_priors)
 
 
+def select_columns(job: Job, columns: Sequence[int]) -> Job:
+    """The same job on a table of some of its columns only: the targets and those known among them."""
+    place = {column: number for number, column in enumerate(columns)}
+    return replace(
+        job,
+        codes=[job.codes[column] for column in columns],
+        counts=[job.counts[column] for column in columns],
+        priors=[job.priors[column] for column in columns],
+        log2_priors=[job.log2_priors[column] for column in columns],
+        unit_bits=[job.unit_bits[column] for column in columns],
+        accuracies=[job.accuracies[column] for column in columns],
+        axes=None if job.axes is None else [job.axes[column] for column in columns],
+        whole=None if job.whole is None else [job.whole[column] for column in columns],
+        targets=[place[column] for column in job.targets if column in place],
+        known=[place[column] for column in job.known if column in place],
+        wildcards=[place[column] for column in job.wildcards if column in place],
+    )
+
+
 @dataclass(frozen=True)
 class EngineResult:
     """What an engine gives back.
@@ -126,6 +156,10 @@ class EngineResult:
     distinct: list[Sizes | LogSum]
     extremes: dict[str, npt.NDArray[np.float64]]
     through_host: str = ""
+
+    def by_fold(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
+        """Scores by measure, under "": as `AnyResult` has them by fold."""
+        return {"": self.values}
 
 
 class Engine(Protocol):
@@ -172,8 +206,3 @@ def value_mass(probabilities: npt.NDArray[np.float64]) -> tuple[int, float]:
     """How many values somebody has in a column, and their prior mass: exactly 1 where the prior names no others."""
     mass, values = math.fsum(probabilities), int((probabilities > 0).sum())
     return values, 1.0 if abs(mass - 1.0) <= WHOLE * values else mass
-
-
-def on_host(array: Any) -> Any:
-    """An array of a device as one of the host; others as they are."""
-    return array.get() if hasattr(array, "get") else array

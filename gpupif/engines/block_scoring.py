@@ -10,10 +10,9 @@ import numpy as np
 
 from gpupif.kernels import pack, spread
 
-from ..encoding.labels import code_type
 from ..measures import wanted_of
 from ..rows.distinct import Distinct, distinct_rows
-from ..rows.keys import KeyLayout
+from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import NO_ROWS, CohortBlocks, Rows, index_type, plan_passes
 from ..rows.threads import Workers
 from .base import EngineResult, Job

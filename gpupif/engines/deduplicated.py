@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,20 +14,16 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
-from .base import Engine, EngineResult, Job, Progress, on_host
+from ..utils.arrays import on_host
+from .base import SILENT, Engine, EngineResult, Job, Progress
 from .block_scoring import pack_keys, unpack_keys
-from .zero_weights import score_job
+from .known_subsets import AnyResult, SetOfColumns, score_attacker
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 # Of the rows so many at most are different where it is worth it.
 WORTH = 0.5
-
-
-class _Silent:
-    def advance(self, cells: int) -> None:
-        """Nothing to say: cells of distinct rows are not those of the table."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +51,25 @@ class Collapsed:
             return None
         return cls(unpack_keys(found.rows.keys, layout), found.rows.counts.astype(np.int64), found.number)
 
-    def score(self, engine: Engine, job: Job, places: Sequence[int], progress: Progress) -> EngineResult:
-        """What the engine gives back for a job on the whole table, whose columns are those at `places` here."""
+    def score(
+        self,
+        engine: Engine,
+        job: Job,
+        places: Sequence[int],
+        sets: Sequence[SetOfColumns] | None,
+        progress: Progress,
+    ) -> EngineResult | AnyResult:
+        """As `score_attacker`, for a job on the whole table, whose columns are those at `places` here."""
         codes = [self.codes[place] for place in places]
         small = replace(job, codes=codes, times=self.times, scores_on="host")
-        result = score_job(engine, small, _Silent())
-        values = {name: self._spread(scores) for name, scores in result.values.items()}
-        progress.advance(len(self.number) * len(job.targets))
-        return replace(result, values=values)
+        result = score_attacker(engine, small, sets, SILENT)
+        progress.advance(len(self.number) * (len(job.targets) if sets is None else sum(len(s.targets) for s in sets)))
+        if isinstance(result, AnyResult):
+            return replace(result, worst=self._spread_all(result.worst), mean=self._spread_all(result.mean))
+        return replace(result, values=self._spread_all(result.values))
+
+    def _spread_all(self, values: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        return {name: self._spread(scores) for name, scores in values.items()}
 
     def _spread(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Scores (targets, distinct rows) of all rows."""

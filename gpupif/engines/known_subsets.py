@@ -1,17 +1,35 @@
-"""Attackers who know any few of the columns: what is asked of an engine, and what it gives back."""
+"""Attackers who know any few of the columns: what is asked of an engine, what it gives back, and how any does it.
+
+Where cohorts are found in a way that engines have no short cut for, each set of columns is a table of its own: its
+distinct rows are scored as any are, and each row of the table takes its combination's scores.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from gpupif.kernels.spread import look_up
+
+from ..rows.distinct import Distinct, distinct_rows
+from ..rows.keys import KeyLayout
+from ..rows.partition import NO_ROWS, Rows, index_type
+from ..rows.threads import Workers
+from .base import SILENT, select_columns
+from .block_scoring import pack_keys, unpack_keys
+from .zero_weights import has_zero_weights
+
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
-    from .base import Engine, Job, Progress
+    from .base import Engine, EngineResult, Job, Progress
     from .known_subsets_memory import AnyShares
+
+# Of results that are folded at once, where memory is not limited otherwise.
+FOLDED_BYTES = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -34,6 +52,23 @@ class AnyResult:
     distinct_rows: int
     through_host: str = ""
 
+    def by_fold(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
+        """Scores by measure, of each fold."""
+        return {"worst": self.worst, "mean": self.mean}
+
+
+def score_attacker(
+    engine: Engine,
+    job: Job,
+    sets: Sequence[SetOfColumns] | None,
+    progress: Progress,
+    shares: AnyShares | None = None,
+) -> EngineResult | AnyResult:
+    """Score a job against one attacker: who knows the job's known columns, or any of several sets of columns."""
+    if sets is None:
+        return engine.score(job, progress)
+    return score_sets(engine, job, sets, progress, shares)
+
 
 def score_sets(
     engine: Engine, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
@@ -48,3 +83,137 @@ def score_sets(
     job = replace(job, known=[])
     mine = [SetOfColumns(one.columns, tuple(target for target in one.targets if target in job.targets)) for one in sets]
     return engine.score_sets(job, [one for one in mine if one.targets], progress, shares)
+
+
+def needs_whole_engine(job: Job) -> bool:
+    """Whether the sets of a job are scored one by one, each as a table of its own, by `score_each_set`."""
+    return bool(job.wildcards) or has_zero_weights(job)
+
+
+def score_each_set(
+    score: Callable[[Job, Progress], EngineResult],
+    job: Job,
+    sets: Sequence[SetOfColumns],
+    progress: Progress,
+    threads: int | None = None,
+    shares: AnyShares | None = None,
+) -> AnyResult:
+    """See `Engine.score_sets`; score: what scores a job whose attacker knows all of its columns.
+
+    A score that is unknown (NaN) against some attackers, since their cohorts know no value, counts in neither the worst
+    nor the mean; against all of them, both are NaN. The scores lie on the host.
+    """
+    with Workers(threads) as workers:
+        return _EachSet(score, job.on_host(), progress, workers).score(sets, shares)
+
+
+class _EachSet:
+    """The distinct rows of a job, on which sets are scored one by one."""
+
+    def __init__(
+        self, score: Callable[[Job, Progress], EngineResult], job: Job, progress: Progress, workers: Workers
+    ) -> None:
+        self._score, self._job, self._progress, self._workers = score, job, progress, workers
+        self._total = job.total
+        self._sizes = [len(counts) for counts in job.counts]
+        times = NO_ROWS if job.times is None else job.times.astype(index_type(self._total + 1))
+        layout = KeyLayout.of(self._sizes)
+        found = distinct_rows(Rows(pack_keys(job.codes, layout, workers), times), self._total, workers)
+        self._codes = unpack_keys(found.rows.keys, layout)
+        self._times, self._number = found.rows.counts, found.number
+
+    def score(self, sets: Sequence[SetOfColumns], shares: AnyShares | None) -> AnyResult:
+        """Worst and mean scores over the sets that each target is in."""
+        job, rows = self._job, len(self._times)
+        shape = (len(job.targets), job.rows)
+        worst = {one.name: np.empty(shape, one.type_in(job.dtype)) for one in job.measures}
+        mean = {one.name: np.empty(shape, job.dtype) for one in job.measures}
+        weights: dict[int, list[float]] = {column: [] for column in job.targets}
+        fit = max(1, FOLDED_BYTES // (16 * rows * len(job.measures)))
+        at_once = fit if shares is None else min(fit, shares.targets)
+        why = ""
+        for first in range(0, len(job.targets), at_once):
+            group = job.targets[first : first + at_once]
+            folds = {
+                column: [_Fold(rows, one.low_is_risky, bool(job.wildcards)) for one in job.measures] for column in group
+            }
+            for one in sets:
+                targets = [column for column in one.targets if column in folds]
+                if targets:
+                    why = self._fold_set(one.columns, targets, folds, weights) or why
+                    self._progress.advance(job.rows * len(targets))
+            for column, several in folds.items():
+                target = job.targets.index(column)
+                for measure, fold in zip(job.measures, several, strict=True):
+                    self._spread(fold.worst(), worst[measure.name][target])
+                    self._spread(fold.mean(len(weights[column])), mean[measure.name][target])
+        return AnyResult(worst, mean, [np.array(each) for each in weights.values()], rows, why)
+
+    def _fold_set(
+        self,
+        columns: Sequence[int],
+        targets: Sequence[int],
+        folds: dict[int, list[_Fold]],
+        weights: dict[int, list[float]],
+    ) -> str:
+        """Score some targets against who knows the other columns of a set; see `EngineResult.through_host`."""
+        table, layout = self._combinations(columns)
+        job = select_columns(replace(self._job, targets=list(targets), known=list(columns), times=None), columns)
+        codes, times = unpack_keys(table.rows.keys, layout), table.rows.counts.astype(np.int64)
+        result = self._score(replace(job, codes=codes, times=times, dtype="float64", scores_on="host"), SILENT)
+        for place, column in enumerate(targets):
+            weights[column].append(result.weights[place])
+            for measure, fold in zip(job.measures, folds[column], strict=True):
+                scores = result.values[measure.name][place].astype(np.float64, copy=False)
+                self._workers.run(
+                    lambda a, b, fold=fold, scores=scores: fold.add(scores[table.number[a:b]], a, b),
+                    self._workers.ranges(len(self._times)),
+                )
+        return result.through_host
+
+    def _combinations(self, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
+        """The distinct rows over some columns."""
+        layout = KeyLayout.of([self._sizes[column] for column in columns])
+        keys = pack_keys([self._codes[column] for column in columns], layout, self._workers)
+        return distinct_rows(Rows(keys, self._times), self._total, self._workers), layout
+
+    def _spread(self, values: npt.NDArray[np.float64], out: npt.NDArray[Any]) -> None:
+        """Values of distinct rows to those of all rows."""
+        table, number = values.astype(out.dtype), self._number
+        self._workers.run(lambda a, b: look_up(table, number[a:b], out[a:b]), self._workers.ranges(len(number)))
+
+
+class _Fold:
+    """Worst and mean of one measure and target, by distinct row; unknown: whether scores may be.
+
+    Of a measure where low is risky the negative is folded, so that high is worst.
+    """
+
+    def __init__(self, rows: int, low_is_risky: bool, unknown: bool) -> None:
+        self._sign = -1.0 if low_is_risky else 1.0
+        self._highest, self._sums = np.full(rows, -np.inf), np.zeros(rows)
+        # By row, in how many sets its score is known.
+        self._known = np.zeros(rows, np.int64) if unknown else None
+
+    def add(self, scores: npt.NDArray[np.float64], start: int, stop: int) -> None:
+        """Fold the scores of the rows start to stop - 1 against one more attacker."""
+        scores = self._sign * scores
+        if self._known is not None:
+            known = ~np.isnan(scores)
+            self._known[start:stop] += known
+            np.add(self._sums[start:stop], scores, out=self._sums[start:stop], where=known)
+        else:
+            self._sums[start:stop] += scores
+        np.fmax(self._highest[start:stop], scores, out=self._highest[start:stop])
+
+    def worst(self) -> npt.NDArray[np.float64]:
+        """Of each row its worst score."""
+        worst = self._sign * self._highest
+        return worst if self._known is None else np.where(self._known > 0, worst, np.nan)
+
+    def mean(self, sets: int) -> npt.NDArray[np.float64]:
+        """Of each row its mean score over so many sets."""
+        number = sets if self._known is None else self._known
+        with np.errstate(invalid="ignore"):
+            # Plus zero: the negative of a sum that is zero would be written as -0.0.
+            return np.asarray(self._sign * self._sums / number + 0.0)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..encoding.labels import code_type
 from ..measures import wanted_of
-from ..rows.keys import KeyLayout
+from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import index_type
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ import numpy as np
 
 from gpupif.kernels import partition as kernels
 
-from ..encoding.labels import code_type
 from ..measures import Measure, resolve_measures
-from ..rows.keys import KeyLayout
+from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import plan_passes, split
 from ..rows.threads import Workers
 from ..utils.information import LogSum, Sizes, column_weight, conditional_entropy, entropy_of_counts
@@ -118,25 +117,6 @@ def dense(job: Job) -> Job:
                 axis = axes[column]
                 axes[column] = None if axis is None else axis.only(used)
     return replace(job, codes=codes, counts=counts, priors=priors, log2_priors=logs, axes=axes, whole=whole)
-
-
-def narrowed(job: Job, columns: Sequence[int]) -> Job:
-    """The same job on a table of some of its columns only: the targets and those known among them."""
-    place = {column: number for number, column in enumerate(columns)}
-    return replace(
-        job,
-        codes=[job.codes[column] for column in columns],
-        counts=[job.counts[column] for column in columns],
-        priors=[job.priors[column] for column in columns],
-        log2_priors=[job.log2_priors[column] for column in columns],
-        unit_bits=[job.unit_bits[column] for column in columns],
-        accuracies=[job.accuracies[column] for column in columns],
-        axes=None if job.axes is None else [job.axes[column] for column in columns],
-        whole=None if job.whole is None else [job.whole[column] for column in columns],
-        targets=[place[column] for column in job.targets if column in place],
-        known=[place[column] for column in job.known if column in place],
-        wildcards=[place[column] for column in job.wildcards if column in place],
-    )
 
 
 def weight_of(

@@ -1,14 +1,14 @@
-"""Rows that stand for nobody: sampling weights of 0.
+"""Rows that count 0: sampling weights of 0, and rows of a sample beside those of the population that are counted.
 
 They belong to no cohort, and yet their cells are scored, from the same definitions. An attacker who looks for such a
-row's known values meets the cohort of those who have them: its information gain and size are those of all its cells,
-and a value that nobody in it has a share of 0 there. Where the cohort is empty nothing is learnt: the posterior is the
-prior, gain and surprise are 0.
+row's known values meets the cohort of the rows that have them: its information gain and size are those of all its
+cells, and a value that none of them has a share of 0 there. Where the cohort is empty nothing is learnt: the posterior
+is the prior, gain and surprise are 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
 from ..utils.information import LogSum, Sizes
-from .base import Engine, EngineResult, Job, Progress
+from .base import EngineResult, Job
 from .block_scoring import pack_keys
 
 if TYPE_CHECKING:
@@ -31,37 +31,42 @@ if TYPE_CHECKING:
     from ..measures import Measure
 
 
-def score_job(engine: Engine, job: Job, progress: Progress) -> EngineResult:
-    """What `Engine.score` gives back, for a job in which rows may stand for nobody (`Job.times` 0).
+def has_zero_weights(job: Job) -> bool:
+    """Whether rows of the job count 0."""
+    return job.times is not None and not job.times.all()
 
-    Where there are such rows, the scores lie on the host.
+
+def score_zero_weights(job: Job, score: Callable[[Job], EngineResult]) -> EngineResult:
+    """Score a job without wildcards in which rows may count 0; score: does so where every row counts.
+
+    Where there are rows that count 0, the scores lie on the host.
     """
     times = job.times
     if times is None or times.all():
-        return engine.score(job, progress)
+        return score(job)
     job = job.on_host()
-    somebody: npt.NDArray[np.bool_] = times > 0
-    if somebody.any():
-        codes = [column[somebody] for column in job.codes]
-        result = engine.score(replace(job, codes=codes, times=times[somebody], scores_on="host"), progress)
+    nonzero: npt.NDArray[np.bool_] = times > 0
+    if nonzero.any():
+        codes = [column[nonzero] for column in job.codes]
+        result = score(replace(job, codes=codes, times=times[nonzero], scores_on="host"))
     else:
         none: list[Sizes | LogSum] = [LogSum(0)] * len(job.targets)
         empty = {measure.name: np.empty((len(job.targets), 0), measure.type_in(job.dtype)) for measure in job.measures}
         result = EngineResult(empty, [0.0] * len(job.targets), 0, none, none, {})
     with Workers() as workers:
-        return _Filler(job, somebody, result, workers).filled()
+        return _Filler(job, nonzero, result, workers).filled()
 
 
 class _Filler:
-    """Scores of rows with `somebody` in them, and how those of the others follow."""
+    """Scores of the rows that count, and how those of the others follow."""
 
-    def __init__(self, job: Job, somebody: npt.NDArray[np.bool_], result: EngineResult, workers: Workers) -> None:
+    def __init__(self, job: Job, nonzero: npt.NDArray[np.bool_], result: EngineResult, workers: Workers) -> None:
         self.job = job
         self.result = result
         self.workers = workers
-        self._rows = np.flatnonzero(somebody)
-        self._nobody = np.flatnonzero(~somebody)
-        order = np.concatenate([self._rows, self._nobody])
+        self._rows = np.flatnonzero(nonzero)
+        self._zero = np.flatnonzero(~nonzero)
+        order = np.concatenate([self._rows, self._zero])
         self._last: tuple[tuple[int, ...], npt.NDArray[np.int64]] | None = None
         self._codes = [codes[order] for codes in job.codes]
 
@@ -78,11 +83,11 @@ class _Filler:
             equal = self._find_first([*known, target])
             for measure in job.measures:
                 scores = self.result.values[measure.name][place]
-                values[measure.name][place, self._nobody] = self._scores(measure, target, scores, cohort, equal)
+                values[measure.name][place, self._zero] = self._scores(measure, target, scores, cohort, equal)
         return replace(self.result, values=values, distinct_rows=self._distinct())
 
     def _numbers(self, columns: Sequence[int]) -> npt.NDArray[Any]:
-        """Which distinct row over these columns each row is, those that somebody is in before all others."""
+        """Which distinct row over these columns each row is, those that count before all others."""
         if not columns:
             return np.zeros(self.job.rows, np.uint32)
         layout = KeyLayout.of([len(self.job.counts[column]) for column in columns])
@@ -90,7 +95,7 @@ class _Filler:
         return distinct_rows(Rows(keys), len(keys), self.workers).number
 
     def _first(self, columns: Sequence[int]) -> npt.NDArray[np.int64]:
-        """For each row of nobody the place of the first row of somebody that agrees on these columns, -1 for none."""
+        """For each row that counts 0 the place of the first that counts and agrees on these columns, -1 for none."""
         key = tuple(sorted(columns))
         # The cohorts of all targets that are not known are the same.
         if self._last is None or self._last[0] != key:

@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 
 from ..encoding.device import DeviceColumn, Part, in_halves, number_values
 from ..errors import DeviceError
+from ..io.common import Pick, check_rows
 from ..io.csv_files import Head, has_any, read_head, typed_texts
-from ..io.read import Pick, check_rows, read_table
+from ..io.read import read_table
 from .cudf_frame import DeviceFile
 
 if TYPE_CHECKING:
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
 
 # Bytes of a file that are split into fields at once, and how few are tried where memory runs out.
 PART_BYTES = 1 << 28

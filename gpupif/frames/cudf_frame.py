@@ -10,13 +10,13 @@ import pandas as pd
 import pyarrow as pa
 
 from ..encoding.device import DeviceColumn, Part, in_halves, number_values
-from ..engines.base import on_host
-from ..errors import TableReadError
-from ..io.read import Pick, decode, read_table
+from ..io.common import Pick, Stamp, check_unchanged, decode
+from ..io.read import read_table
+from ..utils.arrays import on_host
 from .base import Frame, category_orders
 
 if TYPE_CHECKING:
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
 
 # Rows of a column that are numbered at once.
 PART_ROWS = 1 << 26
@@ -27,7 +27,7 @@ LEAST_ROWS = 1 << 16
 class DeviceTable(Frame):
     """A cuDF DataFrame; its scores come as such frames, without a copy through the host."""
 
-    kind = "cudf"
+    scores_on = "device"
 
     def __init__(self, table: Any, library: FrameLibrary) -> None:
         self._table = table
@@ -90,24 +90,23 @@ class DeviceTable(Frame):
 class DeviceFile(Frame):
     """A file that cuDF reads; scores come as pandas DataFrames, and may lie on the device until then."""
 
-    kind = "file"
+    scores_on = "either"
+    from_file = True
 
     def __init__(self, file: Path, pick: Pick, sep: str | None, library: FrameLibrary) -> None:
         self._file = file
         self._pick = pick
         self._sep = sep
         self._library = library
-        self._stamps: dict[Path, tuple[int, int, int]] = {}
+        self._stamps: dict[Path, Stamp] = {}
 
     def note(self, files: Sequence[Path]) -> None:
         """Remember what the files are now."""
-        self._stamps = {file: _stamp(file) for file in files}
+        self._stamps = {file: Stamp.of(file) for file in files}
 
     def check_unchanged(self) -> None:
         """Raise TableReadError where a file is not what it was: what is read of it later would not fit."""
-        for file, stamp in self._stamps.items():
-            if not file.exists() or _stamp(file) != stamp:
-                raise TableReadError(f"{file}: the file changed while it was scored. Score it again.")
+        check_unchanged(self._stamps)
 
     def wrap(self, values: Any, names: Sequence[Hashable]) -> Any:
         """See `Frame`."""
@@ -123,9 +122,3 @@ class DeviceFile(Frame):
     def device_frames(self) -> FrameLibrary:
         """See `Frame`."""
         return self._library
-
-
-def _stamp(file: Path) -> tuple[int, int, int]:
-    """What tells a file from one that took its place."""
-    status = file.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns

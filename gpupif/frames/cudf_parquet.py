@@ -11,13 +11,15 @@ import pyarrow as pa
 
 from ..encoding.device import DeviceColumn, Part, in_halves, number_values
 from ..errors import ColumnTypeError, DeviceError, InputError
+from ..io.common import Pick, check_rows, pandas_index_names, unreadable
+from ..io.parquet_files import keys_of_files, open_parquet
 from ..io.paths import find_input
-from ..io.read import Pick, check_rows, keys_of_files, open_parquet, pandas_index_names, read_table, unreadable
+from ..io.read import read_table
 from . import cudf_frame as frames_device
 from .cudf_frame import DeviceFile
 
 if TYPE_CHECKING:
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
 
 # Types of columns in files that cuDF has.
 KNOWN = (

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+import pyarrow as pa
+
 from ..errors import InputError
-from ..io.read import Pick
-from .base import Frame, open_file, open_frame
+from ..gpu import cudf_frames as cuda_frames
+from ..gpu.open import frame_library
+from ..io.common import Pick
+from ..io.formats import CSV, PARQUET
+from ..io.paths import find_input
+from ..io.read import read_table
+from .arrow_frame import ArrowFrame, FileFrame
+from .base import Frame
+from .pandas_frame import PandasFrame
+from .polars_frame import PolarsFrame
 
 if TYPE_CHECKING:
-    from ..gpu.cudf_frames import FrameLibrary
+    from pathlib import Path
+
+    from ..gpu.base import FrameLibrary
 
 
 def open_table(table: Any, pick: Pick, library: FrameLibrary | None = None, sep: str | None = None) -> Frame:
@@ -26,4 +41,49 @@ def open_table(table: Any, pick: Pick, library: FrameLibrary | None = None, sep:
     if frame.names and frame.rows == 0:
         listed = ", ".join(map(str, frame.names))
         raise InputError(f"table: expected at least one row, got none (columns: {listed}).")
+    return frame
+
+
+def open_frame(table: Any) -> Frame:
+    """View a pandas, Polars or cuDF DataFrame, a pyarrow Table or anything with __arrow_c_stream__ by its columns.
+
+    Raises InputError for anything else.
+    """
+    if cuda_frames.CudfFrames.may_hold(table):
+        from .cudf_frame import DeviceTable
+
+        library = frame_library()
+        if library.holds(table):
+            return DeviceTable(table, library)
+    if isinstance(table, pd.DataFrame):
+        return PandasFrame(table)
+    if isinstance(table, pa.Table | pa.RecordBatch):
+        return ArrowFrame(table if isinstance(table, pa.Table) else pa.Table.from_batches([table]))
+    if type(table).__module__.partition(".")[0] == "polars":
+        return PolarsFrame(table)
+    if hasattr(table, "__arrow_c_stream__") and not isinstance(table, type):
+        # A column, say, exports a stream too.
+        with contextlib.suppress(pa.ArrowInvalid, TypeError):
+            return ArrowFrame(pa.table(table))
+    raise InputError(
+        "table: expected a pandas, Polars or cuDF DataFrame, a pyarrow Table, an object with __arrow_c_stream__, or "
+        f"the path of a Parquet, CSV or Feather file; got {type(table).__module__}.{type(table).__qualname__}."
+    )
+
+
+def open_file(file: Path, pick: Pick, sep: str | None = None, library: FrameLibrary | None = None) -> Frame:
+    """What a path names as a frame, read by the device's library where there is one; raises what `read_table` does."""
+    started = time.perf_counter()
+    frame: Frame | None = None
+    if library is not None:
+        from .cudf_csv import csv_on_device
+        from .cudf_parquet import ParquetOnDevice
+
+        found = find_input(file, sep)
+        if found.format is PARQUET:
+            frame = ParquetOnDevice(file, pick, library)
+        elif found.format is CSV and not found.several:
+            frame = csv_on_device(file, pick, sep, library)
+    frame = frame or FileFrame(read_table(file, pick, sep))
+    frame.opened_in = time.perf_counter() - started
     return frame

@@ -1,25 +1,22 @@
-"""What the CUDA engine asks of the libraries that it works with, and which they are: CuPy, cuDF and a device.
+"""What is asked of the libraries that work with a GPU: of those of arrays, CuPy, and those of frames, cuDF.
 
-What only CuPy and cuDF have is in `cuda_cupy` and `cuda_frames`, so that all else can be tested without them.
+What only CuPy and cuDF have is in `cupy_arrays` and `cudf_frames`, so that all else can be tested without them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from .cudf_frames import FrameLibrary
-    from .staging import Staging
-
-# Streams of each device: while one computes, the other copies.
-STREAMS = 2
+    import pyarrow as pa
 
 
 class DeviceMemoryError(Exception):
@@ -35,6 +32,19 @@ class RowGroups(NamedTuple):
     words: dict[int, Any]
     counts: Any
     of_row: Any
+
+
+class Staging(Protocol):
+    """What large copies between the host and a device go through; see `staging`."""
+
+    def download(self, array: Any, out: npt.NDArray[Any]) -> None:
+        """Fill `out`, of one dimension or contiguous, with an array of the device."""
+
+    def upload(self, array: Any) -> Any:
+        """An array on the device with the contents of one of the host."""
+
+    def release(self) -> None:
+        """Give back memory that is kept for later."""
 
 
 class Library(ABC):
@@ -151,15 +161,114 @@ class Library(ABC):
         """Give back memory that is kept for later."""
 
 
-def open_libraries(devices: Sequence[int]) -> list[Library]:
-    """STREAMS for each of these devices, all first streams first."""
-    from .cupy_arrays import CupyLibrary
+class FrameLibrary(ABC):
+    """Frames and series on one device; arrays of their columns are those of `xp`."""
 
-    return [CupyLibrary(device) for _ in range(STREAMS) for device in devices]
+    xp: Any
+    frames: Any
+
+    @abstractmethod
+    def active(self) -> contextlib.AbstractContextManager[Any]:
+        """Make the device that of the calling thread for a while."""
+
+    @abstractmethod
+    def ran_out(self, error: Exception) -> bool:
+        """Whether an error says that the device's memory is too small."""
+
+    @abstractmethod
+    def free_bytes(self) -> int:
+        """Memory of the device that can be taken."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Give back memory that is kept for later."""
+
+    @staticmethod
+    @abstractmethod
+    def may_hold(table: Any) -> bool:
+        """Whether a table is of this library, a frame or not; imports nothing."""
+
+    @abstractmethod
+    def holds(self, table: Any) -> bool:
+        """Whether a table is a frame of this library."""
+
+    @abstractmethod
+    def array(self, series: Any) -> Any:
+        """The values of a series without missing ones as an array, without a copy where that can be."""
+
+    @abstractmethod
+    def full(self, size: int, value: int, dtype: Any) -> Any:
+        """A new array, all of it this value."""
+
+    @abstractmethod
+    def to_arrow(self, values: Any) -> pa.Array:
+        """The values of a series or index on the host."""
+
+    @abstractmethod
+    def frame(self, columns: dict[Any, Any], index: Any = None) -> Any:
+        """A frame of arrays, without copies of them."""
+
+    @abstractmethod
+    def to_pandas(self, values: Any) -> Any:
+        """A frame or an index of the host with the same contents."""
+
+    @abstractmethod
+    def read_parquet(self, file: Path, column: str, start: int, stop: int) -> Any:
+        """The rows start to stop - 1 of one column as a series."""
+
+    @abstractmethod
+    def read_lines(self, file: Path, start: int, size: int) -> Any:
+        """The lines of a text file that begin within `size` bytes from `start` on, as a series of text."""
+
+    @contextlib.contextmanager
+    def parquet_writer(self, sink: IO[bytes]) -> Iterator[Any]:
+        """A function that writes frames to a Parquet file, one after the other; raises what the file raises."""
+        guarded = GuardedSink(sink)
+        writer = self.open_writer(guarded)
+
+        def write(frame: Any) -> None:
+            writer.write_table(frame)
+            guarded.check()
+
+        try:
+            yield write
+        finally:
+            writer.close()
+            guarded.check()
+
+    @abstractmethod
+    def open_writer(self, sink: GuardedSink) -> Any:
+        """A writer of the library's own, see `parquet_writer`."""
 
 
-def frame_library(device: int | None = None) -> FrameLibrary:
-    """Frames on this device, by default the current one."""
-    from .cudf_frames import CudfFrames
+class GuardedSink(io.RawIOBase):
+    """A file for C++ to write to, which cannot be told of an error: the first one is kept, and raised by `check`."""
 
-    return CudfFrames(device)
+    def __init__(self, sink: IO[bytes]) -> None:
+        self._sink = sink
+        self._written = 0
+        self._error: BaseException | None = None
+
+    def writable(self) -> bool:
+        """As files have it."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write, or after an error only count."""
+        size = len(data)
+        self._written += size
+        if self._error is None:
+            try:
+                self._sink.write(data)
+            except BaseException as error:
+                self._error = error
+        return size
+
+    def tell(self) -> int:
+        """Bytes so far."""
+        return self._written
+
+    def check(self) -> None:
+        """Raise the first error, if there was one."""
+        if self._error is not None:
+            raise self._error

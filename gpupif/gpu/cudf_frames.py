@@ -3,97 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import io
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
+
+from .base import FrameLibrary, GuardedSink
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 # As many rows a group as the CPU's writer has.
 ROWS_PER_GROUP = 1 << 20
-
-
-class FrameLibrary(ABC):
-    """Frames and series on one device; arrays of their columns are those of `xp`."""
-
-    xp: Any
-    frames: Any
-
-    @abstractmethod
-    def active(self) -> contextlib.AbstractContextManager[Any]:
-        """Make the device that of the calling thread for a while."""
-
-    @abstractmethod
-    def ran_out(self, error: Exception) -> bool:
-        """Whether an error says that the device's memory is too small."""
-
-    @abstractmethod
-    def free_bytes(self) -> int:
-        """Memory of the device that can be taken."""
-
-    @abstractmethod
-    def release(self) -> None:
-        """Give back memory that is kept for later."""
-
-    @staticmethod
-    @abstractmethod
-    def may_hold(table: Any) -> bool:
-        """Whether a table is of this library, a frame or not; imports nothing."""
-
-    @abstractmethod
-    def holds(self, table: Any) -> bool:
-        """Whether a table is a frame of this library."""
-
-    @abstractmethod
-    def array(self, series: Any) -> Any:
-        """The values of a series without missing ones as an array, without a copy where that can be."""
-
-    @abstractmethod
-    def full(self, size: int, value: int, dtype: Any) -> Any:
-        """A new array, all of it this value."""
-
-    @abstractmethod
-    def to_arrow(self, values: Any) -> pa.Array:
-        """The values of a series or index on the host."""
-
-    @abstractmethod
-    def frame(self, columns: dict[Any, Any], index: Any = None) -> Any:
-        """A frame of arrays, without copies of them."""
-
-    @abstractmethod
-    def to_pandas(self, values: Any) -> Any:
-        """A frame or an index of the host with the same contents."""
-
-    @abstractmethod
-    def read_parquet(self, file: Path, column: str, start: int, stop: int) -> Any:
-        """The rows start to stop - 1 of one column as a series."""
-
-    @abstractmethod
-    def read_lines(self, file: Path, start: int, size: int) -> Any:
-        """The lines of a text file that begin within `size` bytes from `start` on, as a series of text."""
-
-    @contextlib.contextmanager
-    def parquet_writer(self, sink: IO[bytes]) -> Iterator[Any]:
-        """A function that writes frames to a Parquet file, one after the other; raises what the file raises."""
-        guarded = GuardedSink(sink)
-        writer = self.open_writer(guarded)
-
-        def write(frame: Any) -> None:
-            writer.write_table(frame)
-            guarded.check()
-
-        try:
-            yield write
-        finally:
-            writer.close()
-            guarded.check()
-
-    @abstractmethod
-    def open_writer(self, sink: GuardedSink) -> Any:
-        """A writer of the library's own, see `parquet_writer`."""
 
 
 class CudfFrames(FrameLibrary):
@@ -188,36 +107,3 @@ class CudfFrames(FrameLibrary):
         """See `FrameLibrary`."""
         options = {"index": False, "compression": "ZSTD", "row_group_size_rows": ROWS_PER_GROUP}
         return self.frames.io.parquet.ParquetWriter(sink, **options)
-
-
-class GuardedSink(io.RawIOBase):
-    """A file for C++ to write to, which cannot be told of an error: the first one is kept, and raised by `check`."""
-
-    def __init__(self, sink: IO[bytes]) -> None:
-        self._sink = sink
-        self._written = 0
-        self._error: BaseException | None = None
-
-    def writable(self) -> bool:
-        """As files have it."""
-        return True
-
-    def write(self, data: Any) -> int:
-        """Write, or after an error only count."""
-        size = len(data)
-        self._written += size
-        if self._error is None:
-            try:
-                self._sink.write(data)
-            except BaseException as error:
-                self._error = error
-        return size
-
-    def tell(self) -> int:
-        """Bytes so far."""
-        return self._written
-
-    def check(self) -> None:
-        """Raise the first error, if there was one."""
-        if self._error is not None:
-            raise self._error

@@ -11,7 +11,7 @@ import numpy as np
 
 from .base import Library, RowGroups
 from .launch import DriverError, launch
-from .staging import Staging
+from .staging import PinnedStaging
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,7 +35,7 @@ class CupyLibrary(Library):
         self.xp = cupy
         self.device = device
         self.failures = device_failures()
-        self.staging = Staging(self)
+        self.staging = PinnedStaging(self)
         self._device = cupy.cuda.Device(device)
         with self._device:
             self._stream = cupy.cuda.Stream(non_blocking=True)

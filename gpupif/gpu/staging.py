@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..rows.threads import Workers
+from .base import Staging
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,7 +24,7 @@ SMALL_BYTES = 1 << 20
 THREADS = 4
 
 
-class Staging:
+class PinnedStaging(Staging):
     """Two pinned buffers of one library, taken when first needed; one copy at a time goes through them."""
 
     def __init__(self, library: Library, buffer_bytes: int = BUFFER_BYTES, small_bytes: int = SMALL_BYTES) -> None:

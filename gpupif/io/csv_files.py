@@ -10,21 +10,50 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import InputError, TableReadError
+from ..errors import InputError, OutputError, TableReadError
 from ..utils.names import check_unique
-
-if TYPE_CHECKING:
-    from .read import Pick
+from .base import FileFormat, Input, Source
+from .common import Pick, check_alike, mark_encoded, unreadable
 
 SEPARATORS = ",;\t|"
 HEAD_BYTES = 1 << 16
 SNIFFED_RECORDS = 20
 TEXT = pa.dictionary(pa.int32(), pa.string())
+
+
+class CsvFormat(FileFormat):
+    """CSV."""
+
+    name = "CSV"
+    endings = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
+    written = (".csv",)
+    dataset = "csv"
+    as_text = True
+
+    def read(self, found: Input, pick: Pick, sep: str | None) -> pa.Table:
+        """See `FileFormat`."""
+        return read_csv(found.files, pick, sep)
+
+    def open(self, found: Input, sep: str | None) -> Source:
+        """See `FileFormat`."""
+        return CsvSource(found, sep)
+
+    def writer(self, sink: IO[bytes], file: Path, first: pa.Table) -> Any:
+        """See `FileFormat`."""
+        from pyarrow import csv as arrow_csv
+
+        for field in first.schema:
+            if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
+                raise OutputError(
+                    f"{file}: column {field.name!r}, of type {field.type}, has no place in CSV. Choose .parquet, or "
+                    "leave it out."
+                )
+        return arrow_csv.CSVWriter(sink, first.schema)
 
 
 def check_separator(sep: str) -> None:
@@ -45,8 +74,6 @@ class Head(NamedTuple):
 
 def read_head(file: Path, sep: str | None) -> Head:
     """What a CSV file begins with; raises TableReadError where that is no header, InputError for repeated names."""
-    from .read import unreadable
-
     try:
         head, whole = _read_start(file)
     except (pa.ArrowException, OSError) as error:
@@ -66,9 +93,7 @@ def read_head(file: Path, sep: str | None) -> Head:
 
 
 def read_csv(files: Sequence[Path], pick: Pick, sep: str | None) -> pa.Table:
-    """Read CSV files (see `reading.read_table`)."""
-    from .read import mark_encoded
-
+    """The columns that `pick` names of CSV files, texts of numbers and dates as such, as dictionaries; see `decode`."""
     heads = read_heads(files, sep)
     names = heads[0].names
     columns = pick(names)
@@ -81,8 +106,6 @@ def read_csv(files: Sequence[Path], pick: Pick, sep: str | None) -> pa.Table:
 
 def read_heads(files: Sequence[Path], sep: str | None) -> list[Head]:
     """What CSV files begin with; raises TableReadError where they differ in a column."""
-    from .read import check_alike
-
     heads = {file: read_head(file, sep) for file in files}
     check_alike(files, lambda file: dict.fromkeys(heads[file].names, "there"))
     return list(heads.values())
@@ -109,8 +132,6 @@ def parser_options(file: Path, head: Head, columns: list[str] | None) -> dict[st
 
 def _read_texts(file: Path, head: Head, columns: list[str] | None) -> pa.Table:
     """A CSV file with all fields as text."""
-    from .read import unreadable
-
     if head.alone:
         names = head.names if columns is None else columns
         return pa.table({name: pa.array([], TEXT) for name in names})
@@ -220,3 +241,49 @@ def not_utf8(file: Path) -> TableReadError:
         f"{file}: could not be read as CSV: expected text in UTF-8. Save it as UTF-8, or check that it is what its "
         "name says."
     )
+
+
+class CsvSource(Source):
+    """CSV files; all fields are read as text."""
+
+    ascending = False
+
+    def __init__(self, found: Input, sep: str | None) -> None:
+        heads = read_heads(found.files, sep)
+        self._heads = dict(zip(found.files, heads, strict=True))
+        super().__init__(found, heads[0].names)
+
+    def labels(self, merged: pa.Array) -> pa.Array:
+        """See `Source`."""
+        return merged if pa.types.is_null(merged.type) else typed_texts(merged)
+
+    def as_given(self, piece: pa.Table) -> pa.Table:
+        """See `Source`; as text, for what a column's type is only all of its values say."""
+        return piece.cast(pa.schema([(name, pa.string()) for name in piece.column_names]))
+
+    def _unreadable(self, file: Path, error: Exception) -> TableReadError:
+        return not_utf8(file) if "UTF8" in str(error) else super()._unreadable(file, error)
+
+    def nothing(self) -> pa.Table:
+        """See `Source`."""
+        return pa.schema([(name, pa.string()) for name in self.names]).empty_table()
+
+    def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
+        from pyarrow import csv as arrow_csv
+
+        head = self._heads[file]
+        if head.alone:
+            yield pa.table({name: pa.array([], TEXT) for name in columns})
+            return
+        done = 0
+        before = self.bytes_read
+        try:
+            with pa.OSFile(str(file)) as raw:
+                stream = pa.CompressedInputStream(raw, "gzip") if file.name.lower().endswith(".gz") else raw
+                with arrow_csv.open_csv(stream, **parser_options(file, head, columns)) as opened:
+                    for batch in opened:
+                        self.bytes_read = before + raw.tell()
+                        yield pa.Table.from_batches([batch])
+                        done += batch.num_rows
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(f"{error}, after row {done:,}") from error

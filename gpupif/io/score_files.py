@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..errors import OutputError
-from .paths import CSV, FEATHER, PARQUET, Input
+from .base import Input
+from .formats import READ_ENDINGS, WRITTEN_ENDINGS
 from .write import check_parent, exists_already
 
-ENDINGS = (*PARQUET, ".csv", *FEATHER)
 # Of the score files of a folder, by which a later run knows them as such.
 MARK = b"gpupif"
 # What Dask may write beside them.
@@ -32,7 +32,7 @@ class Piece(NamedTuple):
 
 def is_file(output: Path) -> bool:
     """Whether the scores go to a single file; else to a folder."""
-    return output.name.lower().endswith(ENDINGS) and not output.is_dir()
+    return output.name.lower().endswith(WRITTEN_ENDINGS) and not output.is_dir()
 
 
 def check_folder(output: Path, overwrite: bool, found: Input, hint: str = "") -> None:
@@ -50,10 +50,10 @@ def check_folder(output: Path, overwrite: bool, found: Input, hint: str = "") ->
             f"{output}: the output is the input {found.path}, inside it or around it. Choose another place."
         )
     if output.exists() and not output.is_dir():
-        raise OutputError(f"{output}: is a file; expected a folder, or a name ending in {', '.join(ENDINGS)}.")
+        raise OutputError(f"{output}: is a file; expected a folder, or a name ending in {', '.join(WRITTEN_ENDINGS)}.")
     if not output.exists() and output.suffix:
         raise OutputError(
-            f"{output}: expected an output name ending in {', '.join(ENDINGS)}, or one without, for a folder."
+            f"{output}: expected an output name ending in {', '.join(WRITTEN_ENDINGS)}, or one without, for a folder."
         )
     check_replaceable(output, overwrite, hint)
 
@@ -125,5 +125,5 @@ def score_names(output: Path, found: Input) -> list[str]:
 
 def _name_for(path: Path) -> str:
     lower = path.name.lower()
-    ending = max((ending for ending in (*PARQUET, *CSV, *FEATHER) if lower.endswith(ending)), key=len)
+    ending = max((ending for ending in READ_ENDINGS if lower.endswith(ending)), key=len)
     return str(path.with_name(path.name[: -len(ending)] + ".parquet"))

@@ -12,19 +12,16 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from ..errors import DeviceError, OutputError
-from .paths import FEATHER, PARQUET
+from .formats import WRITTEN_ENDINGS, written_format
 
 if TYPE_CHECKING:
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
 
 # Row groups of this size keep the writer's memory small beside the scores.
 ROWS_PER_GROUP = 1 << 20
-# Values that tell whether those of a column repeat, and the share of different ones above which they do not.
-SAMPLE, SAMPLE_DIFFERENT = 1 << 14, 3 / 8
 # Rows that a device writes at once.
 DEVICE_ROWS = 1 << 24
 
@@ -35,16 +32,19 @@ def output_names(measures: Sequence[str], columns: Sequence[Hashable], others: S
 
 
 def attacker_names(
-    attackers: Sequence[str] | None,
-    measures: Sequence[str],
-    columns: Sequence[Hashable],
-    others: Sequence[Hashable],
+    outputs: Mapping[str | None, Sequence[str]], columns: Sequence[Hashable], others: Sequence[Hashable]
 ) -> list[str]:
-    """As `output_names`, where there are attackers <attacker>_<measure>_<column>."""
-    if attackers is None:
-        return output_names(measures, columns, others)
-    each = [f"{measure}_{column}" for measure in measures for column in columns]
-    return _all_different([f"{attacker}_{name}" for attacker in attackers for name in each], others)
+    """As `output_names`, for each attacker, by name, <attacker>_<measure>_<column>; of one without a name (None) alike.
+
+    outputs: what each cell gets, by attacker.
+    """
+    names = [
+        f"{measure}_{column}" if attacker is None else f"{attacker}_{measure}_{column}"
+        for attacker, measures in outputs.items()
+        for measure in measures
+        for column in columns
+    ]
+    return _all_different(names, others)
 
 
 def _all_different(names: list[str], others: Sequence[Hashable]) -> list[str]:
@@ -58,7 +58,7 @@ def check_output(
     path: str | os.PathLike[str],
     overwrite: bool,
     inputs: Iterable[Path] = (),
-    endings: tuple[str, ...] = (*PARQUET, ".csv", *FEATHER),
+    endings: tuple[str, ...] = WRITTEN_ENDINGS,
     hint: str = "",
 ) -> None:
     """Refuse an output that could not be written, before any work is done.
@@ -116,7 +116,7 @@ def write_tables(
         with _replacing(file, overwrite) as sink, contextlib.ExitStack() as closing:
             writer = None
             for part in parts:
-                writer = writer or closing.enter_context(_writer(sink, file, part))
+                writer = writer or closing.enter_context(written_format(file).writer(sink, file, part))
                 writer.write_table(part)
                 done(part.num_rows)
     except pa.ArrowException as error:
@@ -146,41 +146,6 @@ def write_device_columns(
     except (MemoryError, RuntimeError) as error:
         reason = " ".join(str(error).split()).rstrip(".") or "out of memory"
         raise DeviceError(f"{file}: the GPU could not write it ({reason}). Nothing was written; try again.") from error
-
-
-def _writer(sink: IO[bytes], file: Path, part: pa.Table) -> Any:
-    """What writes tables such as this one, the first part of them."""
-    name, schema = file.name.lower(), part.schema
-    if name.endswith(PARQUET):
-        import pyarrow.parquet as pq
-
-        plain = {name for name in schema.names if schema.names.count(name) == 1 and _differ(part.column(name))}
-        coded = [name for name in schema.names if name not in plain]
-        codecs = {name: "SNAPPY" if name in plain else "ZSTD" for name in schema.names}
-        levels = dict.fromkeys(coded, 1)
-        return pq.ParquetWriter(sink, schema, use_dictionary=coded, compression=codecs, compression_level=levels)
-    if name.endswith(".csv"):
-        from pyarrow import csv as arrow_csv
-
-        for field in schema:
-            if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
-                raise OutputError(
-                    f"{file}: column {field.name!r}, of type {field.type}, has no place in CSV. Choose .parquet, or "
-                    "leave it out."
-                )
-        return arrow_csv.CSVWriter(sink, schema)
-    from pyarrow import ipc
-
-    return ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression="lz4"))
-
-
-def _differ(column: pa.ChunkedArray) -> bool:
-    """Whether numbers repeat too seldom to be kept as a dictionary, which then costs time and saves little room."""
-    if not pa.types.is_floating(column.type):
-        return False
-    step = -(-len(column) // SAMPLE) or 1
-    sample = column.take(pa.array(np.arange(0, len(column), step)))
-    return len(sample.unique()) > SAMPLE_DIFFERENT * len(sample)
 
 
 @contextlib.contextmanager

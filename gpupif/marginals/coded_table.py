@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..encoding.column import Column
 from ..encoding.encode import encode_table
-from ..frames.base import ArrowFrame
+from ..frames.arrow_frame import FileFrame
 from ..frames.open import open_table
 from ..utils.progress import Reporter
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..frames.base import Frame
-    from ..gpu.cudf_frames import FrameLibrary
+    from ..gpu.base import FrameLibrary
     from ..out_of_core.temporary_table import Stream
     from ..rows.threads import Workers
     from .request import CountRequest
@@ -82,7 +82,7 @@ def code_columns(
 
 def without_codes(stream: Stream, request: CountRequest) -> Coded:
     """A table that is encoded on disk, its codes left there; frames of its rows are of the kind that files give."""
-    frame = ArrowFrame(pa.table({}), kind="file")
+    frame = FileFrame(pa.table({}))
     frame.names, frame.rows = list(stream.names), stream.chunks.rows
     columns = stream.chunks.columns
     names = request.chosen(stream.names)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..attack.weights import Weighted, read_weights, weigh
-from ..engines.base import on_host
 from ..rows.threads import Workers
+from ..utils.arrays import on_host
 from .base import Counted, MakeFind, SetCounts, Total, Wanted, with_counts
 from .coded_table import code_columns
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..frames.base import is_dask
-from ..gpu.status import check_device, choose_engine
+from ..engines.choose import check_device, choose_engine
+from ..frames.dask_frame import is_dask
 from .in_memory import MemoryCounts
 from .out_of_core import ChunkCounts
 

@@ -14,7 +14,7 @@ from ..utils.names import as_list, check_exist, check_unique, check_weights
 from ..utils.undefined import WILDCARD_ENTROPIES
 
 if TYPE_CHECKING:
-    from ..io.scan import Source
+    from ..io.base import Source
     from ..out_of_core.temporary_table import Stream
     from ..utils.progress import Reporter
 

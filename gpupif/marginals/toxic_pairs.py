@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.request import warn_of_unique
 from ..errors import InputError
-from ..results.summary import json_value
-from ..utils.display import Printed
+from ..utils.display import Printed, json_records, json_value
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.quantities import brief, is_whole, whole_number
 from .base import Wanted
@@ -67,8 +66,8 @@ class ToxicPairs(Printed):
             "size": self.size,
             "device": self.device,
             "seconds": dict(self.seconds),
-            SIZES[self.size]: _records(self.pairs),
-            "values": _records(self.values),
+            SIZES[self.size]: json_records(self.pairs),
+            "values": json_records(self.values),
         }
 
     def __repr__(self) -> str:
@@ -212,7 +211,3 @@ def check_enough(names: Sequence[Hashable], size: int) -> None:
             f"columns: expected at least {size} columns for {SIZES[size]}, got {len(names)} "
             f"({', '.join(map(repr, names))}). Name more, or choose another size."
         )
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(key): json_value(value) for key, value in record.items()} for record in frame.to_dict("records")]

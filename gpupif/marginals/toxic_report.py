@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-from rich.text import Text
-
-from ..results.report import _exact, _text
+from ..utils.display import Heading, as_found, draw_table
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
+    from rich.table import Table
 
 # Pairs of columns that are shown.
 SHOWN = 20
@@ -52,47 +50,38 @@ def print_toxic(
         highlight=False,
     )
     console.print()
-    places = range(1, size + 1)
     shown = pairs.head(SHOWN)
     more = f" (the first {SHOWN} of {len(pairs):,})" if len(shown) < len(pairs) else ""
-    table = _table(f"Columns that tell most together, bits{more}", ["columns"])
-    heads = [key for key in shown.columns if key in HEADS]
-    _numbers(table, heads)
-    for record in shown.to_dict("records"):
-        names = [_text(record[f"column_{place}"]) for place in places]
-        table.add_row(Text(" + ".join(names)), *(_number(key, record[key]) for key in heads))
-    console.print(table)
+    console.print(_table(f"Columns that tell most together, bits{more}", shown, size, {"columns": "column"}))
     console.print()
-    table = _table("Values far rarer together than their parts would make them, bits", ["columns", "values"])
-    heads = [key for key in values.columns if key in HEADS]
-    _numbers(table, heads)
-    for record in values.to_dict("records"):
-        names, found = ([record[f"{what}_{place}"] for place in places] for what in ("column", "value"))
-        table.add_row(
-            Text(" + ".join(map(_text, names))),
-            Text(" + ".join(map(_exact, found))),
-            *(_number(key, record[key]) for key in heads),
-        )
-    console.print(table)
+    parts = {"columns": "column", "values": "value"}
+    console.print(_table("Values far rarer together than their parts would make them, bits", values, size, parts))
 
 
-def _table(title: str, heads: list[str]) -> Table:
-    table = Table(title=title, title_justify="left", header_style="bold")
-    for head in heads:
-        table.add_column(head, overflow="fold")
-    return table
+def _table(title: str, frame: pd.DataFrame, size: int, parts: Mapping[str, str]) -> Table:
+    """A table of what is said of pairs, or triples; parts: by heading, which columns are put together below it."""
+    keys = [key for key in frame.columns if key in HEADS]
+    headings = [Heading(name, text=True) for name in parts]
+    headings += [Heading(HEADS[key], folds=True, show=_number(key)) for key in keys]
+    rows = [
+        [
+            *(
+                " + ".join(as_found(record[f"{part}_{place}"]) for place in range(1, size + 1))
+                for part in parts.values()
+            ),
+            *(record[key] for key in keys),
+        ]
+        for record in frame.to_dict("records")
+    ]
+    return draw_table(title, headings, rows)
 
 
-def _numbers(table: Table, keys: list[str]) -> None:
-    for key in keys:
-        table.add_column(HEADS[key], justify="right")
-
-
-def _number(key: str, value: Any) -> str:
+def _number(key: str) -> Callable[[Any], str]:
+    """How a number is shown."""
     if key == "unique_share":
-        return f"{100 * value:.2f} %"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if key in ("count", "smallest_cohort"):
-        return f"{value:,.6g}"
-    return f"{value:,.1f}" if key == "expected" else f"{value:.2f}"
+        return lambda value: f"{100 * value:.2f} %"
+    if key == "expected":
+        return lambda value: f"{value:,.1f}"
+    if key in ("count", "smallest_cohort", "combinations"):
+        return lambda value: f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    return lambda value: f"{value:.2f}"

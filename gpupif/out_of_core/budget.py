@@ -13,8 +13,9 @@ from ..engines.base import Job
 from ..engines.known_subsets_memory import AnyNeeds
 from ..engines.part_jobs import part_measures, source_of
 from ..errors import InputError, OutputError
+from ..io.base import Source
 from ..io.checkpoints import free_disk
-from ..io.scan import Source
+from ..io.formats import written_format
 from ..rows.keys import KeyLayout
 from ..utils.memory import resident_bytes, shown
 from .options import Wish
@@ -34,7 +35,7 @@ CODE_BYTES, SCORE_BYTES = 0.6, 4.5
 # Of a cell of a chunk that is only read and encoded: as it is read, and as codes.
 CELL_BYTES = 32
 ELSEWHERE = "choose another place with temp (--temp)"
-# Of a score in CSV.
+# Of a score in a format of text.
 TEXT_BYTES = 18
 
 
@@ -155,7 +156,7 @@ def check_disk(
     spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(question.read) + SCORE_BYTES * targets * kept + 8))
     # The population is encoded, and cut with the table.
     spilled += int(CODE_BYTES * len(question.used) * (people + 2 * attackers * (people + rows * bool(people))))
-    each = TEXT_BYTES if wish.output.suffix.lower() == ".csv" else SCORE_BYTES
+    each = TEXT_BYTES if written_format(wish.output).as_text else SCORE_BYTES
     written = int(rows * each * targets * (len(question.outputs) + bool(people)))
     if wish.keep_input:
         written += source.bytes

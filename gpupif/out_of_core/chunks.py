@@ -11,8 +11,8 @@ import numpy as np
 
 from ..encoding.column import Column
 from ..encoding.merge import recode
-from ..engines.base import on_host
-from ..io.checkpoints import BatchReader, read_batch
+from ..io.ipc_batches import BatchReader, read_batch
+from ..utils.arrays import on_host
 
 if TYPE_CHECKING:
     import numpy.typing as npt

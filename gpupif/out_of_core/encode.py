@@ -14,8 +14,9 @@ from ..attack.weights import Units, Weighted, add_chunk, read_weights
 from ..encoding.column import Column
 from ..encoding.merge import ColumnMerger, Part, Values, encode_part, final_order, merged_column
 from ..errors import InputError, TableReadError
-from ..io.checkpoints import BatchReader, BatchWriter, write_batch
-from ..io.scan import Source, in_chunks
+from ..io.base import Source
+from ..io.ipc_batches import BatchReader, BatchWriter, write_batch
+from ..io.scan import in_chunks
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .chunks import EncodedChunks

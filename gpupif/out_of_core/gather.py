@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..engines.part_jobs import part_measures, source_of
-from ..io.checkpoints import disk_errors, write_batch
+from ..io.ipc_batches import disk_errors, write_batch
 from ..measures import POPULATION_SIZE, as_risk, find_measure
+from ..results.figures import ROW_MEASURES
 from ..results.riskiest import highest
-from ..results.summary import OF_ROWS, TOP_CELLS
+from ..results.summary import TOP_CELLS
 from ..rows.threads import Workers
 from .part_scoring import score_columns
 from .passes import Scored
@@ -148,7 +149,7 @@ class Gatherer:
         most: dict[str, list[float]] = {}
         least: dict[str, list[float]] = {}
         for name in arrays:
-            if name in ("cig", "csf", *OF_ROWS):
+            if name in ("cig", "csf", *ROW_MEASURES):
                 columns = list(arrays[name])
                 if name == "csf":
                     # Cells whose value is missing, and no category, have none.

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..attack.population import Met, join_codes, stranger
-from ..encoding.labels import code_type
 from ..engines.block_scoring import pack_keys, unpack_keys
-from ..io.checkpoints import BatchReader
+from ..io.ipc_batches import BatchReader
 from ..rows.distinct import distinct_rows
-from ..rows.keys import KeyLayout
+from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import Rows
 from ..rows.threads import Workers
 from .chunks import Chunks, TableChunks

@@ -21,7 +21,7 @@ from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.known_subsets import score_sets
 from ..engines.known_subsets_memory import AT_ONCE, AnyNeeds, share_out
 from ..errors import InputError
-from ..io.checkpoints import BatchReader, BatchWriter, read_batch, write_batch
+from ..io.ipc_batches import BatchReader, BatchWriter, read_batch, write_batch
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type

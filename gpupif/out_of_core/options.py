@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import InputError
-from ..io.scan import Source
+from ..io.base import Source
 from ..io.score_files import is_file
 from ..utils.memory import default_limit, parse_size
 from ..utils.quantities import whole_number

@@ -19,12 +19,11 @@ import pyarrow as pa
 from gpupif.kernels.codes import add_times
 
 from ..attack.weights import Units
-from ..engines.base import Engine, Job, Progress
+from ..engines.base import Engine, Job, Progress, select_columns
 from ..engines.block_scoring import pack_keys, unpack_keys
-from ..engines.part_jobs import Pass, narrowed, part_job, part_measures
-from ..engines.zero_weights import score_job
+from ..engines.part_jobs import Pass, part_job, part_measures
 from ..errors import InputError
-from ..io.checkpoints import BatchWriter
+from ..io.ipc_batches import BatchWriter
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type
@@ -209,9 +208,11 @@ class PartScorer:
         times: how often each row occurs; people: how many, in units, these rows stand for together, where they have
         weights.
         """
-        job = narrowed(replace(self.job, codes=[_NO_CODES] * len(self.cardinalities), targets=one.targets), columns)
+        job = select_columns(
+            replace(self.job, codes=[_NO_CODES] * len(self.cardinalities), targets=one.targets), columns
+        )
         job = part_job(job, job.targets, codes, times if people is None else people)
-        result = score_job(self.engine, job, progress)
+        result = self.engine.score(job, progress)
         values = [array[place] for place in range(len(one.targets)) for array in result.values.values()]
         found = Found(
             {target: cohorts.log_sum() for target, cohorts in zip(one.targets, result.cohorts, strict=True)},

@@ -18,10 +18,10 @@ from gpupif.kernels.codes import add_times
 from ..attack.population import Met, lacks_error, prior_in, sizes_job
 from ..attack.weights import Units
 from ..encoding.column import Column
-from ..encoding.labels import code_type
 from ..engines.base import Job
 from ..engines.block_scoring import unpack_keys
-from ..io.checkpoints import BatchReader, BatchWriter
+from ..io.ipc_batches import BatchReader, BatchWriter
+from ..rows.keys import code_type
 from ..rows.threads import Workers
 from .chunks import EncodedChunks
 from .joined import NOBODY, SOMEBODY, Added, Joined, Lacking
@@ -118,7 +118,7 @@ class People:
         """The distribution in the population of some columns of the table."""
         places = [self.question.used.index(column.name) for column in columns]
         return {
-            column.name: prior_in(column, self._joined.counts[place], self._joined.values[place], self.total)
+            column.name: prior_in(column, self._joined.counts[place], self._joined.values[place])
             for column, place in zip(columns, places, strict=True)
         }
 

@@ -6,13 +6,16 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..errors import InputError, OutputError
-from ..io.checkpoints import BEGUN, FINISHED, Store, disk_errors, identity, work_folder
-from ..io.scan import Source, open_source
+from ..io.base import Source
+from ..io.checkpoints import BEGUN, FINISHED, Store, identity, work_folder
+from ..io.ipc_batches import disk_errors
+from ..io.scan import open_source
 from ..io.score_files import check_folder, is_file, score_names
 from ..io.write import attacker_names, check_output
 from ..measures import POPULATION_SIZE
@@ -79,14 +82,14 @@ def score_source(
     """Score a table from files to files within a memory limit (see `gpupif.score`)."""
     question = ask(source.names, source.index_names)
     check_place(source, wish)
-    measures = [measure.name for measure in question.outputs]
+    each = question.each()
     if population is not None:
         check_exist("population", question.used, population.source.names)
         check_place(population.source, wish, inputs_only=True)
-        measures.append(POPULATION_SIZE.name)
+        each = {name: replace(one, measures=(*one.measures, POPULATION_SIZE)) for name, one in each.items()}
+    outputs = {name: [measure.name for measure in one.outputs] for name, one in each.items()}
     names = [str(name) for name in question.targets]
-    attackers = None if question.attackers is None else list(question.attackers)
-    attacker_names(attackers, measures, names, source.names if wish.keep_input else [])
+    attacker_names(outputs, names, source.names if wish.keep_input else [])
     work = work_folder(wish.output, wish.output.resolve().parent)
     spill = work if wish.temp is None else work_folder(wish.output, wish.temp)
     store = Store(work, spill)
@@ -171,8 +174,8 @@ def _options(
         "files": _stamps(source),
         FILES_OF_POPULATION: {} if population is None else _stamps(population.source),
         "population lacks": None if population is None else population.lacks,
-        "attackers": {name: [str(one) for one in known] for name, known in (question.attackers or {}).items()},
-        "subsets of known columns": _any_known(question),
+        "attackers": {name: [str(column) for column in one.known] for name, one in (question.attackers or {}).items()},
+        "subsets of known columns": {str(name): _any_known(one) for name, one in question.each().items()},
         "weights": None if question.weights is None else str(question.weights),
         "columns scored": [str(name) for name in question.targets],
         "columns known": [str(name) for name in question.known],

@@ -29,9 +29,7 @@ class Gatherers:
 
     def names(self, columns: Sequence[Hashable]) -> list[str]:
         """Names of the score columns."""
-        attackers = [name for name in self._gatherers if name is not None]
-        first = next(iter(self._gatherers.values()))
-        return attacker_names(attackers or None, first.measures, columns, [])
+        return attacker_names({name: one.measures for name, one in self._gatherers.items()}, columns, [])
 
     def nothing(self) -> list[npt.NDArray[Any]]:
         """The score columns, without rows."""

@@ -7,14 +7,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..attack.known_subsets import subsets_of
 from ..attack.priors import Prior
 from ..attack.request import Question
 from ..attack.worst_mean import folded_name
 from ..engines.base import Engine
 from ..errors import InputError, Teller
+from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity
-from ..io.scan import Source
 from ..io.score_files import Piece, is_file, plan_outputs
 from ..results.stored import StoredAnyKnownScores, StoredAttackerScores, StoredScores
 from ..results.summary import Summary
@@ -125,7 +124,9 @@ class Steps:
         if question.any_known is not None:
             mine = SomeColumns(chunks, range(len(question.used)))
             job, prior_of = question.job(mine.columns, chunks.rows)
-            return any_attacks(self.means, job, mine, prior_of, subsets_of(question, chunks.rows))
+            subsets = question.subsets(chunks.rows)
+            assert subsets is not None
+            return any_attacks(self.means, job, mine, prior_of, subsets)
         if question.weights is not None:
             units, weighted = weigh_chunks(chunks, question.read.index(question.weights), len(question.used))
         names: list[str | None] = [None] if question.attackers is None else list(question.attackers)
@@ -183,5 +184,9 @@ def stored_scores(
         prior_of = (priors or {}).get(name, {})
         scores[name] = StoredScores(output, files, question.targets, summary, prior_of, spilled, begins + gain)
     if question.any_known is not None:
-        return StoredAnyKnownScores(scores["worst"], scores["mean"], subsets_of(question, scores["mean"].rows))
-    return scores[None] if question.attackers is None else StoredAttackerScores(scores, question.attackers)
+        subsets = question.subsets(scores["mean"].rows)
+        assert subsets is not None
+        return StoredAnyKnownScores(scores["worst"], scores["mean"], subsets)
+    if question.attackers is None:
+        return scores[None]
+    return StoredAttackerScores(scores, {name: one.known for name, one in question.attackers.items()})

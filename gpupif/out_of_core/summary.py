@@ -15,9 +15,10 @@ import pandas as pd
 from ..attack.priors import Prior
 from ..attack.weights import Units
 from ..engines.base import Job
-from ..io.checkpoints import BatchReader, read_batch
+from ..io.ipc_batches import BatchReader, read_batch
+from ..results.figures import ROW_MEASURES
 from ..results.riskiest import describe
-from ..results.summary import OF_ROWS, PERCENTILES
+from ..results.summary import PERCENTILES
 from ..utils.percentiles import ONCE, percentiles
 from .chunks import TableChunks
 from .gather import Cell, Facts, Gatherer
@@ -47,7 +48,7 @@ def summary_columns(
             most = _highest(facts, "cig", place)
             row |= {"cig_mean": total / chunks.rows, "cig_median": median, "cig_p95": high, "cig_max": most}
             row["fig"] = total
-        for measure, figures in OF_ROWS.items():
+        for measure, figures in ROW_MEASURES.items():
             if measure in facts[0].sums:
                 all_of = {
                     "mean": _sum(facts, measure, place) / chunks.rows,

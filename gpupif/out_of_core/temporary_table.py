@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.request import check_word
 from ..errors import InputError, OutputError
-from ..io.checkpoints import disk_errors
-from ..io.scan import Source, open_source
+from ..io.base import Source
+from ..io.ipc_batches import disk_errors
+from ..io.scan import open_source
 from ..utils.memory import default_limit, parse_size, resident_bytes
 from ..utils.progress import Reporter
 from .budget import CODE_BYTES, ELSEWHERE, Budget, check_room, plan_reading

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from .. import __version__
 from ..attack.request import Question
-from ..io.checkpoints import disk_errors, exchange, identity
-from ..io.scan import Source
+from ..io.base import Source
+from ..io.checkpoints import exchange, identity
+from ..io.ipc_batches import disk_errors
 from ..io.score_files import MARK, Piece, is_file
 from ..io.write import write_tables
 from ..rows.threads import Workers

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ..utils.display import Printed
-from .summary import OF_ROWS, Summary
+from .figures import ROW_MEASURES
+from .summary import Summary
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,10 +50,18 @@ class AttackerSummary(Printed):
         }
 
     def print(self, console: Console) -> None:
-        """Draw it on a console of rich."""
-        from .report import print_attackers
+        """Draw it on a console of rich: risk by attacker, and by column the attacker who learns most."""
+        from . import report
 
-        print_attackers(self, console)
+        several = list(self.summaries.values())
+        first, through_host = several[0], next((one.through_host for one in several if one.through_host), "")
+        size = report.size_line(first.rows, len(first.columns), None, first.device, len(several))
+        for line in (size, report.through_host_line(through_host)):
+            if line:
+                console.print(line, highlight=False)
+        console.print()
+        for table in report.attacker_tables(self.attackers, self.known, self.columns):
+            console.print(table)
 
 
 def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Sequence[Hashable]]) -> AttackerSummary:
@@ -66,7 +75,11 @@ def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Se
         if "fig" in first:
             row["fig"] = float(tables[name]["fig"].sum())
             row |= {f"pif_{percentile}": bits for percentile, bits in summaries[name].pif.items()}
-        for key in ("csf_mean", "csf_max", *(f"{one}_{figure}" for one in OF_ROWS for figure in OF_ROWS[one])):
+        for key in (
+            "csf_mean",
+            "csf_max",
+            *(f"{one}_{figure}" for one in ROW_MEASURES for figure in ROW_MEASURES[one]),
+        ):
             if key in first:
                 row[key] = float(getattr(tables[name][key], key.rpartition("_")[2])())
         rows.append(row)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..io.paths import PARQUET
+from ..io.formats import PARQUET
 from ..io.write import attacker_names, check_output, row_groups, write_tables
 from ..measures import as_risk, find_measure, is_measure
 from .by_attacker import ByAttacker
@@ -84,7 +84,11 @@ class AttackerScores(ByAttacker["Scores"]):
         """See `Scores`."""
         source, labels, _ = self._first._beside(keep_input)
         others = [*(source.column_names if source else []), *(labels.column_names if labels else [])]
-        return source, labels, attacker_names(list(self), self.measures, self.columns, others)
+        return (
+            source,
+            labels,
+            attacker_names({name: list(scores._outputs()) for name, scores in self.items()}, self.columns, others),
+        )
 
     def _part(
         self, start: int, stop: int, source: pa.Table | None, labels: pa.Table | None, names: Sequence[str]
@@ -107,7 +111,7 @@ class AttackerScores(ByAttacker["Scores"]):
 
         As `Scores.to_parquet`.
         """
-        check_output(path, overwrite, endings=PARQUET)
+        check_output(path, overwrite, endings=PARQUET.written)
         self.write(path, keep_input, overwrite)
 
     def write(

@@ -37,7 +37,12 @@ class AnyKnownSummary(Summary):
         return {**super().to_dict(), "known_any": dict(self.subsets), "mean": self.mean.to_dict()}
 
     def print(self, console: Console) -> None:
-        """Draw it on a console of rich."""
-        from .report import print_any_known
+        """Draw it on a console of rich: the worst over all attackers as any summary, and the means by column."""
+        from . import report
 
-        print_any_known(self, console)
+        console.print(f"Each cell's worst and mean score over attackers: {self.attackers}", highlight=False)
+        console.print("[bold]Worst[/]", highlight=False)
+        super().print(console)
+        console.print("\n[bold]Mean[/]", highlight=False)
+        for table in report.column_tables(self.mean.columns, console):
+            console.print(table)

@@ -10,8 +10,8 @@ import pandas as pd
 
 from gpupif.kernels import formulas
 
-from ..engines.base import on_host
 from ..measures import as_risk, find_measure
+from ..utils.arrays import on_host
 from ..utils.quantities import whole_number
 
 if TYPE_CHECKING:

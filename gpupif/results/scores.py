@@ -11,11 +11,11 @@ import pandas as pd
 import pyarrow as pa
 
 from ..attack.priors import Prior, Priors
-from ..engines.base import on_host
 from ..errors import InputError, OutputError
-from ..io.paths import PARQUET
+from ..io.formats import PARQUET
 from ..io.write import check_output, output_names, row_groups, write_device_columns, write_tables
 from ..measures import is_measure
+from ..utils.arrays import on_host
 from ..utils.quantities import percents
 
 if TYPE_CHECKING:
@@ -73,9 +73,7 @@ class Scores:
         values = self.array(measure)
         if measure not in self._frames:
             self._frames[measure] = self._frame.wrap(values, self.columns)
-        frame = self._frames[measure]
-        # pandas copies on write what shares memory with another frame, so the scores stay as they are.
-        return frame.copy(deep=False) if self._frame.kind in ("pandas", "file", "cudf") else frame
+        return self._frame.view(self._frames[measure])
 
     def __getattr__(self, name: str) -> Any:
         if is_measure(name) or name in self.__dict__.get("_values", {}):
@@ -97,7 +95,7 @@ class Scores:
         A NumPy array, which cannot be written to; a CuPy array, which should not, for a cuDF DataFrame.
         """
         values = self._values_of(measure)
-        if self._frame.kind == "file" and hasattr(values, "get"):
+        if self._frame.from_file and hasattr(values, "get"):
             values = self._values[measure] = on_host(values)
             values.setflags(write=False)
         return values
@@ -233,7 +231,7 @@ class Scores:
         file that exists. A table read from a file has only the columns that were needed. Raises OutputError where it
         cannot be written or its name does not end in .parquet or .pq.
         """
-        check_output(path, overwrite, endings=PARQUET)
+        check_output(path, overwrite, endings=PARQUET.written)
         self.write(path, keep_input, overwrite)
 
     def write(
@@ -251,7 +249,7 @@ class Scores:
         library = self._frame.device_frames()
         values = list(self._outputs().values())
         there = all(hasattr(array, "get") for array in values)
-        if library is not None and there and not (source or labels) and str(path).lower().endswith(PARQUET):
+        if library is not None and there and not (source or labels) and str(path).lower().endswith(PARQUET.written):
             columns = dict(zip(names, (column for array in values for column in array), strict=True))
             write_device_columns(library, columns, self.rows, path, done, overwrite)
             return

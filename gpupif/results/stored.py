@@ -10,6 +10,7 @@ import numpy as np
 
 from ..attack.priors import Prior, Priors
 from ..errors import InputError
+from ..io.formats import written_format
 from ..measures import is_measure
 from ..utils.percentiles import ONCE, percentiles
 from ..utils.quantities import percents
@@ -83,8 +84,7 @@ class StoredScores:
         """The scores as a `pyarrow.dataset.Dataset`, to be read column by column or in batches, rows in order."""
         import pyarrow.dataset as ds
 
-        endings = {".csv": "csv", ".feather": "ipc", ".arrow": "ipc", ".ipc": "ipc"}
-        return ds.dataset([str(file) for file in self.files], format=endings.get(self.path.suffix.lower(), "parquet"))
+        return ds.dataset([str(file) for file in self.files], format=written_format(self.path).dataset)
 
     def fig(self) -> pd.Series[float]:
         """Feature information gain: the sum of the CIG of each column, in bits (manual, section 1.7.1)."""

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from ..rows.threads import Workers
-from ..utils.display import Printed
+from ..utils.display import Printed, json_records, json_value
+from .figures import ROW_MEASURES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,7 +59,6 @@ class Summary(Printed):
             {"column": json_value(name), **{key: json_value(value) for key, value in row.items()}}
             for name, row in self.columns.to_dict("index").items()
         ]
-        top = [{key: json_value(value) for key, value in cell.items()} for cell in self.top.to_dict("records")]
         return {
             "rows": self.rows,
             "distinct_rows": self.distinct_rows,
@@ -69,7 +69,7 @@ class Summary(Printed):
             "stages": by_stage,
             "columns": columns,
             "pif": {str(percentile): value for percentile, value in self.pif.items()},
-            "top": top,
+            "top": json_records(self.top),
         }
 
     @classmethod
@@ -89,21 +89,24 @@ class Summary(Printed):
         )
 
     def print(self, console: Console) -> None:
-        """Draw it on a console of rich."""
-        from .report import print_summary
+        """Draw it on a console of rich: size and speed, risk by column, PIF, and the riskiest cells."""
+        from . import report
 
-        print_summary(self, console)
-
-
-def json_value(value: Any) -> Any:
-    """A value as JSON has it: numbers, text, booleans and null as they are, anything else as its text."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if np.isfinite(value) else None
-    return str(value)
+        size = report.size_line(self.rows, len(self.columns), self.distinct_rows, self.device)
+        for line in (size, report.stages_line(self.seconds, self.cells), report.through_host_line(self.through_host)):
+            if line:
+                console.print(line, highlight=False)
+        console.print()
+        for table in report.column_tables(self.columns, console):
+            console.print(table)
+        note = report.given_away_note(self.columns, self.measures)
+        if note:
+            console.print(note, highlight=False)
+        if self.pif:
+            shown = "   ".join(f"PIF {percentile}: [bold]{value:.3f}[/]" for percentile, value in self.pif.items())
+            console.print(f"Row information gain, bits:   {shown}", highlight=False)
+        console.print()
+        console.print(report.cell_table(self.top, self.measures, console))
 
 
 def summarize(scores: Scores) -> Summary:
@@ -128,10 +131,6 @@ def summarize(scores: Scores) -> Summary:
     )
 
 
-# Of measures of rows, what is said of a column.
-OF_ROWS = {"reidentification_risk": ("mean", "max"), "unique": ("mean",), "class_size": ("min",)}
-
-
 def _column(scores: Scores, name: Hashable, target: int) -> dict[str, float]:
     prior = scores._prior_of[name]
     row: dict[str, float] = {"distinct_values": prior.column.cardinality, "prior_entropy": prior.entropy}
@@ -140,7 +139,7 @@ def _column(scores: Scores, name: Hashable, target: int) -> dict[str, float]:
         median, high, most = np.percentile(gains, [50, 95, 100]).tolist()
         total = float(gains.sum(dtype=np.float64))
         row |= {"cig_mean": total / scores.rows, "cig_median": median, "cig_p95": high, "cig_max": most, "fig": total}
-    for measure, figures in OF_ROWS.items():
+    for measure, figures in ROW_MEASURES.items():
         if measure in scores.measures:
             values = scores._values_of(measure)[target]
             total = float(values.sum(dtype=np.float64))

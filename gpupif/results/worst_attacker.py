@@ -10,10 +10,11 @@ import numpy as np
 
 from gpupif.kernels.log_units import LOG_BITS
 
-from ..engines.base import Job, on_host
+from ..engines.base import Job
 from ..engines.cpu.engine import CpuEngine
 from ..engines.part_jobs import source_of
 from ..measures import resolve_measures
+from ..utils.arrays import on_host
 from ..utils.progress import Reporter
 from .riskiest import describe, label_of, scores_of
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 WORD_BITS = 64
@@ -66,3 +67,11 @@ class KeyLayout:
         new_word = {word: position for position, word in enumerate(needed)}
         fields = {column: self.fields[column]._replace(word=new_word[self.fields[column].word]) for column in columns}
         return KeyLayout(fields, len(needed)), needed, self.masks(columns)[needed]
+
+
+def code_type(cardinality: int) -> type[np.unsignedinteger[Any]]:
+    """The narrowest type for so many codes."""
+    for kind in (np.uint8, np.uint16, np.uint32):
+        if cardinality <= np.iinfo(kind).max + 1:
+            return kind
+    return np.uint64

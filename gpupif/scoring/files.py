@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..attack.known_subsets import AnyKnown, any_known_of, ask_any
-from ..attack.request import ask, check_missing, check_word, needed_columns
-from ..attack.worst_mean import FOLDS, folded_names
-from ..frames.base import open_file
-from ..gpu.status import choose_engine
+from ..attack.known_subsets import KNOWN, as_attackers, known_of, outputs_of
+from ..attack.request import MISSING, ask, check_word, needed_columns
+from ..engines.choose import choose_engine
+from ..frames.open import open_file
+from ..io.base import Source
+from ..io.common import Pick, every_column
 from ..io.paths import find_input
-from ..io.read import Pick, every_column
-from ..io.scan import Source, open_source
+from ..io.scan import open_source
 from ..io.score_files import is_file
 from ..io.write import attacker_names, check_output
 from ..measures import POPULATION_SIZE, resolve_measures
@@ -24,7 +24,6 @@ from ..out_of_core.options import Wish, make_wish
 from ..out_of_core.run import open_people, score_source
 from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter, announce_compilation
-from .any_known import refuse_with_any_known
 from .score import score
 
 if TYPE_CHECKING:
@@ -56,54 +55,42 @@ def score_file(
     question: arguments of `score`; options: those that go with its `output`. It is done in memory where the output is
     one file, none of memory_limit, temp, rows_per_file and resume is given, and the table fits.
     """
-    wildcard = check_missing(question["missing"], question["population"])
+    check_word("missing", question["missing"], MISSING)
     check_word("dtype", question["dtype"], ("float64", "float32"))
     check_word("population_lacks", question["population_lacks"], ("error", "count"))
     wanted = resolve_measures(measures)
     wish = make_wish(output, **options)
-    any_known = any_known_of(question)
-    if any_known is not None:
-        refuse_with_any_known(**{name: question[name] for name in ("weights", "attackers", "population")})
-        refuse_with_any_known(**{"missing='wildcard'": wildcard})
+    given = {name: question[name] for name in NEEDED}
+    about: dict[str, Any] = given | {"known": known_of(*(question.get(name, other) for name, other in KNOWN))}
+    needed = needed_columns(**about)
+    measured = [*wanted, *([] if question["population"] is None else [POPULATION_SIZE])]
+    outputs = outputs_of(as_attackers(about["attackers"]), about["known"], [measure.name for measure in measured])
     people = open_people(question["population"], question["population_lacks"])
     if is_file(output):
         places = [*find_input(path, sep).places, *([] if people is None else people.source.found.places)]
         check_output(output, wish.overwrite or wish.resume, places)
     engine = choose_engine(device)
-    given = any(options[name] for name in ("memory_limit", "temp", "rows_per_file", "resume"))
-    if is_file(output) and not given:
+    in_parts = any(options[name] for name in ("memory_limit", "temp", "rows_per_file", "resume"))
+    if is_file(output) and not in_parts:
         source = open_source(path, sep)
-        needed = _needed(question, any_known)
         used = source.names if wish.keep_input else needed(source.names) or source.names
-        each = (len(wanted) + (people is not None)) * len(question["attackers"] or [None])
-        if any_known is not None:
-            each *= len(FOLDS)
+        each = sum(map(len, outputs.values()))
         need = memory_needed(source, len(used), len(question["columns"] or source.names), each)
         if people is not None:
             need += memory_needed(people.source, len(used), 0, 0)
         if need <= default_limit() - resident_bytes():
-            return _score_in_memory(path, measures, question, any_known, device, engine, sep, wish, visible)
+            return _score_in_memory(path, measures, question, needed, device, engine, sep, wish, visible)
         if visible is not False:
             print(
                 f"gpupif: the table needs about {need / 2**30:.1f} GiB, more than 60 % of the memory that is free: it "
                 "is scored part by part, on disk.",
                 file=sys.stderr,
             )
-    about: dict[str, Any] = {name: question[name] for name in (*NEEDED, "missing", "dtype")}
-    asked: Callable[..., Question] = partial(ask, measures=wanted, **about)
-    if any_known is not None:
-        del about["known"]
-        asked = partial(ask_any, any_known, measures=wanted, **about)
+    asked: Callable[..., Question] = partial(
+        ask, measures=wanted, missing=question["missing"], dtype=question["dtype"], **about
+    )
     with Reporter(visible) as report, announce_compilation(quiet=visible is False):
         return score_source(open_source(path, sep), asked, engine, wish, report, people)
-
-
-def _needed(question: dict[str, Any], any_known: AnyKnown | None) -> Pick:
-    """The columns of a file that a question needs."""
-    given = {name: question[name] for name in NEEDED}
-    if any_known is None:
-        return needed_columns(**given)
-    return any_known.picking(needed_columns(**{**given, "known": any_known.among}))
 
 
 def memory_needed(source: Source, used: int, targets: int, measures: int) -> int:
@@ -115,23 +102,22 @@ def _score_in_memory(
     path: Path,
     measures: list[str],
     question: dict[str, Any],
-    any_known: AnyKnown | None,
+    needed: Pick,
     device: str,
     engine: Engine,
     sep: str | None,
     wish: Wish,
     visible: bool | None,
 ) -> Scores | AttackerScores:
-    needed = _needed(question, any_known)
     with Reporter(visible) as report:
         report.stage("read", None, "rows")
         frame = open_file(path, every_column if wish.keep_input else needed, sep, engine.frames)
     names = [name for name in frame.names if name not in (*frame.index_names, question["weights"])]
-    attackers = None if question["attackers"] is None else list(question["attackers"])
     targets = list(dict.fromkeys(question["columns"] or names))
-    scored = measures if any_known is None else folded_names(measures)
-    scored = [*scored, *([] if question["population"] is None else [POPULATION_SIZE.name])]
-    attacker_names(attackers, scored, targets, frame.names if wish.keep_input else [])
+    scored = [*measures, *([] if question["population"] is None else [POPULATION_SIZE.name])]
+    known = known_of(*(question.get(name, other) for name, other in KNOWN))
+    outputs = outputs_of(as_attackers(question["attackers"]), known, scored)
+    attacker_names(outputs, targets, frame.names if wish.keep_input else [])
     scores: Scores | AttackerScores = score(frame, measures, **question, device=device, progress=visible)
     started = time.perf_counter()
     with Reporter(visible) as report:

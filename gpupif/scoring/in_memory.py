@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,19 +12,23 @@ from ..attack.request import Question
 from ..attack.weights import Weighted, read_weights, weigh
 from ..encoding.column import EncodedTable
 from ..encoding.encode import encode_table
-from ..engines.base import on_host
 from ..engines.deduplicated import Collapsed
-from ..engines.zero_weights import score_job
+from ..engines.known_subsets import AnyResult, score_attacker
 from ..errors import Teller
 from ..frames.base import Frame
 from ..measures import POPULATION_SIZE
 from ..results.attackers import AttackerScores
+from ..results.known_subsets import AnyKnownScores
 from ..results.scores import Scores
 from ..rows.threads import Workers
+from ..utils.arrays import on_host
 from ..utils.progress import Reporter
 
 if TYPE_CHECKING:
-    from ..engines.base import Engine, EngineResult
+    import numpy.typing as npt
+
+    from ..attack.known_subsets import KnownSubsets
+    from ..engines.base import Engine
 
 
 def score_frame(
@@ -37,59 +40,56 @@ def score_frame(
         encoded, weighted = encode_frame(frame, question, report)
     people = None if population is None else match_population(population, encoded.columns, question.missing, lacks)
     coded = time.perf_counter()
-    asked = [question] if question.attackers is None else [question.of(name) for name in question.attackers]
-    report.stage("score", frame.rows * len(question.targets) * len(asked), "cells")
+    asked = question.each()
+    subsets = {name: one.subsets(frame.rows) for name, one in asked.items()}
+    cells = sum(len(question.targets) if one is None else sum(one.scored.values()) for one in subsets.values())
+    report.stage("score", frame.rows * cells, "cells")
     tell = Teller()
     collapsed = None
     if len(asked) > 1 and engine.device == "cpu":
         codes, sizes = [column.codes for column in encoded.columns], [len(column.counts) for column in encoded.columns]
         collapsed = Collapsed.of(codes, sizes, None if weighted is None else weighted.times)
 
-    def score_one(one: Question) -> Scores:
+    def score_one(one: Question, subsets: KnownSubsets | None) -> Scores:
         started = time.perf_counter()
         part = EncodedTable([column for column in encoded.columns if column.name in one.used], encoded.rows)
         with frame.active():
             priors = None if people is None else people.priors(part.columns)
-            job, prior_of = one.job(part.columns, frame.rows, scores_on(frame), tell, weighted, priors)
+            job, prior_of = one.job(part.columns, frame.rows, frame.scores_on, tell, weighted, priors)
+        sets = None if subsets is None else subsets.sets
         if collapsed is None:
-            result = score_job(engine, job, report)
+            result = score_attacker(engine, job, sets, report)
         else:
-            result = collapsed.score(engine, job, [question.used.index(name) for name in one.used], report)
+            result = collapsed.score(engine, job, [question.used.index(name) for name in one.used], sets, report)
         if people is not None:
-            sizes = {POPULATION_SIZE.name: people.sizes(one, engine)}
-            result = replace(result, values=result.values | sizes)
-        if frame.kind == "cudf" and engine.device != "cpu":
-            result = _on_device(result, frame)
+            for fold, sizes in people.sizes(one, subsets, engine).items():
+                result.by_fold()[fold][POPULATION_SIZE.name] = _where_scores_lie(sizes, frame, engine)
         seconds = by_stage(frame, coded - opened, time.perf_counter() - started)
-        return Scores(frame, part, job, result, one.targets, prior_of, engine.device, seconds)
+        rest = (one.targets, prior_of, engine.device, seconds)
+        if isinstance(result, AnyResult):
+            assert subsets is not None
+            return AnyKnownScores(frame, part, job, result, subsets, *rest)
+        return Scores(frame, part, job, result, *rest)
 
-    scores = [score_one(one) for one in asked]
+    scores = {name: score_one(one, subsets[name]) for name, one in asked.items()}
     if question.attackers is None:
-        return scores[0]
-    return AttackerScores(dict(zip(question.attackers, scores, strict=True)), question.attackers)
+        return scores[None]
+    known = {name: one.known for name, one in question.attackers.items()}
+    return AttackerScores({str(name): one for name, one in scores.items()}, known)
 
 
-def _on_device(result: EngineResult, frame: Frame) -> EngineResult:
-    """The result with all scores on the frame's device: some, of rows that stand for nobody, are made on the host."""
-    library = frame.device_frames()
+def _where_scores_lie(sizes: npt.NDArray[Any], frame: Frame, engine: Engine) -> Any:
+    """Sizes that were counted on the host, on the frame's device where scores lie there."""
+    library = frame.device_frames() if frame.scores_on == "device" and engine.device != "cpu" else None
     if library is None:
-        return result
+        return sizes
     with frame.active():
-        values = {
-            name: scores if hasattr(scores, "get") else library.xp.asarray(scores)
-            for name, scores in result.values.items()
-        }
-    return replace(result, values=values)
-
-
-def scores_on(frame: Frame) -> str:
-    """Where the scores of a table are to lie (see `Job`)."""
-    return {"cudf": "device", "file": "either"}.get(frame.kind, "host")
+        return library.xp.asarray(sizes)
 
 
 def by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
     """Seconds by stage; of a file that is read where it is encoded, for both together."""
-    if frame.kind != "file":
+    if not frame.from_file:
         return {"encode": encode, "score": score}
     if frame.reads_late:
         return {"read and encode": frame.opened_in + encode, "score": score}

@@ -7,14 +7,14 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
-from ..attack.known_subsets import ask_any, ask_any_known
+from ..attack.known_subsets import known_of
 from ..attack.population import check_lacks, open_population
 from ..attack.prior_files import as_accuracies, as_priors
-from ..attack.request import ask, check_missing, check_word, needed_columns
+from ..attack.request import MISSING, ask, check_word, needed_columns
+from ..engines.choose import ask_device, choose_engine
 from ..errors import InputError
-from ..frames.base import is_dask
+from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
-from ..gpu.status import ask_device, choose_engine
 from ..measures import resolve_measures
 from ..out_of_core.options import make_wish
 from ..out_of_core.run import score_path
@@ -22,7 +22,6 @@ from ..results.attackers import AttackerScores
 from ..results.scores import Scores
 from ..results.stored import StoredAnyKnownScores, StoredAttackerScores, StoredScores
 from ..utils.progress import Reporter, announce_compilation
-from .any_known import refuse_with_any_known, score_any
 from .arguments import AnyOf, AnyOfStored, Attackers, Known, Measures, People, PeopleStored, Place
 from .in_memory import score_frame
 
@@ -301,17 +300,13 @@ def score(
 
     """
     wanted = resolve_measures(measures)
-    wildcard = check_missing(missing, population)
+    check_word("missing", missing, MISSING)
     where = ask_device(device, gpu_grouping)
     check_word("dtype", dtype, ("float64", "float32"))
     check_lacks(population_lacks)
     priors, accuracies = as_priors(priors), as_accuracies(accuracies)
     files = (output, memory_limit, temp, rows_per_file, resume, overwrite, keep_input)
-    any_known = ask_any_known(known, among, subsets, seed)
-    by_name = None if any_known is not None else cast("Sequence[Hashable] | None", known)
-    if any_known is not None:
-        refuse_with_any_known(weights=weights, attackers=attackers, population=population)
-        refuse_with_any_known(**{"missing='wildcard'": wildcard})
+    asked_known = known_of(known, among, subsets, seed)
     if is_dask(table):
         from ..dask.score import score_dask
 
@@ -319,28 +314,22 @@ def score(
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
         people = (weights, attackers)
         rest = (priors, accuracies, distances, missing, where, dtype, *people, population, population_lacks)
-        lazy = score_dask(table, wanted, columns, by_name, *rest, any_known)
+        lazy = score_dask(table, wanted, columns, asked_known, *rest)
         return cast("Scores", lazy)
     wish = make_wish(*files) if any(files) else None
     engine = choose_engine(where)
     given = {
         "columns": columns,
-        "known": by_name,
+        "known": asked_known,
         "priors": priors,
         "accuracies": accuracies,
         "weights": weights,
         "attackers": attackers,
         "distances": distances,
     }
-    if any_known is not None:
-        if wish is None:
-            how = (missing, engine, dtype, progress)
-            return score_any(table, wanted, any_known, columns, priors, accuracies, distances, *how)
-        given.pop("known")
     with Reporter(progress) as report, announce_compilation(quiet=progress is False):
         if wish is not None:
-            about = ask if any_known is None else partial(ask_any, any_known)
-            asked = partial(about, measures=wanted, missing=missing, dtype=dtype, **given)
+            asked = partial(ask, measures=wanted, missing=missing, dtype=dtype, **given)
             return score_path(table, asked, engine, wish, report, population, population_lacks)
         frame = open_table(table, needed_columns(**given), engine.frames)
         question = ask(

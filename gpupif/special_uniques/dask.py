@@ -17,7 +17,8 @@ from ..attack.request import warn_of_unique
 from ..dask import partition as home
 from ..dask.graph import Graph, ref
 from ..dask.watch import compute
-from ..frames.base import ArrowFrame, open_frame
+from ..frames.arrow_frame import FileFrame
+from ..frames.open import open_frame
 from ..marginals.coded_table import Coded
 from ..marginals.dask import DaskCounts
 from ..utils.progress import Reporter
@@ -61,7 +62,7 @@ class DaskTable:
             {set_: rows + start for set_, rows in one.items()}
             for start, (_, one) in zip(self.starts, results, strict=False)
         ]
-        frame = ArrowFrame(pa.table({}), kind="file")
+        frame = FileFrame(pa.table({}))
         frame.names, frame.rows = self.names, found.rows
         return Coded(frame, found.columns), assemble(found, hits, self._request)
 

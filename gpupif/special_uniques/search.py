@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..encoding.labels import code_type
 from ..errors import InputError
 from ..marginals.coded_table import Coded, code_stream, without_codes
 from ..marginals.out_of_core import ChunkCounts
+from ..rows.keys import code_type
 from ..rows.threads import Workers
 from ..utils.memory import resident_bytes
 from .memory import needed_bytes, share_out

@@ -8,8 +8,8 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..attack.request import warn_of_unique
-from ..frames.base import is_dask
-from ..gpu.status import check_device, choose_engine
+from ..engines.choose import check_device, choose_engine
+from ..frames.dask_frame import is_dask
 from ..marginals.coded_table import code_columns
 from ..out_of_core.temporary_table import check_temp
 from ..rows.threads import Workers

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..results.summary import json_value
-from ..utils.display import Printed
+from ..utils.display import Heading, Printed, as_text, draw_table, json_records
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,9 +47,9 @@ class SudaSummary(Printed):
             "scored_rows": self.scored_rows,
             "max_size": self.max_size,
             "dis": self.dis,
-            "sizes": _records(self.sizes.reset_index()),
-            "columns": _records(self.columns.reset_index()),
-            "top": _records(self.top),
+            "sizes": json_records(self.sizes.reset_index()),
+            "columns": json_records(self.columns.reset_index()),
+            "top": json_records(self.top),
         }
 
     def print(self, console: Console) -> None:
@@ -102,17 +101,8 @@ def summarize_suda(
     )
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(key): json_value(value) for key, value in record.items()} for record in frame.to_dict("records")]
-
-
 def print_suda(summary: SudaSummary, console: Console) -> None:
     """Print a summary of special uniques."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from ..results.report import _cell, _text
-
     dis = "" if summary.dis is None else f", DIS [bold]{summary.dis:.4f}[/]"
     console.print(
         f"[bold]{summary.rows:,}[/] rows, {summary.unique_rows:,} unique on all columns, [bold]{summary.scored_rows:,}"
@@ -120,23 +110,16 @@ def print_suda(summary: SudaSummary, console: Console) -> None:
         highlight=False,
     )
     console.print()
-    by_size = {str(size): record for size, record in summary.sizes.to_dict("index").items()}
-    by_column = {_text(name): record for name, record in summary.columns.to_dict("index").items()}
     top = summary.top
     if "index" in top and (top["index"] == top["row"]).all():
         top = top.drop(columns="index")
-    by_row = {_text(record.pop("row")): record for record in top.to_dict("records")}
-    for title, first, records in (
-        ("Minimal sample uniques by size", "columns", by_size),
-        ("Part of all scores by column", "column", by_column),
-        ("Rows at the highest risk", "row", by_row),
+    for title, frame in (
+        ("Minimal sample uniques by size", summary.sizes.reset_index(names="columns")),
+        ("Part of all scores by column", summary.columns.reset_index()),
+        ("Rows at the highest risk", top),
     ):
-        if not records:
-            continue
-        table = Table(title=title, title_justify="left", header_style="bold")
-        table.add_column(first, overflow="fold")
-        for key in next(iter(records.values())):
-            table.add_column(str(key), justify="right")
-        for label, record in records.items():
-            table.add_row(Text(label), *(_cell(value) for value in record.values()))
-        console.print(table)
+        if len(frame):
+            first, *others = map(str, frame.columns)
+            headings = [Heading(first, text=True, show=as_text), *(Heading(name, folds=True) for name in others)]
+            # By records, so that whole numbers stay such.
+            console.print(draw_table(title, headings, map(tuple, (one.values() for one in frame.to_dict("records")))))

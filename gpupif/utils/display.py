@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
 # Columns of a text that is for no terminal.
 WIDTH = 120
@@ -36,3 +42,76 @@ class Printed(ABC):
         out = StringIO()
         self.print(Console(file=out, width=WIDTH))
         return out.getvalue()
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON has it: numbers, text, booleans and null as they are, anything else as its text."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return str(value)
+
+
+def json_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame as JSON has them, without its index."""
+    return [{str(key): json_value(value) for key, value in record.items()} for record in frame.to_dict("records")]
+
+
+def as_text(value: Any) -> str:
+    """A name or a value in words; "(missing)" for None, NaN and the like."""
+    return "(missing)" if value is None or value != value else str(value)
+
+
+def as_cell(value: Any) -> str:
+    """A number in four digits, a whole one with all of them, or `as_text`."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else as_text(value)
+
+
+def as_found(value: Any) -> str:
+    """A value of a table as one can look it up there: floats with all their digits."""
+    return f"{value:.15g}" if isinstance(value, float) and value == value else as_text(value)
+
+
+def as_percent(share: float) -> str:
+    """A share in percent, four digits."""
+    return f"{100 * share:.4g} %"
+
+
+class Heading(NamedTuple):
+    """A column of a printed table.
+
+    text: it holds words, on the left and in as many lines as they take; else numbers, on the right, never cut in two.
+    folds: numbers, too, may take several lines. show: a value as text (or as rich's `Text`, with colours).
+    """
+
+    name: str
+    text: bool = False
+    folds: bool = False
+    show: Callable[[Any], str | Text] = as_cell
+
+
+def draw_table(
+    title: str, headings: Sequence[Heading], rows: Iterable[Sequence[Any]], show_headings: bool = True
+) -> Table:
+    """A table of rich's with these rows, a value for each heading; a value is never read as rich's markup."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", header_style="bold", show_header=show_headings)
+    for heading in headings:
+        whole = not (heading.text or heading.folds)
+        table.add_column(heading.name, justify="left" if heading.text else "right", overflow="fold", no_wrap=whole)
+    for row in rows:
+        shown = [heading.show(value) for heading, value in zip(headings, row, strict=True)]
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in shown))
+    return table
+
+
+def fits(table: Table, console: Console) -> bool:
+    """Whether a console is wide enough for a table with each of its cells in one line."""
+    return console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width

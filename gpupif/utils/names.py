@@ -78,24 +78,6 @@ def as_mapping(
     return given
 
 
-def as_attackers(attackers: Any, known: Any = None) -> dict[str, list[Hashable]] | None:
-    """What each attacker knows, by name; raises InputError for what is no such dictionary, or with `known` beside."""
-    if attackers is None:
-        return None
-    if not isinstance(attackers, Mapping):
-        raise InputError(
-            f"attackers: expected a dictionary of what each knows, {{name: [columns]}}, got {type(attackers).__name__}."
-        )
-    if known is not None:
-        raise InputError("attackers: expected them or known=, which is what the only one knows; got both.")
-    if not attackers:
-        raise InputError("attackers: expected at least one, got an empty dictionary.")
-    for name in attackers:
-        if not isinstance(name, str) or not name.strip():
-            raise InputError(f"attackers: expected names that are text, got {name!r}.")
-    return {name: as_list(f"attackers: {name!r}", columns) for name, columns in attackers.items()}
-
-
 def check_weights(weights: Any, names: Sequence[Hashable]) -> None:
     """Raise InputError where `weights` is no column's name."""
     if weights is None:

@@ -9,7 +9,7 @@ import math
 
 from numba import cuda, int64, uint64
 
-from gpupif.kernels.formulas import OF_COHORT, cell_measure, is_of_size, size_measure
+from gpupif.kernels.formulas import OF_COHORT, absent_measure, cell_measure, is_of_size, size_measure
 from gpupif.kernels.wildcards import loss, of_nothing
 
 
@@ -108,8 +108,10 @@ def score_rows(rows, first, mask, cohorts, values, wanted, cells, found, losses,
         key, value = keys[i] - first, int64(words[i] & uint64(mask))
         run = runs[key]
         chance, prior, log2_share, log2_prior = math.nan, math.nan, int64(0), int64(0)
-        losses[i], same = 0.0, sizes[key]
+        losses[i], same, own = 0.0, sizes[key], int64(0)
         if value != missing:
+            prior, log2_prior = values.priors[value], values.log2_priors[value]
+        if value != missing and run >= 0:
             low, high = starts[run], starts[run + 1] - 1
             while low < high:
                 middle = (low + high) // 2
@@ -117,20 +119,24 @@ def score_rows(rows, first, mask, cohorts, values, wanted, cells, found, losses,
                     low = middle + 1
                 else:
                     high = middle
-            chance, log2_share = cells.posteriors[low], cells.log2_shares[low]
-            prior, log2_prior = values.priors[value], values.log2_priors[value]
-            losses[i] = loss(counts[i], log2_share)
-            if values.inside[0]:
-                # Who lacks a value matches every value.
-                same = cells.counts[low] + sizes[key] - certain[key]
+            # Rows that occur 0 times may have a value that no row of the cohort has.
+            if cells.values[low] == value:
+                own, chance, log2_share = cells.counts[low], cells.posteriors[low], cells.log2_shares[low]
+            if counts[i] > 0:
+                losses[i] = loss(counts[i], log2_share)
+        if value != missing and values.inside[0]:
+            # Who lacks a value matches every value.
+            same = own + sizes[key] - certain[key]
         for k in range(wanted.measures.size):
             measure, place, statistic = wanted.measures[k], wanted.places[k], 0.0
             if place >= 0:
-                statistic = found[run, place] if run >= 0 else of_nothing(wanted.kinds[place])
+                statistic = found[run, place] if run >= 0 else of_nothing(wanted.kinds[place], sizes[key])
             if is_of_size(measure):
                 out[k, order[i]] = size_measure(measure, sizes[key], same, wanted.unit[0])
             elif value == missing and measure != OF_COHORT:
                 out[k, order[i]] = math.nan
+            elif own == 0 and measure != OF_COHORT:
+                out[k, order[i]] = absent_measure(measure, run >= 0, prior, log2_prior, accuracy, unit_bits)
             else:
                 out[k, order[i]] = cell_measure(
                     measure, statistic, chance, log2_share, prior, log2_prior, accuracy, unit_bits

@@ -76,6 +76,7 @@ def test_oracle_is_the_least_work(kind, distance, data):
     assert naive.earth_movers_distance(posterior, prior, order) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "_"), DISTANCES.values(), ids=DISTANCES)
 @given(data=st.data())
 @SHARED_FIXTURES

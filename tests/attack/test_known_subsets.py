@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import doctest
 import json
-import math
-import subprocess
-import sys
 from itertools import combinations
 
 import numpy as np
@@ -16,12 +13,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import gpupif
 import gpupif.results.known_subsets
 from gpupif.attack.known_subsets import AnyKnown, choose_subsets
-from gpupif.cli.main import app
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cpu.known_subsets import AnyKnownRun
 from gpupif.errors import InputError
@@ -30,7 +25,6 @@ from gpupif.measures import resolve_measures
 from gpupif.rows.threads import Workers
 from gpupif.utils.information import log2_of_shares
 from tests.helpers import naive
-from tests.helpers.checkout import ROOT
 from tests.helpers.scores import ALL, INTEGERS
 from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, jobs, tables
 
@@ -260,54 +254,6 @@ def test_ordered_categories(one_engine):
 # Samples.
 
 
-@given(st.integers(2, 9), st.data())
-@settings(deadline=None, max_examples=60)
-def test_samples_are_real_subsets(columns, data):
-    known = data.draw(st.integers(0, columns - 1))
-    names = [f"c{place}" for place in range(columns)]
-    targets = data.draw(st.lists(st.integers(0, columns - 1), min_size=1, unique=True))
-    pool = data.draw(st.lists(st.integers(0, columns - 1), min_size=known, unique=True))
-    if any(len(set(pool) - {target}) < known for target in targets):
-        pool = list(range(columns))
-    number, seed = data.draw(st.integers(1, 40)), data.draw(st.integers(0, 9))
-    subsets = choose_subsets(AnyKnown(known, None, number, seed), names, targets, pool, 100)
-    for target in targets:
-        others = {names[place] for place in pool if place != target}
-        possible = math.comb(len(others), known)
-        some = subsets.of(names[target])
-        assert len(some) == len(set(some)) == min(number, possible) == subsets.scored[names[target]]
-        assert subsets.possible[names[target]] == possible
-        assert all(len(set(each)) == known and set(each) <= others for each in some)
-        if number >= possible:
-            assert sorted(some) == sorted(combinations([name for name in names if name in others], known))
-    assert subsets.sampled == any(number < math.comb(len(set(pool) - {target}), known) for target in targets)
-    again = choose_subsets(AnyKnown(known, None, number, seed), names, targets, pool, 100)
-    assert again.sets == subsets.sets
-
-
-def test_samples_are_drawn_evenly():
-    """Each subset of a target is about as often drawn as any other."""
-    drawn = [
-        known
-        for seed in range(400)
-        for known in choose_subsets(AnyKnown(2, None, 3, seed), list("abcdef"), range(6), range(6), 10).of("c")
-    ]
-    counts = pd.Series(drawn).value_counts()
-    assert len(counts) == 10
-    assert counts.between(80, 160).all()
-
-
-def test_samples_of_very_many():
-    """More sets than can be listed."""
-    names = [f"c{place}" for place in range(200)]
-    subsets = choose_subsets(AnyKnown(20, None, 30, 1), names, range(200), range(200), 10)
-    assert subsets.possible["c7"] == math.comb(199, 20)
-    for name in names:
-        some = subsets.of(name)
-        assert len(some) == len(set(some)) == 30
-        assert all(len(set(each)) == 20 and name not in each for each in some)
-
-
 def test_sampled_scores(one_engine):
     frame = gpupif.datasets.census(40, columns=6)
     table = {name: frame[name].tolist() for name in frame}
@@ -437,19 +383,6 @@ def test_bad_input(arguments, says):
     assert says in str(error.value)
 
 
-def test_too_many_subsets():
-    frame = gpupif.datasets.census(50, columns=40)
-    with pytest.raises(
-        InputError, match=r"there are 76,904,685 subsets|there are [\d,]+ subsets of 8 columns"
-    ) as error:
-        gpupif.score(frame, known=8)
-    assert f"{40 * math.comb(39, 8):,} subsets" in str(error.value)
-    assert "subsets=1000" in str(error.value)
-    with pytest.raises(InputError, match=r"subsets: 100,000 for each of 40 columns .* Give at most subsets=50000"):
-        gpupif.score(frame, known=8, subsets=100_000)
-    assert gpupif.score(frame, known=8, subsets=2).subsets.scored == dict.fromkeys(frame, 2)
-
-
 def test_among_of_a_file(tmp_path):
     gpupif.datasets.census(50, columns=4).to_parquet(tmp_path / "table.parquet")
     with pytest.raises(InputError, match="among: no column 'agee'"):
@@ -466,59 +399,3 @@ def test_no_rows():
 
 
 # The command line.
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def test_command_line(tmp_path):
-    frame = gpupif.datasets.census(60, columns=5)
-    table, output = tmp_path / "table.parquet", tmp_path / "scores.parquet"
-    frame.to_parquet(table)
-    result = run("score", table, "-o", output, "--known-any", 2, "--measures", "cig", "--json")
-    assert result.exit_code == 0, result.output
-    document = json.loads(result.stdout)
-    assert document["known_any"]["scored"] == dict.fromkeys(frame, 6)
-    expected = gpupif.score(frame, ["cig"], known=2)
-    written = pd.read_parquet(output)
-    for name in frame:
-        assert written[f"cig_worst_{name}"].tolist() == expected.cig[name].tolist()
-        assert written[f"cig_mean_{name}"].tolist() == expected.mean.cig[name].tolist()
-    more = ("--among", "age,sex,region", "--columns", "education", "--subsets", 2, "--seed", 3, "--overwrite")
-    result = run("score", table, "-o", output, "--known-any", 2, *more)
-    assert result.exit_code == 0, result.output
-    assert "2 subsets of 2 columns for each column, drawn of 3 (seed 3)" in result.stdout
-    chosen = gpupif.score(frame, known=2, columns=["education"], among=["age", "sex", "region"], subsets=2, seed=3)
-    assert pd.read_parquet(output)["cig_worst_education"].tolist() == chosen.cig.education.tolist()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["--known-any", "2", "--known", "age"], "--known-any: goes in place of --known"),
-        (["--known-any", "9"], "known: expected at most 3"),
-        (["--subsets", "9"], "--subsets: goes with --known-any"),
-        (["--known-any", "1", "--subsets", "0"], "subsets: expected a whole number of subsets, 1 or more; got 0"),
-        (["--known-any", "1", "--weights", "age"], "weights: does not go with a number of columns"),
-        (["--known-any", "1", "--attacker", "a=age"], "attackers: does not go with a number of columns"),
-        (["--known-any", "1", "--population", "people.csv"], "population: does not go with a number of columns"),
-        (["--known-any", "1", "--missing", "wildcard"], "missing='wildcard': does not go with a number of columns"),
-    ],
-)
-def test_bad_command_line(tmp_path, arguments, says):
-    gpupif.datasets.census(60, columns=4).to_parquet(tmp_path / "table.parquet")
-    result = run("score", tmp_path / "table.parquet", "-o", tmp_path / "scores.parquet", *arguments)
-    assert isinstance(result.exception, InputError)
-    assert says in str(result.exception)
-    assert not (tmp_path / "scores.parquet").exists()
-
-
-def test_the_benchmark_runs(tmp_path):
-    command = [sys.executable, "-m", "benchmarks.any_known", "--rows", "300", "--columns", "4", "--known", "2"]
-    command += ["--few", "1", "--out", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (result,) = json.loads((tmp_path / "any_known.json").read_text())["results"]
-    assert result["attackers of each column"] == 3
-    assert result["seconds"] > 0

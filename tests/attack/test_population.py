@@ -61,6 +61,7 @@ def assert_scores_but_sizes(scores, expected):
             np.testing.assert_allclose(scores[measure][name], values, rtol=1e-11, atol=1e-12, err_msg=measure)
 
 
+@pytest.mark.slow
 @given(job=samples())
 @FEW
 def test_rows_that_the_population_lacks(engine, job):

@@ -85,6 +85,7 @@ def test_a_series_by_column():
     assert scores.priors["age"] == PRIORS["age"]
 
 
+@pytest.mark.slow
 @given(table=tables())
 @SHARED_FIXTURES
 def test_priors_of_one_table_come_back_from_theirs(tmp_path_factory, table):

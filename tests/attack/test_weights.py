@@ -111,6 +111,7 @@ def test_rows_of_nobody_change_nothing_for_the_others(engine, table, data):
     assert scores.weights == rest.weights
 
 
+@pytest.mark.slow
 @given(table=tables(), data=st.data(), seed=st.integers(0, 99))
 @FEW
 def test_order_of_rows_does_not_matter(engine, table, data, seed):
@@ -152,6 +153,7 @@ def test_same_bits_whatever_threads_and_blocks(monkeypatch):
     assert all(one == seen[0] for one in seen[1:])
 
 
+@pytest.mark.slow
 def test_many_large_cohorts_of_few_rows(engine):
     """Totals near 2^61 neither take memory by their size nor lose cohorts."""
     random = np.random.default_rng(1)

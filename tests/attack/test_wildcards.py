@@ -49,6 +49,7 @@ def test_every_measure_as_defined(engine, question):
     assert found.array("cohort_size").dtype == found.array("distinct_values").dtype == np.int64
 
 
+@pytest.mark.slow
 @given(table=sparse(), seed=st.integers(0, 99))
 @FEW
 def test_order_of_rows_does_not_matter(table, seed):

@@ -13,13 +13,13 @@ import pytest
 from benchmarks import gpu
 from benchmarks.budget import Budget
 from benchmarks.device_tables import CARDINALITIES, device_codes, digest
-from gpupif.gpu.base import open_libraries
+from gpupif.gpu.open import open_libraries
 from tests.helpers.checkout import ROOT
 from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
 
 need_stand_in()
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.subprocess]
 
 
 def bench(budget, libraries=None, times=1):

@@ -17,6 +17,8 @@ from benchmarks.watch import watch
 from gpupif.datasets import census
 from tests.helpers.checkout import ROOT
 
+pytestmark = pytest.mark.subprocess
+
 LIMIT = 2**31
 
 
@@ -30,6 +32,7 @@ def missed(*results):
     return [goal["goal"] for goal in goals(list(results), LIMIT) if not goal["holds"]]
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs_and_scores_are_the_same(tmp_path):
     command = [sys.executable, "-m", "benchmarks.scale", "--rows", "2e4", "--file-rows", "8e3", "--runs", "1"]
     command += ["--memory-limit", "600MiB", "--no-plot", "--temp", str(tmp_path), "--out", str(tmp_path / "out")]

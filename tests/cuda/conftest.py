@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpupif.datasets import census
-from gpupif.gpu.base import frame_library
+from gpupif.gpu.open import frame_library
 from tests.helpers.gpu.numpy_device import DeviceFrame
 
 
@@ -20,7 +20,7 @@ def table(request, tmp_path, monkeypatch):
     """A table that comes from a place, beside arrays of the device that refuse those of the host."""
     from tests.helpers.gpu.strict import StrictFrames
 
-    monkeypatch.setattr("gpupif.frames.base.frame_library", StrictFrames)
+    monkeypatch.setattr("gpupif.frames.open.frame_library", StrictFrames)
     frame = census(60)
     if request.param in ("parquet", "csv"):
         file = tmp_path / f"t.{request.param}"

@@ -8,12 +8,11 @@ import pytest
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.encoding.labels import code_type
+from gpupif.engines.choose import choose_engine
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.engines.cuda.rows import pack_keys
-from gpupif.gpu.status import choose_engine
-from gpupif.rows.keys import KeyLayout
+from gpupif.rows.keys import KeyLayout, code_type
 from gpupif.rows.threads import Workers
 from tests.helpers.gpu.numpy_device import DeviceFrame, OnDevice
 from tests.helpers.gpu.on_device import to_device
@@ -136,7 +135,7 @@ def test_codes_stay_on_the_device(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["pandas", "device", "parquet", "csv"])
 def test_strictly(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr("gpupif.frames.base.frame_library", StrictFrames)
+    monkeypatch.setattr("gpupif.frames.open.frame_library", StrictFrames)
     monkeypatch.setattr("gpupif.engines.cuda.engine.frame_library", lambda device: StrictFrames())
     engine = CudaEngine(libraries=[StrictLibrary()])
     frame = census(60)[["sex", "age", "region", "tenure"]]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import gpupif
-from gpupif.engines.base import on_host
 from gpupif.measures import MEASURES
+from gpupif.utils.arrays import on_host
 from tests.helpers.gpu.on_device import Frames, to_device, to_pandas
 from tests.helpers.gpu.without_gpu import need_frames
 

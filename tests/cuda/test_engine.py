@@ -20,8 +20,8 @@ from gpupif.engines.cuda import rows as cuda_rows
 from gpupif.engines.cuda import scores as cuda_scores
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.errors import DeviceError, InputError
-from gpupif.gpu.base import STREAMS, open_libraries
-from gpupif.gpu.staging import Staging
+from gpupif.gpu.open import STREAMS, open_libraries
+from gpupif.gpu.staging import PinnedStaging
 from gpupif.measures import MEASURES
 from tests.helpers.gpu.numpy_device import DeviceFrame, OnDevice
 from tests.helpers.gpu.on_device import assert_same_scores, assert_same_values
@@ -151,7 +151,7 @@ def test_memory_of_the_host_that_runs_out_is_not_taken_for_the_devices():
 @settings(max_examples=60, deadline=None)
 def test_copies_of_any_size_arrive_whole(size, dtype, buffer_bytes):
     library = DeviceLibrary()
-    staging = Staging(library, buffer_bytes, small_bytes=0)
+    staging = PinnedStaging(library, buffer_bytes, small_bytes=0)
     array = np.arange(size).astype(dtype)
     there = staging.upload(array)
     assert isinstance(there, OnDevice)

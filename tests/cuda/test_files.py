@@ -13,12 +13,13 @@ import pytest
 import gpupif
 from gpupif.datasets import census
 from gpupif.encoding.encode import encode_column
-from gpupif.engines.base import on_host
 from gpupif.errors import ColumnTypeError, DeviceError, InputError, TableReadError
-from gpupif.frames.base import ArrowFrame, open_file
+from gpupif.frames.arrow_frame import FileFrame
 from gpupif.frames.cudf_csv import CsvOnDevice
 from gpupif.frames.cudf_parquet import ParquetOnDevice
-from gpupif.io.read import every_column
+from gpupif.frames.open import open_file
+from gpupif.io.common import every_column
+from gpupif.utils.arrays import on_host
 from tests.helpers.gpu.on_device import Frames, assert_same_column, host_column
 from tests.helpers.gpu.without_gpu import need_frames
 
@@ -58,7 +59,7 @@ def test_columns_of_parquet_files_are_encoded_as_on_the_host(tmp_path, library, 
     assert isinstance(frame, ParquetOnDevice)
     assert frame.rows == 5
     expected = open_file(file, every_column)
-    assert isinstance(expected, ArrowFrame)
+    assert isinstance(expected, FileFrame)
     column = encode_column("x", frame.column(0))
     assert sorted(map(str, column.values())) == sorted(map(str, encode_column("x", expected.column(0)).values()))
     values, numbers = column.values(), encode_column("x", expected.column(0))
@@ -145,7 +146,7 @@ def test_any_other_csv_is_left_to_the_parser_of_the_host(tmp_path, library, cont
         except TableReadError as error:
             told.append(str(error))
         else:
-            assert isinstance(frame, ArrowFrame)
+            assert isinstance(frame, FileFrame)
             told.append([encode_column("x", frame.column(place)).values() for place in range(len(frame.names))])
     assert told[0] == told[1]
 

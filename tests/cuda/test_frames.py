@@ -17,13 +17,13 @@ from gpupif.datasets import census
 from gpupif.encoding.device import merge_parts, number_values
 from gpupif.encoding.encode import encode_column
 from gpupif.encoding.labels import COUNTED_RANGE
-from gpupif.engines.base import on_host
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.errors import DeviceError, OutputError
-from gpupif.gpu.cudf_frames import GuardedSink
+from gpupif.gpu.base import GuardedSink
 from gpupif.gpu.status import cuda_status
 from gpupif.measures import MEASURES
+from gpupif.utils.arrays import on_host
 from tests.helpers.gpu.on_device import (
     Frames,
     assert_same_column,
@@ -241,7 +241,7 @@ class Crowded(Frames):
 def test_codes_that_do_not_fit_the_device_go_to_the_host(monkeypatch):
     frame = census(40)[["age", "household_size", "sex"]].assign(sex=lambda table: pd.factorize(table["sex"])[0])
     library = Crowded(1)
-    monkeypatch.setattr("gpupif.frames.base.frame_library", lambda: library)
+    monkeypatch.setattr("gpupif.frames.open.frame_library", lambda: library)
     scores = gpupif.score(to_device(frame), list(MEASURES), device="cuda")
     assert library.released == 1
     assert [is_there(codes) for codes in scores._job.codes] == [False] * 3
@@ -250,7 +250,7 @@ def test_codes_that_do_not_fit_the_device_go_to_the_host(monkeypatch):
 
 
 def test_a_column_that_alone_does_not_fit_is_one_clear_error(monkeypatch):
-    monkeypatch.setattr("gpupif.frames.base.frame_library", lambda: Crowded(1, until=99))
+    monkeypatch.setattr("gpupif.frames.open.frame_library", lambda: Crowded(1, until=99))
     with pytest.raises(DeviceError, match=r"column 'b': the GPU ran out of memory .* GiB were free.*device='cpu'"):
         gpupif.score(to_device(pd.DataFrame({"a": [1, 2], "b": [1, 2]})), device="cuda")
 
@@ -264,7 +264,7 @@ def test_rows_of_a_frame_that_do_not_fit_are_numbered_in_halves(monkeypatch):
                 raise MemoryError
             return super().array(series)
 
-    monkeypatch.setattr("gpupif.frames.base.frame_library", Small)
+    monkeypatch.setattr("gpupif.frames.open.frame_library", Small)
     frame = pd.DataFrame({"a": [1, 2, 1, 3, 3, 1, 1, 9, 9, 1], "b": [0] * 5 + [1] * 5})
     assert_same_scores(gpupif.score(to_device(frame), device="cuda"), gpupif.score(frame, device="cpu"))
 

@@ -211,6 +211,7 @@ for module, name in ((cohorts, "score_cells"), (cohorts, "sum_short"), (rows, "m
 """
 
 
+@pytest.mark.subprocess
 def test_code_is_found_again_whatever_was_compiled_before():
     found = []
     for step in ("1", "-1"):

@@ -10,7 +10,6 @@ import pytest
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.engines.base import on_host
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda import known_subsets as cuda_any_known
 from gpupif.engines.cuda import numbering as cuda_numbering
@@ -21,6 +20,7 @@ from gpupif.engines.cuda.memory import score_bytes, table_bytes
 from gpupif.engines.known_subsets import score_sets
 from gpupif.errors import DeviceError
 from gpupif.rows.keys import KeyLayout
+from gpupif.utils.arrays import on_host
 from tests.helpers.gpu.measured import Measured
 from tests.helpers.gpu.numpy_device import DeviceFrame, OnDevice
 from tests.helpers.gpu.scarce import Counted, Total

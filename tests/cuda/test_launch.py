@@ -131,6 +131,7 @@ def compiled():
     return compile_once
 
 
+@pytest.mark.slow
 @each_kernel
 def test_a_kernel_has_as_many_parameters_as_there_are_words(compiled, kernel, signature):
     code = compiled(kernel, signature).ptx()
@@ -149,6 +150,7 @@ def contractions(kernel, **options):
     return code.count(b"fma.")
 
 
+@pytest.mark.slow
 @each_kernel
 def test_no_product_and_sum_are_contracted(compiled, kernel, signature):
     kernel = compiled(kernel, signature)
@@ -299,6 +301,8 @@ print(hash(code_of(number_rows, (int64[::1],) * 3, (9, 0), sys.argv[1]).cubin))
 """
 
 
+@pytest.mark.slow
+@pytest.mark.subprocess
 def test_two_processes_at_once(tmp_path):
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
     command = [sys.executable, "-P", "-c", KEEP, str(tmp_path)]

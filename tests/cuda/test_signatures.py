@@ -389,6 +389,8 @@ def test_what_cudf_raises_is_known_as_a_failure_of_the_device(monkeypatch, raise
     assert isinstance(told.value, (*library.failures, MemoryError))
 
 
+@pytest.mark.slow
+@pytest.mark.subprocess
 def test_without_cudf_and_rmm_a_device_is_opened():
     """As far as that goes without a GPU: nothing but CuPy and numba-cuda is imported for it."""
     script = """

@@ -27,6 +27,7 @@ SAMPLE = CENSUS.sample(120, random_state=2).assign(w=np.arange(120) % 5 / 4)
 STRANGERS = pd.concat([SAMPLE, gpupif.datasets.census(40, columns=4, seed=9).assign(w=1.5)])
 
 
+@pytest.mark.slow
 @given(job=samples(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=15)
 def test_any_partitioning_gives_the_bits_of_the_table_in_memory(job, data):
@@ -49,6 +50,7 @@ def test_any_partitioning_gives_the_bits_of_the_table_in_memory(job, data):
         assert dict(scores.priors.compute()) == dict(expected.priors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, "w"])
 @pytest.mark.parametrize("lacks", ["error", "count"])
 def test_attackers_and_weights(lacks, weights):

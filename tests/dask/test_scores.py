@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
 FEW = settings(SHARED_FIXTURES, max_examples=25)
 
 
+@pytest.mark.slow
 @given(job=jobs(), data=st.data())
 @FEW
 def test_any_partitioning_gives_the_bits_of_the_table_in_memory(job, data):

@@ -22,6 +22,7 @@ ALL = list(MEASURES)
 THREE = {"neighbour": ["age", "sex"], "employer": ["region", "age"], "nobody": []}
 
 
+@pytest.mark.slow
 @given(job=weighted_jobs(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=15)
 def test_weights(job, data):
@@ -48,6 +49,7 @@ def test_weights_of_many_rows():
     assert_same(scores, gpupif.score(frame, ALL, device="cpu", dtype="float32", **arguments))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heavy", [0.0, 0.5])
 def test_rows_of_nobody_leave_the_order_of_sums_as_it_is(heavy, monkeypatch):
     random = np.random.default_rng(3)
@@ -60,6 +62,7 @@ def test_rows_of_nobody_leave_the_order_of_sums_as_it_is(heavy, monkeypatch):
         assert_same(gpupif.score(cut(frame, [90, 91, 300]), ALL, **arguments), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, "w"])
 def test_attackers(tmp_path, weights):
     frame = gpupif.datasets.census(200, columns=4).assign(w=np.arange(200) % 5 / 4)

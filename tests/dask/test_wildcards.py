@@ -18,6 +18,7 @@ from tests.helpers.wildcards import questions
 pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
 
 
+@pytest.mark.slow
 @given(question=questions(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=20)
 def test_any_partitioning_gives_the_bits_of_the_table_in_memory(question, data):

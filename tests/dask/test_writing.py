@@ -14,7 +14,7 @@ from gpupif.dask.write import check_written
 from gpupif.io.checkpoints import work_folder
 
 # Dask 2026.8 uses what pandas 3.1 is going to drop.
-pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
+pytestmark = [pytest.mark.dask, pytest.mark.filterwarnings("ignore:The inplace keyword")]
 
 
 def make(rows, partitions, **more):

@@ -26,6 +26,7 @@ from tests.helpers.tables import SHARED_FIXTURES, frame_of
 pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
 
 
+@pytest.mark.slow
 @given(question=questions(), chosen=st.none() | st.integers(1, 2), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=25)
 def test_any_partitioning_gives_the_numbers_of_the_table_in_memory(question, chosen, data):

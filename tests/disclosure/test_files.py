@@ -30,6 +30,7 @@ def small():
         yield
 
 
+@pytest.mark.slow
 @given(question=questions(), chosen=st.none() | st.integers(1, 2), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=25)
 def test_the_same_numbers_as_in_memory(question, chosen, data, tmp_path_factory):
@@ -54,6 +55,7 @@ def census(tmp_path_factory):
     return write_parts(tmp_path_factory.mktemp("census") / "in", gpupif.datasets.census(400), [90, 90, 300])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [5, 60, 1000])
 @pytest.mark.parametrize("known", [["age", "sex"], ["sex"], ["tenure"]])
 def test_parts_of_every_size(census, known, rows):
@@ -77,6 +79,7 @@ def test_the_whole_table_is_cut_only_where_it_does_not_fit(census):
         assert cut.call_args_list[0].args[3] == 4
 
 
+@pytest.mark.slow
 def test_every_format_and_patterns(census, tmp_path, small):
     frame = pd.read_parquet(census)
     frame.iloc[:3, 0] = None
@@ -92,6 +95,7 @@ def test_every_format_and_patterns(census, tmp_path, small):
     )
 
 
+@pytest.mark.slow
 def test_functions(census, small):
     known, sensitive = ["age", "sex"], ["region", "occupation"]
     limit = {"memory_limit": PLENTY}
@@ -154,6 +158,7 @@ def sampled(tmp_path_factory):
     return place, write_parts(place / "people", frame, [90, 300])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [5, 60, 1000])
 @pytest.mark.parametrize("known", [["age", "sex"], ["sex"]])
 def test_a_population_in_parts_of_every_size(sampled, known, rows):
@@ -165,6 +170,7 @@ def test_a_population_in_parts_of_every_size(sampled, known, rows):
         assert found == outcome(place / table, known, **options)
 
 
+@pytest.mark.slow
 def test_populations_of_other_kinds(sampled, tmp_path, small, monkeypatch):
     place, people = sampled
     frame = pd.read_parquet(people)

@@ -120,6 +120,7 @@ def best_by_theta(histogram, alpha):
     return -found.fun
 
 
+@pytest.mark.slow
 @given(histogram=histograms)
 @example(histogram={1: 2, 2: 1})
 @settings(deadline=None, max_examples=40)
@@ -218,6 +219,7 @@ def test_slide_fit_finds_the_model_behind_expected_classes(alpha, beta, fraction
     assert found_alpha * math.log(found_beta) == pytest.approx(alpha * math.log(beta), rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.slow
 @given(histogram=histograms, fraction=st.sampled_from([0.001, 0.05, 0.1, 0.11, 0.3, 0.7, 0.99]))
 @settings(deadline=None)
 def test_invariants(histogram, fraction):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import json
 import math
-import sys
 
 import numpy as np
 import pandas as pd
@@ -24,8 +23,6 @@ from gpupif.disclosure.assess import assess
 from gpupif.disclosure.models import MODELS, resolve_models
 from gpupif.disclosure.request import Asked
 from gpupif.errors import ColumnNotFoundError, InputError
-from gpupif.measures import FAMILIES, MEASURES
-from tests.helpers.checkout import ROOT
 from tests.helpers.disclosure import questions
 from tests.helpers.naive_disclosure import classes_of, expected, groups_of
 from tests.helpers.tables import SHARED_FIXTURES, frame_of
@@ -38,6 +35,7 @@ def plain(value):
     return None if value is None or value != value else value
 
 
+@pytest.mark.slow
 @given(question=questions(), chosen=st.integers(0, 3))
 @SHARED_FIXTURES
 def test_against_the_definitions(engine, question, chosen):
@@ -185,6 +183,7 @@ def test_population_uniques_and_json():
         assert text in str(found)
 
 
+@pytest.mark.slow
 @given(question=questions(), seed=st.integers(0, 99), extra=st.integers(0, 20))
 @settings(SHARED_FIXTURES, max_examples=30)
 def test_journalist_risk(question, seed, extra):
@@ -274,162 +273,6 @@ def test_a_new_measure_is_an_entry(monkeypatch):
     assert found.worst("gain") == gpupif.score(frame, "cig", columns=["disease"], known=["age"]).cig.to_numpy().max()
 
 
-FRAME = pd.DataFrame({"age": [1, 1, 2, 2], "sex": list("fmfm"), "ill": list("abab"), "same": ["x"] * 4})
-TREE = {"a": ["x"], "b": ["y"]}
-BAD = [
-    (("ag", "ill"), {}, "quasi_identifiers: no column 'ag' in the table. Did you mean 'age'"),
-    (("age", "il"), {}, "sensitive: no column 'il' in the table. Did you mean 'ill'"),
-    (([], "ill"), {}, "quasi_identifiers: expected at least one column, got an empty list"),
-    (("age", []), {}, "sensitive: expected at least one column, got an empty list"),
-    ((["age", "ill"], ["ill"]), {}, "sensitive: column 'ill' is a quasi-identifier too"),
-    (("age", "same"), {}, "sensitive: column 'same': expected at least two different values, got 'x' in all rows"),
-    (("age", "ill"), {"distance": "ordered"}, "distance: column 'ill': expected numbers, dates, times or booleans"),
-    (("age", "ill"), {"distance": "far", "models": ["alpha"]}, "distance: column 'ill': expected 'nominal'"),
-    (("age", "ill"), {"distance": "far"}, "distance: column 'ill': expected 'nominal', 'ordered', a list"),
-    (("age", "ill"), {"distance": ["a"]}, "distance: column 'ill': expected all its values in order.*'b' is not in"),
-    (("age", "ill"), {"distance": {"a": ["x"]}}, "distance: column 'ill': the hierarchy lacks 'b'"),
-    (("age", "ill"), {"distance": {"a": ["x", "y"], "b": ["x", "z"]}}, "the hierarchy is no tree: 'x' is part of"),
-    (("age", "ill"), {"distance": {"a": ["x"], "b": ["x", "z"]}}, "the hierarchy is no tree of equal depth"),
-    (("age", ["ill", "sex"]), {"distance": TREE}, "distance: expected a word, or with several sensitive attributes"),
-    (
-        ("age", "ill"),
-        {"distance": {"il": "nominal"}},
-        r"distance: expected distances of sensitive .*\('ill'\), got 'il'",
-    ),
-    (("age",), {"distance": "nominal"}, "distance: expected only with a sensitive attribute"),
-    (("age",), {"l": 2}, "l: expected only with a sensitive attribute"),
-    (("age", "ill"), {"l": 3}, "l: expected at most 2, the different values of column 'ill'; got 3"),
-    (("age", "ill"), {"l": 0}, "l: expected a whole number of values, 1 or more; got 0"),
-    ((["age", "sex"], "ill"), {"l": 2}, "l: expected at most 1, the rows of the largest class; got 2"),
-    (("age", "ill"), {"l": 2**40}, "l: expected at most 2, the different values"),
-    (("age", "ill"), {"l": 2, "models": "t"}, "l: expected with the measure 'recursive_c' only"),
-    (("age", "ill"), {"models": ["t", "q"]}, "models: expected some of k, alpha, .*; got 'q'"),
-    (("age", "ill"), {"models": []}, "models: expected some of .*; got none"),
-    (("age",), {"models": ["t"]}, "models: expected only 'k' without a sensitive attribute"),
-    (("age", "ill"), {"k": 0}, "k: expected a whole number of rows"),
-    (("age", "ill"), {"threshold": 2}, "threshold: expected a number above 0"),
-    (("age", "ill"), {"groups": -1}, "groups: expected a whole number of classes, 0 or more"),
-    (("age", "ill"), {"sampling_fraction": 0}, "sampling_fraction: expected a number above 0"),
-    (("age", "ill"), {"population_size": 2}, "population_size: expected at least the 4 rows of the sample"),
-    (("age", "ill"), {"population_size": 9, "sampling_fraction": 0.5}, "expected one of them, got both"),
-    (("age", "ill"), {"missing": "drop"}, "missing: expected 'category' or 'error', got 'drop'"),
-    (("age", "ill"), {"device": "tpu"}, "device"),
-]
-
-
-@pytest.mark.parametrize(("columns", "options", "message"), BAD)
-def test_bad_input(columns, options, message):
-    with pytest.raises(InputError, match=message):
-        gpupif.risk(FRAME, *columns, **options)
-
-
-def test_bad_input_of_functions():
-    with pytest.raises(InputError, match="kind: expected 'distinct' or 'entropy' or 'recursive', got 'best'"):
-        gpupif.l_diversity(FRAME, "age", "ill", "best")
-    with pytest.raises(InputError, match="l: expected with kind='recursive' only"):
-        gpupif.l_diversity(FRAME, "age", "ill", l=2)
-    with pytest.raises(InputError, match="sensitive: expected a column, or a list of columns; got None"):
-        gpupif.t_closeness(FRAME, "age", None)
-    with pytest.raises(InputError, match="table: expected at least one row, got none"):
-        gpupif.k_anonymity(FRAME.head(0), "age")
-    with pytest.raises(ColumnNotFoundError, match="quasi_identifiers"):
-        gpupif.k_anonymity(FRAME, "x")
-    with pytest.raises(InputError, match="table: expected a pandas"):
-        gpupif.k_anonymity([1], "x")
-
-
-CSV = "age,sex,ill,pay\n30,f,flu,1\n30,f,hiv,2\n40,m,flu,3\n40,m,hiv,1\n40,m,ulcer,2\n"
-
-
-@pytest.fixture
-def patients(folder):
-    (folder / "patients.csv").write_text(CSV)
-    (folder / "tree.json").write_text('{"flu": ["lung"], "hiv": ["blood"], "ulcer": ["belly"]}')
-    return pd.read_csv(folder / "patients.csv")
-
-
-CLI = [
-    (["--sensitive", "ill,pay"], {"sensitive": ["ill", "pay"]}),
-    ([], {}),
-    (["--sensitive", "pay", "--distance", "pay=nominal"], {"sensitive": "pay", "distance": "nominal"}),
-    (
-        ["--sensitive", "ill", "--distance", "ill=tree.json", "--models", "t"],
-        {"sensitive": "ill", "distance": {"flu": ["lung"], "hiv": ["blood"], "ulcer": ["belly"]}, "models": "t"},
-    ),
-    (["--sensitive", "ill", "--l", "1", "--groups", "1"], {"sensitive": "ill", "l": 1, "groups": 1}),
-    (["--k", "3", "--threshold", "0.4"], {"k": 3, "threshold": 0.4}),
-    (["--sampling-fraction", "0.1"], {"sampling_fraction": 0.1}),
-    (["--population-size", "50", "--device", "cpu"], {"population_size": 50}),
-    (["--population", "patients.csv"], {"population": "patients.csv"}),
-    (
-        ["--population", "people.csv", "--population-lacks", "count"],
-        {"population": "people.csv", "population_lacks": "count"},
-    ),
-]
-
-
-@pytest.mark.parametrize(("options", "arguments"), CLI)
-def test_command_line(run, patients, options, arguments):
-    ended = run("risk", "patients.csv", "--quasi-identifiers", "age,sex", "--json", *options)
-    assert (ended.code, ended.err) == (0, "")
-    document = json.loads(ended.out, parse_constant=pytest.fail)
-    expected = json.loads(gpupif.risk(patients, ["age", "sex"], device="cpu", **arguments).to_json())
-    for found in (document, expected):
-        found.pop("seconds")
-        found.pop("device")
-    assert document == {"gpupif": gpupif.__version__, "input": "patients.csv", **expected}
-
-
-def test_command_line_prints_tables(run, patients):
-    ended = run("risk", "patients.csv", "--quasi-identifiers", "age", "--sensitive", "ill", "--sep", ",")
-    assert (ended.code, ended.err) == (0, "")
-    for text in ("2 equivalence classes", "prosecutor risk, highest", "(c for l = 2)", "age=30", "0.5108"):
-        assert text in ended.out
-    ended = run("risk", "patients.csv", "--quasi-identifiers", "age", "--quiet")
-    assert (ended.code, ended.out, ended.err) == (0, "", "")
-
-
-CLI_BAD = [
-    (["--quasi-identifiers", "ag"], "--quasi-identifiers: no column 'ag'"),
-    (["--quasi-identifiers", "age", "--sensitive", "age"], "--sensitive: column 'age' is a quasi-identifier too"),
-    (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "ill"], "--distance: expected COLUMN=ordered"),
-    (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "ill=ordered"], "--distance: column 'ill'"),
-    (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "ill=no.json"], "--distance: no.json: No such"),
-    (["--quasi-identifiers", "age", "--sensitive", "ill", "--distance", "il=tree.json"], "--distance: column 'il' is"),
-    (["--quasi-identifiers", "age", "--sensitive", "ill", "--l", "9"], "--l: expected at most 3"),
-    (
-        ["--quasi-identifiers", "age", "--sampling-fraction", "0.5", "--population-size", "9"],
-        "--sampling-fraction, --population-size: expected one of them",
-    ),
-    (["--quasi-identifiers", "age", "--population-size", "2"], "--population-size: expected at least the 5 rows"),
-    (["--quasi-identifiers", "age", "--models", "t"], "--models: expected only 'k'"),
-    (["--quasi-identifiers", "age", "--population", "people.csv"], "--population: it lacks 4 of the table's 5 rows"),
-    (["--quasi-identifiers", "age", "--population-lacks", "x"], "--population-lacks: expected 'error' or 'count'"),
-]
-
-
-@pytest.mark.parametrize(("options", "message"), CLI_BAD)
-def test_command_line_errors_are_one_line(run, patients, options, message):
-    ended = run("risk", "patients.csv", *options)
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(f"gpupif: error: {message}")
-    assert ended.err.count("\n") == 1
-
-
-def test_measures_are_listed(run):
-    document = json.loads(run("measures", "--json").out)
-    cells = {entry["name"]: entry for entry in document["cells"]}
-    assert list(cells) == [*MEASURES, *(f"{family.prefix}n" for family in FAMILIES)]
-    assert [entry["name"] for entry in document["tables"]] == list(MODELS)
-    for entry in (*document["cells"], *document["tables"]):
-        assert all(entry[key] for key in ("name", "unit", "range", "meaning", "source"))
-        assert "nan" not in entry["meaning"].split()
-        assert math.isfinite(entry["example"])
-    assert cells["cig"]["unit"] == "bits"
-    shown = run("measures").out
-    assert all(name in shown for name in (*cells, *MODELS))
-
-
 @pytest.mark.parametrize("module", [gpupif.disclosure.anonymity, gpupif.disclosure.closeness, gpupif.disclosure.risk])
 def test_examples(module):
     found = doctest.testmod(module)
@@ -447,29 +290,3 @@ def test_many_classes_and_values():
     whole = shares[(shares["size"] > 1) & (shares["nunique"] == 1)]
     assert found.attributes.loc["s", "homogeneous_classes"] == len(whole)
     assert found.groups[0].rows == whole["size"].max()
-
-
-def test_the_benchmark_runs(tmp_path, monkeypatch, capsys):
-    """All of it here but one contender, in a process of its own."""
-    from benchmarks import engines, measures
-
-    alone = measures.run_alone
-    monkeypatch.setattr(measures, "run_alone", lambda *job: (alone if job[0] == "polars" else measures.run)(*job))
-    monkeypatch.setattr(measures, "ROUNDS", 1)
-    # Those of pairs are tested in test_toxic.py.
-    monkeypatch.setattr(engines, "measure_pairs", lambda rows, runs: {"results": [], "goals": {"pairs": rows * runs}})
-    arguments = ["--measures", "--rows", "600", "--seconds", "0", "--out", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", ["engines", *arguments])
-    monkeypatch.chdir(ROOT)
-    engines.main()
-    assert "pyCANON is left out" in capsys.readouterr().out
-    document = json.loads((tmp_path / "measures.json").read_text())
-    frame = gpupif.datasets.census(600)
-    known, sensitive = ["region", "age", "sex", "marital_status", "education"], "occupation"
-    for result in document["results"][:3]:
-        k, distinct, t = result["figures"]
-        assert (k, distinct) == (gpupif.k_anonymity(frame, known), gpupif.l_diversity(frame, known, sensitive))
-        assert t == pytest.approx(gpupif.t_closeness(frame, known, sensitive))
-    assert len(document["goals"]) == 5
-    assert document["goals"]["pairs"] == 600 * engines.PAIR_RUNS
-    assert all(goal > 0 for goal in document["goals"].values())

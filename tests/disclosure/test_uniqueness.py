@@ -185,6 +185,7 @@ def test_bad_input(arguments, fragments):
         assert fragment in str(caught.value)
 
 
+@pytest.mark.slow
 def test_too_many_combinations():
     column = np.random.default_rng(0).dirichlet(np.ones(1000)).tolist()
     with pytest.raises(InputError, match=r"1,000,000,000.*method='lattice'"):

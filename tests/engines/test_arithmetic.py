@@ -154,6 +154,7 @@ def long_table(rows, groups, values):
     )
 
 
+@pytest.mark.slow
 @LONG
 def test_sums_are_exact_but_for_the_rounding_of_logarithms(rows, groups, values):
     """Two units in the last place of exact fractions of logarithms that are rounded to multiples of 2^-56 bits."""
@@ -167,6 +168,7 @@ def test_sums_are_exact_but_for_the_rounding_of_logarithms(rows, groups, values)
         assert ulps(scores.entropy.b[row], mpmath.mpf(entropy.numerator) / entropy.denominator) <= 2
 
 
+@pytest.mark.slow
 @LONG
 def test_scores_are_right(rows, groups, values):
     """Against true logarithms: two units in the last place, or 2^-54 bits where terms cancel."""
@@ -210,6 +212,7 @@ def test_priors_too_small_for_their_digits_are_refused():
         gpupif.score(table, priors={"c": {"a": 1e-309, "b": 1.0}})
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),

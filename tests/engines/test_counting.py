@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpupif.encoding.labels import code_type
 from gpupif.engines.cpu import count_tables as engine
 from gpupif.engines.cpu.count_tables import is_dense, key_layout
 from gpupif.engines.cpu.counting import in_batches, number_rows
+from gpupif.rows.keys import code_type
 from gpupif.rows.threads import Workers
 from gpupif.utils.information import Sizes
 from tests.helpers.tables import SIMULATED
@@ -56,6 +56,7 @@ def every_subset(columns):
     return [subset for size in range(columns + 1) for subset in combinations(range(columns), size)]
 
 
+@pytest.mark.slow
 @given(table=encoded(), dense=st.sampled_from([1, 64, engine.DENSE]), threads=st.integers(1, 3), cut=st.integers(1, 30))
 @settings(deadline=None, max_examples=6 if SIMULATED else 120, suppress_health_check=[*HealthCheck])
 def test_counts_of_every_subset(counting_engine, table, dense, threads, cut):

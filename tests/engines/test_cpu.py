@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import pickle
-import subprocess
-import sys
-import threading
-import time
-import warnings
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,82 +16,13 @@ import gpupif
 from gpupif.datasets import census
 from gpupif.engines import cohort_scores
 from gpupif.engines.cpu.engine import CpuEngine
-from gpupif.errors import InputError
-from gpupif.kernels import formulas, groups, statistics, whole_sums
-from gpupif.kernels.hashing import mix_word
+from gpupif.kernels import formulas, statistics, whole_sums
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.measures import MEASURES
-from gpupif.rows.keys import KeyLayout
 from gpupif.rows.partition import Rows, partition_rows, split
-from gpupif.rows.threads import Workers, default_threads
+from gpupif.rows.threads import Workers
 from gpupif.utils.information import column_weight
 from tests.helpers import naive
-from tests.helpers.checkout import ROOT
-
-
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_workers_keep_the_order_of_the_tasks(threads):
-    seen = set()
-
-    def square(number):
-        seen.add(threading.get_ident())
-        return number * number
-
-    with Workers(threads) as workers:
-        assert workers.run(square, [(number,) for number in range(100)]) == [n * n for n in range(100)]
-        assert workers.run(square, []) == []
-    assert 1 <= len(seen) <= threads
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_an_error_in_a_task_is_raised_and_ends_the_rest(threads):
-    done = []
-
-    def fail_at_3(number):
-        if number == 3:
-            raise IndexError("third")
-        done.append(number)
-
-    with Workers(threads) as workers:
-        with pytest.raises(IndexError, match="third"):
-            workers.run(fail_at_3, [(number,) for number in range(10_000)])
-        assert workers.run(abs, [(-1,)]) == [1]
-    if threads == 1:
-        assert done == [0, 1, 2]
-
-
-def test_ranges_cover_all_rows_once():
-    with Workers(3) as workers:
-        for size in (0, 1, 16_384, 100_000, 10_000_001):
-            ranges = workers.ranges(size)
-            assert [row for edges in ranges for row in edges][1:-1:2] == [start for start, _ in ranges[1:]]
-            assert (ranges[0][0], ranges[-1][1]) == (0, size)
-
-
-@pytest.mark.parametrize("text", ["0", "two", "-1", ""])
-def test_number_of_threads_that_is_none(monkeypatch, text):
-    monkeypatch.setenv("GPUPIF_NUM_THREADS", text)
-    with pytest.raises(InputError, match="GPUPIF_NUM_THREADS"):
-        default_threads()
-    monkeypatch.setenv("GPUPIF_NUM_THREADS", "7")
-    assert default_threads() == 7
-
-
-@pytest.mark.parametrize(
-    "cardinalities", [[1], [2] * 64, [2] * 65, [2**40, 2**24, 2], [2**64], [1, 1, 3], [300, 1, 2**33, 7, 2**31]]
-)
-def test_fields_hold_every_code_and_do_not_overlap(cardinalities):
-    layout = KeyLayout.of(cardinalities)
-    used = [0] * layout.words
-    for column, cardinality in enumerate(cardinalities):
-        word, shift, mask = layout.fields[column]
-        assert mask >= cardinality - 1
-        assert mask << shift < 2**64
-        assert used[word] & (mask << shift) == 0
-        used[word] |= mask << shift
-        assert layout.masks([column]).tolist()[word] == mask << shift
-    everything = layout.masks(range(len(cardinalities)))
-    assert everything.tolist() == used
 
 
 def test_two_runs_at_the_same_time():
@@ -112,87 +33,6 @@ def test_two_runs_at_the_same_time():
         together = list(pool.map(lambda table: gpupif.score(table).array("cig"), tables * 3))
     for one, alone in zip(together, expected * 3, strict=True):
         np.testing.assert_array_equal(one, alone)
-
-
-def test_of_several_errors_the_first_task_s_is_raised():
-    def fail(number):
-        time.sleep(0.02 if number == 0 else 0)
-        raise ValueError(str(number))
-
-    with Workers(4) as workers, pytest.raises(ValueError, match=r"^0$"):
-        workers.run(fail, [(number,) for number in range(4)])
-
-
-def group(keys, blocks, hashes, word, keep, room=None):
-    """Of each block's rows the first of their group and the groups' sizes, all blocks in the same room."""
-    keys, hashes = np.asarray(keys, np.uint64), np.asarray(hashes, np.uint64)
-    room = room or groups.Room.of(max(stop - start for start, stop in pairwise(blocks)))
-    sizes = np.empty(len(room.heads), np.uint32)
-    nothing = np.empty(0, np.uint32)
-    result = []
-    for start, stop in pairwise(blocks):
-        groups.group_rows(groups.block_of((keys, nothing, hashes), start, stop), word, keep, room)
-        groups.sum_groups(nothing, stop - start, room.heads, sizes)
-        result.append((room.heads[: stop - start].tolist(), sizes[: stop - start].tolist()))
-    return result
-
-
-def naive_groups(keys, blocks, word, keep):
-    result = []
-    for start, stop in pairwise(blocks):
-        names = [
-            tuple(int(k) & keep if w == word else int(k) for w, k in enumerate(row))
-            for row in keys[start:stop].tolist()
-        ]
-        first, size = {}, Counter(names)
-        heads = [first.setdefault(name, row) for row, name in enumerate(names)]
-        result.append((heads, [size[name] if first[name] == row else 0 for row, name in enumerate(names)]))
-    return result
-
-
-@pytest.mark.parametrize("words", [1, 2, 3])
-def test_groups_of_blocks_in_the_same_room(words):
-    """Many groups with repeats, in blocks that find the room full of what earlier ones left."""
-    random = np.random.default_rng(words)
-    keys = random.integers(0, 60, (900, words)).astype(np.uint64)
-    blocks = [0, 5, 400, 401, 410, 880, 900]
-    hashes = np.empty(len(keys), np.uint64)
-    groups.full_hashes(keys, np.full(words, ~np.uint64(0)), hashes)
-    keep = ~np.uint64(3)
-    assert group(keys, blocks, hashes, words - 1, keep) == naive_groups(keys, blocks, words - 1, int(keep))
-
-
-@pytest.mark.parametrize("words", [1, 2])
-def test_groups_that_need_many_rounds_and_a_larger_table(words):
-    """A table of two slots to begin with: nearly all rows are left to later rounds."""
-    random = np.random.default_rng(words)
-    keys = random.integers(0, 40, (700, words)).astype(np.uint64)
-    hashes = np.empty(len(keys), np.uint64)
-    groups.full_hashes(keys, np.full(words, ~np.uint64(0)), hashes)
-    small = groups.Room.of(700)._replace(table=np.empty(2, np.uint32))
-    keep = ~np.uint64(0)
-    assert group(keys, [0, 700], hashes, 0, keep, small) == naive_groups(keys, [0, 700], 0, int(keep))
-
-
-def test_rows_with_equal_hashes_are_told_apart_by_their_keys():
-    """Forged hashes, by which all rows agree: the masked word and every other word still decide."""
-    random = np.random.default_rng(0)
-    keys = random.integers(0, 3, (300, 3)).astype(np.uint64)
-    word, keep = 1, ~np.uint64(1)
-    forged = [(int(mix_word(k, word)) - int(mix_word(k & keep, word))) % 2**64 for k in keys[:, word]]
-    assert group(keys, [0, 300], forged, word, keep) == naive_groups(keys, [0, 300], word, int(keep))
-
-
-def test_more_groups_in_a_block_than_the_table_starts_with(monkeypatch):
-    """70,000 different pairs, each row twice, in one block."""
-    monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda _: CpuEngine(threads=1, block_rows=10**9))
-    half = np.arange(70_000)
-    frame = pd.DataFrame({"a": np.tile(half // 300, 2), "b": np.tile(half % 300, 2), "c": np.repeat([0, 1], 70_000)})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        scores = gpupif.score(frame, ["cohort_size", "posterior"], columns=["c"], known=["a", "b"])
-    assert (scores.cohort_size["c"] == 2).all()
-    assert (scores.posterior["c"] == 0.5).all()
 
 
 def test_weights_with_cohorts_too_large_to_be_counted_by_number():
@@ -245,91 +85,6 @@ def test_scores_can_be_pickled():
         again = pickle.loads(pickle.dumps(scores))
         np.testing.assert_array_equal(again.array("cig"), scores.array("cig"))
         assert type(again.csf) is type(table)
-
-
-CACHE = "from gpupif.kernels import jit; print(jit.CACHE_FOLDER)"
-
-
-def cache_folder(**environment):
-    cleared = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
-    command = [sys.executable, "-P", "-c", CACHE]
-    done = subprocess.run(command, env={**cleared, **environment}, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
-def test_a_cache_folder_that_others_can_write_to_is_not_used(tmp_path):
-    """Numba runs the code that it finds there."""
-    good = cache_folder(XDG_CACHE_HOME=str(tmp_path / "c"), TMPDIR=str(tmp_path))
-    assert good.startswith(str(tmp_path / "c"))
-    assert Path(good).stat().st_mode & 0o077 == 0
-    Path(good).chmod(0o777)
-    fallback = cache_folder(XDG_CACHE_HOME=str(tmp_path / "c"), TMPDIR=str(tmp_path))
-    assert fallback.startswith(str(tmp_path / f"gpupif-{os.getuid()}"))
-    Path(fallback).parent.chmod(0o777)
-    assert cache_folder(XDG_CACHE_HOME=str(tmp_path / "c"), TMPDIR=str(tmp_path)) == ""
-
-
-def test_what_other_versions_compiled_is_removed_after_long(tmp_path):
-    parent = tmp_path / "gpupif"
-    for name, days in (("old", 100), ("recent", 1)):
-        (parent / name).mkdir(parents=True)
-        (parent / name / "code").touch()
-        os.utime(parent / name, (time.time() - days * 86_400,) * 2)
-    parent.chmod(0o700)
-    found = Path(cache_folder(XDG_CACHE_HOME=str(tmp_path)))
-    assert {path.name for path in parent.iterdir()} == {"recent", found.name}
-    assert (parent / "recent" / "code").exists()
-
-
-def test_the_first_run_on_a_machine_says_that_it_compiles_and_the_next_does_not(tmp_path):
-    table = tmp_path / "table.csv"
-    census(100, columns=3).to_csv(table, index=False)
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    environment.pop("NUMBA_CACHE_DIR", None)
-    code = f"import gpupif; gpupif.score({str(table)!r})"
-    said = []
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, check=True
-        )
-        said.append(done.stderr.count("compiling"))
-    assert said == [1, 0]
-
-
-def test_the_package_works_in_the_folder_of_its_checkout():
-    """Where the README leaves its reader after `pip install .`: the folder gpupif there has no kernels inside."""
-    code = "import gpupif; print(gpupif.score(gpupif.datasets.pif_example()).pif(100))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert float(done.stdout) == pytest.approx(3.3371022654516564)
-
-
-def test_cheap_to_import_until_something_is_scored():
-    modules = "gpupif, gpupif.cli.main, gpupif.datasets"
-    code = f"import sys, {modules}; print([m for m in ('numpy', 'numba') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-def test_the_benchmark_runs_and_its_contenders_agree(tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.engines",
-        "--rows",
-        "1000",
-        "--small",
-        "1000",
-        "--no-plot",
-        "--seconds",
-        "0",
-    ]
-    command += ["--contenders", "gpupif", "pandas", "polars", "duckdb", "packed", "--out", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    document = json.loads((tmp_path / "engines.json").read_text())
-    assert {result["contender"] for result in document["results"]} == {"gpupif", "pandas", "polars", "duckdb", "packed"}
-    assert 0 < document["largest_difference"] < 1e-9
-    assert "times faster" in done.stdout
 
 
 def scored(frame, *measures, **settings):
@@ -402,13 +157,6 @@ def test_rounding_does_not_lead_out_of_the_range_of_a_measure():
     assert column_weight(np.nextafter(1.0, 2), 1.0) == 1.0
     assert column_weight(-1e-12, 1.0) == 0.0
     assert column_weight(5.0, 0.0) == 0.0
-
-
-def test_keys_chosen_to_share_one_hash():
-    """Rows of two words whose hashes are forged alike are told apart after few rounds, not one group a round."""
-    keys = np.stack([np.arange(3_000), np.arange(3_000)[::-1]], axis=1).astype(np.uint64)
-    word, keep = 0, ~np.uint64(0)
-    assert group(keys, [0, 3_000], np.zeros(3_000), word, keep) == naive_groups(keys, [0, 3_000], word, int(keep))
 
 
 def test_one_measure_does_not_keep_the_others():

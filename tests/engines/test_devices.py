@@ -8,9 +8,10 @@ import pickle
 import pytest
 
 from gpupif.dask.worker import device_here, task_engine
+from gpupif.engines.choose import ask_device, choose_engine
 from gpupif.errors import DeviceError, InputError
 from gpupif.gpu import status as device
-from gpupif.gpu.status import CudaStatus, Gpu, ask_device, choose_engine, cuda_status
+from gpupif.gpu.status import CudaStatus, Gpu, cuda_status
 
 VERSIONS = {"cupy": "14.2.0", "numba-cuda": "0.30.4", "cudf": "26.10.2"}
 H200, OLD = ("NVIDIA H200", (9, 0)), ("Tesla V100", (7, 0))

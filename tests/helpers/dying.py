@@ -16,6 +16,7 @@ from pathlib import Path
 
 from gpupif.cli import main as cli
 from gpupif.io import checkpoints as store
+from gpupif.io import ipc_batches
 from gpupif.out_of_core import encode
 from gpupif.out_of_core import part_scoring as parts
 from gpupif.out_of_core import shuffle as cut
@@ -37,7 +38,7 @@ def run(moment: int | None, number: int, arguments: list[str]) -> None:
 
         return call
 
-    for module in (encode, cut, parts, store):
+    for module in (encode, cut, parts, ipc_batches):
         for name in ("BatchWriter", "write_batch"):
             if hasattr(module, name):
                 setattr(module, name, dying(getattr(module, name)))

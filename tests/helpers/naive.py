@@ -57,7 +57,7 @@ def value_order(values, given=None):
 
 
 def earth_movers_distance(posterior, prior, given=None):
-    """Least work that makes one distribution the other (t-Closeness, section 5): see tests/test_distances.py."""
+    """Least work that makes one distribution the other (t-Closeness, section 5): see tests/attack/test_distances.py."""
     moved = {value: posterior[value] - prior[value] for value in prior}
     order = value_order(list(prior), given)
     if order is not None:

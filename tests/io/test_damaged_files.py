@@ -15,6 +15,8 @@ import pytest
 import gpupif
 from gpupif.errors import InputError, TableReadError
 
+pytestmark = pytest.mark.subprocess
+
 ROWS = 3000
 # Memory may be read where it is not: each trial of many in a process of its own would take minutes, so all share one.
 TRIALS = """
@@ -73,6 +75,7 @@ def table():
     return pa.Table.from_pandas(frame, preserve_index=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
 def test_damaged_bytes(tmp_path, ending):
     if ending == "parquet":
@@ -137,6 +140,6 @@ def test_damaged_notes_of_pandas(tmp_path, note):
     pq.write_table(table, tmp_path / "t.parquet")
     pa.feather.write_feather(table, tmp_path / "t.feather")
     for file in ("t.parquet", "t.feather"):
-        for streams in ({}, {"memory_limit": "2GB", "output": tmp_path / "out.parquet"}):
+        for streams in ({}, {"memory_limit": "16GiB", "output": tmp_path / "out.parquet"}):
             with pytest.raises(TableReadError, match=rf"{file}: could not be read as .*what pandas noted"):
                 gpupif.score(tmp_path / file, **streams)

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import datetime
-import errno
-import os
-import signal
-import subprocess
-import sys
 
-import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import gpupif
 from gpupif.attack.request import needed_columns
-from gpupif.errors import OutputError, TableReadError
+from gpupif.errors import TableReadError
 from gpupif.io.read import read_table
-from gpupif.io.write import row_groups, write_tables
-from tests.helpers.file_formats import ALL, FILES, FRAME, arrow, csv_bytes
+from tests.helpers.file_formats import ALL, FILES, FRAME, csv_bytes
 
-
-def write_table(table, path, done=lambda rows: None, overwrite=True):
-    parts = (table.slice(start, stop - start) for start, stop in row_groups(table.num_rows))
-    write_tables(parts, path, done, overwrite)
+pytestmark = pytest.mark.every_engine
 
 
 @pytest.fixture(params=FILES.values(), ids=FILES)
@@ -107,250 +96,6 @@ def test_csv_with_a_line_break_in_a_name_or_a_long_head(tmp_path):
     assert_same_scores(gpupif.score(tmp_path / "t.csv", columns=names), gpupif.score(wide[names]))
 
 
-READ = {
-    "parquet": pq.read_table,
-    "csv": lambda path: pa.Table.from_pandas(pd.read_csv(path, engine="pyarrow")),
-    "feather": lambda path: pa.ipc.open_file(path).read_all(),
-    "arrow": lambda path: pa.ipc.open_file(path).read_all(),
-}
-
-
-def read_back(path):
-    """A written table, read with other code than the package's own."""
-    return READ[path.suffix[1:]](path).to_pandas()
-
-
-@pytest.mark.parametrize("ending", READ)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_written_scores_read_back(tmp_path, monkeypatch, ending, dtype):
-    monkeypatch.setattr("gpupif.io.write.ROWS_PER_GROUP", 3)
-    scores = gpupif.score(FRAME, ALL, columns=["yes", "größe"], dtype=dtype)
-    told = []
-    scores.write(tmp_path / f"scores.{ending}", done=told.append)
-    frame = read_back(tmp_path / f"scores.{ending}")
-    assert told == [3, 3, 2]
-    assert list(frame.columns) == [f"{measure}_{column}" for measure in ALL for column in ("yes", "größe")]
-    for name in frame.columns:
-        measure, _, column = name.rpartition("_")
-        np.testing.assert_array_equal(frame[name].astype(scores[measure][column].dtype), scores[measure][column])
-        if ending != "csv":
-            assert frame[name].dtype == ("int64" if measure == "cohort_size" else dtype)
-
-
-@pytest.mark.parametrize("frame", [FRAME, pl.from_arrow(arrow()), arrow()], ids=["pandas", "polars", "pyarrow"])
-def test_keep_input_puts_the_table_before_the_scores(tmp_path, frame):
-    gpupif.score(frame, columns=["yes", "a;b"]).to_parquet(tmp_path / "scores.parquet", keep_input=True)
-    written = pq.read_table(tmp_path / "scores.parquet")
-    assert written.column_names == [*FRAME.columns, "cig_yes", "cig_a;b", "csf_yes", "csf_a;b"]
-    assert written.select(list(FRAME.columns)).to_pydict() == arrow().to_pydict()
-    assert written["cig_a;b"].to_pylist() == gpupif.score(FRAME, columns=["yes", "a;b"]).cig["a;b"].tolist()
-
-
-KEPT = {
-    "category": pd.Categorical(["x", "y", None]),
-    "date": [datetime.date(2000, 1, 1), None, datetime.date(2000, 1, 2)],
-    "time span": pd.to_timedelta([1, 2, None], unit="s"),
-}
-
-
-@pytest.mark.parametrize("ending", READ)
-@pytest.mark.parametrize("values", KEPT.values(), ids=KEPT)
-def test_keep_input_of_any_type(tmp_path, ending, values):
-    path = tmp_path / f"scores.{ending}"
-    write_table(gpupif.score(pd.DataFrame({"value": values, "age": [1, 2, 2]}), "cig").to_arrow(keep_input=True), path)
-    back = read_back(path)
-    assert back.columns.tolist() == ["value", "age", "cig_value", "cig_age"]
-    assert back["age"].tolist() == [1, 2, 2]
-    assert back["value"].isna().tolist() == pd.Series(values).isna().tolist()
-
-
-@pytest.mark.parametrize("values", [[b"x", b"\xff"], [["x"], ["y"]]], ids=["bytes", "lists"])
-def test_keep_input_that_csv_cannot_hold(tmp_path, values):
-    scores = gpupif.score(pa.table({"age": [1, 2], "odd": values}), columns=["age"])
-    with pytest.raises(OutputError, match=r"scores\.csv.*'odd'"):
-        write_table(scores.to_arrow(keep_input=True), tmp_path / "scores.csv")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("values", [[1, "a"], [1j, 2], [object(), None]], ids=["mixed", "complex", "objects"])
-def test_keep_input_that_arrow_does_not_know(tmp_path, values):
-    scores = gpupif.score(pd.DataFrame({"age": [1, 2], "odd": pd.Series(values, dtype=object)}))
-    with pytest.raises(OutputError, match="'odd'"):
-        scores.to_parquet(tmp_path / "scores.parquet", keep_input=True)
-    assert list(tmp_path.iterdir()) == []
-    scores.to_parquet(tmp_path / "scores.parquet")
-    assert read_back(tmp_path / "scores.parquet")["cig_odd"].tolist() == [1.0, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("frame", "name"),
-    [
-        (pd.DataFrame({"age": [1, 2], "cig_age": [1, 2]}), "cig_age"),
-        (pd.DataFrame([[1, 2], [3, 4]], columns=[1, "1"]), "1"),
-        (pd.DataFrame({"age": [1, 2]}, index=pd.Index([7, 8], name="cig_age")), "cig_age"),
-        (pd.DataFrame({"age": [1, 2]}, index=pd.Index([7, 8], name="age")), "age"),
-    ],
-)
-def test_names_that_collide(tmp_path, frame, name):
-    with pytest.raises(OutputError, match=f"called '{name}'.*Rename"):
-        gpupif.score(frame).to_parquet(tmp_path / "scores.parquet", keep_input=True)
-    assert list(tmp_path.iterdir()) == []
-
-
-INDEXES = {
-    "default": pd.RangeIndex(8),
-    "default with a name": pd.RangeIndex(8, name="person"),
-    "other range": pd.RangeIndex(5, 13),
-    "duplicate numbers": pd.Index([3, 3, 1, 1, 2, 2, 3, 0]),
-    "duplicate text": pd.Index(list("ppqrssqp"), name="person"),
-    "float with missing": pd.Index([0.5, np.nan, 1, 1, 2, 3, 4, 5]),
-    "times": pd.DatetimeIndex([f"2020-01-0{day}" for day in "12345611"], tz="Europe/Berlin", name="when"),
-    "category": pd.CategoricalIndex(list("xyxyxyxx")),
-    "levels": pd.MultiIndex.from_product([[1, 2], ["u", "v"], [0.5, 1.5]], names=["house", None, "person"]),
-}
-
-
-@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
-@pytest.mark.parametrize("keep_input", [False, True])
-def test_index_survives(tmp_path, index, keep_input):
-    frame = FRAME[["a;b", "größe"]].set_axis(index)
-    scores = gpupif.score(frame, "cig")
-    scores.to_parquet(tmp_path / "scores.parquet", keep_input=keep_input)
-    back = pd.read_parquet(tmp_path / "scores.parquet")
-    assert back.columns.tolist() == ["a;b", "größe"] * keep_input + ["cig_a;b", "cig_größe"]
-    pd.testing.assert_index_equal(back.index, index)
-    np.testing.assert_array_equal(back["cig_größe"], scores.cig["größe"])
-
-
-BIG = pa.table({"score": list(range(10))})
-
-
-@pytest.fixture(params=["unnamed", "named"])
-def folder(request, tmp_path, monkeypatch):
-    """An empty folder, on a file system with unnamed files and on one without."""
-    monkeypatch.setattr("gpupif.io.write.ROWS_PER_GROUP", 4)
-    if request.param == "named":
-        real = os.open
-
-        def refuse_unnamed(path, flags, *arguments, **more):
-            if flags & os.O_TMPFILE == os.O_TMPFILE:
-                raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
-            return real(path, flags, *arguments, **more)
-
-        monkeypatch.setattr(os, "open", refuse_unnamed)
-    return tmp_path
-
-
-@pytest.mark.parametrize("ending", READ)
-@pytest.mark.parametrize("before", [None, b"what stood here before"])
-@pytest.mark.parametrize("fails", [OSError(errno.ENOSPC, "No space left"), RuntimeError("?"), KeyboardInterrupt()])
-def test_failed_write_leaves_all_as_it_was(folder, ending, before, fails):
-    path = folder / f"scores.{ending}"
-    if before:
-        path.write_bytes(before)
-    seen = []
-
-    def done(rows):
-        seen.append({file.name for file in folder.iterdir()} - {path.name})
-        if len(seen) == 2:
-            raise fails
-
-    with pytest.raises(OutputError if isinstance(fails, OSError) else type(fails)) as caught:
-        write_table(BIG, path, done)
-    assert len(seen) == 2
-    assert {file.name: file.read_bytes() for file in folder.iterdir()} == ({path.name: before} if before else {})
-    if isinstance(fails, OSError):
-        mend = "Free some space, or choose another place."
-        assert str(caught.value) == f"{path}: could not be written: No space left. {mend}"
-    write_table(BIG, path)
-    assert read_back(path)["score"].tolist() == list(range(10))
-    assert [file.name for file in folder.iterdir()] == [path.name]
-
-
-def test_failed_parquet_writer(folder, monkeypatch):
-    scores = gpupif.score(FRAME)
-    path = folder / "scores.parquet"
-    scores.to_parquet(path)
-    before = path.read_bytes()
-    real, calls = pq.ParquetWriter.write_table, []
-
-    def fail(self, *arguments):
-        calls.append(arguments)
-        if len(calls) > 1:
-            raise OSError(errno.EIO, "Input/output error")
-        real(self, *arguments)
-
-    monkeypatch.setattr(pq.ParquetWriter, "write_table", fail)
-    with pytest.raises(OutputError, match=r"scores\.parquet: could not be written: Input/output error\."):
-        scores.to_parquet(path)
-    assert len(calls) == 2
-    assert {file.name: file.read_bytes() for file in folder.iterdir()} == {path.name: before}
-
-
-KILLED = """
-import os, signal, sys
-import gpupif.io.write, pyarrow as pa
-
-pytestmark = pytest.mark.every_engine
-if sys.argv[2] == "named":
-    os.O_TMPFILE = os.O_EXCL | os.O_CREAT  # no way to open a folder: OSError
-gpupif.io.write.ROWS_PER_GROUP = 4
-table = pa.table({"score": list(range(10))})
-gpupif.io.write.write_tables([table], sys.argv[1], lambda rows: os.kill(os.getpid(), signal.SIGKILL))
-"""
-
-
-@pytest.mark.parametrize("way", ["unnamed", "named"])
-@pytest.mark.parametrize("before", [None, b"what stood here before"])
-def test_killed_process_leaves_all_as_it_was(tmp_path, way, before):
-    """Where the file system has no unnamed files a hidden file stays: nobody is left to remove it."""
-    path = tmp_path / "scores.parquet"
-    if before:
-        path.write_bytes(before)
-    ended = subprocess.run([sys.executable, "-c", KILLED, path, way], check=False, capture_output=True)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
-    left = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-    hidden = [name for name in left if name.startswith(".gpupif-") and name.endswith(".tmp")]
-    assert len(hidden) == (way == "named")
-    assert {name: left[name] for name in left if name not in hidden} == ({path.name: before} if before else {})
-    write_table(BIG, path)
-    assert read_back(path)["score"].tolist() == list(range(10))
-
-
-def test_left_over_of_a_killed_process_with_the_same_number(folder):
-    (folder / f".scores.parquet.{os.getpid()}.tmp").write_bytes(b"half a table")
-    write_table(BIG, folder / "scores.parquet")
-    assert read_back(folder / "scores.parquet")["score"].tolist() == list(range(10))
-
-
-def test_existing_output_needs_overwrite(tmp_path):
-    scores, path = gpupif.score(FRAME, "csf"), tmp_path / "scores.parquet"
-    scores.to_parquet(path, overwrite=False)
-    before = path.read_bytes()
-    with pytest.raises(OutputError, match=r"scores\.parquet: exists already.*overwrite"):
-        gpupif.score(FRAME, "cig").to_parquet(path, overwrite=False)
-    assert path.read_bytes() == before
-    gpupif.score(FRAME, "cig").to_parquet(path, overwrite=True)
-    assert pq.read_schema(path).names == [f"cig_{name}" for name in FRAME.columns]
-
-
-PLACES = {
-    "no/scores.parquet": "no folder .*no. Make it",
-    "folder.parquet": "is a folder",
-    "scores.xlsx": r"ending in \.parquet",
-    "scores": r"ending in \.parquet",
-    "scores.csv": "parquet",
-}
-
-
-@pytest.mark.parametrize(("name", "message"), PLACES.items())
-def test_parquet_where_it_cannot_be(tmp_path, name, message):
-    (tmp_path / "folder.parquet").mkdir()
-    with pytest.raises(OutputError, match=message):
-        gpupif.score(FRAME).to_parquet(tmp_path / name)
-    assert [file.name for file in tmp_path.iterdir()] == ["folder.parquet"]
-
-
 def test_csv_texts_become_numbers_only_where_they_read_the_same_back(tmp_path):
     texts = {
         "zip": ["01234", "1234", "1234"],
@@ -380,13 +125,6 @@ def test_csv_of_one_column_keeps_its_empty_lines(tmp_path):
     assert gpupif.score(file, "prior").prior["a"].tolist() == [2 / 3, 1 / 3, 2 / 3]
 
 
-def test_output_that_comes_into_being_meanwhile_is_kept(tmp_path):
-    path = tmp_path / "scores.parquet"
-    with pytest.raises(OutputError, match="meanwhile"):
-        write_table(BIG, path, lambda rows: path.write_bytes(b"somebody's"), overwrite=False)
-    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == {path.name: b"somebody's"}
-
-
 @pytest.mark.parametrize("values", [["F", "M", "F"], [1, 12, 1], ["F", None, "ü b"]])
 def test_columns_that_names_of_folders_hold(tmp_path, values):
     frame = pd.DataFrame({"age": [1, 2, 1, 2, 2, 3], "town": list("xyxyxx"), "sex": values * 2})
@@ -406,23 +144,3 @@ def test_a_column_in_files_and_in_names_of_folders(tmp_path):
     pq.write_table(pa.table({"age": [1, 2], "sex": ["f", "m"]}), tmp_path / "sex=F" / "a.parquet")
     with pytest.raises(TableReadError, match=r"names of its folders hold column 'sex', and so do its files"):
         gpupif.score(tmp_path)
-
-
-def test_scores_that_seldom_repeat_are_kept_without_a_dictionary(tmp_path):
-    rows = 100_000
-    generator = np.random.default_rng(1)
-    frame = pd.DataFrame(
-        {
-            "different": generator.random(rows),
-            "sorted": np.arange(rows) / 7,
-            "repeating": generator.integers(500, size=rows) / 7,
-            "constant": np.zeros(rows),
-            "count": generator.integers(rows, size=rows),
-        }
-    )
-    write_table(pa.Table.from_pandas(frame), tmp_path / "scores.parquet")
-    group = pq.ParquetFile(tmp_path / "scores.parquet").metadata.row_group(0)
-    kept = {group.column(place).path_in_schema: group.column(place) for place in range(len(frame.columns))}
-    assert {name for name, column in kept.items() if column.has_dictionary_page} == {"repeating", "constant", "count"}
-    assert {column.compression for column in kept.values()} == {"SNAPPY", "ZSTD"}
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "scores.parquet"), frame)

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
+from gpupif.io.common import every_column
+from gpupif.io.parquet_files import keys_of_files, open_parquet
 from gpupif.io.paths import find_input
-from gpupif.io.read import every_column, keys_of_files, open_parquet
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 CASES = {
@@ -52,7 +53,7 @@ def test_scores_and_input(written, tmp_path, pattern):
     scores = gpupif.score(path, ["cig"])
     assert pa.Table.from_pandas(scores.cig[table.column_names]).replace_schema_metadata(None) == expected
     assert scores.to_arrow(keep_input=True).select(table.column_names).replace_schema_metadata(None) == table
-    gpupif.score(path, ["cig"], output=out, memory_limit="2GB", keep_input=True)
+    gpupif.score(path, ["cig"], output=out, memory_limit="16GiB", keep_input=True)
     kept = pq.read_table(out).replace_schema_metadata(None)
     assert kept.select(table.column_names).cast(table.schema) == table
     assert kept.schema.field("kreis").type == table.schema.field("kreis").type

@@ -15,7 +15,7 @@ from gpupif.io.paths import find_input
 FRAME = pd.DataFrame({"age": [39, 39, 40, 41], "sex": ["f", "m", "f", None]})
 DENIED = "could not be read: Permission denied. Check its rights, and those of its folders."
 NOT_AS_ROOT = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-WAYS = {"memory": {}, "streams": {"memory_limit": "2GB", "output": "out.parquet", "overwrite": True}}
+WAYS = {"memory": {}, "streams": {"memory_limit": "16GiB", "output": "out.parquet", "overwrite": True}}
 in_every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 

@@ -39,6 +39,7 @@ def residual(table):
     return sum(joint(table, table) - joint(table, [other for other in table if other != name]) for name in table)
 
 
+@pytest.mark.slow
 @given(table=tables(), data=st.data())
 @SHARED_FIXTURES
 def test_all_against_their_definitions(counting_engine, table, data):
@@ -57,6 +58,7 @@ def test_all_against_their_definitions(counting_engine, table, data):
     assert dual_total_correlation(frame) == pytest.approx(joint(table, names) - residual(table), **NEAR)
 
 
+@pytest.mark.slow
 @given(table=tables(most_columns=4))
 @SHARED_FIXTURES
 def test_bounds_and_relations(table):
@@ -76,6 +78,7 @@ def test_bounds_and_relations(table):
         assert mutual_information(frame, *names) == pytest.approx(dual, **NEAR)
 
 
+@pytest.mark.slow
 @given(table=tables(most_columns=3), times=st.integers(1, 3))
 @SHARED_FIXTURES
 def test_exactly_zero_where_it_must_be(table, times):
@@ -115,6 +118,7 @@ def test_nearly_independent_is_not_independent():
     assert 0 < mutual_information(frame, "a", "b", device="cpu") < 1e-11
 
 
+@pytest.mark.slow
 def test_wide_tables_and_cardinalities_beyond_counters(counting_engine):
     """Keys of several words, and columns of so many values that no combination has a counter."""
     random = np.random.default_rng(1)

@@ -84,6 +84,7 @@ def grid(*sizes, times=1):
     return pd.DataFrame(np.repeat(cells, times, axis=0), columns=list("abcdef")[: len(sizes)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [False, True])
 def test_independent_or_nearly_so(tmp_path, broken):
     """Information is exactly 0 only where whole numbers say so."""
@@ -112,6 +113,7 @@ def test_independent_or_nearly_so(tmp_path, broken):
     assert informations(lazy) == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [3000, 10**6])
 def test_many_combinations(tmp_path, monkeypatch, least):
     """Sets of several words, cut by what they share; a value so frequent that cutting by it is no help."""

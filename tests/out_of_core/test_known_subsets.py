@@ -52,6 +52,7 @@ def assert_same(scores, expected):
         assert dict(mine.priors) == dict(theirs.priors)
 
 
+@pytest.mark.slow
 @given(job=jobs(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=12)
 def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
@@ -199,6 +200,8 @@ def test_killed_when_all_was_done(census, expected, tmp_path, monkeypatch):
     assert nothing_left(tmp_path)
 
 
+@pytest.mark.slow
+@pytest.mark.subprocess
 def test_killed_at_many_moments_and_resumed(census, expected, tmp_path):
     target = tmp_path / "out.parquet"
     given_ = ("-o", target, "--known-any", 2, "--measures", ",".join(FEW), "--resume", "-q", "--temp", tmp_path)

@@ -45,6 +45,7 @@ def attempt(table, **arguments):
         return None, str(error)
 
 
+@pytest.mark.slow
 @given(job=samples(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=15)
 def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
@@ -65,6 +66,7 @@ def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
     assert nothing_left(place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part_rows", [12, 150])
 def test_parts_that_are_cut_again(tmp_path, part_rows, monkeypatch):
     """Frequent rows, in the sample and the population, and parts too small for what they are given."""
@@ -83,6 +85,7 @@ def test_parts_that_are_cut_again(tmp_path, part_rows, monkeypatch):
     assert calls or part_rows != 12
 
 
+@pytest.mark.slow
 def test_rows_that_are_lacking(tmp_path):
     source, people = census_files(tmp_path, strangers=True)
     arguments = {"population": people, "columns": ["age", "sex"]}
@@ -95,6 +98,7 @@ def test_rows_that_are_lacking(tmp_path):
     assert nothing_left(tmp_path)
 
 
+@pytest.mark.slow
 def test_attackers_weights_and_types_of_scores(tmp_path):
     source, people = census_files(tmp_path, strangers=True)
     attackers = {"neighbour": ["age", "sex"], "nobody": []}
@@ -123,6 +127,8 @@ def test_files_of_any_kind(tmp_path, kind):
     assert_same(scores, gpupif.score(tmp_path / "t.csv", ALL, population=people))
 
 
+@pytest.mark.slow
+@pytest.mark.subprocess
 def test_killed_and_resumed(tmp_path):
     """Killed at moments that are spread over the run, it ends in the same bits."""
     source, people = census_files(tmp_path, strangers=True)

@@ -37,6 +37,7 @@ def small():
         yield
 
 
+@pytest.mark.slow
 @given(job=jobs(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=40)
 def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
@@ -64,6 +65,7 @@ def file(request, tmp_path):
     return tmp_path / "in" / name
 
 
+@pytest.mark.slow
 def test_every_format(file, tmp_path, small):
     scores = gpupif.score(file, ALL, output=tmp_path / "out")
     assert_same(scores, gpupif.score(file, ALL))
@@ -146,6 +148,7 @@ def test_input_beside_the_scores(tmp_path, small):
     assert stored(scores).to_pylist() == other.to_pylist()
 
 
+@pytest.mark.slow
 def test_columns_of_folders_are_not_kept_twice(tmp_path, small):
     gpupif.datasets.census(30).to_parquet(tmp_path / "in", partition_cols=["sex"], index=False)
     scores = gpupif.score(tmp_path / "in", "cig", output=tmp_path / "out", keep_input=True)
@@ -166,6 +169,7 @@ def test_files_without_rows(tmp_path, small):
     assert_same(scores, gpupif.score(source, ALL))
 
 
+@pytest.mark.slow
 def test_what_comes_back(tmp_path):
     source = census_folder(tmp_path / "in")
     with in_pieces(40, 70):
@@ -204,6 +208,7 @@ KNOWN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "_"), KNOWN.values(), ids=KNOWN)
 @pytest.mark.parametrize("part_rows", [2, 20, 90])
 def test_parts_too_large_are_collapsed_and_cut_again(tmp_path, arguments, _, part_rows, monkeypatch):

@@ -25,6 +25,7 @@ ALL = list(MEASURES)
 THREE = {"neighbour": ["age", "sex"], "employer": ["region", "age"], "nobody": []}
 
 
+@pytest.mark.slow
 @given(job=weighted_jobs(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=12)
 def test_weights(job, data, tmp_path_factory):
@@ -42,6 +43,7 @@ def test_weights(job, data, tmp_path_factory):
     assert nothing_left(place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part_rows", [2, 20, 90])
 def test_weights_of_parts_that_are_collapsed_and_cut_again(tmp_path, part_rows, monkeypatch):
     frame = gpupif.datasets.census(120, columns=6)
@@ -69,6 +71,7 @@ def test_weights_of_parts_that_are_collapsed_and_cut_again(tmp_path, part_rows, 
         assert "_score_cut" in calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("weights", "columns"), [(None, None), ("w", ["occupation", "age"])])
 def test_attackers(tmp_path, weights, columns):
     source = write_parts(
@@ -107,6 +110,7 @@ def test_attackers(tmp_path, weights, columns):
         _ = scores.worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part_rows", [30, 150, 400])
 def test_rows_of_nobody_leave_the_order_of_sums_as_it_is(tmp_path, part_rows):
     """Values that appear first in rows of nobody, in cohorts of many values: sums in another order differ."""
@@ -126,6 +130,7 @@ class KilledError(BaseException):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "step", ["gpupif.out_of_core.passes.cut", "gpupif.out_of_core.part_scoring.PartScorer.score", "write"]
 )

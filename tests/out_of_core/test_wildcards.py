@@ -26,6 +26,7 @@ def with_gaps(rows):
     return frame.apply(lambda column: column.where(chance.random(rows) < 0.85))
 
 
+@pytest.mark.slow
 @given(question=questions(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=20)
 def test_the_same_bits_as_in_memory(question, data, tmp_path_factory):

@@ -15,7 +15,6 @@ from rich.console import Console
 
 import gpupif
 from gpupif.errors import InputError
-from gpupif.results.report import print_summary
 from tests.helpers import naive
 
 pytestmark = pytest.mark.every_engine
@@ -151,7 +150,7 @@ def test_no_number_of_the_summary_is_cut(width):
     table["a name of considerable length"] = table["region"].cat.codes.astype(float) * 1e5
     summary = gpupif.score(table, ["cig", "csf", "wcig"]).summary()
     out = io.StringIO()
-    print_summary(summary, Console(file=out, width=width))
+    summary.print(Console(file=out, width=width))
     text = out.getvalue()
     assert "…" not in text
     for fig in summary.columns["fig"]:

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import gzip
 import math
-import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.feather
-import pyarrow.parquet as pq
 import pytest
 
 import gpupif
-from gpupif.errors import (
-    ColumnNotFoundError,
-    ColumnTypeError,
-    DeviceError,
-    GpupifError,
-    InputError,
-    NearlyUniqueWarning,
-    PriorError,
-    TableReadError,
-)
+from gpupif.errors import ColumnNotFoundError, ColumnTypeError, DeviceError, InputError, PriorError, TableReadError
 from gpupif.gpu.status import CudaStatus
+from tests.helpers.bad_input import FRAME, assert_refused, warned
 
 pytestmark = pytest.mark.every_engine
-
-FRAME = pd.DataFrame({"age": [39, 39, 40, 41], "sex": ["f", "m", "f", None]})
 
 
 class Stream:
@@ -46,16 +33,6 @@ KINDS = {
     "stream": lambda frame: Stream(pa.Table.from_pandas(frame, preserve_index=False)),
 }
 of_every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-
-
-def assert_refused(error, fragments, table=FRAME, **arguments):
-    """Scoring raises exactly `error`, in one line that holds every fragment."""
-    with pytest.raises(GpupifError) as caught:
-        gpupif.score(table, **arguments)
-    message = str(caught.value)
-    assert type(caught.value) is error
-    assert [fragment for fragment in fragments if fragment not in message] == []
-    assert "\n" not in message
 
 
 def test_classes():
@@ -84,37 +61,12 @@ def test_duplicate_column_names(arguments):
         assert_refused(InputError, ["table", "column names", "age", "Rename"], twice, **arguments)
 
 
-@pytest.mark.parametrize("arguments", [{}, {"columns": ["age"]}, {"columns": ["age", "sex"]}])
-@pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
-def test_duplicate_column_names_in_a_file(tmp_path, ending, arguments):
-    table = pa.table([[1, 2], [3, 4], [5, 6]], names=["age", "age", "sex"])
-    file = tmp_path / f"twice.{ending}"
-    if ending == "csv":
-        file.write_text("age,age,sex\n1,3,5\n2,4,6\n")
-    elif ending == "parquet":
-        pq.write_table(table, file)
-    else:
-        with pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
-    assert_refused(InputError, ["table", "column names", "age", "Rename"], file, **arguments)
-
-
 @of_every_kind
 @pytest.mark.parametrize("argument", ["columns", "known", "priors", "accuracies"])
 def test_unknown_column(kind, argument):
     value = {"priors": {"agee": {1: 1.0}}, "accuracies": {"agee": 1.0}}.get(argument, ["age", "agee"])
     expected = [argument, "no column 'agee'", "'age', 'sex'"]
     assert_refused(ColumnNotFoundError, expected, kind(FRAME), **{argument: value})
-
-
-@pytest.mark.parametrize("argument", ["columns", "known"])
-@pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
-def test_unknown_column_of_a_file(tmp_path, ending, argument):
-    file = tmp_path / f"table.{ending}"
-    write = {"csv": lambda f: FRAME.to_csv(f, index=False), "parquet": FRAME.to_parquet, "feather": FRAME.to_feather}
-    write[ending](file)
-    arguments = {"columns": ["age"], argument: ["agee"]}
-    assert_refused(ColumnNotFoundError, [argument, "no column 'agee'", "'age', 'sex'"], file, **arguments)
 
 
 def test_message_about_an_unknown_column_of_a_wide_table_stays_readable():
@@ -263,156 +215,6 @@ def test_cuda_without_a_usable_gpu(monkeypatch):
     monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: CudaStatus(reason="the NVIDIA driver shows no GPU"))
     expected = ["device 'cuda'", "the NVIDIA driver shows no GPU", "device='cpu'", "device='auto'"]
     assert_refused(DeviceError, expected, device="cuda")
-
-
-def file_bytes(ending):
-    """FRAME, long enough to be cut, as the bytes of a file."""
-    sink = pa.BufferOutputStream()
-    table = pa.Table.from_pandas(pd.concat([FRAME] * 200), preserve_index=False)
-    {"parquet": pq.write_table, "feather": pyarrow.feather.write_feather}[ending](table, sink)
-    return sink.getvalue().to_pybytes()
-
-
-PARQUET, FEATHER = file_bytes("parquet"), file_bytes("feather")
-LATIN = "name,age\nJürgen,39\nMary,40\n"
-BAD_FILES = {
-    "unknown ending": ("table.xlsx", b"age\n1\n", ["ending in", ".parquet", ".csv", ".feather"]),
-    "empty Parquet": ("t.parquet", b"", ["empty", "Parquet"]),
-    "empty CSV": ("t.csv", b"", ["empty", "CSV"]),
-    "empty Feather": ("t.feather", b"", ["empty", "Feather"]),
-    "blank CSV": ("t.csv", b"\n\n", ["CSV"]),
-    "half a Parquet file": ("t.parquet", PARQUET[: len(PARQUET) // 2], ["Parquet", "truncated"]),
-    "most of a Parquet file": ("t.parquet", PARQUET[:-8], ["Parquet", "truncated"]),
-    "half a Feather file": ("t.feather", FEATHER[: len(FEATHER) // 2], ["Feather", "truncated"]),
-    "most of a Feather file": ("t.feather", FEATHER[:-8], ["Feather", "truncated"]),
-    "half a gzip file": ("t.csv.gz", gzip.compress(LATIN.encode() * 99)[:60], ["CSV", "truncated"]),
-    "CSV named Parquet": ("t.parquet", LATIN.encode(), ["Parquet", "what its name says"]),
-    "CSV named Feather": ("t.feather", LATIN.encode(), ["Feather", "what its name says"]),
-    "Parquet named CSV": ("t.csv", PARQUET, ["CSV", "what its name says"]),
-    "Parquet named Feather": ("t.arrow", PARQUET, ["Feather", "what its name says"]),
-    "Feather named CSV": ("t.csv", FEATHER, ["CSV", "what its name says"]),
-    "Feather named Parquet": ("t.pq", FEATHER, ["Parquet", "what its name says"]),
-    "gzip named CSV": ("t.csv", gzip.compress(LATIN.encode()), ["CSV"]),
-    "Latin-1 values": ("t.csv", LATIN.encode("latin-1"), ["UTF-8"]),
-    "Latin-1 values, far down": ("t.csv", b"name,age\n" + b"Mary,40\n" * 200_000 + b"J\xfcrgen,39\n", ["UTF-8"]),
-    "UTF-16": ("t.csv", LATIN.encode("utf-16"), ["CSV"]),
-}
-
-
-@pytest.mark.parametrize(("name", "content", "fragments"), BAD_FILES.values(), ids=BAD_FILES)
-def test_files_that_cannot_be_read(tmp_path, name, content, fragments):
-    file = tmp_path / name
-    file.write_bytes(content)
-    assert_refused(TableReadError, [str(file), *fragments], file)
-
-
-@pytest.mark.parametrize("columns", [None, ["age"], ["größe"]])
-def test_csv_with_names_in_latin_1(tmp_path, columns):
-    file = tmp_path / "t.csv"
-    file.write_bytes("größe,age\n1,2\n".encode("latin-1"))
-    assert_refused(TableReadError, [str(file), "UTF-8"], str(file), columns=columns)
-
-
-@pytest.mark.parametrize("separator", list(",;\t|"))
-@pytest.mark.parametrize("rows", [1, 100])
-@pytest.mark.parametrize("last", [["4", "5"], ["4", "5", "6", "7"]])
-def test_csv_with_rows_of_different_length(tmp_path, separator, rows, last):
-    file = tmp_path / "t.csv"
-    file.write_text("".join(separator.join(row) + "\n" for row in [["a", "b", "c"], *[["1", "2", "3"]] * rows, last]))
-    assert_refused(TableReadError, [str(file), "CSV", "3", str(len(last))], file)
-
-
-@pytest.mark.parametrize("content", ["age,sex\n", "age,sex"])
-def test_csv_without_rows(tmp_path, content):
-    file = tmp_path / "t.csv"
-    file.write_text(content)
-    assert_refused(TableReadError, [str(file), "at least one row", "age, sex"], file)
-
-
-def test_missing_file(tmp_path):
-    assert_refused(TableReadError, [f"{tmp_path}/t.csv", "no such file", "Check"], tmp_path / "t.csv")
-
-
-def test_folder_without_parquet_files(tmp_path):
-    assert_refused(TableReadError, [str(tmp_path), "folder", ".parquet", "none"], tmp_path)
-    (tmp_path / "t.csv").write_text("a\n1\n")
-    assert_refused(TableReadError, [str(tmp_path), "folder", ".parquet", "none"], tmp_path)
-
-
-@pytest.mark.parametrize("other", [{"age": [1], "zip": [2]}, {"age": [1]}, {"age": ["x"], "sex": ["f"]}])
-def test_folder_of_files_with_other_columns(tmp_path, other):
-    pq.write_table(pa.table({"age": [1, 2], "sex": ["f", "m"]}), tmp_path / "1.parquet")
-    pq.write_table(pa.table(other), tmp_path / "2.parquet")
-    assert_refused(TableReadError, [str(tmp_path)], tmp_path)
-
-
-@pytest.mark.parametrize("content", [b"", PARQUET[:-8]])
-def test_folder_with_a_bad_file(tmp_path, content):
-    (tmp_path / "1.parquet").write_bytes(PARQUET)
-    (tmp_path / "2.parquet").write_bytes(content)
-    assert_refused(TableReadError, [str(tmp_path), "2.parquet"], tmp_path)
-
-
-def warned(table, **arguments):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        gpupif.score(table, **arguments)
-    assert all(one.category is NearlyUniqueWarning and one.filename == __file__ for one in caught)
-    return [str(one.message) for one in caught]
-
-
-def test_warning_of_nearly_unique_columns():
-    names = [f"name {number}" for number in range(50)]
-    table = pd.DataFrame({"id": [*range(45), 0, 1, 2, 3, 4], "sex": ["f", "m"] * 25, "name": names})
-    with pytest.warns(NearlyUniqueWarning, match="'id': 45 different values in 50 rows") as caught:
-        gpupif.score(table)
-    assert len(caught) == 2
-    of_id, of_name = warned(table)
-    assert "'id'" in of_id
-    assert "'name': 50 different" in of_name
-    assert "columns=" in of_name
-    assert warned(table, columns=["id", "sex"]) == [of_id]
-    assert warned(table, columns=["sex"], known=["name"]) == [of_name]
-
-
-def test_no_warning_of_small_and_ordinary_tables():
-    unique = pd.DataFrame({"id": range(49), "name": [str(n) for n in range(49)]})
-    assert warned(unique) == []
-    assert warned(pd.DataFrame({"id": [*range(44)] + [0] * 6})) == []
-    assert warned(pd.concat([unique] * 2)) == []
-    assert warned(pd.DataFrame({"id": range(60), "sex": ["f"] * 60}), columns=["sex"], known=[]) == []
-    assert warned(gpupif.datasets.census(1_000)) == []
-
-
-def test_priors_of_a_column_of_the_file_that_is_not_needed(tmp_path):
-    file = tmp_path / "t.csv"
-    FRAME.to_csv(file, index=False)
-    expected = ["priors", "'sex'", "neither scored nor known"]
-    assert_refused(InputError, expected, file, columns=["age"], priors={"sex": {"f": 1.0}})
-
-
-@pytest.mark.parametrize(
-    ("table", "arguments", "hint"),
-    [(FRAME, {"columns": ["age"]}, "known="), (pd.DataFrame({"a;b": ["1;2", "3;4"]}), {}, "separator right")],
-)
-def test_warning_where_the_attacker_knows_nothing(table, arguments, hint):
-    with pytest.warns(gpupif.NothingKnownWarning, match=hint):
-        gpupif.score(table, **arguments)
-    assert warned(table, **arguments, known=[]) == []
-    assert warned(FRAME) == []
-
-
-def test_warning_where_the_only_known_column_is_scored():
-    for columns in (["age"], None):
-        with pytest.warns(gpupif.NothingKnownWarning, match="only 'age'"):
-            gpupif.score(FRAME, columns=columns, known=["age"])
-    assert warned(FRAME, columns=["sex"], known=["age"]) == []
-
-
-def test_an_unknown_column_is_an_error_without_a_warning_before():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert_refused(ColumnNotFoundError, ["'agee'"], FRAME, columns=["agee"])
 
 
 def test_hint_at_an_index_without_a_name():

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.engines.block_scoring import pack_keys
+from gpupif.engines.choose import choose_engine
 from gpupif.engines.cpu.engine import CpuEngine
-from gpupif.gpu.status import choose_engine
 from gpupif.measures import MEASURES
 from gpupif.rows.keys import KeyLayout
 from gpupif.rows.partition import Rows, partition_rows
@@ -23,6 +23,7 @@ from tests.helpers.tables import SHARED_FIXTURES, frame_of, tables
 pytestmark = pytest.mark.every_engine
 
 
+@pytest.mark.slow
 @given(table=tables(), seed=st.integers(0, 99))
 @SHARED_FIXTURES
 def test_permuting_rows_permutes_scores(engine, table, seed):
@@ -34,6 +35,7 @@ def test_permuting_rows_permutes_scores(engine, table, seed):
         assert permuted[measure].index.equals(frame.index[order])
 
 
+@pytest.mark.slow
 @given(table=tables(), seed=st.integers(0, 99), times=st.integers(2, 4))
 @SHARED_FIXTURES
 def test_columns_labels_and_repetition_do_not_matter(engine, table, seed, times):
@@ -69,6 +71,7 @@ def _bits(scores):
     return {measure: scores.array(measure).tobytes() for measure in scores.measures}, scores.weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skewed", [False, True])
 @pytest.mark.parametrize("known", [None, ["age", "sex", "region"]])
 def test_same_bits_whatever_threads_and_blocks(monkeypatch, skewed, known):

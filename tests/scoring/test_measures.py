@@ -20,6 +20,7 @@ from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, jobs
 pytestmark = pytest.mark.every_engine
 
 
+@pytest.mark.slow
 @given(job=jobs())
 @SHARED_FIXTURES
 def test_all_measures(engine, job):
@@ -58,6 +59,7 @@ def test_field_of_full_word_width(engine):
     assert_scores(scores, naive.score(table))
 
 
+@pytest.mark.slow
 def test_oversized_blocks_are_cut_again(engine):
     """One combination of the columns of either half covers most of the table."""
     random = np.random.default_rng(5)

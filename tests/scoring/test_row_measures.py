@@ -35,6 +35,7 @@ def test_as_counted_by_hand_for_any_attacker(engine, table, data):
             assert scores.cohort_size[name].tolist() == sizes
 
 
+@pytest.mark.slow
 @given(table=tables(), data=st.data())
 @SHARED_FIXTURES
 def test_of_all_rows_they_are_the_risks_of_the_table(engine, table, data):

@@ -11,9 +11,8 @@ import numpy as np
 
 from gpupif.kernels import subsets as kernels
 
-from ...encoding.labels import code_type
 from ...rows.distinct import distinct_rows
-from ...rows.keys import WORD_BITS, Field, KeyLayout
+from ...rows.keys import WORD_BITS, Field, KeyLayout, code_type
 from ...rows.partition import NO_ROWS, Rows, index_type
 from ...rows.threads import SMALLEST_TASK, Workers
 from ..block_scoring import pack_keys, unpack_keys

@@ -13,7 +13,9 @@ from ..base import EngineResult, Job, Progress
 from ..block_run import Run
 from ..block_scoring import score_in_blocks, shared_by_targets, working_memory
 from ..counting import CpuCounting
+from ..known_subsets import needs_whole_engine, score_each_set
 from ..wildcards import score_apart
+from ..zero_weights import score_zero_weights
 from .known_subsets import score_any_known
 from .scorer import CpuScorer
 from .wildcards import score_matching
@@ -35,13 +37,13 @@ class CpuEngine:
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job (see `Engine`). Raises InputError for too many patterns of missing values."""
+
+        def usual(given: Job) -> EngineResult:
+            return score_zero_weights(given, lambda counted: self._score(counted, progress))
+
         if not job.wildcards:
-            return self._score(job, progress)
-        return score_apart(
-            job,
-            lambda given, targets: self._score_matching(given, targets, progress),
-            lambda given: self._score(given, progress),
-        )
+            return usual(job)
+        return score_apart(job, lambda given, targets: self._score_matching(given, targets, progress), usual)
 
     def _score(self, job: Job, progress: Progress) -> EngineResult:
         job, scorer = job.on_host().in_order(), CpuScorer()
@@ -61,6 +63,8 @@ class CpuEngine:
         self, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
     ) -> AnyResult:
         """Score against any attacker (see `Engine`)."""
+        if needs_whole_engine(job):
+            return score_each_set(self.score, job, sets, progress, self.threads, shares)
         return score_any_known(job, sets, progress, self.threads, shares)
 
     def counting(self, workers: Workers) -> contextlib.AbstractContextManager[CpuCounting]:

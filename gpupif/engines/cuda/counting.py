@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ...encoding.labels import code_type
 from ...errors import DeviceError
 from ...gpu.base import DeviceMemoryError, Library
-from ...rows.keys import KeyLayout
+from ...rows.keys import KeyLayout, code_type
 from ...rows.threads import Workers
 from ...utils.information import Sizes
 from ..cpu.count_tables import DENSE, Combinations, key_layout

@@ -15,15 +15,16 @@ from functools import partial
 from typing import Any
 
 from ...errors import DeviceError, InputError
-from ...gpu.base import DeviceMemoryError, Library, frame_library, open_libraries
-from ...gpu.cudf_frames import FrameLibrary
+from ...gpu.base import DeviceMemoryError, FrameLibrary, Library
+from ...gpu.open import frame_library, open_libraries
 from ...rows.threads import Workers
 from ..base import EngineResult, Job, Progress
 from ..block_run import Run
 from ..block_scoring import score_in_blocks, working_memory
-from ..known_subsets import AnyResult, SetOfColumns
+from ..known_subsets import AnyResult, SetOfColumns, needs_whole_engine, score_each_set
 from ..known_subsets_memory import AnyShares
 from ..wildcards import score_apart
+from ..zero_weights import has_zero_weights, score_zero_weights
 from .counting import CudaCounting
 from .grouping import GROUPINGS
 from .known_subsets import AnyKnownJob, TargetsTooManyError, collapse_on_host, score_distinct_rows, score_on_devices
@@ -84,13 +85,7 @@ class CudaEngine:
         Raises DeviceError where a GPU fails or is too small, InputError for too many patterns of missing values.
         """
         with self._opened() as libraries:
-            if not job.wildcards:
-                return self._score(job, _Onward(progress), libraries)
-            return score_apart(
-                job,
-                lambda given, targets: self._score_matching(given, targets, _Onward(progress), libraries),
-                lambda given: self._score(given, _Onward(progress), libraries),
-            )
+            return self._score_any(job, progress, libraries)
 
     def score_sets(
         self, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
@@ -98,6 +93,8 @@ class CudaEngine:
         """Score against any attacker (see `Engine`). Raises DeviceError where a GPU fails or is too small."""
         onward = _Onward(progress)
         with self._opened() as libraries:
+            if needs_whole_engine(job):
+                return self._score_each_set(job, sets, progress, libraries, shares)
             job, libraries = self._settled(job, libraries)
             streams = _by_device(libraries)
             asked = AnyKnownJob(job, sets, onward, streams, GROUPINGS[self.grouping], self.share, len(job.targets))
@@ -126,6 +123,37 @@ class CudaEngine:
             raise _failed(f"device {self.device!r}: {libraries[0].name}", error) from None
         finally:
             _release(libraries)
+
+    def _score_any(self, job: Job, progress: Progress, libraries: Sequence[Library]) -> EngineResult:
+        """Score a job with wildcards, or rows that count 0, perhaps."""
+
+        def usual(given: Job) -> EngineResult:
+            result = score_zero_weights(given, lambda counted: self._score(counted, _Onward(progress), libraries))
+            if given.scores_on != "device" or not has_zero_weights(given):
+                return result
+            return replace(result, values=self._brought(result.values, given, libraries[0]))
+
+        if not job.wildcards:
+            return usual(job)
+        return score_apart(
+            job, lambda given, targets: self._score_matching(given, targets, _Onward(progress), libraries), usual
+        )
+
+    def _score_each_set(
+        self,
+        job: Job,
+        sets: Sequence[SetOfColumns],
+        progress: Progress,
+        libraries: Sequence[Library],
+        shares: AnyShares | None,
+    ) -> AnyResult:
+        result = score_each_set(
+            lambda given, hears: self._score_any(given, hears, libraries), job, sets, progress, None, shares
+        )
+        if job.scores_on != "device":
+            return result
+        worst, mean = (self._brought(scores, job, libraries[0]) for scores in (result.worst, result.mean))
+        return replace(result, worst=worst, mean=mean)
 
     def _score(self, job: Job, progress: _Onward, libraries: Sequence[Library]) -> EngineResult:
         job, libraries = self._settled(job, libraries)

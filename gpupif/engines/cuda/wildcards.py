@@ -126,15 +126,18 @@ class _Scorer:
         library, rows, values, wanted = self._library, self._rows, self._described.values, self._described.wanted
         xp, words, counts = library.xp, cohorts.keys[0], cohorts.counts
         keys = find_runs(library, cohorts, xp.arange(len(words)), ~np.array([rows.mask], np.uint64))
-        there = words & rows.mask != self._missing
+        named = words & rows.mask != self._missing
         # Missing values of the target are the highest of all.
         ends = keys.starts[1:] - 1
-        lacking = xp.where(there[ends], 0, counts[ends])
+        lacking = xp.where(named[ends], 0, counts[ends])
         certain = keys.sizes - lacking
         known = certain > 0
         number = xp.cumsum(known.astype("int64"))
+        # Values that no row has that counts are no cells.
+        there = named & (counts > 0)
         order = xp.flatnonzero(there)
-        cells_of = keys.starts[1:] - keys.starts[:-1] - (lacking > 0)
+        before = xp.append(xp.zeros(1, "int64"), xp.cumsum(there.astype("int64")))
+        cells_of = before[keys.starts[1:]] - before[keys.starts[:-1]]
         starts = xp.append(xp.zeros(1, "int64"), xp.cumsum(cells_of[known]))
         run_of_cell = number[keys.run_of[order] - 1]
         order, cell_starts, run_of_cell = (

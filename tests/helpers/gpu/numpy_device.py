@@ -17,9 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpupif.gpu.base import Library, RowGroups
-from gpupif.gpu.cudf_frames import FrameLibrary, GuardedSink
-from gpupif.gpu.staging import Staging
+from gpupif.gpu.base import FrameLibrary, GuardedSink, Library, RowGroups
+from gpupif.gpu.staging import PinnedStaging
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,7 +50,7 @@ class NumpyLibrary(Library):
     def __init__(self, device: int = 0, memory: int = 1 << 40) -> None:
         self.device = device
         # Small, so that tests use several buffers.
-        self.staging = Staging(self, buffer_bytes=1 << 12, small_bytes=1 << 13)
+        self.staging = PinnedStaging(self, buffer_bytes=1 << 12, small_bytes=1 << 13)
         self._memory = memory
         self._chance = np.random.default_rng()
 

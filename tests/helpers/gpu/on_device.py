@@ -7,9 +7,9 @@ import pandas as pd
 import pyarrow as pa
 
 from gpupif.encoding.encode import encode_column
-from gpupif.engines.base import on_host
-from gpupif.gpu.base import frame_library
+from gpupif.gpu.open import frame_library
 from gpupif.measures import resolve_measures
+from gpupif.utils.arrays import on_host
 from tests.helpers.gpu.numpy_device import DeviceFrame, PandasFrames
 from tests.helpers.gpu.without_gpu import HAS_FRAMES, WITHOUT_GPU
 

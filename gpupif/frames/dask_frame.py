@@ -1,0 +1,31 @@
+"""Dask frames: recognised without importing Dask, and the order of their categories."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Hashable
+from typing import Any
+
+from ..errors import warn
+from .base import category_orders
+
+
+def known_orders(table: Any, used: Container[Hashable]) -> dict[Hashable, list[Any]]:
+    """`category_orders` of a Dask DataFrame, which may not know the categories before it computes.
+
+    used: columns whose order matters; of these it warns where it is not known.
+    """
+    orders = category_orders(table._meta)
+    unknown = [name for name in orders if not table[name].cat.known]
+    for name in unknown:
+        if name in used:
+            warn(
+                f"table: Dask does not know the categories of column {name!r}, so that their order is not used: they "
+                f"are as far apart as any. Give their distance, or make them known: table[{name!r}].cat.as_known().",
+                UserWarning,
+            )
+    return {name: order for name, order in orders.items() if name not in unknown}
+
+
+def is_dask(table: Any) -> bool:
+    """Whether a table is a Dask collection; Dask itself is not imported."""
+    return any(base.__module__.partition(".")[0] == "dask" for base in type(table).__mro__)

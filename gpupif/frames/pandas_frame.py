@@ -1,0 +1,54 @@
+"""Tables of pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+
+from ..errors import OutputError
+from .base import Frame, category_orders
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+class PandasFrame(Frame):
+    """A pandas DataFrame."""
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        self._table = table
+        self.names = list(table.columns)
+        self.rows = len(table)
+        self.index = table.index
+
+    def column(self, position: int) -> Any:
+        """See `Frame`."""
+        return self._table.iloc[:, position]
+
+    def orders(self) -> dict[Hashable, list[Any]]:
+        """See `Frame`."""
+        return category_orders(self._table)
+
+    def wrap(self, values: npt.NDArray[Any], names: Sequence[Hashable]) -> pd.DataFrame:
+        """See `Frame`."""
+        columns = self._table.columns.take([self.names.index(name) for name in names])
+        return pd.DataFrame(values.T, index=self.index, columns=columns, copy=False)
+
+    def arrow(self) -> pa.Table:
+        """See `Frame`; raises OutputError for a column that Arrow cannot hold."""
+        columns = []
+        for position, name in enumerate(self.names):
+            series = self.column(position)
+            if isinstance(series.dtype, pd.SparseDtype):
+                series = pd.Series(series.to_numpy())
+            try:
+                columns.append(pa.array(series, from_pandas=True))
+            except (pa.ArrowException, TypeError) as error:
+                raise OutputError(
+                    f"output: column {name!r} of the table, of type {series.dtype}, cannot be stored beside the scores "
+                    f"({error}). Convert it, to text for instance, or write the scores alone."
+                ) from error
+        return pa.table(columns, names=[str(name) for name in self.names])

@@ -1,0 +1,143 @@
+"""What a format of table files is: how its files are found, read whole and in streams, and written."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import pyarrow as pa
+
+from ..errors import TableReadError
+from ..utils.names import check_unique
+from .common import Pick, Stamp, check_unchanged, unreadable
+
+# Of a cell of a file that does not say how many rows it has.
+CELL_BYTES = 5
+# How much smaller such a file is compressed.
+PACKED = 6
+# Rows that are read at once at most.
+PIECE_ROWS = 1 << 16
+
+
+class FileFormat(ABC):
+    """A format of table files.
+
+    name: as messages call it. endings: of the names of files that are read, in lower case; written: of those that
+    scores can be written to. dataset: what `pyarrow.dataset` calls it. as_text: whether numbers are written as text.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    written: tuple[str, ...]
+    dataset: str
+    as_text: bool = False
+
+    @abstractmethod
+    def read(self, found: Input, pick: Pick, sep: str | None) -> pa.Table:
+        """The columns that `pick` names of all files, whole; sep: as of `read_table`.
+
+        Raises TableReadError, and pyarrow.ArrowException or OSError where that has still to be put into words.
+        """
+
+    @abstractmethod
+    def open(self, found: Input, sep: str | None) -> Source:
+        """The files, to be read in streams; raises TableReadError for what can be seen now."""
+
+    @abstractmethod
+    def writer(self, sink: IO[bytes], file: Path, first: pa.Table) -> Any:
+        """What writes tables such as `first`, the first of them, to a file; raises OutputError where it cannot."""
+
+
+class Input(NamedTuple):
+    """What a path names.
+
+    path: as it was given. format: of its files. base: the folder that the files lie in, in folders of it perhaps;
+    files: in order of their paths, which is that of the table's rows.
+    """
+
+    path: Path
+    format: FileFormat
+    base: Path
+    files: Sequence[Path]
+
+    @property
+    def places(self) -> Sequence[Path]:
+        """What nothing may be written over, or into."""
+        return [*self.files, self.path] if self.path.is_dir() else self.files
+
+    @property
+    def several(self) -> bool:
+        """Whether it is a folder or a pattern, so that there may be any number of files."""
+        return self.path != self.files[0]
+
+
+class Source(ABC):
+    """Files that together are one table.
+
+    found: the files. names: columns of the table; index_names: those that only label rows; folder_columns: those that
+    names of folders hold. rows: of the table, None where files do not say. bytes: of the files; bytes_read: so far, of
+    files that do not say how many rows they have. ascending: codes of whole numbers are in the order of the values; if
+    not, and for all others, in order of first appearance.
+    """
+
+    ascending = True
+    index_names: Sequence[str] = ()
+    rows: int | None = None
+    bytes_read = 0
+    folder_columns: Sequence[str] = ()
+
+    def __init__(self, found: Input, names: Sequence[str]) -> None:
+        check_unique(names)
+        self.found = found
+        self.names = list(names)
+        self.stamps = {file: Stamp.of(file) for file in found.files}
+        self.bytes = sum(stamp.size for stamp in self.stamps.values())
+
+    def read(self, columns: Sequence[str], rows: int, size: int) -> Iterator[tuple[int, pa.Table]]:
+        """The table's columns piece by piece of at most `rows` rows, each with the number of its file.
+
+        size: bytes that a piece may have, as far as that can be chosen. Raises TableReadError for a file that cannot be
+        read or is not what it was.
+        """
+        for number, file in enumerate(self.found.files):
+            self.check_unchanged([file])
+            try:
+                for piece in self._read_file(file, list(columns), min(rows, PIECE_ROWS), size):
+                    for start in range(0, piece.num_rows, rows):
+                        yield number, piece.slice(start, rows)
+            except (pa.ArrowException, OSError) as error:
+                self.check_unchanged([file])
+                raise self._unreadable(file, error) from error
+            self.check_unchanged([file])
+
+    def check_unchanged(self, files: Iterable[Path]) -> None:
+        """Raise TableReadError where a file is not what it was when the table was opened."""
+        check_unchanged({file: self.stamps[file] for file in files})
+
+    def labels(self, merged: pa.Array) -> pa.Array:
+        """The values that different labels stand for, one for one."""
+        return merged
+
+    def about_rows(self) -> int:
+        """Rows of the table; where files do not say, a guess by their size, a cell taking so many bytes."""
+        if self.rows is not None:
+            return self.rows
+        sizes = (stamp.size * (PACKED if file.suffix.lower() == ".gz" else 1) for file, stamp in self.stamps.items())
+        return sum(sizes) // (CELL_BYTES * max(1, len(self.names)))
+
+    @abstractmethod
+    def nothing(self) -> pa.Table:
+        """All columns, without rows, with the types of `as_given`."""
+
+    def as_given(self, piece: pa.Table) -> pa.Table:
+        """What `read` gave, with the types that the files have."""
+        return piece
+
+    def _unreadable(self, file: Path, error: Exception) -> TableReadError:
+        return unreadable(file, self.found.format.name, error)
+
+    @abstractmethod
+    def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
+        """The columns of one file, in pieces of so many rows and bytes, as far as they can be chosen."""

@@ -1,0 +1,119 @@
+"""What all formats of table files share: what is asked of them, what is checked, and what is raised."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from ..errors import TableReadError
+from ..utils.arrays import validate
+
+# Names of columns that were read as dictionaries to save time, though they are none in the file.
+ENCODED = b"gpupif.encoded"
+# From the names that a file has, which columns to read (None: all); may raise.
+Pick = Callable[[Sequence[str]], list[str] | None]
+
+
+def every_column(_: Sequence[str]) -> list[str] | None:
+    """The `Pick` that reads all columns."""
+    return None
+
+
+def check_rows(file: Path, rows: int, names: Sequence[str]) -> None:
+    """Raise TableReadError for a table without rows."""
+    if rows == 0 and names:
+        raise TableReadError(f"{file}: expected at least one row, got none (columns: {', '.join(names)}).")
+
+
+def mark_encoded(table: pa.Table, names: Iterable[str]) -> pa.Table:
+    """Note in the table which columns `decode` is to turn back."""
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), ENCODED: json.dumps(list(names)).encode()})
+
+
+def decode(table: pa.Table) -> pa.Table:
+    """The table with the types that its file has."""
+    metadata = dict(table.schema.metadata or {})
+    encoded = json.loads(metadata.pop(ENCODED, b"[]"))
+    for position, name in enumerate(table.column_names):
+        column = table.column(position)
+        if name in encoded and pa.types.is_dictionary(column.type):
+            table = table.set_column(position, name, column.cast(column.type.value_type))
+    return table.replace_schema_metadata(metadata or None)
+
+
+def pandas_index_names(schema: pa.Schema) -> list[str]:
+    """Columns that pandas stored as its index: labels of rows, not values of persons.
+
+    Raises pyarrow.ArrowInvalid where its note is damaged.
+    """
+    try:
+        index = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+        return [name for name in index if isinstance(name, str) and name in schema.names]
+    except (ValueError, AttributeError, TypeError) as error:
+        raise pa.ArrowInvalid("what pandas noted of its index is damaged") from error
+
+
+def unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
+    """What to raise for a file that cannot be read or parsed."""
+    if isinstance(error, PermissionError):
+        return denied(file, error)
+    reason = " ".join(str(error).split()).rstrip(".")
+    return TableReadError(
+        f"{file}: could not be read as {kind}; it may be truncated, or not be what its name says ({reason})."
+    )
+
+
+def check_values(columns: Iterable[tuple[str, pa.ChunkedArray]]) -> None:
+    """Raise pyarrow.ArrowInvalid, which names the column, for data that do not hold together."""
+    for name, column in columns:
+        try:
+            validate(column)
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(f"column {name!r}: {error}") from error
+
+
+def check_alike(files: Sequence[Path], fields_of: Callable[[Path], Mapping[str, object]]) -> None:
+    """Raise TableReadError where files differ in a column's name or type."""
+    first: Mapping[str, object] = {}
+    for file in files:
+        fields = fields_of(file)
+        first = first or fields
+        for name in [*first, *fields]:
+            if first.get(name) != fields.get(name):
+                raise TableReadError(
+                    f"{file}: column {name!r} is {fields.get(name, 'not there')}, in {files[0].name} it is "
+                    f"{first.get(name, 'not there')}. Expected files with the same columns; write one of them anew."
+                )
+
+
+def denied(place: Path, error: OSError) -> TableReadError:
+    """What to raise for a file or folder that the system does not let us read."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    mend = " Check its rights, and those of its folders." if isinstance(error, PermissionError) else ""
+    return TableReadError(f"{place}: could not be read: {reason}.{mend}")
+
+
+class Stamp(NamedTuple):
+    """What tells a file from one that took its place."""
+
+    inode: int
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, file: Path) -> Stamp:
+        """That of a file as it is now."""
+        status = file.stat()
+        return cls(status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def check_unchanged(stamps: Mapping[Path, Stamp]) -> None:
+    """Raise TableReadError where a file is not what it was when these stamps were taken."""
+    for file, stamp in stamps.items():
+        if not file.exists() or Stamp.of(file) != stamp:
+            raise TableReadError(f"{file}: the file changed while it was scored. Score it again.")

@@ -1,0 +1,102 @@
+"""Feather (Arrow IPC) files, read whole and in streams, and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from ..utils.names import check_unique
+from .base import FileFormat, Input, Source
+from .common import Pick, check_alike, check_values, pandas_index_names, unreadable
+
+
+class FeatherFormat(FileFormat):
+    """Feather: a file of Arrow IPC, or a stream of it."""
+
+    name = "Feather"
+    endings = (".feather", ".arrow", ".ipc")
+    written = endings
+    dataset = "ipc"
+
+    def read(self, found: Input, pick: Pick, sep: str | None) -> pa.Table:
+        """See `FileFormat`."""
+        return read_feather(found.files, pick)
+
+    def open(self, found: Input, sep: str | None) -> Source:
+        """See `FileFormat`."""
+        return FeatherSource(found)
+
+    def writer(self, sink: IO[bytes], file: Path, first: pa.Table) -> Any:
+        """See `FileFormat`."""
+        from pyarrow import ipc
+
+        return ipc.new_file(sink, first.schema, options=ipc.IpcWriteOptions(compression="lz4"))
+
+
+def feather_fields(file: Path) -> dict[str, object]:
+    """Columns of a Feather file with their types."""
+    try:
+        schema = open_feather(file)[0]
+        pandas_index_names(schema)
+        return {field.name: field.type for field in schema}
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(file, "Feather", error) from error
+
+
+def read_feather(files: Sequence[Path], pick: Pick) -> pa.Table:
+    """The columns that `pick` names of Feather files."""
+    check_alike(files, feather_fields)
+    tables = []
+    for file in files:
+        try:
+            schema, batches = open_feather(file)
+            check_unique(schema.names)
+            columns = pick(schema.names)
+            table = pa.Table.from_batches(batches, schema)
+            table = table if columns is None else table.select(columns)
+            check_values(zip(table.column_names, table.columns, strict=True))
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(file, "Feather", error) from error
+        tables.append(table)
+    return pa.concat_tables(tables)
+
+
+def open_feather(file: Path, columns: Sequence[str] | None = None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Schema of a Feather file, and its rows, of some columns only, when they are asked for."""
+    from pyarrow import ipc
+
+    source = pa.memory_map(str(file))
+    try:
+        opened: Any = ipc.open_file(source)
+        if columns is not None:
+            places = [opened.schema.get_field_index(name) for name in columns]
+            opened = ipc.open_file(source, options=ipc.IpcReadOptions(included_fields=sorted(places)))
+        return opened.schema, (opened.get_batch(number) for number in range(opened.num_record_batches))
+    except pa.ArrowInvalid:
+        # `.arrow` files may hold the stream format.
+        source.seek(0)
+        stream = ipc.open_stream(source)
+        return stream.schema, iter(stream)
+
+
+class FeatherSource(Source):
+    """Feather (Arrow IPC) files."""
+
+    def __init__(self, found: Input) -> None:
+        check_alike(found.files, feather_fields)
+        self._schema = schema = open_feather(found.files[0])[0]
+        super().__init__(found, schema.names)
+        self.index_names = pandas_index_names(schema)
+
+    def nothing(self) -> pa.Table:
+        """See `Source`."""
+        return self._schema.remove_metadata().empty_table()
+
+    def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
+        for batch in open_feather(file, columns)[1]:
+            table = pa.Table.from_batches([batch]).select(columns)
+            check_values(zip(columns, table.columns, strict=True))
+            yield table

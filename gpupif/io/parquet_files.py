@@ -1,0 +1,248 @@
+"""Parquet files: folders of them, whose names may hold columns, read whole and in streams, and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import TableReadError
+from ..utils.names import check_unique
+from .base import FileFormat, Input, Source
+from .common import Pick, check_alike, check_values, every_column, mark_encoded, pandas_index_names, unreadable
+
+# Bytes of a column that are read from disk at once.
+READ_BYTES = 1 << 20
+# What a dictionary of a Parquet file takes at most, and a value that is looked up in it.
+DICTIONARY_BYTES, CODE_BYTES = 2 << 20, 4
+# What stands for a missing value in the name of a folder.
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+# Values that tell whether those of a column repeat, and the share of different ones above which they do not.
+SAMPLE, SAMPLE_DIFFERENT = 1 << 14, 3 / 8
+
+
+class ParquetFormat(FileFormat):
+    """Parquet."""
+
+    name = "Parquet"
+    endings = (".parquet", ".pq")
+    written = endings
+    dataset = "parquet"
+
+    def read(self, found: Input, pick: Pick, sep: str | None) -> pa.Table:
+        """See `FileFormat`."""
+        return read_parquet(found, pick)
+
+    def open(self, found: Input, sep: str | None) -> Source:
+        """See `FileFormat`."""
+        return ParquetSource(found)
+
+    def writer(self, sink: IO[bytes], file: Path, first: pa.Table) -> Any:
+        """See `FileFormat`; columns whose values seldom repeat are written without a dictionary."""
+        import pyarrow.parquet as pq
+
+        schema = first.schema
+        plain = {name for name in schema.names if schema.names.count(name) == 1 and _differ(first.column(name))}
+        coded = [name for name in schema.names if name not in plain]
+        codecs = {name: "SNAPPY" if name in plain else "ZSTD" for name in schema.names}
+        levels = dict.fromkeys(coded, 1)
+        return pq.ParquetWriter(sink, schema, use_dictionary=coded, compression=codecs, compression_level=levels)
+
+
+class ParquetTable(NamedTuple):
+    """Parquet files in order of their paths, all with the same columns, and these columns.
+
+    keys: those that names of folders hold, as in sex=F/part.parquet, None where there are none. columns: which to read,
+    None for all.
+    """
+
+    files: list[Path]
+    schema: pa.Schema
+    keys: Any
+    columns: list[str] | None
+
+
+def open_parquet(found: Input, pick: Pick) -> ParquetTable:
+    """What Parquet files hold; raises TableReadError where they do not fit together."""
+    import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
+
+    file, files = found.path, list(found.files)
+    keys = None
+    if found.several:
+        check_alike(files, _fields_of)
+        own = pq.read_schema(files[0]).names
+        segments = [segment for part in files for segment in part.relative_to(found.base).parts[:-1]]
+        held = dict.fromkeys(unquote(segment.partition("=")[0]) for segment in segments if "=" in segment)
+        twice = [name for name in held if name in own]
+        if twice:
+            raise TableReadError(
+                f"{file}: the names of its folders hold column {twice[0]!r}, and so do its files. Rename the folders."
+            )
+        if held:
+            guessed = ds.dataset([str(part) for part in files], partitioning="hive").schema
+            fields = [guessed.field(name) for name in held]
+            fields = [field.with_type(pa.string()) if _are_codes(segments, field.name) else field for field in fields]
+            keys = ds.partitioning(pa.schema(fields), flavor="hive")
+    schema = pq.ParquetDataset(files if found.several else file, partitioning=keys).schema
+    check_unique(schema.names)
+    pandas_index_names(schema)
+    return ParquetTable(files, schema, keys, pick(schema.names))
+
+
+def _are_codes(segments: Iterable[str], name: str) -> bool:
+    """Whether among the values of a column that names of folders hold one is no text of a number: 01 is not 1."""
+    texts = [
+        unquote(value) for key, _, value in (segment.partition("=") for segment in segments) if unquote(key) == name
+    ]
+    try:
+        return any(str(int(text)) != text for text in texts if text != NO_VALUE)
+    except ValueError:
+        return True
+
+
+def keys_of_files(table: ParquetTable) -> dict[Path, dict[str, Any]]:
+    """For each file the values of the columns that the names of its folders hold."""
+    import pyarrow.dataset as ds
+
+    if table.keys is None:
+        return {file: {} for file in table.files}
+    found = ds.dataset([str(file) for file in table.files], partitioning=table.keys)
+    parts = [ds.get_partition_keys(fragment.partition_expression) for fragment in found.get_fragments()]
+    return dict(zip(table.files, parts, strict=True))
+
+
+def text_columns(schema: pa.Schema) -> list[str]:
+    """Columns of text, to be read as dictionaries: Parquet has them encoded already.
+
+    Not those with a dot in their name, which would mean a field of a struct.
+    """
+    kinds = (pa.types.is_string, pa.types.is_large_string)
+    return [field.name for field in schema if any(kind(field.type) for kind in kinds) and "." not in field.name]
+
+
+def read_parquet(found: Input, pick: Pick) -> pa.Table:
+    """The columns that `pick` names of Parquet files, text as dictionaries; see `decode`."""
+    import pyarrow.parquet as pq
+
+    files, schema, keys, columns = open_parquet(found, pick)
+    text = text_columns(schema)
+
+    def read(source: Any) -> pa.Table:
+        table = pq.read_table(source, columns=columns, read_dictionary=text, partitioning=keys)
+        check_values(zip(table.column_names, table.columns, strict=True))
+        return table
+
+    try:
+        table = read(files if found.several else found.path)
+    except (pa.ArrowException, OSError):
+        # Which of them it is, only reading them one by one shows.
+        for file in files if found.several else ():
+            try:
+                read([file])
+            except (pa.ArrowException, OSError) as error:
+                raise unreadable(file, "Parquet", error) from error
+        raise
+    return mark_encoded(table, text)
+
+
+def _fields_of(file: Path) -> dict[str, object]:
+    import pyarrow.parquet as pq
+
+    try:
+        return {field.name: field.type for field in pq.read_schema(file)}
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(file, "Parquet", error) from error
+
+
+class ParquetSource(Source):
+    """Parquet files; the names of their folders may hold columns."""
+
+    def __init__(self, found: Input) -> None:
+        import pyarrow.parquet as pq
+
+        try:
+            self._table = open_parquet(found, every_column)
+            self._keys = keys_of_files(self._table)
+            self.rows = 0
+            plain: set[str] = set()
+            for file in found.files:
+                metadata = pq.read_metadata(file)
+                self.rows += metadata.num_rows
+                plain |= _plain_columns(metadata)
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(found.path, "Parquet", error) from error
+        schema = self._table.schema
+        super().__init__(found, schema.names)
+        self.index_names = pandas_index_names(schema)
+        self.folder_columns = [] if self._table.keys is None else self._table.keys.schema.names
+        self._text = text_columns(schema)
+        self._encoded = [name for name in self._text if name not in plain]
+
+    def as_given(self, piece: pa.Table) -> pa.Table:
+        """See `Source`."""
+        given = self._table.schema
+        kinds = [given.field(field.name) if field.name in self._text else field for field in piece.schema]
+        return piece.cast(pa.schema(kinds))
+
+    def nothing(self) -> pa.Table:
+        """See `Source`."""
+        return self._table.schema.remove_metadata().empty_table()
+
+    def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
+        import pyarrow.parquet as pq
+
+        schema, keys = self._table.schema, self._keys[file]
+        own = [name for name in columns if name not in keys]
+        # Not buffered ahead: a row group may be as large as the table.
+        encoded = [name for name in self._encoded if name not in keys]
+        opened = pq.ParquetFile(file, read_dictionary=encoded, buffer_size=READ_BYTES, pre_buffer=False)
+        with opened:
+            fits = size * max(1, opened.metadata.num_rows) // max(1, _bytes_of(opened.metadata))
+            for batch in opened.iter_batches(max(1, min(rows, fits)), columns=own):
+                table = pa.Table.from_batches([batch])
+                check_values(zip(table.column_names, table.columns, strict=True))
+                arrays = {
+                    name: pa.chunked_array([pa.repeat(pa.scalar(keys[name], schema.field(name).type), batch.num_rows)])
+                    if name in keys
+                    else _as_text(table.column(name))
+                    for name in columns
+                }
+                yield pa.table(arrays)
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text as dictionaries have it, for some files may be read so and others not."""
+    return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
+
+
+def _plain_columns(metadata: Any) -> set[str]:
+    """Columns that a file has not as dictionaries: Arrow would make one of a whole row group of them."""
+    chunks = (
+        metadata.row_group(group).column(place)
+        for group in range(metadata.num_row_groups)
+        for place in range(metadata.num_columns)
+    )
+    return {
+        chunk.path_in_schema
+        for chunk in chunks
+        if chunk.total_uncompressed_size > DICTIONARY_BYTES + CODE_BYTES * chunk.num_values
+    }
+
+
+def _bytes_of(metadata: Any) -> int:
+    """What a Parquet file takes when it is not compressed."""
+    return sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+
+
+def _differ(column: pa.ChunkedArray) -> bool:
+    """Whether numbers repeat too seldom to be kept as a dictionary, which then costs time and saves little room."""
+    if not pa.types.is_floating(column.type):
+        return False
+    step = -(-len(column) // SAMPLE) or 1
+    sample = column.take(pa.array(np.arange(0, len(column), step)))
+    return len(sample.unique()) > SAMPLE_DIFFERENT * len(sample)

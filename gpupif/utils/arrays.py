@@ -1,0 +1,23 @@
+"""Arrays of NumPy, Arrow and devices: brought to the host, and checked to hold together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+
+def on_host(array: Any) -> Any:
+    """An array of a device as one of the host; others as they are."""
+    return array.get() if hasattr(array, "get") else array
+
+
+def validate(array: pa.ChunkedArray) -> None:
+    """Raise pyarrow.ArrowInvalid for data that do not hold together.
+
+    Numbers of dictionary values that there are not, say, or text that ends outside memory, which Arrow takes from
+    damaged files without a word.
+    """
+    kind = array.type
+    # Times out of their range, those of a day beyond midnight, are values all the same.
+    array.validate(full=not (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)))

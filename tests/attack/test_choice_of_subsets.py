@@ -1,0 +1,76 @@
+"""Which sets of columns attackers know who know any few: all, or a sample."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif.results.known_subsets
+from gpupif.attack.known_subsets import AnyKnown, choose_subsets
+from gpupif.errors import InputError
+
+
+@given(st.integers(2, 9), st.data())
+@settings(deadline=None, max_examples=60)
+def test_samples_are_real_subsets(columns, data):
+    known = data.draw(st.integers(0, columns - 1))
+    names = [f"c{place}" for place in range(columns)]
+    targets = data.draw(st.lists(st.integers(0, columns - 1), min_size=1, unique=True))
+    pool = data.draw(st.lists(st.integers(0, columns - 1), min_size=known, unique=True))
+    if any(len(set(pool) - {target}) < known for target in targets):
+        pool = list(range(columns))
+    number, seed = data.draw(st.integers(1, 40)), data.draw(st.integers(0, 9))
+    subsets = choose_subsets(AnyKnown(known, None, number, seed), names, targets, pool, 100)
+    for target in targets:
+        others = {names[place] for place in pool if place != target}
+        possible = math.comb(len(others), known)
+        some = subsets.of(names[target])
+        assert len(some) == len(set(some)) == min(number, possible) == subsets.scored[names[target]]
+        assert subsets.possible[names[target]] == possible
+        assert all(len(set(each)) == known and set(each) <= others for each in some)
+        if number >= possible:
+            assert sorted(some) == sorted(combinations([name for name in names if name in others], known))
+    assert subsets.sampled == any(number < math.comb(len(set(pool) - {target}), known) for target in targets)
+    again = choose_subsets(AnyKnown(known, None, number, seed), names, targets, pool, 100)
+    assert again.sets == subsets.sets
+
+
+def test_samples_are_drawn_evenly():
+    """Each subset of a target is about as often drawn as any other."""
+    drawn = [
+        known
+        for seed in range(400)
+        for known in choose_subsets(AnyKnown(2, None, 3, seed), list("abcdef"), range(6), range(6), 10).of("c")
+    ]
+    counts = pd.Series(drawn).value_counts()
+    assert len(counts) == 10
+    assert counts.between(80, 160).all()
+
+
+def test_samples_of_very_many():
+    """More sets than can be listed."""
+    names = [f"c{place}" for place in range(200)]
+    subsets = choose_subsets(AnyKnown(20, None, 30, 1), names, range(200), range(200), 10)
+    assert subsets.possible["c7"] == math.comb(199, 20)
+    for name in names:
+        some = subsets.of(name)
+        assert len(some) == len(set(some)) == 30
+        assert all(len(set(each)) == 20 and name not in each for each in some)
+
+
+def test_too_many_subsets():
+    frame = gpupif.datasets.census(50, columns=40)
+    with pytest.raises(
+        InputError, match=r"there are 76,904,685 subsets|there are [\d,]+ subsets of 8 columns"
+    ) as error:
+        gpupif.score(frame, known=8)
+    assert f"{40 * math.comb(39, 8):,} subsets" in str(error.value)
+    assert "subsets=1000" in str(error.value)
+    with pytest.raises(InputError, match=r"subsets: 100,000 for each of 40 columns .* Give at most subsets=50000"):
+        gpupif.score(frame, known=8, subsets=100_000)
+    assert gpupif.score(frame, known=8, subsets=2).subsets.scored == dict.fromkeys(frame, 2)

@@ -1,0 +1,180 @@
+"""Every error of the command line is one line, exit code 2, and no file."""
+
+from __future__ import annotations
+
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import gpupif
+from gpupif.gpu.status import CudaStatus, Gpu
+from tests.helpers.command_line import (
+    COMMAND,
+    CSV,
+    FRAME,
+    LIMITED,
+    assert_refused,
+    contents,
+    start,
+    without_compilation,
+)
+
+pytestmark = pytest.mark.every_engine
+
+GROUPED = pytest.mark.parametrize(
+    "command", ["score people.csv -o s.csv", "risk people.csv --quasi-identifiers age", "demo"]
+)
+
+
+@GROUPED
+def test_a_way_of_gpus_without_a_gpu(run, folder, monkeypatch, command):
+    monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: CudaStatus(reason="there is none"))
+    ended = run(*command.split(), "--gpu-grouping", "rotation")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.endswith(
+        "gpupif: error: --gpu-grouping rotation is a way of GPUs, and none can be used here: there is none. Use "
+        "--gpu-grouping auto, or leave it out.\n"
+    )
+    assert not (folder / "s.csv").exists()
+
+
+@GROUPED
+def test_hashing_without_cudf(run, folder, monkeypatch, command):
+    status = CudaStatus([Gpu("Card 1", (9, 0))], [0], no_cudf="the package cudf is not installed: pip install it")
+    monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: status)
+    ended = run(*command.split(), "--gpu-grouping", "cudf")
+    assert (ended.code, ended.out) == (2, "")
+    assert without_compilation(ended.err) == (
+        "gpupif: error: --gpu-grouping cudf cannot be used here: the package cudf is not installed: pip install it. "
+        "Use --gpu-grouping rotation or --gpu-grouping auto.\n"
+    )
+    assert list(folder.iterdir()) == [folder / "people.csv"]
+
+
+# Without -o, the output is scores.parquet.
+BAD = {
+    "no order": (
+        ["people.csv", "--measures", "emd", "--distance", "sex=ordered"],
+        ["--distance: column 'sex'", "order"],
+    ),
+    "unknown column": (["people.csv", "--columns", "agee"], ["'agee'", "'age', 'sex', 'a=b'"]),
+    "no column": (["people.csv", "--columns", ""], ["columns", "at least one"]),
+    "line break in columns": (["people.csv", "--columns", "age\nsex"], ["columns"]),
+    "missing file": (["nobody.csv"], ["nobody.csv", "no such file"]),
+    "file of another kind": (["csv.parquet"], ["csv.parquet", "Parquet"]),
+    "rows of different length": (["ragged.csv"], ["ragged.csv", "Expected 2 columns, got 3"]),
+    "Latin-1": (["latin.csv"], ["latin.csv", "UTF-8"]),
+    "output exists": (["people.csv", "-o", "old.csv"], ["old.csv", "exists", "--overwrite"]),
+    "output in a missing folder": (["people.csv", "-o", "no/scores.csv"], ["no/scores.csv", "no folder no"]),
+    "output is the input": (["people.csv", "-o", "people.csv", "--overwrite"], ["people.csv", "is the input"]),
+    "output is a link to the input": (["people.csv", "-o", "link.csv", "--overwrite"], ["link.csv", "is the input"]),
+    "output inside the input": (["parts", "-o", "parts/scores.parquet"], ["parts/scores.parquet", "inside"]),
+    "output with another ending": (
+        ["people.csv", "-o", "scores.xlsx"],
+        ["scores.xlsx", ".parquet", ".csv", ".feather"],
+    ),
+    "names collide": (["collide.csv", "--keep-input"], ["'cig_age'", "Rename"]),
+    "accuracy without number": (["people.csv", "--accuracy", "age"], ["--accuracy", "COLUMN=NUMBER", "'age'"]),
+    "accuracy too high": (["people.csv", "--accuracy", "age=2"], ["'age'", "from 0 to 1", "2.0"]),
+    "accuracy of nobody": (["people.csv", "--accuracy", "agee=1"], ["accurac", "'agee'", "'age', 'sex'"]),
+    "no priors file": (["people.csv", "--priors", "nobody.json"], ["--priors", "nobody.json", "No such file"]),
+    "no GPU": (["people.csv", "--device", "cuda"], ["'cuda'", "no GPU here", "cpu"]),
+    "unknown device": (["people.csv", "--device", "tpu"], ["device", "auto, cpu, cuda", "'tpu'"]),
+    "unknown grouping": (
+        ["people.csv", "--gpu-grouping", "rotate"],
+        ["--gpu-grouping: expected one of auto, cudf, rotation; got 'rotate'.", "Did you mean 'rotation'?"],
+    ),
+    "grouping without a GPU": (
+        ["people.csv", "--device", "cpu", "--gpu-grouping", "cudf"],
+        ["--gpu-grouping: 'cudf' is a way of GPUs, and --device cpu was asked for"],
+    ),
+    "missing values": (["people.csv", "--missing", "error"], ["'sex'", "1 missing", "row 3"]),
+    "unknown dtype": (["people.csv", "--dtype", "int8"], ["dtype", "'int8'", "'float32'"]),
+    "unknown measure": (["people.csv", "--measures", "cig,risk"], ["measures", "'risk'", "cohort_size"]),
+    "no measure": (["people.csv", "--measures", ""], ["measures", "cohort_size"]),
+    "separator too long": (["people.csv", "--sep", "ab"], ["--sep", "one", "character", "'ab'"]),
+    "separator \\t in letters": (["people.csv", "--sep", "\\t"], ["--sep", "one", "character", "$'\\t'"]),
+    "separator that is not there": (["people.csv", "--sep", ";"], ["people.csv", "one column", "--sep ','"]),
+    "accuracy twice": (["people.csv", "--accuracy", "age=1", "--accuracy", "age=0"], ["--accuracy", "'age'", "twice"]),
+    "accuracies in one": (["people.csv", "--accuracy", "age=1,sex=0.5"], ["--accuracy", "once per column"]),
+    "comma too many": (["people.csv", "--columns", "age,"], ["--columns", "comma too many"]),
+    "spreadsheet": (["people.xlsx"], ["people.xlsx", "as CSV"]),
+    "empty separator": (["people.csv", "--sep", ""], ["--sep", "one", "character", "''"]),
+    "separator é": (["people.csv", "--sep", "é"], ["--sep", "character", "'é'"]),
+    "separator quote": (["people.csv", "--sep", '"'], ["--sep", "character"]),
+}
+
+
+@pytest.mark.parametrize(("arguments", "fragments"), BAD.values(), ids=BAD)
+def test_bad_input(run, folder, monkeypatch, arguments, fragments):
+    monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: CudaStatus(reason="no GPU here"))
+    (folder / "csv.parquet").write_text(CSV)
+    (folder / "ragged.csv").write_text("age,sex\n1,f\n2,m,3\n")
+    (folder / "people.xlsx").write_bytes(b"PK")
+    (folder / "latin.csv").write_bytes("age,name\n1,Jürgen\n".encode("latin-1"))
+    (folder / "collide.csv").write_text("age,cig_age\n1,2\n")
+    (folder / "old.csv").write_text("what stood here before")
+    (folder / "link.csv").symlink_to("people.csv")
+    (folder / "parts").mkdir()
+    pq.write_table(pa.Table.from_pandas(FRAME), "parts/1.parquet")
+    before = contents(folder)
+    output = [] if "-o" in arguments else ["-o", "scores.parquet"]
+    assert_refused(run("score", *arguments, *output), fragments)
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "fragments"),
+    [
+        ('{"age": ', ["line 1 column 9"]),
+        ('{"age": 3}', ["'age'", "expected an object or a list"]),
+        ('{"age": [[39, 0.5, 1]]}', ["'age'", "expected an object or a list"]),
+        ('{"age": [[[39], 0.5]]}', ["'age'", "[39]"]),
+        ('{"age": [[{"a": 1}, 0.5]]}', ["'age'"]),
+        ('{"age": {"39": "0.5", "40": 0.25, "41": 0.25}}', ["'age'", "between 0 and 1", "'0.5'"]),
+        ('{"age": {"39": NaN, "40": 0.25, "41": 0.25}}', ["'age'", "between 0 and 1", "nan"]),
+        ('{"age": {"39": 0.5, "40": 0.25, "41": 0.2}}', ["'age'", "sum to 1", "0.95"]),
+        ('{"age": {"39": 0.2, "39": 0.5, "40": 0.5}}', ["'39'", "twice"]),
+        ('{"agee": {"39": 1.0}}', ["'agee'", "'age', 'sex', 'a=b'"]),
+    ],
+)
+def test_bad_priors(run, folder, text, fragments):
+    (folder / "priors.json").write_text(text)
+    ended = run("score", "people.csv", "-o", "scores.parquet", "--priors", "priors.json")
+    assert_refused(ended, ["priors", *fragments])
+    assert not (folder / "scores.parquet").exists()
+
+
+def test_priors_that_are_not_utf8(run, folder):
+    (folder / "priors.json").write_bytes('{"ü": 1}'.encode("latin-1"))
+    ended = run("score", "people.csv", "-o", "scores.parquet", "--priors", "priors.json")
+    assert_refused(ended, ["priors.json", "UTF-8"])
+
+
+@pytest.mark.slow
+@pytest.mark.subprocess
+def test_full_disk(folder):
+    """Files of this process may not grow beyond 1 MB: the write fails in the middle, the old output stays."""
+    gpupif.datasets.census(20_000).to_csv("census.csv", index=False)
+    gpupif.score("census.csv", ["cig", "csf", "wcig"])
+    (folder / "scores.csv").write_text("what stood here before")
+    before = contents(folder)
+    arguments = ["score", "census.csv", "-o", "scores.csv", "--overwrite"]
+    ended = start(*arguments, command=[sys.executable, "-c", LIMITED, *COMMAND])
+    assert_refused(ended, ["scores.csv", "could not be written", "File too large"])
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["score", "people.csv"], "Missing option '-o' / '--output'. `gpupif score --help`"),
+        (["score", "people.csv", "-o", "x.parquet", "--knwon", "a"], "No such option: --knwon"),
+        (["score", "people.csv", "-o", "x.parquet", "--known-any", "two"], "'--known-any': expected a whole number."),
+        (["scores"], "No such command 'scores'."),
+    ],
+)
+def test_wrong_options_are_one_line(run, arguments, said):
+    assert_refused(run(*arguments), [said, "--help` says what there is."])

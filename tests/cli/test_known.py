@@ -1,0 +1,61 @@
+"""`gpupif score --known`: any few of the columns."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import gpupif.results.known_subsets
+from gpupif.cli.main import app
+from gpupif.errors import InputError
+
+pytestmark = pytest.mark.every_engine
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_command_line(tmp_path):
+    frame = gpupif.datasets.census(60, columns=5)
+    table, output = tmp_path / "table.parquet", tmp_path / "scores.parquet"
+    frame.to_parquet(table)
+    result = run("score", table, "-o", output, "--known-any", 2, "--measures", "cig", "--json")
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert document["known_any"]["scored"] == dict.fromkeys(frame, 6)
+    expected = gpupif.score(frame, ["cig"], known=2)
+    written = pd.read_parquet(output)
+    for name in frame:
+        assert written[f"cig_worst_{name}"].tolist() == expected.cig[name].tolist()
+        assert written[f"cig_mean_{name}"].tolist() == expected.mean.cig[name].tolist()
+    more = ("--among", "age,sex,region", "--columns", "education", "--subsets", 2, "--seed", 3, "--overwrite")
+    result = run("score", table, "-o", output, "--known-any", 2, *more)
+    assert result.exit_code == 0, result.output
+    assert "2 subsets of 2 columns for each column, drawn of 3 (seed 3)" in result.stdout
+    chosen = gpupif.score(frame, known=2, columns=["education"], among=["age", "sex", "region"], subsets=2, seed=3)
+    assert pd.read_parquet(output)["cig_worst_education"].tolist() == chosen.cig.education.tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--known-any", "2", "--known", "age"], "--known-any: goes in place of --known"),
+        (["--known-any", "9"], "known: expected at most 3"),
+        (["--subsets", "9"], "--subsets: goes with --known-any"),
+        (["--known-any", "1", "--subsets", "0"], "subsets: expected a whole number of subsets, 1 or more; got 0"),
+        (["--known-any", "1", "--weights", "age"], "weights: does not go with a number of columns"),
+        (["--known-any", "1", "--attacker", "a=age"], "attackers: does not go with a number of columns"),
+        (["--known-any", "1", "--population", "people.csv"], "population: does not go with a number of columns"),
+        (["--known-any", "1", "--missing", "wildcard"], "missing='wildcard': does not go with a number of columns"),
+    ],
+)
+def test_bad_command_line(tmp_path, arguments, says):
+    gpupif.datasets.census(60, columns=4).to_parquet(tmp_path / "table.parquet")
+    result = run("score", tmp_path / "table.parquet", "-o", tmp_path / "scores.parquet", *arguments)
+    assert isinstance(result.exception, InputError)
+    assert says in str(result.exception)
+    assert not (tmp_path / "scores.parquet").exists()

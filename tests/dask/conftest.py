@@ -1,0 +1,69 @@
+"""Clusters and tables that tests of them share."""
+
+from __future__ import annotations
+
+import logging
+
+import dask
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+
+import gpupif
+from gpupif.dask import client as connect
+from tests.helpers.clusters import PARTITIONS, ROWS, WORKERS
+
+
+@pytest.fixture(scope="module")
+def running():
+    """A cluster whose nannies replace workers that die."""
+    silent = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    with (
+        dask.config.set(connect.PATIENT),
+        LocalCluster(n_workers=WORKERS, threads_per_worker=1, processes=True, **silent) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def client(running):
+    """With all its workers, or the test fails."""
+    running.wait_for_workers(WORKERS, timeout=60)
+    return running
+
+
+@pytest.fixture
+def threads():
+    """A cluster in this process, with one worker."""
+    with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster, Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A census as Parquet files, a partition each."""
+    folder = tmp_path_factory.mktemp("census")
+    frame = gpupif.datasets.census(ROWS * PARTITIONS)
+    for number in range(PARTITIONS):
+        frame.iloc[number * ROWS : (number + 1) * ROWS].to_parquet(folder / f"{number:02}.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return gpupif.score(gpupif.datasets.census(ROWS * PARTITIONS), ["cig", "wcig", "csf"], device="cpu")
+
+
+@pytest.fixture(scope="module")
+def large_folder(tmp_path_factory):
+    """Large enough that there is time to kill a worker."""
+    folder = tmp_path_factory.mktemp("large")
+    for number in range(12):
+        gpupif.datasets.census(12_000, seed=number).to_parquet(folder / f"{number:02}.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def large_expected(large_folder):
+    return gpupif.score(pd.read_parquet(large_folder), ["cig", "wcig"], device="cpu")

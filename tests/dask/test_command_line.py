@@ -1,0 +1,272 @@
+"""The command line on a cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import dask
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import gpupif
+from gpupif.cli.main import main
+from gpupif.dask import client as connect
+from gpupif.dask import read as files
+from gpupif.dask import watch
+from gpupif.utils.progress import Reporter
+from tests.helpers.clusters import WORKERS, at, on_cluster, without_times
+
+pytestmark = [pytest.mark.dask, pytest.mark.subprocess, pytest.mark.slow, pytest.mark.xdist_group("cluster")]
+
+
+class TestCommandLine:
+    def test_workers_started_for_it(self, folder, expected, tmp_path, monkeypatch, capsys):
+        command = [sys.executable, "-m", "gpupif", "score", str(folder), "-o", str(tmp_path / "out"), "--workers", "2"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "48,000 rows x 10 columns (cig, csf, wcig) scored by 2 workers in 12 partitions" in done.stdout
+        written = pd.read_parquet(tmp_path / "out")
+        for measure in expected.measures:
+            wanted = expected[measure]
+            found = written[[f"{measure}_{name}" for name in wanted]]
+            assert found.to_numpy().tobytes() == wanted.to_numpy().tobytes()
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+        monkeypatch.setattr(sys, "argv", ["gpupif", *command[3:]])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert stopped.value.code == 2
+        error = capsys.readouterr().err
+        assert error.startswith("gpupif: error: ")
+        assert "exists already. Use overwrite (--overwrite)" in error
+
+    def test_progress(self, client, large_folder, tmp_path, monkeypatch):
+        """Tasks that are done, of all, and what is at work; nothing where the command line is to be quiet."""
+        told, visible = [], []
+
+        class Recorder(Reporter):
+            def __enter__(self):
+                visible.append(self.visible)
+                return self
+
+            def __exit__(self, *_):
+                """Nothing to stop."""
+
+        for method in ("stage", "expect", "advance", "rename"):
+            monkeypatch.setattr(Recorder, method, lambda self, *told_now, name=method: told.append((name, *told_now)))
+        monkeypatch.setattr(connect, "Reporter", Recorder)
+        monkeypatch.setattr(watch, "SHOW_SECONDS", 0.02)
+        place = {"scheduler": client.scheduler.address}
+        on_cluster(large_folder, tmp_path / "out", **place, visible=True)
+        assert told[:2] == [("stage", "start", None, "workers"), ("stage", "compute", None, "tasks")]
+        done = sum(amount for name, amount, *_ in told if name == "advance")
+        total = [amount for name, amount, *_ in told if name == "expect"]
+        assert total == sorted(total)
+        assert 100 < done <= total[-1]
+        assert {what for name, what, *_ in told if name == "rename"} & {"encode", "shuffle", "score", "write"}
+        told.clear()
+        monkeypatch.setattr(sys, "argv", ["gpupif", "score", "-q"])
+        on_cluster(large_folder, tmp_path / "other", **place)
+        assert visible == [True, False]
+        assert [name for name, *_ in told] == ["stage", "stage"]
+
+    def test_an_error_of_a_worker_is_one_line(self, tmp_path):
+        pd.DataFrame({"a": [1, 2] * 20, "b": [0, None] * 20}).to_parquet(tmp_path / "in.parquet", row_group_size=20)
+        command = ["score", str(tmp_path / "in.parquet"), "-o", str(tmp_path / "out"), "--missing", "error"]
+        command = [sys.executable, "-m", "gpupif", *command, "--workers", "1"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("gpupif: error: column 'b': 20 missing values")
+
+    def test_only_this_process_hears_of_ctrl_c(self):
+        """A terminal sends it to all processes; also to a worker that came in place of another."""
+        with connect.cluster(None, 1) as client:
+            (first,) = client.run(os.getpid).values()
+            os.kill(first, signal.SIGINT)
+            assert client.submit(os.getpid, pure=False).result(timeout=60) == first
+            os.kill(first, signal.SIGKILL)
+            second = client.submit(os.getpid, pure=False).result(timeout=60)
+            os.kill(second, signal.SIGINT)
+            assert client.submit(os.getpid, pure=False).result(timeout=60) == second != first
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, set())
+
+    def test_the_only_worker_killed(self):
+        """It comes back, even later than Dask waits by default before it strikes a worker off."""
+        with (
+            dask.config.set({"distributed.deploy.lost-worker-timeout": "10 ms"}),
+            connect.cluster(None, 1) as client,
+        ):
+            (victim,) = client.run(os.getpid).values()
+            os.kill(victim, signal.SIGKILL)
+            assert client.submit(os.getpid).result(timeout=60) != victim
+            assert len(client.cluster.workers) == 1
+
+    def test_workers_that_do_not_start(self, monkeypatch):
+        def fails(**options):
+            raise RuntimeError("Nanny failed to start.")
+
+        monkeypatch.setattr("distributed.LocalCluster", fails)
+        with (
+            pytest.raises(
+                gpupif.DeviceError, match=r"--workers 3: they could not be started \(Nanny failed to start\)"
+            ),
+            connect.cluster(None, 3),
+        ):
+            pass
+
+    def test_a_cluster_that_runs(self, client, tmp_path):
+        """Row groups become partitions, folders' names columns; types are Arrow's, exact where values are missing."""
+        rows = pa.table({"a": [2**60, None, 2**60 + 1, 5] * 5, "b": list("xyxz") * 5})
+        for name in ("sex=F", "sex=M"):
+            (tmp_path / "in" / name).mkdir(parents=True)
+            pq.write_table(rows, tmp_path / "in" / name / "part.parquet", row_group_size=7)
+        facts = on_cluster(tmp_path / "in", tmp_path / "out", scheduler=client.scheduler.address, known=["b", "sex"])
+        assert (facts["rows"], facts["workers"], facts["columns"]) == (40, WORKERS, ["a", "b", "sex"])
+        wanted = gpupif.score(tmp_path / "in", known=["b", "sex"], device="cpu").to_arrow()
+        assert pq.read_table(tmp_path / "out").equals(wanted)
+        columns = {"columns": ["b"], "known": ["a"]}
+        on_cluster(tmp_path / "in", tmp_path / "out", scheduler=client.scheduler.address, overwrite=True, **columns)
+        wanted = gpupif.score(tmp_path / "in", columns=["b"], known=["a"], device="cpu").to_arrow()
+        assert pq.read_table(tmp_path / "out").equals(wanted)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+
+    def test_any_few_columns_known(self, threads, tmp_path):
+        frame = gpupif.datasets.census(200, columns=5)
+        frame.to_parquet(tmp_path / "in.parquet", row_group_size=60)
+        asked = {"columns": ["age", "sex"], "known": 1, "among": ["region", "sex", "age"], "subsets": 1}
+        facts = on_cluster(tmp_path / "in.parquet", tmp_path / "out", threads.scheduler.address, **asked)
+        assert facts["measures"] == ["cig_worst", "cig_mean", "csf_worst", "csf_mean"]
+        expected = gpupif.score(frame, **asked)
+        assert facts["attackers"] == repr(expected.subsets)
+        assert facts["known_any"] == expected.subsets.to_dict()
+        assert facts["known_any"]["sampled"]
+        expected = expected.to_arrow().to_pandas()
+        pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out"), expected, check_exact=True)
+        with pytest.raises(gpupif.InputError, match="among: no column 'regio'"):
+            on_cluster(
+                tmp_path / "in.parquet", tmp_path / "no", threads.scheduler.address, **{**asked, "among": ["regio"]}
+            )
+
+    def test_a_population(self, client, tmp_path):
+        people = gpupif.datasets.census(900, columns=4)
+        people.iloc[300:500].to_parquet(tmp_path / "in.parquet", index=False)
+        people.to_parquet(tmp_path / "people.parquet", row_group_size=400)
+        asked = {"population": tmp_path / "people.parquet"}
+        facts = on_cluster(tmp_path / "in.parquet", tmp_path / "out", scheduler=client.scheduler.address, **asked)
+        assert facts["measures"] == ["cig", "csf", "population_size"]
+        wanted = gpupif.score(tmp_path / "in.parquet", device="cpu", **asked).to_arrow()
+        assert pq.read_table(tmp_path / "out").equals(wanted)
+        with pytest.raises(gpupif.InputError, match="population: it lacks"):
+            on_cluster(
+                tmp_path / "people.parquet",
+                tmp_path / "other",
+                scheduler=client.scheduler.address,
+                population=tmp_path / "in.parquet",
+            )
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out", "people.parquet"]
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            "risk {in} --quasi-identifiers age,region --sensitive sex --population {people} --sampling-fraction 0.5",
+            "toxic {in} --size 2 --columns age,region,sex --top 5",
+            "suda {in} --max-size 2 --columns age,region,sex --sampling-fraction 0.1 -o {out}",
+        ],
+    )
+    def test_commands_print_what_they_do_without(self, client, tmp_path, run, command):
+        people = gpupif.datasets.census(900, columns=4)
+        people.iloc[300:500].to_parquet(tmp_path / "in.parquet")
+        people.to_parquet(tmp_path / "people.parquet", row_group_size=400)
+        places = {name: tmp_path / f"{name}.parquet" for name in ("in", "people", "out", "there")}
+        here = command.format(**places).split()
+        there = [*command.format(**{**places, "out": places["there"]}).split(), *at(client)]
+        shown = [run(*options, "--json") for options in (here, there)]
+        assert [(one.code, one.err) for one in shown] == [(0, "")] * 2
+        ours, theirs = (json.loads(one.out) for one in shown)
+        assert theirs | {"seconds": 0, "output": 0} == ours | {"seconds": 0, "output": 0}
+        printed = [run(*options, *(["--overwrite"] * ("-o" in options))).out for options in (here, there)]
+        assert without_times(printed[0]) == without_times(printed[1]).replace("there.parquet", "out.parquet")
+        if "-o" in here:
+            assert pq.read_table(places["there"]).equals(pq.read_table(places["out"]))
+
+    def test_commands_refuse_what_is_not_for_a_cluster(self, folder, tmp_path, run, monkeypatch):
+        monkeypatch.setattr(connect, "CONNECT_SECONDS", 0.2)
+        (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+        risk = ("risk", folder, "--quasi-identifiers")
+        for options, fragment in [
+            (
+                (*risk, "age", "--scheduler", "tcp://127.0.0.1:1"),
+                "--scheduler tcp://127.0.0.1:1: no cluster can be reac",
+            ),
+            ((*risk, "age", "--scheduler", "x", "--workers", "2"), "--workers: expected it or --scheduler"),
+            ((*risk, "age", "--workers", "0"), "--workers: expected at least 1, got 0"),
+            ((*risk, "age", "--workers", "1", "--memory-limit", "2GiB"), "--memory-limit: is not for a cluster, which"),
+            ((*risk, "ag", "--workers", "1"), "--quasi-identifiers: no column 'ag' in the table. Did you mean 'age'?"),
+            (("toxic", folder, "--columns", "ag", "--workers", "1"), "--columns: no column 'ag' in the table. Did you"),
+            (("toxic", tmp_path / "t.csv", "--workers", "1"), "a cluster reads Parquet files, folders and patterns"),
+            (
+                ("suda", folder, "--workers", "1", "--temp", tmp_path),
+                "--temp: is not for a cluster, which reads Parquet",
+            ),
+            (("suda", folder, "--workers", "1", "--sep", ";"), "--sep: is not for a cluster"),
+        ]:
+            ended = run(*options)
+            assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1), ended.err
+            assert fragment in ended.err
+
+    def test_an_error_of_a_command_and_progress(self, client, folder, run, monkeypatch):
+        told = []
+        monkeypatch.setattr(Reporter, "stage", lambda self, *stage: self.visible is not False and told.append(stage))
+        real = connect.Reporter
+        monkeypatch.setattr(connect, "Reporter", lambda visible: real(True))
+        ended = run("risk", folder, "--quasi-identifiers", "age", "--l", "3", "--sensitive", "sex", *at(client))
+        assert (ended.code, ended.out) == (2, "")
+        assert "gpupif: error: --l: expected at most 2, the different values of column 'sex'; got 3." in ended.err
+        assert told == [("start", None, "workers"), ("compute", None, "tasks")]
+
+    def test_small_row_groups_are_read_together(self, monkeypatch):
+        monkeypatch.setattr(files, "PARTITION_ROWS", 10)
+        assert list(files._grouped([4, 5, 2, 30, 1, 1])) == [(0, 1), (2,), (3,), (4, 5)]
+
+    def test_a_failed_run_leaves_nothing(self, client, folder, tmp_path):
+        priors = {"sex": {"nobody": 1.0}}
+        with pytest.raises(gpupif.PriorError, match="'sex'"):
+            on_cluster(folder, tmp_path / "out", scheduler=client.scheduler.address, priors=priors)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_errors_before_any_work(self, folder, tmp_path, monkeypatch):
+        monkeypatch.setattr(connect, "CONNECT_SECONDS", 0.2)
+        (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+        (tmp_path / "full").mkdir()
+        (tmp_path / "full" / "letters.txt").touch()
+        out = tmp_path / "out"
+        for arguments, more, error, message in [
+            ((folder, out), {"scheduler": "tcp://127.0.0.1:1"}, gpupif.DeviceError, "no cluster can be reached"),
+            ((folder, out), {"scheduler": "x", "workers": 2}, gpupif.InputError, "got both"),
+            ((folder, out), {"workers": 0}, gpupif.InputError, "at least 1"),
+            ((folder, out), {"workers": 1, "keep_input": True}, gpupif.InputError, "--keep-input"),
+            ((folder, out), {"workers": 1, "sep": ";"}, gpupif.InputError, "--sep"),
+            ((folder, out), {"workers": 1, "rows_per_file": 5}, gpupif.InputError, "--rows-per-file"),
+            ((folder, out), {"workers": 1, "measures": ["gig"]}, gpupif.InputError, "gig"),
+            ((tmp_path / "t.csv", out), {"workers": 1}, gpupif.InputError, "Convert it"),
+            ((tmp_path / "no.parquet", out), {"workers": 1}, gpupif.TableReadError, "no such file"),
+            ((folder, folder / "out"), {"workers": 1}, gpupif.OutputError, "inside it or around it"),
+            ((folder, tmp_path / "no" / "out"), {"workers": 1}, gpupif.OutputError, "there is no folder"),
+            ((folder, tmp_path / "full"), {"workers": 1}, gpupif.OutputError, "exists already"),
+            ((folder, tmp_path / "full"), {"workers": 1, "overwrite": True}, gpupif.OutputError, "would be lost"),
+            ((folder, out), {"workers": 1, "population": tmp_path / "no"}, gpupif.TableReadError, "no such file"),
+        ]:
+            with pytest.raises(error, match=message):
+                on_cluster(*arguments, **more)
+        assert not out.exists()
+
+    def test_without_dask_the_error_names_the_extra(self, folder, tmp_path, monkeypatch):
+        monkeypatch.setattr(connect, "find_spec", lambda name: None)
+        with pytest.raises(gpupif.DeviceError, match=r"pip install 'gpupif\[dask\]'"):
+            on_cluster(folder, tmp_path / "out", workers=1)

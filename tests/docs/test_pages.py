@@ -1,0 +1,143 @@
+"""Every example of README.md and docs/ runs, what it shows is what comes, and every link leads somewhere."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from doctest import ELLIPSIS, Example, OutputChecker
+from pathlib import Path
+from unittest import SkipTest
+
+import pytest
+import sybil
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
+
+from tests.helpers.checkout import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+# What a fence may be marked as. A block of text is shown only: what cannot run here, such as on a GPU.
+LANGUAGES = {"bash", "console", "python", "text"}
+
+pytestmark = pytest.mark.subprocess
+each_page = pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+
+
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    """What a command ends with, and all that it says, run by bash in the working folder with this Python's gpupif."""
+    python = shlex.quote(sys.executable)
+    own = f'python() {{ {python} "$@"; }}\ngpupif() {{ python -m gpupif "$@"; }}\n'
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", own + command],
+        check=False,
+        encoding="utf-8",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def run_commands(example: sybil.Example) -> str:
+    """A block of bash: it has to end well. What is wrong with it, if anything."""
+    ended = shell(example.parsed)
+    return f"exit code {ended.returncode}\n{ended.stdout}" if ended.returncode else ""
+
+
+def run_console(example: sybil.Example) -> str:
+    """A block of `$ command` and, below each, what it prints. What is wrong with it, if anything."""
+    for block in re.split(r"^\$ ", example.parsed, flags=re.MULTILINE)[1:]:
+        command, _, expected = block.partition("\n")
+        # Only the first run on a machine says that it compiles.
+        shown = re.sub(r"^gpupif: compiling.*\n", "", shell(command).stdout, flags=re.MULTILINE)
+        shown = re.sub(r" +$", "", shown, flags=re.MULTILINE)
+        checker = OutputChecker()
+        if not checker.check_output(expected, shown, ELLIPSIS):
+            return f"$ {command}\n{checker.output_difference(Example(command, expected), shown, ELLIPSIS)}"
+    return ""
+
+
+EXAMPLES = sybil.Sybil(
+    [
+        PythonCodeBlockParser(doctest_optionflags=ELLIPSIS),
+        CodeBlockParser("bash", run_commands),
+        CodeBlockParser("console", run_console),
+        SkipParser(),
+    ]
+)
+
+
+@each_page
+def test_examples_run(page, tmp_path, monkeypatch):
+    """One test a page, in an empty folder: later blocks use the names and files that earlier ones made."""
+    monkeypatch.chdir(tmp_path)
+    for example in EXAMPLES.parse(page):
+        try:
+            example.evaluate()
+        except SkipTest:
+            continue
+
+
+@each_page
+def test_blocks_are_of_a_known_kind(page):
+    fences = re.findall(r"^\s*```(.*)$", page.read_text("utf-8"), flags=re.MULTILINE)
+    assert set(fences[0::2]) <= LANGUAGES
+    assert set(fences[1::2]) <= {""}
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link can name within a page: its headings, as GitHub spells them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@each_page
+def test_links_lead_somewhere(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path) if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@each_page
+def test_extras_named_exist(page):
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    named = re.findall(r"'\.\[([\w,-]+)\]'", page.read_text("utf-8"))
+    assert {extra for several in named for extra in several.split(",")} <= set(extras)
+
+
+# Written for the tree that is coming.
+AHEAD = {"architecture"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=pytest.mark.xfail(strict=True) if page.stem in AHEAD else ())
+        for page in PAGES
+    ],
+)
+def test_files_named_exist(page):
+    named = re.findall(r"`((?:gpupif|kernels|tests|docs|benchmarks)/[\w./-]*)`", page.read_text("utf-8"))
+    missing = [name for name in named if not (ROOT / name).exists()]
+    assert not missing
+
+
+def test_architecture_has_every_part():
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    parts = re.findall(r"^\| `gpupif/(\w+)/` \|", text, flags=re.MULTILINE)
+    assert sorted(parts) == sorted(init.parent.name for init in (ROOT / "gpupif").glob("*/__init__.py"))
+
+
+def test_readme_is_one_screen():
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 120
+
+
+def test_every_page_is_linked_from_the_overview():
+    overview = (ROOT / "docs" / "index.md").read_text("utf-8")
+    missing = [page.name for page in PAGES[1:] if page.stem != "index" and f"({page.name}" not in overview]
+    assert not missing

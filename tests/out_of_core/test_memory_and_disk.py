@@ -1,0 +1,135 @@
+"""Memory and disk: how much there is, what a run takes of it, and what is said where that is too little."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import gpupif
+from gpupif.errors import InputError, OutputError
+from gpupif.out_of_core import budget
+from gpupif.utils import memory
+from tests.helpers.pieces import assert_same, census_folder, write_parts
+from tests.helpers.runs_that_fail import MEASURES
+
+
+def test_too_little_disk(tmp_path, monkeypatch):
+    source = census_folder(tmp_path / "in", rows=100)
+    monkeypatch.setattr(budget, "free_disk", lambda folder: 1000)
+    with pytest.raises(OutputError, match=r"spill files of 100 rows will need about .* KiB, 1.0 KiB are free"):
+        gpupif.score(source, output=tmp_path / "out")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
+
+
+def test_too_many_values(tmp_path, monkeypatch):
+    source = write_parts(tmp_path / "in", pd.DataFrame({"id": [f"id{n}" for n in range(100)], "b": [1, 2] * 50}))
+    monkeypatch.setattr(budget, "VALUES_SHARE", 1e-9)
+    with pytest.raises(InputError, match=r"column 'id': at least 100 different values.*--memory-limit"):
+        gpupif.score(source, output=tmp_path / "out")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
+
+
+def test_a_table_that_does_not_fit_is_scored_on_disk(tmp_path, monkeypatch, capfd):
+    from gpupif.scoring import files
+    from gpupif.scoring.files import score_file
+
+    source = census_folder(tmp_path / "in", rows=100)
+    names = ("columns", "known", "priors", "accuracies", "distances", "weights", "attackers", "population")
+    question = dict.fromkeys(names)
+    question |= {"missing": "category", "dtype": "float64", "population_lacks": "error"}
+    options = dict.fromkeys(["memory_limit", "temp", "rows_per_file"]) | dict.fromkeys(
+        ["resume", "overwrite", "keep_input"], False
+    )
+    given = (MEASURES, question, "cpu", None, options, None)
+    small = score_file(source, tmp_path / "small.parquet", *given)
+    monkeypatch.setattr(files, "memory_needed", lambda *_: 1 << 60)
+    large = score_file(source, tmp_path / "large.parquet", *given)
+    assert "more than 60 % of the memory that is free" in capfd.readouterr().err
+    assert type(small).__name__ == "Scores"
+    assert_same(large, small)
+    assert pq.read_table(tmp_path / "small.parquet").equals(pq.read_table(tmp_path / "large.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("2GiB", 2 << 30),
+        ("2gb", 2 * 10**9),
+        ("1.5 MiB", 3 << 19),
+        ("700", 700),
+        (5, 5),
+        ("3k", 3000),
+        ("1TiB", 1 << 40),
+        (np.int64(5), 5),
+        (2e9, 2 * 10**9),
+        ("9" * 400 + "GB", 2**62),
+        (10**400, 2**62),
+    ],
+)
+def test_sizes(text, size):
+    assert memory.parse_size("memory_limit", text) == size
+
+
+@pytest.mark.parametrize("size", ["", "GiB", "-1GB", "1XB", 0, -5, True, 1.5, None, "1e9", 5j, float("inf")])
+def test_sizes_that_are_none(size):
+    with pytest.raises(InputError, match="memory_limit: expected a size"):
+        memory.parse_size("memory_limit", size)
+
+
+def test_memory_that_a_cgroup_leaves(tmp_path):
+    inner = tmp_path / "v2" / "user" / "job"
+    inner.mkdir(parents=True)
+    for folder, most in ((inner, "max"), (inner.parent, "1000"), (tmp_path / "v2", "5000")):
+        (folder / "memory.max").write_text(most)
+        (folder / "memory.current").write_text("600\n")
+        (folder / "memory.stat").write_text("anon 1\ninactive_file 50\n")
+    (tmp_path / "own").write_text("0::/user/job\n")
+    assert sorted(memory._cgroup_rooms(tmp_path / "v2", tmp_path / "own")) == [450, 4450]
+    old = tmp_path / "v1" / "memory" / "job"
+    old.mkdir(parents=True)
+    for folder, most in ((old, "2000"), (old.parent, str(1 << 63))):
+        (folder / "memory.limit_in_bytes").write_text(most)
+        (folder / "memory.usage_in_bytes").write_text("600")
+        (folder / "memory.stat").write_text("total_inactive_file 100\n")
+    (tmp_path / "own").write_text("4:cpu,memory:/job\n3:pids:/\n")
+    assert memory._cgroup_rooms(tmp_path / "v1", tmp_path / "own") == [1500]
+    assert memory._cgroup_rooms(tmp_path / "none", tmp_path / "none") == []
+    assert 0 < memory.free_bytes() < 1 << 50
+
+
+def test_long_field_of_csv(tmp_path):
+    (tmp_path / "1.csv").write_text("a,b\n1,x\n2,y\n")
+    (tmp_path / "2.csv").write_text(f"a,b\n1,{'x' * 200_000}\n2,y\n")
+    assert gpupif.score(tmp_path / "*.csv").rows == 4
+    assert gpupif.score(tmp_path / "2.csv").rows == 2
+    assert gpupif.score(tmp_path / "*.csv", output=tmp_path / "out").rows == 4
+
+
+def test_columns_with_too_many_values_for_the_memory(tmp_path, monkeypatch):
+    source = write_parts(tmp_path / "in", pd.DataFrame({f"id{n}": range(100) for n in range(3)}))
+    real = budget.plan_budget
+    monkeypatch.setattr("gpupif.out_of_core.run.plan_budget", lambda *given: real(*given)._replace(working=1 << 15))
+    monkeypatch.setattr(budget, "VALUES_SHARE", 1)
+    with pytest.raises(InputError, match=r"memory_limit: the columns have 300 different values"):
+        gpupif.score(source, output=tmp_path / "out")
+
+
+def test_long_texts_make_small_chunks(tmp_path, monkeypatch):
+    texts = [f"{n % 7}" * 5000 for n in range(400)]
+    source = write_parts(tmp_path / "in", pd.DataFrame({"a": texts, "b": range(400)}), range(0, 400, 50))
+    chunks = []
+    from gpupif.out_of_core import encode
+
+    real = encode.in_chunks
+
+    def noted(pieces, rows, most):
+        for chunk in real(pieces, rows, 200_000):
+            chunks.append(chunk.num_rows)
+            yield chunk
+
+    monkeypatch.setattr(encode, "in_chunks", noted)
+    scores = gpupif.score(source, MEASURES, output=tmp_path / "out")
+    assert len(chunks) > 3
+    assert_same(scores, gpupif.score(source, MEASURES))

@@ -1,0 +1,98 @@
+"""A run that is killed or told to stop, at any moment: it goes on where it was, and leaves nothing else."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import gpupif
+from gpupif.cli import main as cli
+from gpupif.out_of_core.write import ScoreWriter
+from gpupif.utils.signals import SIGNALS
+from tests.helpers.dying import die
+from tests.helpers.pieces import assert_same, census_folder, nothing_left
+from tests.helpers.runs_that_fail import MEASURES
+
+
+@pytest.mark.slow
+@pytest.mark.subprocess
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_at_any_moment_and_resumed(tmp_path, seed):
+    """Killed many times, each time at another moment, it ends in the same bits, and leaves nothing else."""
+    source = census_folder(tmp_path / "in", rows=150)
+    chance = random.Random(seed)
+    moments = [chance.randint(1, 60) for _ in range(40)]
+    target = tmp_path / ("out" if seed else "out.parquet")
+    codes, said = die(signal.SIGKILL, moments, source, "-o", target, "--resume", "-q", "--temp", tmp_path)
+    assert codes[-1] == 0, said
+    assert codes.count(-9) >= 3
+    assert nothing_left(tmp_path)
+    files = [target] if target.is_file() else sorted(target.rglob("*"))
+    found = pa.concat_tables(pq.read_table(file) for file in files)
+    expected = gpupif.score(source, ["cig", "csf", "wcig"]).to_arrow()
+    assert found.replace_schema_metadata().equals(expected.replace_schema_metadata())
+
+
+@pytest.mark.slow
+@pytest.mark.subprocess
+@pytest.mark.parametrize(
+    ("number", "moment"),
+    [(signal.SIGTERM, 4), (signal.SIGTERM, 40), (signal.SIGTERM, 120), (signal.SIGINT, 60), (signal.SIGHUP, 80)],
+)
+def test_signals_leave_nothing(tmp_path, number, moment):
+    source = census_folder(tmp_path / "in", rows=150)
+    codes, said = die(number, [moment], source, "-o", tmp_path / "out", "-q", "--temp", tmp_path, "--overwrite")
+    assert codes == [128 + number, 0]
+    assert said == "gpupif: interrupted; nothing was written.\n"
+    assert nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_signals_come_too_late(tmp_path, monkeypatch, resume):
+    """When the scores are in place, all that is left to do is done."""
+    source = census_folder(tmp_path / "in", rows=150)
+    real = ScoreWriter.publish
+    before = [signal.getsignal(number) for number in SIGNALS]
+
+    def publish(*given):
+        real(*given)
+        for number in SIGNALS:
+            os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(ScoreWriter, "publish", publish)
+    scores = gpupif.score(source, MEASURES, output=tmp_path / "out", resume=resume)
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+    assert nothing_left(tmp_path)
+    assert_same(scores, gpupif.score(source, MEASURES))
+
+
+def test_signals_after_the_scores_say_that_they_are_there(tmp_path, monkeypatch, capfd):
+    source = census_folder(tmp_path / "in", rows=150)
+    out = tmp_path / "out"
+    monkeypatch.setattr(sys, "argv", ["gpupif", "score", str(source), "-o", str(out), "--rows-per-file", "50"])
+    monkeypatch.setattr("gpupif.cli.score.show_scores", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    handlers = [signal.getsignal(number) for number in SIGNALS]
+    try:
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    finally:
+        for number, handler in zip(SIGNALS, handlers, strict=True):
+            signal.signal(number, handler)
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert capfd.readouterr().err.endswith(f"gpupif: interrupted; the scores are complete: {out}.\n")
+
+
+@pytest.mark.slow
+@pytest.mark.subprocess
+def test_signals_leave_what_resume_can_use(tmp_path):
+    source = census_folder(tmp_path / "in", rows=150)
+    codes, said = die(signal.SIGTERM, [60], source, "-o", tmp_path / "out", "-q", "--resume")
+    assert codes == [128 + signal.SIGTERM, 0]
+    assert said == "gpupif: interrupted; what is done is kept, and the same command goes on with it.\n"
+    assert nothing_left(tmp_path)

@@ -1,0 +1,81 @@
+"""The package as it is installed: cheap to import, and where it keeps what it compiles."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gpupif.datasets import census
+from tests.helpers.checkout import ROOT
+
+pytestmark = pytest.mark.subprocess
+
+CACHE = "from gpupif.kernels import jit; print(jit.CACHE_FOLDER)"
+
+
+def cache_folder(**environment):
+    cleared = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
+    command = [sys.executable, "-P", "-c", CACHE]
+    done = subprocess.run(command, env={**cleared, **environment}, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.slow
+def test_a_cache_folder_that_others_can_write_to_is_not_used(tmp_path):
+    """Numba runs the code that it finds there."""
+    good = cache_folder(XDG_CACHE_HOME=str(tmp_path / "c"), TMPDIR=str(tmp_path))
+    assert good.startswith(str(tmp_path / "c"))
+    assert Path(good).stat().st_mode & 0o077 == 0
+    Path(good).chmod(0o777)
+    fallback = cache_folder(XDG_CACHE_HOME=str(tmp_path / "c"), TMPDIR=str(tmp_path))
+    assert fallback.startswith(str(tmp_path / f"gpupif-{os.getuid()}"))
+    Path(fallback).parent.chmod(0o777)
+    assert cache_folder(XDG_CACHE_HOME=str(tmp_path / "c"), TMPDIR=str(tmp_path)) == ""
+
+
+def test_what_other_versions_compiled_is_removed_after_long(tmp_path):
+    parent = tmp_path / "gpupif"
+    for name, days in (("old", 100), ("recent", 1)):
+        (parent / name).mkdir(parents=True)
+        (parent / name / "code").touch()
+        os.utime(parent / name, (time.time() - days * 86_400,) * 2)
+    parent.chmod(0o700)
+    found = Path(cache_folder(XDG_CACHE_HOME=str(tmp_path)))
+    assert {path.name for path in parent.iterdir()} == {"recent", found.name}
+    assert (parent / "recent" / "code").exists()
+
+
+@pytest.mark.slow
+def test_the_first_run_on_a_machine_says_that_it_compiles_and_the_next_does_not(tmp_path):
+    table = tmp_path / "table.csv"
+    census(100, columns=3).to_csv(table, index=False)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    code = f"import gpupif; gpupif.score({str(table)!r})"
+    said = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        said.append(done.stderr.count("compiling"))
+    assert said == [1, 0]
+
+
+@pytest.mark.slow
+def test_the_package_works_in_the_folder_of_its_checkout():
+    """Where the README leaves its reader after `pip install .`: the folder gpupif there has no kernels inside."""
+    code = "import gpupif; print(gpupif.score(gpupif.datasets.pif_example()).pif(100))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert float(done.stdout) == pytest.approx(3.3371022654516564)
+
+
+def test_cheap_to_import_until_something_is_scored():
+    modules = "gpupif, gpupif.cli.main, gpupif.datasets"
+    code = f"import sys, {modules}; print([m for m in ('numpy', 'numba') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
