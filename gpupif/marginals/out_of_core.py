@@ -6,6 +6,7 @@ common: all that leave out one column of many are served by two cuts.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import shutil
 import tempfile
@@ -64,17 +65,20 @@ class _Weights(NamedTuple):
 
 
 class ChunkCounts(SetCounts):
-    """A table on disk. report: hears of rows. engine: counts."""
+    """A table on disk, which is closed with it. report: hears of rows. engine: counts."""
 
     def __init__(self, stream: Stream, request: CountRequest, report: Reporter, engine: CountingEngine) -> None:
         chunks, used = stream.chunks, len(request.chosen(stream.names))
         self.names = stream.names[:used]
         self.device = engine.device
         self._weights, weighted = None, None
-        if request.weights is not None:
-            place = list(stream.names).index(request.weights)
-            units, weighted = weigh_chunks(chunks, place, used)
-            self._weights = _Weights(place, units)
+        with contextlib.ExitStack() as opened:
+            opened.push(stream)
+            if request.weights is not None:
+                place = list(stream.names).index(request.weights)
+                units, weighted = weigh_chunks(chunks, place, used)
+                self._weights = _Weights(place, units)
+            self._opened = opened.pop_all()
         self._columns = with_counts(chunks.columns[:used], weighted)
         self._total = Total.of(chunks.rows, weighted)
         self._engine = engine
@@ -83,7 +87,7 @@ class ChunkCounts(SetCounts):
         self._memory = int(COUNTS_SHARE * stream.budget.working)
 
     def __exit__(self, *error: Any) -> None:
-        self._stream.__exit__(*error)
+        self._opened.__exit__(*error)
 
     def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
         """See `SetCounts`."""

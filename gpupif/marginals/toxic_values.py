@@ -87,7 +87,7 @@ class Measured:
         return SetPart(
             Sizes.of(counts).log_sum(),
             int(counts[counts <= self._total.alone].sum()),
-            int(counts.min()),
+            int(counts.min(initial=self._total.units)),
             len(counts),
             bool((np.abs(times - 1) < NEARLY_NONE).all()) and as_often_as_parts(counts, parts, self._total.units),
             self._rarest(subset, Rare(times, counts, found.codes)),

@@ -49,7 +49,7 @@ class FewBytes(DeviceLibrary):
 def table(repeated, rows=40):
     random = np.random.default_rng(4)
     codes = [random.integers(0, min(size, 9), rows).astype(code_type(size)) for size in CARDINALITIES]
-    return codes, random.integers(1, 5, rows).astype(np.uint32) if repeated else None
+    return codes, random.integers(0, 5, rows).astype(np.uint32) if repeated else None
 
 
 def answers(engine, codes, times, chunks=1):
