@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -16,15 +15,12 @@ import pyarrow as pa
 from gpupif.kernels import walks
 
 from ..encoding.column import Column
+from ..engines.axis import NOTHING, Axis
 from ..errors import InputError
 from .priors import plain_value, values_by_text
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from .priors import Prior
-
-NOTHING: npt.NDArray[np.float64] = np.empty(0)
 
 
 class TextOrder(list[Any]):
@@ -39,48 +35,6 @@ class CategoryOrder(list[Any]):
     """The values of ordered categories, which nobody gave as an argument."""
 
 
-@dataclass(frozen=True)
-class Axis:
-    """Where the values of a column lie.
-
-    kind: a constant of `kernels/walks.py`. rank: by code, the place of its value among those that occur. places: by
-    rank, its place among all that have a prior; prior: by place. nodes: by level and rank, in a hierarchy; masses: of
-    nodes. longest: the farthest that two values are apart: 1, steps, or levels.
-    """
-
-    kind: int
-    rank: npt.NDArray[np.int64]
-    places: npt.NDArray[np.int64]
-    prior: npt.NDArray[np.float64]
-    nodes: npt.NDArray[np.int64]
-    masses: npt.NDArray[np.float64]
-    longest: int
-
-    @property
-    def moves(self) -> bool:
-        """Whether codes are not in the order of the axis."""
-        return bool((self.rank[1:] < self.rank[:-1]).any())
-
-    @property
-    def order(self) -> npt.NDArray[np.int64]:
-        """The codes in the order of the axis."""
-        return np.argsort(self.rank, kind="stable")
-
-    def only(self, codes: npt.NDArray[np.integer]) -> Axis:
-        """The axis of some of the values, by ascending code."""
-        ranks = self.rank[codes]
-        kept = np.sort(ranks)
-        return replace(
-            self,
-            rank=np.searchsorted(kept, ranks),
-            places=self.places[kept],
-            nodes=self.nodes[:, kept],
-            masses=self.masses[kept] if self.kind == walks.NOMINAL else self.masses,
-        )
-
-
-# Half of the way to another node's values on either side, so that values with a parent in common are one level apart.
-EDGE = 0.5
 # Python values that have an order.
 KINDS = (int, float, Decimal, datetime.date, datetime.time, datetime.timedelta)
 
@@ -249,30 +203,3 @@ def _tree(
 def _numbers(names: Iterable[Any]) -> dict[Any, int]:
     """Names to numbers, in order of first appearance."""
     return {name: number for number, name in enumerate(dict.fromkeys(names))}
-
-
-def kernel_axes(axes: Sequence[Axis | None]) -> walks.Axes:
-    """The axes of target columns, in the order of ranks, as kernels know them; of those without one, nothing."""
-    none = np.empty(0, np.int64)
-    known = [axis or Axis(walks.NOMINAL, none, none, NOTHING, np.empty((0, 0), np.int64), NOTHING, 1) for axis in axes]
-    values_first = np.cumsum([0, *(len(axis.places) for axis in known)])
-    steps_first = np.cumsum([0, *(len(axis.prior) + 1 for axis in known)])
-    masses_first = np.cumsum([0, *(len(axis.masses) for axis in known)])
-    nodes_first = np.cumsum([0, *(axis.nodes.size for axis in known)])
-    in_tree = np.array([axis.kind == walks.TREE for axis in known])
-    prior = [np.append(np.cumsum(axis.prior), 1.0) for axis in known]
-    return walks.Axes(
-        kinds=np.array([axis.kind for axis in known]),
-        values_first=values_first,
-        places=np.concatenate([axis.places for axis in known]),
-        steps_first=steps_first[:-1],
-        steps=np.array([len(axis.prior) for axis in known]),
-        prior=np.concatenate(prior),
-        prior_sum=np.concatenate([np.concatenate([[0.0], np.cumsum(shares[:-1])]) for shares in prior]),
-        levels=np.array([len(axis.nodes) for axis in known]),
-        nodes_first=np.where(in_tree, nodes_first[:-1], masses_first[:-1]),
-        nodes=np.concatenate([axis.nodes.ravel() + start for axis, start in zip(known, masses_first, strict=False)]),
-        masses=np.concatenate([axis.masses for axis in known]),
-        lengths=np.full(masses_first[-1], EDGE),
-        bases=np.array([EDGE * float(axis.masses.sum()) for axis in known]),
-    )

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..encoding.column import Column
+from ..engines.axis import Axis
 from ..engines.base import Job
 from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
 from ..io.common import Pick
 from ..measures import Measure, in_people
 from ..utils.names import as_list, as_mapping, check_exist, check_unique, check_weights
 from ..utils.quantities import brief, within
-from .distances import Axis, CategoryOrder, make_axis
+from .distances import CategoryOrder, make_axis
 from .known_subsets import AnyKnown, Known, KnownSubsets, as_attackers, check_known, choose_subsets
 from .priors import Prior, make_prior
 from .weights import Weighted

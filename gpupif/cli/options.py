@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import sys
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from .. import __version__
+from .._version import __version__
 from ..errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..io.common import Pick
+    from ..attack.population import Population
     from ..results.attackers import AttackerScores
     from ..results.scores import Scores
     from ..results.stored import StoredAttackerScores, StoredScores
 
-Found = TypeVar("Found")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
 Table = Annotated[
     Path,
     typer.Argument(help="Parquet, CSV or Feather file, folder of Parquet, or 'data/**/*.csv'.", show_default=False),
 ]
-Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where to compute.")]
+Device = Annotated[str | None, typer.Option(metavar="auto|cpu|cuda", help="Where to compute.", show_default="auto")]
 GpuGrouping = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="auto|cudf|rotation",
         help="How a GPU finds rows that agree: hashed by cuDF (auto: where installed), or sorted (rotation).",
+        show_default="auto",
     ),
 ]
 Distances = Annotated[
@@ -76,32 +78,38 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 complete: list[Path] = []
 
 
-class Place(NamedTuple):
-    """A Dask cluster to compute on: the address of its scheduler, or so many workers here; neither: no cluster."""
+class Streams(NamedTuple):
+    """Options for files that are read here, not on a cluster."""
 
-    scheduler: str | None
-    workers: int | None
-
-    @property
-    def named(self) -> bool:
-        """Whether there is one."""
-        return self.scheduler is not None or self.workers is not None
+    sep: str | None
+    memory_limit: str | None
+    temp: Path | None
 
 
-def look(
-    find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: dict[str, Any], quiet: bool
-) -> Found:
-    """What is found in the files of a table: here, or on a cluster.
+@contextlib.contextmanager
+def configured(
+    quiet: bool,
+    device: str | None = None,
+    gpu_grouping: str | None = None,
+    memory_limit: str | None = None,
+    temp: Path | None = None,
+) -> Iterator[None]:
+    """The time of a command, in which its options hold; those that are not given are of the environment."""
+    from ..utils.config import config
 
-    find: takes a path or a Dask frame, and `progress`. pick: the columns that are needed. streams: further options of
-    `find` that are for files read here.
-    """
-    visible = False if quiet else None
-    if not place.named:
-        return find(table, progress=visible, **streams)
-    from .cluster import look_on_cluster
-
-    return look_on_cluster(find, table, pick, place, streams, visible)
+    with (
+        warnings.catch_warnings(),
+        config(
+            device=device,
+            gpu_grouping=gpu_grouping,
+            memory_limit=memory_limit,
+            temp=temp,
+            progress=False if quiet else None,
+        ),
+    ):
+        if quiet:
+            warnings.simplefilter("ignore")
+        yield
 
 
 def show(facts: Callable[[], dict[str, Any]], draw: Callable[[Console], None], as_json: bool, quiet: bool) -> None:
@@ -142,6 +150,14 @@ def as_names(text: str | None, argument: str = "columns") -> list[str] | None:
     if "" in names and len(names) > 1:
         raise InputError(f"{argument}: expected names separated by commas, got a comma too many in {text!r}.")
     return names
+
+
+def as_population(table: Path | None, lacks: str) -> Population | None:
+    """The population as `gpupif.score` takes it; the word `lacks` is checked where there is none, too."""
+    from ..attack.population import Population
+
+    population = Population(table, lacks)
+    return None if table is None else population
 
 
 def as_distances(texts: Iterable[str]) -> dict[str, Any]:

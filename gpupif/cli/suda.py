@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,18 +11,18 @@ import typer
 from .options import (
     Device,
     Json,
-    Place,
     Quiet,
     SamplingWeights,
     Scheduler,
     Sep,
     StreamMemory,
+    Streams,
     StreamTemp,
     Table,
     WorkerProcesses,
     as_names,
     complete,
-    look,
+    configured,
     show,
 )
 
@@ -60,34 +59,33 @@ def suda(
     temp: StreamTemp = None,
     scheduler: Scheduler = None,
     workers: WorkerProcesses = None,
-    device: Device = "auto",
+    device: Device = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Find special uniques: rows of TABLE that few of their values single out, and their SUDA scores."""
+    from ..dask.client import Place
     from ..errors import InputError
     from ..io.paths import find_input
     from ..io.write import check_output
     from ..special_uniques.request import SudaRequest
     from ..special_uniques.suda import find_suda
     from ..utils.quantities import whole_number
+    from .cluster import look
 
-    if quiet:
-        warnings.simplefilter("ignore")
     top = whole_number("top", top, "rows")
     if output is not None:
         check_output(output, overwrite, find_input(table, sep).places)
     elif contributions:
         raise InputError("--contributions: goes with -o. Add that, or leave it out.")
-    request = SudaRequest.of(
-        as_names(columns), max_size, missing, sampling_fraction, contributions, weights, device=device
-    )
+    request = SudaRequest.of(as_names(columns), max_size, missing, sampling_fraction, contributions, weights)
 
-    def find(table: Any, progress: bool | None, **streams: Any) -> SpecialUniques:
-        return find_suda(table, replace(request, reads=replace(request.reads, **streams)), progress)
+    def find(table: Any, sep: str | None = None) -> SpecialUniques:
+        return find_suda(table, replace(request, reads=replace(request.reads, sep=sep)))
 
-    streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
-    found = look(find, table, request.reads.pick, Place(scheduler, workers), streams, quiet)
+    streams = Streams(sep, memory_limit, temp)
+    with configured(quiet, device, memory_limit=memory_limit, temp=temp):
+        found = look(find, table, request.reads.pick, Place(scheduler, workers), streams)
     if output is not None:
         found.write(output, overwrite)
         complete.append(output)

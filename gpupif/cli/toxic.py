@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,17 +11,17 @@ from .options import (
     Device,
     Json,
     Missing,
-    Place,
     Quiet,
     SamplingWeights,
     Scheduler,
     Sep,
     StreamMemory,
+    Streams,
     StreamTemp,
     Table,
     WorkerProcesses,
     as_names,
-    look,
+    configured,
     show,
 )
 
@@ -36,7 +35,7 @@ def toxic(
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to look at. Default: all.")] = None,
     top: Annotated[int, typer.Option(metavar="N", help="How many pairs of values to list.")] = 20,
     weights: SamplingWeights = None,
-    device: Device = "auto",
+    device: Device = None,
     missing: Missing = "category",
     sep: Sep = None,
     memory_limit: StreamMemory = None,
@@ -47,16 +46,17 @@ def toxic(
     quiet: Quiet = False,
 ) -> None:
     """Rank pairs of columns of TABLE by what they tell together, and list the values far rarer than their parts."""
+    from ..dask.client import Place
     from ..marginals.request import CountRequest
     from ..marginals.toxic_pairs import find_toxic
+    from .cluster import look
 
-    if quiet:
-        warnings.simplefilter("ignore")
-    request = CountRequest(as_names(columns), weights, missing, device=device)
+    request = CountRequest(as_names(columns), weights, missing)
 
-    def find(table: Any, progress: bool | None, **streams: Any) -> ToxicPairs:
-        return find_toxic(table, replace(request, **streams), size, top, progress)
+    def find(table: Any, sep: str | None = None) -> ToxicPairs:
+        return find_toxic(table, replace(request, sep=sep), size, top)
 
-    streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
-    found = look(find, table, request.pick, Place(scheduler, workers), streams, quiet)
+    streams = Streams(sep, memory_limit, temp)
+    with configured(quiet, device, memory_limit=memory_limit, temp=temp):
+        found = look(find, table, request.pick, Place(scheduler, workers), streams)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)

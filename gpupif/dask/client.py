@@ -8,18 +8,27 @@ import signal
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from multiprocessing import resource_tracker
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from ..errors import DeviceError, GpupifError, InputError
 from ..utils.progress import Reporter
-
-if TYPE_CHECKING:
-    from ..cli.options import Place
 
 CONNECT_SECONDS = 30
 # A cluster started here waits for a worker that died to be started again, however long a busy machine takes. Dask's
 # default, 15 seconds, strikes it off for good; the run then waits for ever once that was the last one.
 PATIENT = {"distributed.deploy.lost-worker-timeout": "1 day"}
+
+
+class Place(NamedTuple):
+    """A Dask cluster to compute on: the address of its scheduler, or so many workers here; neither: no cluster."""
+
+    scheduler: str | None
+    workers: int | None
+
+    @property
+    def named(self) -> bool:
+        """Whether there is one."""
+        return self.scheduler is not None or self.workers is not None
 
 
 def check_place(place: Place, elsewhere: Mapping[str, Any], does: str) -> None:
@@ -41,12 +50,12 @@ def check_place(place: Place, elsewhere: Mapping[str, Any], does: str) -> None:
 
 
 @contextlib.contextmanager
-def connected(place: Place, visible: bool | None) -> Iterator[tuple[Any, Reporter]]:
-    """A client of the cluster, and what is shown of its progress; visible: as of `Reporter`.
+def connected(place: Place) -> Iterator[tuple[Any, Reporter]]:
+    """A client of the cluster, and what is shown of its progress.
 
     What goes wrong with the cluster itself is one DeviceError.
     """
-    with Reporter(visible) as report:
+    with Reporter() as report:
         report.stage("start", place.workers, "workers")
         with cluster(*place) as client:
             yield client, report

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
 import pandas as pd
 
+from ..attack.population import join_codes, lacking_values, prior_in
 from ..attack.weights import Units, Weighted, read_weights
+from ..attack.worst_mean import folded
 from ..encoding.merge import Values, final_order, merged_column, total_values
-from ..engines.part_jobs import weight_of
+from ..engines.part_jobs import cohorts_stay_whole, weight_of
 from ..errors import DeviceError, InputError
+from ..measures import POPULATION_SIZE
 from ..rows.keys import KeyLayout
 from ..utils.information import LogSum
 from .worker import tell
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
+
     from ..attack.priors import Prior
     from ..attack.request import Question
     from ..encoding.column import Column
     from ..engines.base import Job
-    from .population import People
+    from ..measures import Measure
 
 
 class Sums(NamedTuple):
     """Of a target sums over its cohorts and over groups of equal rows, in some parts of the table.
 
-    weight: with wildcards, where all rows are in one part, the weight itself; over attackers who know any few columns,
-    the lowest, and `mean_weight`.
+    weight: where all rows are in one part, the weight itself; over attackers who know any few columns, the lowest, and
+    `mean_weight`.
     """
 
     cohorts: LogSum
@@ -105,9 +112,8 @@ def add_totals(names: Sequence[Hashable], *parts: Totals) -> Totals:
 class Plan:
     """job: for the whole table, without codes. prior_of: by column. layout: of row keys. rows: of the table; distinct:
     counted by partition. device: where parts are to be scored, "auto" for where each worker would; devices: these, as
-    reports name them. weights: of the rows, where they have them; total:
-    what all rows stand for, in units, else how many they are. people: of the population of the columns used, if any:
-    then keys are of its joined values.
+    reports name them. weights: of the rows, where they have them; total: what all rows stand for, in units, else how
+    many they are. people: of the population of the columns used, if any: then keys are of its joined values.
     """
 
     question: Question
@@ -121,6 +127,32 @@ class Plan:
     device: str
     devices: str
     people: People | None = None
+
+    @property
+    def outputs(self) -> tuple[Measure, ...]:
+        """What each cell gets."""
+        return outputs_of(self.question, self.people is not None)
+
+    @property
+    def has_wildcards(self) -> bool:
+        """Whether missing values of the table, or of the population, match every value."""
+        return bool(self.job.wildcards) or (self.people is not None and any(self.people.wildcards))
+
+    @property
+    def in_one_part(self) -> bool:
+        """Whether all rows have to be in one part, for no cut keeps their cohorts whole."""
+        return self.has_wildcards or not cohorts_stay_whole(self.job, self.question.any_known is not None)
+
+
+def measures_of(question: Question, with_population: bool) -> tuple[Measure, ...]:
+    """The measures that are asked for, and, with a population, last the sizes of cohorts in it."""
+    return (*question.measures, *([POPULATION_SIZE] if with_population else []))
+
+
+def outputs_of(question: Question, with_population: bool) -> tuple[Measure, ...]:
+    """What each cell gets: measures, or, over attackers who know any few columns, the worst and the mean of each."""
+    measures = measures_of(question, with_population)
+    return measures if question.any_known is None else folded(measures)
 
 
 def merged_columns(names: Sequence[Hashable], values: Sequence[Values]) -> list[Column]:
@@ -224,7 +256,7 @@ def find_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
     job = plan.job
     weights = [
         sizes[target].weight
-        if job.wildcards or plan.question.any_known is not None
+        if plan.in_one_part
         else weight_of(job, plan.total, target, [sizes[target].cohorts], [sizes[target].distinct])
         for target in job.targets
     ]
@@ -235,3 +267,125 @@ def find_mean_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
     """The mean weight of each scored column over attackers who know any few columns."""
     weights = [sizes[target].mean_weight for target in plan.job.targets]
     return pd.Series(weights, pd.Index(plan.question.targets, tupleize_cols=False), name="weight")
+
+
+@dataclass(frozen=True)
+class People:
+    """What all partitions have to know of the population. By column used: columns: of the table and of the population,
+    without codes of rows; joins: for their codes those in the joined values; values; counts: of the population's rows;
+    prior_counts: of those that its distribution is made of; wildcards: whether missing values match every value.
+
+    rows: of the table; total: of the population; distinct: of these, counted by partition. layout: of keys of joined
+    codes.
+    """
+
+    columns: Sequence[tuple[Column, Column]]
+    joins: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+    values: Sequence[list[Any]]
+    counts: Sequence[npt.NDArray[np.int64]]
+    prior_counts: Sequence[npt.NDArray[np.int64]]
+    wildcards: Sequence[bool]
+    rows: int
+    total: int
+    distinct: int
+    layout: KeyLayout
+
+    def of(self, names: Sequence[Hashable]) -> People:
+        """The same of some of the columns."""
+        places = self.places(names)
+        values = [self.values[place] for place in places]
+        return replace(
+            self,
+            columns=[self.columns[place] for place in places],
+            joins=[self.joins[place] for place in places],
+            values=values,
+            counts=[self.counts[place] for place in places],
+            prior_counts=[self.prior_counts[place] for place in places],
+            wildcards=[self.wildcards[place] for place in places],
+            layout=_layout(values),
+        )
+
+    def with_lacking(self, total: int, distinct: int, counts: Sequence[npt.NDArray[np.int64]], lacks: str) -> People:
+        """The population with so many rows more that it lacks, `counts` by column and joined value.
+
+        Where missing values are wildcards no row is known to be lacking, but values are. lacks: "error" raises
+        InputError for these, "count" has them count in the distributions.
+        """
+        added = [own + more for own, more in zip(self.counts, counts, strict=True)]
+        prior_counts = added
+        if any(self.wildcards):
+            prior_counts = [self._known_counts(place, lacks) for place in range(len(added))]
+        return replace(
+            self,
+            counts=added,
+            prior_counts=prior_counts,
+            total=self.total + total,
+            distinct=self.distinct + distinct,
+        )
+
+    def _known_counts(self, place: int, lacks: str) -> npt.NDArray[np.int64]:
+        """How many rows of the population have each value of a column, known ones only where others are wildcards."""
+        (mine, _), (join, _), values = self.columns[place], self.joins[place], self.values[place]
+        known = slice(-1) if self.wildcards[place] else slice(None)
+        sampled = _joined_counts(mine, join, values)
+        return lacking_values(mine.name, values, self.counts[place][known], sampled[known], lacks)
+
+    def places(self, names: Sequence[Hashable]) -> list[int]:
+        """Where these columns are."""
+        own = [mine.name for mine, _ in self.columns]
+        return [own.index(name) for name in names]
+
+    def priors(self) -> dict[Hashable, Prior]:
+        """The distributions in the population."""
+        return {
+            mine.name: prior_in(mine, counts, values)
+            for (mine, _), counts, values in zip(self.columns, self.prior_counts, self.values, strict=True)
+        }
+
+    def joined(self, codes: Sequence[npt.NDArray[Any]], whose: int) -> list[npt.NDArray[Any]]:
+        """Codes of the table's or the population's columns as those of joined values."""
+        return [join[whose][own] for join, own in zip(self.joins, codes, strict=True)]
+
+    def own(self, codes: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+        """Codes of joined values that the table has, as those of its columns."""
+        # The table's values come first in both, missing ones last.
+        return [np.minimum(own, mine.cardinality - 1) for own, (mine, _) in zip(codes, self.columns, strict=True)]
+
+
+def _layout(values: Sequence[Sequence[Any]]) -> KeyLayout:
+    return KeyLayout.of([len(several) for several in values])
+
+
+def join(question: Question, names: list[Hashable], table: Totals, population: Totals) -> People:
+    """Both tables' values, without rows that the population lacks.
+
+    question: with all columns that any attacker knows. Raises InputError for a table or a population without rows, and
+    for columns whose types do not match.
+    """
+    check_totals(question, names, table)
+    if population.rows == 0:
+        raise InputError("population: expected at least one row, got none.")
+    try:
+        check_totals(replace(question, weights=None), names, population)
+    except InputError as error:
+        raise error.about("population") from None
+    used = len(question.used)
+    mine = merged_columns(question.read[:used], table.values[:used])
+    columns = list(zip(mine, merged_columns(question.used, population.values), strict=True))
+    found = [join_codes(*both) for both in columns]
+    values = [several for _, _, several in found]
+    joins = [(one, other) for one, other, _ in found]
+    counts = [
+        _joined_counts(theirs, place, several)
+        for (_, theirs), (_, place), several in zip(columns, joins, values, strict=True)
+    ]
+    wildcards = [question.missing == "wildcard" and (one.missing or other.missing) for one, other in columns]
+    rest = (table.rows, population.rows, population.distinct, _layout(values))
+    return People(columns, joins, values, counts, counts, wildcards, *rest)
+
+
+def _joined_counts(column: Column, place: npt.NDArray[Any], values: Sequence[Any]) -> npt.NDArray[np.int64]:
+    """How many rows of a column have each joined value; place: of its codes among these."""
+    counts = np.zeros(len(values), np.int64)
+    counts[place] = column.counts
+    return counts

@@ -20,18 +20,8 @@ from ..utils.names import check_exist, check_unique
 from . import partition as home
 from . import plan
 from .graph import Graph, Key, ref
-from .population import (
-    POPULATION,
-    TABLE,
-    add_lacking,
-    find_lacking,
-    join,
-    joined_rows,
-    meet,
-    meet_rows,
-    narrowed,
-    settle,
-)
+from .plan import join
+from .population import POPULATION, TABLE, add_lacking, find_lacking, joined_rows, meet, meet_rows, narrowed, settle
 from .read import read_files
 
 if TYPE_CHECKING:

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from ..engines.choose import AskedDevice, choose_engine, grouping_of
 from ..engines.cpu.engine import CpuEngine
 from ..errors import warn
-from ..rows.threads import Workers, default_threads
+from ..rows.threads import Workers
+from ..utils.config import resources
 
 if TYPE_CHECKING:
     from ..engines.counting import CountingEngine
 
 
 def task_threads() -> int:
-    """Threads of one task: one, for Dask runs as many tasks at once as a worker has threads; or GPUPIF_NUM_THREADS."""
-    return default_threads() if "GPUPIF_NUM_THREADS" in os.environ else 1
+    """Threads of one task: one, for Dask runs as many tasks at once as a worker has threads; or as its process says."""
+    return resources().threads or 1
 
 
 def task_workers() -> Workers:
     """The threads of one task."""
     return Workers(task_threads())
+
+
+def task_memory() -> int | None:
+    """Bytes that the worker of this task may take; None where it does not say."""
+    try:
+        from distributed import get_worker
+
+        return get_worker().memory_manager.memory_limit or None
+    except (ImportError, ValueError):
+        return None
 
 
 def device_here(device: str) -> str:

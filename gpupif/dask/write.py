@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
+from .._version import __version__
 from ..errors import InputError, OutputError
 from ..io.checkpoints import Store, exchange, work_folder
 from ..io.score_files import MARK, check_replaceable

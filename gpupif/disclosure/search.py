@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ..encoding.column import Column
+from ..encoding.column import Column, value_order
 from ..engines.part_jobs import dense, part_job
 from ..errors import InputError
-from ..marginals.toxic_values import value_order
 from ..measures import resolve_measures
 from ..utils.arrays import on_host
 from .cells import FIRST_OF_ALL, about_distance, ask_risk, check_columns, constant_column

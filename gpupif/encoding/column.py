@@ -6,10 +6,13 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from ..utils.arrays import on_host
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 
@@ -62,3 +65,19 @@ class EncodedTable:
 
     columns: Sequence[Column]
     rows: int
+
+
+def value_order(column: Column) -> npt.NDArray[np.int64]:
+    """For each code of a column the place of its value when they are sorted; missing values last."""
+    labels = column.labels
+    try:
+        if isinstance(labels, pa.Array):
+            order = pc.array_sort_indices(labels).to_numpy()
+        else:
+            order = np.argsort(np.asarray(labels), kind="stable")
+    except (TypeError, pa.ArrowException):
+        # Values of several types, say: by their text.
+        order = np.argsort(np.array([str(value) for value in column.values()[: len(labels)]]), kind="stable")
+    place = np.arange(column.cardinality)
+    place[order] = np.arange(len(order))
+    return place

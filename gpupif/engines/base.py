@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..utils.arrays import on_host
 
@@ -13,18 +12,10 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from gpupif.kernels.cohorts import Values
-
-    from ..attack.distances import Axis
     from ..gpu.base import FrameLibrary
     from ..measures import Measure
     from ..utils.information import LogSum, Sizes
-    from .known_subsets import AnyResult, SetOfColumns
-    from .known_subsets_memory import AnyShares
-
-
-# Prior mass that is less off, for each value, is off by rounding.
-WHOLE = 2.0**-52
+    from .axis import Axis
 
 
 class Progress(Protocol):
@@ -61,6 +52,8 @@ class Job:
     has them on the host.
     extremes_only: only the lowest and highest scores are asked for, no scores of rows.
     wildcards: columns whose missing values, the last code, match any value; that code has no prior.
+    class_without_target: a row's class is its cohort, even where others are scored against who knows the target.
+    distinct: no two rows are equal, so that equal ones need not be looked for.
     """
 
     codes: Sequence[npt.NDArray[Any]]
@@ -80,6 +73,8 @@ class Job:
     extremes_only: bool = False
     unit: float | None = None
     wildcards: Sequence[int] = ()
+    class_without_target: bool = False
+    distinct: bool = False
 
     @property
     def rows(self) -> int:
@@ -162,6 +157,42 @@ class EngineResult:
         return {"": self.values}
 
 
+@dataclass(frozen=True)
+class SetOfColumns:
+    """Columns, ascending, and those of them that are scored against an attacker who knows the others."""
+
+    columns: tuple[int, ...]
+    targets: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class AnyResult:
+    """worst, mean: measure name to an array (targets, rows), of the host or of a device. weights: by target that of
+    each of its subsets, in the order of the sets. distinct_rows: over all columns. through_host: see `EngineResult`.
+    """
+
+    worst: dict[str, npt.NDArray[Any]]
+    mean: dict[str, npt.NDArray[Any]]
+    weights: list[npt.NDArray[np.float64]]
+    distinct_rows: int
+    through_host: str = ""
+
+    def by_fold(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
+        """Scores by measure, of each fold."""
+        return {"worst": self.worst, "mean": self.mean}
+
+
+class AnyShares(NamedTuple):
+    """targets: whose scores are folded at once. threads: that score sets at once. slots: of each, see `AnyKnownRun`;
+    batch: bytes of sets' numbers and scores that are kept at once, by all of them.
+    """
+
+    targets: int
+    threads: int
+    slots: int
+    batch: int
+
+
 class Engine(Protocol):
     """An engine: the same scores whatever the device."""
 
@@ -177,32 +208,4 @@ class Engine(Protocol):
     def score_sets(
         self, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
     ) -> AnyResult:
-        """Score them against any attacker; see `any_known_sets.score_sets`."""
-
-
-def kernel_values(job: Job, columns: Sequence[int]) -> Values:
-    """The values of some columns as kernels know them."""
-    import numpy as np
-
-    from gpupif.kernels.cohorts import Values
-
-    from ..attack.distances import kernel_axes
-
-    whole = [value_mass(job.priors[column]) if job.whole is None else job.whole[column] for column in columns]
-    return Values(
-        np.cumsum([0, *(len(job.priors[column]) for column in columns)]),
-        np.concatenate([job.priors[column] for column in columns]),
-        np.concatenate([job.log2_priors[column] for column in columns]),
-        np.array([job.unit_bits[column] for column in columns], np.int64),
-        np.array([job.accuracies[column] for column in columns], np.float64),
-        np.array([values for values, _ in whole]),
-        np.array([mass for _, mass in whole]),
-        np.array([column in job.known for column in columns], np.int64),
-        kernel_axes([None if job.axes is None else job.axes[column] for column in columns]),
-    )
-
-
-def value_mass(probabilities: npt.NDArray[np.float64]) -> tuple[int, float]:
-    """How many values somebody has in a column, and their prior mass: exactly 1 where the prior names no others."""
-    mass, values = math.fsum(probabilities), int((probabilities > 0).sum())
-    return values, 1.0 if abs(mass - 1.0) <= WHOLE * values else mass
+        """Score them against any attacker; see `known_subsets.score_sets`."""

@@ -71,6 +71,18 @@ def unpack_keys(keys: npt.NDArray[np.uint64], layout: KeyLayout) -> list[npt.NDA
     return codes
 
 
+def collapse_job(job: Job, total: int, workers: Workers) -> tuple[list[npt.NDArray[Any]], Distinct]:
+    """The codes of a job's distinct rows over all columns, on the host, and the rows; total: what all count."""
+    layout = KeyLayout.of([len(counts) for counts in job.counts])
+    counts = NO_ROWS if job.times is None else job.times.astype(index_type(total + 1))
+    if job.distinct:
+        counts = np.ones(job.rows, index_type(total + 1)) if job.times is None else counts
+        rows = Rows(np.empty((job.rows, 0), np.uint64), counts)
+        return list(job.codes), Distinct(rows, np.arange(job.rows, dtype=index_type(job.rows)))
+    found = distinct_rows(Rows(pack_keys(job.codes, layout, workers), counts), total, workers)
+    return unpack_keys(found.rows.keys, layout), found
+
+
 def count_rows(codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], workers: Workers) -> npt.NDArray[Any]:
     """How often each distinct row of these columns occurs, in order of first appearance."""
     keys = pack_keys(codes, KeyLayout.of(cardinalities), workers)
@@ -81,7 +93,8 @@ def shared_by_targets(job: Job) -> list[Measure]:
     """The measures of rows, where they are the same for all targets: those of equal rows; others are scored anyway."""
     of_rows = [measure for measure in job.measures if measure.of_class]
     everything = set(range(len(job.codes)))
-    alike = everything == {*job.known} and len(job.targets) > 1 and not job.extremes_only
+    alike = everything == {*job.known} and len(job.targets) > 1
+    alike = alike and not job.extremes_only and not job.class_without_target
     return of_rows if alike and len(of_rows) < len(job.measures) else []
 
 

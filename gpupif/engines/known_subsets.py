@@ -7,7 +7,7 @@ distinct rows are scored as any are, and each row of the table takes its combina
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,45 +16,19 @@ from gpupif.kernels.spread import look_up
 
 from ..rows.distinct import Distinct, distinct_rows
 from ..rows.keys import KeyLayout
-from ..rows.partition import NO_ROWS, Rows, index_type
+from ..rows.partition import Rows
 from ..rows.threads import Workers
-from .base import SILENT, select_columns
-from .block_scoring import pack_keys, unpack_keys
+from .base import SILENT, AnyResult, SetOfColumns, select_columns
+from .block_scoring import collapse_job, pack_keys, unpack_keys
 from .zero_weights import has_zero_weights
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .base import Engine, EngineResult, Job, Progress
-    from .known_subsets_memory import AnyShares
+    from .base import AnyShares, Engine, EngineResult, Job, Progress
 
 # Of results that are folded at once, where memory is not limited otherwise.
 FOLDED_BYTES = 1 << 31
-
-
-@dataclass(frozen=True)
-class SetOfColumns:
-    """Columns, ascending, and those of them that are scored against an attacker who knows the others."""
-
-    columns: tuple[int, ...]
-    targets: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class AnyResult:
-    """worst, mean: measure name to an array (targets, rows), of the host or of a device. weights: by target that of
-    each of its subsets, in the order of the sets. distinct_rows: over all columns. through_host: see `EngineResult`.
-    """
-
-    worst: dict[str, npt.NDArray[Any]]
-    mean: dict[str, npt.NDArray[Any]]
-    weights: list[npt.NDArray[np.float64]]
-    distinct_rows: int
-    through_host: str = ""
-
-    def by_fold(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
-        """Scores by measure, of each fold."""
-        return {"worst": self.worst, "mean": self.mean}
 
 
 def score_attacker(
@@ -116,10 +90,7 @@ class _EachSet:
         self._score, self._job, self._progress, self._workers = score, job, progress, workers
         self._total = job.total
         self._sizes = [len(counts) for counts in job.counts]
-        times = NO_ROWS if job.times is None else job.times.astype(index_type(self._total + 1))
-        layout = KeyLayout.of(self._sizes)
-        found = distinct_rows(Rows(pack_keys(job.codes, layout, workers), times), self._total, workers)
-        self._codes = unpack_keys(found.rows.keys, layout)
+        self._codes, found = collapse_job(job, self._total, workers)
         self._times, self._number = found.rows.counts, found.number
 
     def score(self, sets: Sequence[SetOfColumns], shares: AnyShares | None) -> AnyResult:
@@ -158,7 +129,8 @@ class _EachSet:
     ) -> str:
         """Score some targets against who knows the other columns of a set; see `EngineResult.through_host`."""
         table, layout = self._combinations(columns)
-        job = select_columns(replace(self._job, targets=list(targets), known=list(columns), times=None), columns)
+        asked = replace(self._job, targets=list(targets), known=list(columns), times=None, class_without_target=True)
+        job = select_columns(asked, columns)
         codes, times = unpack_keys(table.rows.keys, layout), table.rows.counts.astype(np.int64)
         result = self._score(replace(job, codes=codes, times=times, dtype="float64", scores_on="host"), SILENT)
         for place, column in enumerate(targets):

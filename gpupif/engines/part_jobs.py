@@ -19,8 +19,9 @@ from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import plan_passes, split
 from ..rows.threads import Workers
 from ..utils.information import LogSum, Sizes, column_weight, conditional_entropy, entropy_of_counts
-from .base import Job, value_mass
+from .base import Job
 from .block_scoring import pack_keys
+from .kernel_inputs import value_mass
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -39,11 +40,19 @@ class Pass:
         return [Pass(group, [column for column in known if column not in group]) for group in groups]
 
 
+def cohorts_stay_whole(job: Job, any_known: bool) -> bool:
+    """Whether a table can be scored in parts: cut by known columns, each cohort lies in one of them.
+
+    Where missing values match every value cohorts overlap, and who knows any few columns (any_known) has cohorts of his
+    own for each set of them: then distinct rows are scored in one place.
+    """
+    return not job.wildcards and not any_known
+
+
 def plan_shuffles(job: Job, rows: int, part_rows: int) -> list[Pass]:
     """The passes that score all targets of a table of so many rows in parts of about `part_rows` rows.
 
-    job: without codes of rows. Two passes at most. With wildcards a row belongs to several cohorts, which no cut keeps
-    whole: there is one part then.
+    job: without codes of rows; its cohorts stay whole. Two passes at most.
     """
     if job.wildcards or rows <= part_rows:
         return [Pass(list(job.targets), [])]

@@ -123,7 +123,8 @@ class _Filler:
         found = np.zeros(len(cohort), scores.dtype)
         if measure.of_cohort or measure.of_class:
             # The same for all cells of a cohort, or all rows of a class.
-            first = equal if measure.of_class and target in self.job.known else cohort
+            inside = target in self.job.known and not self.job.class_without_target
+            first = equal if measure.of_class and inside else cohort
             found[first >= 0] = scores[first[first >= 0]]
             if measure.statistic is not None and measure.statistic.kind == "RECURSIVE":
                 # As where a cohort has fewer values than are asked for.

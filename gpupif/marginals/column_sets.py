@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,36 +20,33 @@ from ..utils.progress import Reporter, announce_compilation
 from .base import SetCounts, Total, Wanted
 from .independence import NEARLY_NONE, as_often_as_parts
 from .open import open_counts
+from .request import CountRequest
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from .request import CountRequest
 
 
 class ColumnSets:
     """Sets of columns of one table, and their entropies; a context manager.
 
-    given: by the argument that names it, each set's columns (None: all). request: how to count, of any columns. sets:
-    the places of the columns of each set that was given.
+    given: by the argument that names it, each set's columns (None: all). sets: the places of the columns of each set
+    that was given.
 
     With S(X), the sum of c log2 c over the counts c of the values of X, and N = n log2 n, the entropy of X is
     (N - S(X)) / n; the sums are the same wherever the counts are, so that what must be 0 is 0.
     """
 
-    def __init__(
-        self, table: Any, given: Mapping[str, Any], request: CountRequest, progress: bool | None = None
-    ) -> None:
+    def __init__(self, table: Any, given: Mapping[str, Any], weights: Hashable, missing: str) -> None:
         wanted = [
             None if columns is None else as_columns(argument, columns, table, empty=argument == "given")
             for argument, columns in given.items()
         ]
         every = None if None in wanted else list(dict.fromkeys(name for columns in wanted for name in columns or ()))
         with contextlib.ExitStack() as opened:
-            report = opened.enter_context(Reporter(progress))
-            opened.enter_context(announce_compilation(quiet=progress is False))
-            asked = replace(request, columns=every, argument=", ".join(given))
-            self._counts: SetCounts = open_counts(table, asked, report)
+            report = opened.enter_context(Reporter())
+            opened.enter_context(announce_compilation())
+            request = CountRequest(every, weights, missing, ", ".join(given))
+            self._counts: SetCounts = open_counts(table, request, report)
             opened.push(self._counts)
             self._opened = opened.pop_all()
         names = list(self._counts.names)

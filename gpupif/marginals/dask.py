@@ -72,10 +72,9 @@ class Whole(NamedTuple):
 class DaskCounts(SetCounts):
     """A Dask frame; it is computed anew by each `count`."""
 
-    def __init__(self, table: Any, request: CountRequest) -> None:
+    def __init__(self, table: Any, request: CountRequest, device: str) -> None:
         from dask.dataframe import DataFrame
 
-        request.refuse_limits()
         if not isinstance(table, DataFrame):
             raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
         self.names = request.chosen(list(table.columns))
@@ -83,7 +82,7 @@ class DaskCounts(SetCounts):
         self._read = Read(request.read(self.names), list(self.names), request.weights, request.missing)
         self._table = table
         # As it was asked for; what that means is known to the workers.
-        self.device = self._asked = request.device
+        self.device = self._asked = device
 
     def __exit__(self, *error: object) -> None:
         """Nothing is kept."""

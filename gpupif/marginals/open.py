@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..engines.choose import check_device, choose_engine
+from ..engines.choose import asked_device, choose_engine
 from ..frames.dask_frame import is_dask
 from .in_memory import MemoryCounts
 from .out_of_core import ChunkCounts
@@ -20,12 +20,11 @@ def open_counts(table: Any, request: CountRequest, report: Reporter) -> SetCount
 
     Raises InputError, TableReadError, OutputError, DeviceError.
     """
-    check_device(request.device)
     if is_dask(table):
         from .dask import DaskCounts
 
-        return DaskCounts(table, request)
-    engine = choose_engine(request.device)
+        return DaskCounts(table, request, asked_device())
+    engine = choose_engine(asked_device())
     if request.in_streams(table):
         return ChunkCounts(request.open_stream(table, report), request, report, engine)
     return MemoryCounts(table, request, report, engine)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..attack.request import check_word
 from ..errors import InputError
-from ..out_of_core.temporary_table import open_stream, too_large
+from ..out_of_core.temporary_table import in_streams, open_stream
 from ..utils.names import as_list, check_exist, check_unique, check_weights
 from ..utils.undefined import WILDCARD_ENTROPIES
 
@@ -22,28 +21,20 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class CountRequest:
     """columns: whose combinations are counted (None: all but row labels and weights). weights: the column of sampling
-    weights. argument: what errors call `columns`. sep: of a CSV file (None: found by itself). missing, device,
-    memory_limit, temp: as of `gpupif.toxic_pairs`. Raises InputError for a word that `missing` cannot be.
+    weights. argument: what errors call `columns`. sep: of a CSV file (None: found by itself). missing: as of
+    `gpupif.toxic_pairs`. Raises InputError for a word that it cannot be.
     """
 
     columns: Sequence[Hashable] | None = None
     weights: Hashable = None
     missing: str = "category"
     argument: str = "columns"
-    device: str = "auto"
     sep: str | None = None
-    memory_limit: int | str | None = None
-    temp: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         if self.missing == "wildcard":
             raise WILDCARD_ENTROPIES.refusal()
         check_word("missing", self.missing, ("category", "error"))
-
-    @property
-    def limited(self) -> bool:
-        """Whether the table is to be read in streams, however large it is."""
-        return self.memory_limit is not None or self.temp is not None
 
     def chosen(self, names: Sequence[Hashable], index_names: Sequence[Hashable] = ()) -> list[Hashable]:
         """The columns that are counted, of a table with columns `names`; raises InputError."""
@@ -76,17 +67,9 @@ class CountRequest:
         return self.read(self.chosen(source.names, source.index_names))
 
     def in_streams(self, table: Any) -> bool:
-        """Whether a table is read in streams: it is to be, or is the path of more than the free memory holds."""
-        return self.limited or too_large(table, self.choose, self.sep)
+        """Whether a table is read in streams."""
+        return in_streams(table, self.choose, self.sep)
 
     def open_stream(self, table: Any, report: Reporter) -> Stream:
         """The table in streams; raises InputError, TableReadError, OutputError."""
-        return open_stream(table, self.choose, self.missing, report, self.memory_limit, self.temp, self.sep, copies=2)
-
-    def refuse_limits(self) -> None:
-        """Raise InputError where limits are given, for a Dask frame."""
-        if self.limited:
-            raise InputError(
-                "table: memory_limit= and temp= are not of Dask frames; workers have limits of their own. Leave them "
-                "out."
-            )
+        return open_stream(table, self.choose, self.missing, report, self.sep, copies=2)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from ..encoding.column import value_order
 from ..engines.counting import Counter
 from ..engines.cpu.count_tables import Combinations
 from ..utils.information import LogSum, Sizes
@@ -170,19 +169,3 @@ class Measured:
                 # As they are in the table: numbers of one column and text of another may stand in one.
                 frame[name] = pd.Series([record[name] for record in records], dtype=object)
         return frame
-
-
-def value_order(column: Column) -> npt.NDArray[np.int64]:
-    """For each code of a column the place of its value when they are sorted; missing values last."""
-    labels = column.labels
-    try:
-        if isinstance(labels, pa.Array):
-            order = pc.array_sort_indices(labels).to_numpy()
-        else:
-            order = np.argsort(np.asarray(labels), kind="stable")
-    except (TypeError, pa.ArrowException):
-        # Values of several types, say: by their text.
-        order = np.argsort(np.array([str(value) for value in column.values()[: len(labels)]]), kind="stable")
-    place = np.arange(column.cardinality)
-    place[order] = np.arange(len(order))
-    return place

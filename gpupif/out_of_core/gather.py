@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -77,7 +78,7 @@ class Gatherer:
         self.weights = weights
         self.types = {measure.name: measure.type_in(self.job.dtype) for measure in self.job.measures}
         if people is not None:
-            self.types[POPULATION_SIZE.name] = POPULATION_SIZE.type_in(people.job.dtype)
+            self.types[POPULATION_SIZE.name] = people.job.measures[0].type_in(self.job.dtype)
         self._scored = scored
         self._people = people
         self.by = "cig" if "cig" in self.types else self.measures[0]
@@ -224,9 +225,15 @@ class Rows:
 
 def ahead(items: Iterator[Any]) -> Generator[Any]:
     """The same items, each made while the one before it is used."""
+
+    def make() -> Any:
+        return next(items, None)
+
+    # What `gpupif.config` says here holds in the thread, too.
+    here = copy_context()
     with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, items, None)
+        coming = pool.submit(here.run, make)
         while (item := coming.result()) is not None:
-            coming = pool.submit(next, items, None)
+            coming = pool.submit(here.run, make)
             yield item
             del item

@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gpupif.kernels.codes import add_times
-
 from ..attack.weights import Units
 from ..engines.base import Engine, Job, Progress, select_columns
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.part_jobs import Pass, part_job, part_measures
-from ..errors import InputError
 from ..io.ipc_batches import BatchWriter
+from ..rows.accumulate import DistinctRows
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type
@@ -93,12 +91,6 @@ class PartScorer:
             return self._score_whole(chunks, one, out)
         used = sorted({*self.job.known, *one.targets})
         collapsed = self.distinct(chunks, used) if forced else self._collapse(chunks, used, self.limit)
-        if collapsed is None and self.job.wildcards:
-            raise InputError(
-                f"missing: 'wildcard' compares all different rows with each other, and these have to fit into memory: "
-                f"they are more than {self.limit:,} of the {chunks.rows:,} rows, for which the memory limit has room. "
-                "Raise it (memory_limit), score or know fewer columns, or use missing='category'."
-            )
         if collapsed is None:
             return self._score_cut(chunks, one, out, folder, span)
         return self._score_collapsed(chunks, one, out, used, collapsed)
@@ -218,7 +210,6 @@ class PartScorer:
             {target: cohorts.log_sum() for target, cohorts in zip(one.targets, result.cohorts, strict=True)},
             {target: distinct.log_sum() for target, distinct in zip(one.targets, result.distinct, strict=True)},
             rows=result.distinct_rows if len(columns) == len(self.cardinalities) else None,
-            weights=dict(zip(one.targets, result.weights, strict=True)) if self.job.wildcards else {},
         )
         if any(measure.name == "cig" for measure in self.job.measures):
             gains = result.values["cig"]
@@ -241,19 +232,11 @@ class PartScorer:
 
     def _collapsing(self, chunks: Chunks, used: Sequence[int]) -> Iterator[Collapsed]:
         """The distinct rows of more and more of a part's chunks, at last of all."""
-        table = Rows(np.empty((0, self._layout(used).words), np.uint64), np.empty(0, np.int64))
-        people = None if self.units is None else np.empty(0, np.int64)
         with Workers() as workers:
-            for keys, more, _ in self._keys(chunks, used, workers):
-                counts = np.concatenate([table.counts, np.ones(len(keys), np.int64)])
-                both = Rows(np.concatenate([table.keys, keys]), counts)
-                found = distinct_rows(both, chunks.rows, workers)
-                table = Rows(found.rows.keys, found.rows.counts.astype(np.int64))
-                if people is not None and more is not None:
-                    sums = np.zeros(len(table.keys), np.int64)
-                    add_times(found.number, np.concatenate([people, more]), sums)
-                    people = sums
-                yield Collapsed(table, people)
+            table = DistinctRows(self._layout(used).words, 1 if self.units is None else 2, workers)
+            for keys, people, _ in self._keys(chunks, used, workers):
+                table.add(keys, np.ones(len(keys), np.int64), *([] if people is None else [people]))
+                yield Collapsed(Rows(table.keys, table.sums[0]), None if self.units is None else table.sums[1])
 
     def _keys(
         self, chunks: Chunks, used: Sequence[int], workers: Workers, last: int | None = None

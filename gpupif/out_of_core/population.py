@@ -15,7 +15,7 @@ import numpy as np
 
 from gpupif.kernels.codes import add_times
 
-from ..attack.population import Met, lacks_error, prior_in, sizes_job
+from ..attack.population import Met, lacking_values, lacks_error, prior_in, sizes_job
 from ..attack.weights import Units
 from ..encoding.column import Column
 from ..engines.base import Job
@@ -25,11 +25,15 @@ from ..rows.keys import code_type
 from ..rows.threads import Workers
 from .chunks import EncodedChunks
 from .joined import NOBODY, SOMEBODY, Added, Joined, Lacking
+from .one_place import scored_by_fold
 from .part_scoring import PartScorer, Silent
 from .passes import Means, Scored
 from .shuffle import Cut, cut
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..attack.known_subsets import KnownSubsets
     from ..attack.priors import Prior
     from ..attack.request import Question
 
@@ -51,11 +55,16 @@ class People:
         self._added: Added | None = None
         self._joined = Joined(table, population, len(question.used))
         self.total = population.rows
-        found = self._find_lacking(lacks)
-        if found["lacking"]:
-            if lacks == "error":
-                raise lacks_error(found["lacking"], table.rows, *found["first"])
-            self._add()
+        both = zip(table.columns, population.columns, strict=False)
+        missing = [mine.missing or theirs.missing for mine, theirs in both][: len(question.used)]
+        self._wildcards = [one and question.missing == "wildcard" for one in missing]
+        if not any(self._wildcards):
+            found = self._find_lacking(lacks)
+            if found["lacking"]:
+                if lacks == "error":
+                    raise lacks_error(found["lacking"], table.rows, *found["first"])
+                self._add()
+        self._shares = [self._counts_of_prior(place, lacks) for place in range(len(question.used))]
 
     def _find_lacking(self, lacks: str) -> dict[str, Any]:
         """What of the table's rows the population lacks; kept in a file, or, where it is an error, told of."""
@@ -114,22 +123,36 @@ class People:
             for own, counts in zip(codes, self._joined.counts, strict=True):
                 add_times(own, times, counts)
 
+    def _counts_of_prior(self, place: int, lacks: str) -> npt.NDArray[np.int64]:
+        """How many rows of the population have each value of a column; see `attack.population.Population`."""
+        counts, column = self._joined.counts[place], self.table.columns[place]
+        if not any(self._wildcards):
+            return counts
+        known = slice(-1) if self._wildcards[place] else slice(None)
+        sampled = np.zeros_like(counts)
+        # The table's values come first in both, missing ones last.
+        sampled[: len(column.labels)] = column.counts[: len(column.labels)]
+        if column.missing:
+            sampled[-1] = column.counts[-1]
+        return lacking_values(column.name, self._joined.values[place], counts[known], sampled[known], lacks)
+
     def priors(self, columns: Sequence[Column]) -> Mapping[Hashable, Prior]:
         """The distribution in the population of some columns of the table."""
         places = [self.question.used.index(column.name) for column in columns]
         return {
-            column.name: prior_in(column, self._joined.counts[place], self._joined.values[place])
+            column.name: prior_in(column, self._shares[place], self._joined.values[place])
             for column, place in zip(columns, places, strict=True)
         }
 
-    def sizes(self, one: Question, prefix: str) -> Scored:
-        """What counts, for one attacker, the population's rows in the cohorts of the table's rows."""
+    def sizes(self, one: Question, prefix: str, subsets: KnownSubsets | None) -> dict[str, Scored]:
+        """What counts, for one attacker, the population's rows in the cohorts of the table's rows; by fold."""
         places = [self.question.used.index(name) for name in one.used]
         both = self._joined.both(places, self._added)
-        job = sizes_job(one, [self._joined.counts[place] for place in places])
+        wildcards = [number for number, place in enumerate(places) if self._wildcards[place]]
+        job = sizes_job(one, [self._joined.counts[place] for place in places], wildcards)
         units = Units(both.counting, 1.0, self.total)
-        asked = len(self.table.sizes)
-        return Scored(self.means, f"{prefix}population-", job, both, units, asked, " the population")
+        rest = (units, subsets, len(self.table.sizes), " the population")
+        return scored_by_fold(self.means, f"{prefix}population-", job, both, *rest)
 
     def close(self) -> None:
         """Close its files."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..attack.worst_mean import folded_name
-from ..io.write import attacker_names, output_names
+from ..io.write import attacker_names
 from .gather import Gatherer
 
 if TYPE_CHECKING:
@@ -17,10 +17,17 @@ if TYPE_CHECKING:
 
 
 class Gatherers:
-    """What puts the scores of each attacker together, in order; of one without a name, None."""
+    """What puts the scores of each attacker together, in order, by fold; of one without a name, None."""
 
-    def __init__(self, gatherers: Mapping[str | None, Gatherer]) -> None:
-        self._gatherers = gatherers
+    def __init__(self, gatherers: Mapping[str | None, Mapping[str, Gatherer]]) -> None:
+        self._gatherers = {(name, fold): one for name, folds in gatherers.items() for fold, one in folds.items()}
+        # Attackers, folds and measures in the order of the score columns.
+        self._order = [
+            (name, fold, measure)
+            for name, folds in gatherers.items()
+            for measure in next(iter(folds.values())).measures
+            for fold in folds
+        ]
 
     def make_folders(self) -> None:
         """Make the places of facts."""
@@ -29,19 +36,18 @@ class Gatherers:
 
     def names(self, columns: Sequence[Hashable]) -> list[str]:
         """Names of the score columns."""
-        return attacker_names({name: one.measures for name, one in self._gatherers.items()}, columns, [])
+        outputs: dict[str | None, list[str]] = {}
+        for name, fold, measure in self._order:
+            outputs.setdefault(name, []).append(folded_name(measure, fold) if fold else measure)
+        return attacker_names(outputs, columns, [])
 
     def nothing(self) -> list[npt.NDArray[Any]]:
         """The score columns, without rows."""
         return [
-            np.empty(0, self._gatherers[attacker].types[measure])
-            for attacker, measure in self._order()
-            for _ in self._gatherers[attacker].job.targets
+            np.empty(0, self._gatherers[name, fold].types[measure])
+            for name, fold, measure in self._order
+            for _ in self._gatherers[name, fold].job.targets
         ]
-
-    def _order(self) -> list[tuple[str | None, str]]:
-        """Attackers and measures in the order of the score columns."""
-        return [(name, measure) for name, gatherer in self._gatherers.items() for measure in gatherer.measures]
 
     def chunks(
         self, first: int, last: int, sizes: Sequence[int], row: int, threads: int | None
@@ -54,16 +60,4 @@ class Gatherers:
             ]
             for several in zip(*made, strict=True):
                 parts = dict(zip(self._gatherers, several, strict=True))
-                yield {f"{name}:{measure}": parts[name][measure] for name, measure in self._order()}
-
-
-class FoldGatherers(Gatherers):
-    """What puts together the worst and the mean scores over attackers, measure by measure."""
-
-    def names(self, columns: Sequence[Hashable]) -> list[str]:
-        """Names of the score columns, <measure>_worst_<column> and <measure>_mean_<column>."""
-        return output_names([folded_name(measure, str(what)) for what, measure in self._order()], columns, [])
-
-    def _order(self) -> list[tuple[str | None, str]]:
-        first = next(iter(self._gatherers.values()))
-        return [(what, measure) for measure in first.measures for what in self._gatherers]
+                yield {f"{name}:{fold}:{measure}": parts[name, fold][measure] for name, fold, measure in self._order}

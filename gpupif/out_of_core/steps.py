@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..attack.priors import Prior
 from ..attack.request import Question
@@ -22,12 +22,15 @@ from .attack import Attack
 from .budget import Budget
 from .chunks import EncodedChunks, SomeColumns
 from .encode import JOINED, encode, open_encoded, rows_read, weigh_chunks
+from .one_place import scored_by_fold
 from .options import OfPopulation, Wish
 from .passes import Means, Scored
 from .population import People
-from .several import FoldGatherers, Gatherers
-from .worst_mean import any_attacks
+from .several import Gatherers
 from .write import ScoreWriter
+
+# By attacker, one without a name under None, and fold: "", or those over subsets of columns.
+Attacks = dict[str | None, dict[str, Attack]]
 
 
 class Steps:
@@ -70,12 +73,12 @@ class Steps:
             outputs = plan_outputs(self.wish.output, self.source.found, encoded["file_rows"], self.wish.rows_per_file)
             attacks = self._attacks(chunks, people)
             finished = self.store.done(FINISHED)
-            summaries: dict[str | None, Summary] = {}
+            summaries: dict[tuple[str | None, str], Summary] = {}
             if finished is None:
                 summaries = self._take(attacks, chunks.sizes, outputs)
                 finished = {
                     "options": self.store.done(BEGUN),
-                    "summaries": [[name, summary.to_dict()] for name, summary in summaries.items()],
+                    "summaries": [[*which, summary.to_dict()] for which, summary in summaries.items()],
                     "identity": identity(self.writer.staged(outputs)),
                     "files": [piece.path for piece in outputs],
                 }
@@ -86,22 +89,27 @@ class Steps:
                 people.close()
         about_to_publish()
         self.writer.publish(outputs, finished["identity"])
-        priors = {name: attack.prior_of for name, attack in attacks.items()}
+        priors = {name: next(iter(folds.values())).prior_of for name, folds in attacks.items()}
         return stored_scores(self.wish.output, self.question, finished, summaries, priors, self.spilled)
 
     def _take(
-        self, attacks: Mapping[str | None, Attack], sizes: Sequence[int], outputs: list[Piece]
-    ) -> dict[str | None, Summary]:
-        """The steps from codes to written scores; a summary for each attacker."""
-        side_by_side = Gatherers if self.question.any_known is None else FoldGatherers
-        gatherers = side_by_side({name: attack.score() for name, attack in attacks.items()})
+        self, attacks: Attacks, sizes: Sequence[int], outputs: list[Piece]
+    ) -> dict[tuple[str | None, str], Summary]:
+        """The steps from codes to written scores; a summary for each attacker and fold."""
+        gatherers = Gatherers(
+            {name: {fold: attack.score() for fold, attack in folds.items()} for name, folds in attacks.items()}
+        )
         started = time.perf_counter()
         self.writer.write(gatherers, sizes, outputs)
         for source in (self.source, None if self.population is None else self.population.source):
             if source is not None:
                 source.check_unchanged(source.found.files)
         self._timed("write", started)
-        return {name: attack.summary(self.seconds) for name, attack in attacks.items()}
+        return {
+            (name, fold): attack.summary(self.seconds)
+            for name, folds in attacks.items()
+            for fold, attack in folds.items()
+        }
 
     def _people(self, chunks: EncodedChunks) -> People | None:
         """The population, if any, beside the table with these rows."""
@@ -118,32 +126,26 @@ class Steps:
             others.close()
             raise
 
-    def _attacks(self, chunks: EncodedChunks, people: People | None) -> dict[str | None, Attack]:
-        """What is to be done for each attacker; for one without a name, None; for any who know few, see `FOLDS`."""
+    def _attacks(self, chunks: EncodedChunks, people: People | None) -> Attacks:
+        """What is to be done for each attacker."""
         question, weighted, units = self.question, None, None
-        if question.any_known is not None:
-            mine = SomeColumns(chunks, range(len(question.used)))
-            job, prior_of = question.job(mine.columns, chunks.rows)
-            subsets = question.subsets(chunks.rows)
-            assert subsets is not None
-            return any_attacks(self.means, job, mine, prior_of, subsets)
         if question.weights is not None:
             units, weighted = weigh_chunks(chunks, question.read.index(question.weights), len(question.used))
-        names: list[str | None] = [None] if question.attackers is None else list(question.attackers)
-        attacks: dict[str | None, Attack] = {}
+        attacks: Attacks = {}
         tell = Teller()
-        for number, name in enumerate(names):
-            one = question if name is None else question.of(name)
+        for number, (name, one) in enumerate(question.each().items()):
             places = [question.read.index(column) for column in one.used]
             columns = [chunks.columns[place] for place in places]
             priors = None if people is None else people.priors(columns)
             job, prior_of = one.job(columns, chunks.rows, "host", tell, weighted, priors)
+            subsets = one.subsets(chunks.rows)
             if question.weights is not None:
                 places.append(question.read.index(question.weights))
             prefix = "" if name is None else f"attacker-{number}-"
             mine = SomeColumns(chunks, places)
-            scored = Scored(self.means, prefix, job, mine, units)
-            attacks[name] = Attack(scored, mine, prior_of, None if people is None else people.sizes(one, prefix))
+            folds = scored_by_fold(self.means, prefix, job, mine, units, subsets)
+            sizes: Mapping[str, Scored] = {} if people is None else people.sizes(one, prefix, subsets)
+            attacks[name] = {fold: Attack(scored, mine, prior_of, sizes.get(fold)) for fold, scored in folds.items()}
         return attacks
 
     def _timed(self, stage: str, started: float) -> None:
@@ -168,25 +170,26 @@ def stored_scores(
     output: Path,
     question: Question,
     finished: dict[str, Any],
-    summaries: Mapping[str | None, Summary] | None = None,
+    summaries: Mapping[tuple[str | None, str], Summary] | None = None,
     priors: Mapping[str | None, Mapping[Hashable, Prior]] | None = None,
     spilled: int = 0,
 ) -> StoredScores | StoredAttackerScores:
     """What a run gives back, with as much as its last mark says where there is no more."""
     files = [output if is_file(output) else output / file for file in finished["files"]]
 
-    scores = {}
-    for name, document in finished["summaries"]:
-        summary = (summaries or {}).get(name) or Summary.from_dict(document)
-        begins, gain = ("" if name is None else f"{name}_"), "cig"
-        if question.any_known is not None:
-            begins, gain = "", folded_name(gain, name)
+    scores: dict[str | None, dict[str, StoredScores]] = {}
+    for name, fold, document in finished["summaries"]:
+        summary = (summaries or {}).get((name, fold)) or Summary.from_dict(document)
+        begins, gain = ("" if name is None else f"{name}_"), folded_name("cig", fold) if fold else "cig"
         prior_of = (priors or {}).get(name, {})
-        scores[name] = StoredScores(output, files, question.targets, summary, prior_of, spilled, begins + gain)
-    if question.any_known is not None:
-        subsets = question.subsets(scores["mean"].rows)
-        assert subsets is not None
-        return StoredAnyKnownScores(scores["worst"], scores["mean"], subsets)
+        one = StoredScores(output, files, question.targets, summary, prior_of, spilled, begins + gain)
+        scores.setdefault(name, {})[fold] = one
+    found: dict[str | None, Any] = {}
+    for name, asked in question.each().items():
+        folds = scores[name]
+        subsets = asked.subsets(next(iter(folds.values())).rows)
+        found[name] = folds[""] if subsets is None else StoredAnyKnownScores(folds["worst"], folds["mean"], subsets)
     if question.attackers is None:
-        return scores[None]
-    return StoredAttackerScores(scores, {name: one.known for name, one in question.attackers.items()})
+        return cast("StoredScores", found[None])
+    by_name = {str(name): one for name, one in found.items()}
+    return StoredAttackerScores(by_name, {name: one.known for name, one in question.attackers.items()})

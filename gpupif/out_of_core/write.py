@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from .. import __version__
+from .._version import __version__
 from ..attack.request import Question
 from ..io.base import Source
 from ..io.checkpoints import exchange, identity

@@ -94,10 +94,11 @@ class AttackerScores(ByAttacker["Scores"]):
         self, start: int, stop: int, source: pa.Table | None, labels: pa.Table | None, names: Sequence[str]
     ) -> pa.Table:
         """Some rows of `to_arrow`."""
-        each = len(self.measures) * len(self.columns)
         parts = []
+        first = 0
         for number, scores in enumerate(self.values()):
-            own = names[number * each : (number + 1) * each]
+            own = names[first : first + len(scores._outputs()) * len(self.columns)]
+            first += len(own)
             last = number == len(self) - 1
             parts.append(scores._part(start, stop, None if number else source, labels if last else None, own))
         table = parts[0]

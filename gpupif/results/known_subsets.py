@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from ..attack.known_subsets import KnownSubsets
     from ..attack.priors import Prior
     from ..encoding.column import EncodedTable
-    from ..engines.base import Job
-    from ..engines.known_subsets import AnyResult
+    from ..engines.base import AnyResult, Job
     from ..frames.base import Frame
     from .known_subsets_summary import AnyKnownSummary
 
@@ -127,7 +127,8 @@ class MeanScores(Scores):
         column = self._encoded.columns[position]
         code = int(column.codes[row])
         cell = {"column": column.name, "value": column.values([code])[0], **scores_of(self, row, target)}
-        return label_of(self, row) | cell | {"prior": float(self._job.priors[position][code])}
+        priors = self._job.priors[position]
+        return label_of(self, row) | cell | {"prior": float(priors[code]) if code < len(priors) else math.nan}
 
     def _outputs(self) -> dict[str, Any]:
         """Columns <measure>_mean_<column>."""

@@ -31,16 +31,20 @@ def describe_worst(scores: AnyKnownScores, row: int, target: int, by: str) -> di
     column = scores._encoded.columns[position]
     code = int(job.codes[position][row])
     worst = find_worst(job, row, position, scores.subsets.places_of(position), scores._subset_weights[target], by)
-    cell = describe(job, position, column, code, scores_of(scores, row, target), worst.equal, worst.size)
+    own = scores_of(scores, row, target)
+    cell = describe(job, position, column, code, own, worst.equal, worst.size, worst.lacking)
     return label_of(scores, row) | cell | {"known": worst.called(names)}
 
 
 class WorstAttacker(NamedTuple):
-    """The columns that the attacker knows, by place; how many rows the cell's cohort has, and of these its value."""
+    """The columns that the attacker knows, by place; how many rows the cell's cohort has, of these its value, and of
+    these no value, where missing values are wildcards.
+    """
 
     known: tuple[int, ...]
     size: int
     equal: int
+    lacking: int
 
     def called(self, names: Sequence[Hashable]) -> str:
         """The columns by name."""
@@ -60,15 +64,17 @@ def find_worst(
     job: with the codes of all rows, or of different ones with `times`. subsets: what the attackers know; weights: of
     the column against each of them.
     """
-    code = int(job.codes[position][row])
+    code, missing = int(job.codes[position][row]), len(job.priors[position])
     found = [_values_in(job.codes[position], cohort, job.times) for cohort in _cohorts(job, row, subsets)]
-    gains = _own_scores(job, position, code, found, by)
+    scores = _own_scores(job, position, code, found, by)
     measure = resolve_measures(by)[0]
     if measure.weighted:
-        gains = gains * weights
-    worst = int(np.argmin(gains) if measure.low_is_risky else np.argmax(gains))
+        scores = scores * weights
+    risks = np.where(np.isnan(scores), -np.inf, -scores if measure.low_is_risky else scores)
+    worst = int(np.argmax(risks))
     values, counts = found[worst]
-    return WorstAttacker(subsets[worst], int(counts.sum()), int(counts[values == code][0]))
+    equal, lacking = (int(counts[values == one].sum()) for one in (code, missing))
+    return WorstAttacker(subsets[worst], int(counts.sum()), equal, lacking if position in job.wildcards else 0)
 
 
 def _cohorts(job: Job, row: int, subsets: Sequence[tuple[int, ...]]) -> Iterator[Any]:
@@ -80,27 +86,36 @@ def _cohorts(job: Job, row: int, subsets: Sequence[tuple[int, ...]]) -> Iterator
             same += 1
         del path[same:]
         for column in subset[same:]:
-            codes = job.codes[column]
             before = path[-1][1] if path else None
-            if before is None:
-                path.append((column, np.flatnonzero(codes == codes[row])))
-            else:
-                path.append((column, before[codes[before] == codes[row]]))
+            agree = _agree(job, column, row, before)
+            path.append((column, np.flatnonzero(agree) if before is None else before[agree]))
         yield path[-1][1] if path else slice(None)
+
+
+def _agree(job: Job, column: int, row: int, rows: Any) -> Any:
+    """Which rows, of some or all (None), agree with one on a column."""
+    own = job.codes[column][row]
+    codes = job.codes[column] if rows is None else job.codes[column][rows]
+    agree = codes == own
+    if column in job.wildcards:
+        missing = len(job.priors[column])
+        agree = agree | (codes == missing) | (own == missing)
+    return agree
 
 
 def _values_in(
     codes: Any, cohort: Any, times: npt.NDArray[np.int64] | None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The values of a cohort, as codes, and how many rows have each. codes: where `times` are given, of the host."""
+    """The values of a cohort, as codes, and how many rows have each."""
     if times is None:
         # Of codes on a device, CuPy's.
         values, counts = map(on_host, np.unique(codes[cohort], return_counts=True))
-    else:
-        values, place = np.unique(codes[cohort], return_inverse=True)
-        counts = np.zeros(len(values), np.int64)
-        np.add.at(counts, place, times[cohort])
-    return values, counts
+        return values, counts
+    cohort = on_host(cohort) if not isinstance(cohort, slice) else cohort
+    values, place = np.unique(on_host(codes)[cohort], return_inverse=True)
+    counts = np.zeros(len(values), np.int64)
+    np.add.at(counts, place, times[cohort])
+    return values[counts > 0], counts[counts > 0]
 
 
 def _own_scores(
@@ -108,11 +123,13 @@ def _own_scores(
 ) -> npt.NDArray[np.float64]:
     """The score of a value in each of several cohorts: those of a table in which they are all that is known."""
     cohorts = len(found)
+    # Behind the rows of the cohorts, for each of them the cell that is asked about, which counts 0.
+    number = np.repeat(np.arange(cohorts), [len(values) for values, _ in found])
     table = replace(
         job,
         codes=[
-            np.repeat(np.arange(cohorts, dtype=np.uint32), [len(values) for values, _ in found]),
-            np.concatenate([values for values, _ in found]),
+            np.concatenate([number, np.arange(cohorts)]).astype(np.uint32),
+            np.concatenate([*(values for values, _ in found), np.full(cohorts, code)]).astype(np.uint32),
         ],
         counts=[np.ones(cohorts, np.int64), job.counts[position]],
         priors=[np.ones(cohorts), job.priors[position]],
@@ -123,9 +140,11 @@ def _own_scores(
         known=[0],
         measures=resolve_measures(source_of(resolve_measures(by)[0])),
         dtype="float64",
+        scores_on="host",
         axes=None if job.axes is None else [None, job.axes[position]],
-        times=np.concatenate([counts for _, counts in found]).astype(np.int64),
+        times=np.concatenate([*(counts for _, counts in found), np.zeros(cohorts)]).astype(np.int64),
+        wildcards=[1] if position in job.wildcards else [],
     )
     values = CpuEngine().score(table, Reporter(False)).values
-    own: npt.NDArray[np.float64] = next(iter(values.values()))[0][table.codes[1] == code]
+    own: npt.NDArray[np.float64] = next(iter(values.values()))[0][len(number) :]
     return own

@@ -12,8 +12,9 @@ from ..attack.request import Question
 from ..attack.weights import Weighted, read_weights, weigh
 from ..encoding.column import EncodedTable
 from ..encoding.encode import encode_table
+from ..engines.base import AnyResult
 from ..engines.deduplicated import Collapsed
-from ..engines.known_subsets import AnyResult, score_attacker
+from ..engines.known_subsets import score_attacker
 from ..errors import Teller
 from ..frames.base import Frame
 from ..measures import POPULATION_SIZE
@@ -63,7 +64,8 @@ def score_frame(
             result = collapsed.score(engine, job, [question.used.index(name) for name in one.used], sets, report)
         if people is not None:
             for fold, sizes in people.sizes(one, subsets, engine).items():
-                result.by_fold()[fold][POPULATION_SIZE.name] = _where_scores_lie(sizes, frame, engine)
+                kept = sizes.astype(job.dtype, copy=False) if sizes.dtype.kind == "f" else sizes
+                result.by_fold()[fold][POPULATION_SIZE.name] = _where_scores_lie(kept, frame, engine)
         seconds = by_stage(frame, coded - opened, time.perf_counter() - started)
         rest = (one.targets, prior_of, engine.device, seconds)
         if isinstance(result, AnyResult):

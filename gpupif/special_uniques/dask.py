@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 class DaskTable:
     """A Dask frame that is searched. names: of the columns. starts: the row that each partition begins with."""
 
-    def __init__(self, table: Any, request: SudaRequest) -> None:
+    def __init__(self, table: Any, request: SudaRequest, device: str) -> None:
         # Weights are a column like others here: what is counted is rows.
         reads = request.reads
         self.names = reads.chosen(list(table.columns))
-        self._counts = DaskCounts(table, replace(reads, columns=reads.read(self.names), weights=None))
+        self._counts = DaskCounts(table, replace(reads, columns=reads.read(self.names), weights=None), device)
         self._request = request
         self._table = table
         self.starts: list[int] = []
@@ -142,11 +142,10 @@ class DaskSpecialUniques(SpecialUniques):
         return self._table.lazy(self._found, self._table.labels(), np.stack(values))
 
 
-def find_in_dask(table: Any, request: SudaRequest) -> DaskSpecialUniques:
+def find_in_dask(table: Any, request: SudaRequest, device: str) -> DaskSpecialUniques:
     """Special uniques of a Dask frame; see `gpupif.suda`."""
     started = time.perf_counter()
-    request.reads.refuse_limits()
-    lazy = DaskTable(table, request)
+    lazy = DaskTable(table, request, device)
     request.set_weights(len(lazy.names))
     coded, found = lazy.search()
     warn_of_unique(coded.columns, coded.rows)

@@ -44,9 +44,8 @@ class SudaRequest:
         sampling_fraction: Any,
         contributions: bool,
         weights: Hashable = None,
-        **how: Any,
     ) -> SudaRequest:
-        """From arguments as they come. how: further fields of `CountRequest`. Raises InputError."""
+        """From arguments as they come; raises InputError."""
         size = whole_number("max_size", max_size, "columns")
         if sampling_fraction is not None and (not within(sampling_fraction, 0, 1) or sampling_fraction == 0):
             raise InputError(f"sampling_fraction: expected a share above 0 and up to 1, got {sampling_fraction!r}.")
@@ -56,7 +55,7 @@ class SudaRequest:
         if missing == "wildcard" and (weights is not None or sampling_fraction is not None):
             raise WILDCARD_DIS.refusal()
         read_as = "error" if missing == "error" else "category"
-        return cls(CountRequest(columns, weights, read_as, **how), size, missing, sampling_fraction, contributions)
+        return cls(CountRequest(columns, weights, read_as), size, missing, sampling_fraction, contributions)
 
     def set_weights(self, columns: int) -> list[float]:
         """What an MSU of each size adds to a score; raises InputError for a size beyond so many columns."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,8 @@ from .search_by_counting import assemble, find_hits, find_minimal
 from .search_in_memory import Search, Uniques
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..encoding.column import Column
     from ..engines.counting import CountingEngine
     from ..out_of_core.temporary_table import Stream
@@ -38,11 +39,14 @@ def search_codes(
     coded: Coded,
     request: SudaRequest,
     report: Reporter,
-    memory_limit: int | str | None,
-    temp: str | os.PathLike[str] | None,
+    memory_limit: int | None,
+    temp: Path | None,
     engine: CountingEngine,
 ) -> Uniques:
-    """Search a table whose codes are in memory."""
+    """Search a table whose codes are in memory.
+
+    memory_limit: of the process; None: what is free. temp: a folder for temporary files; None: the system's.
+    """
     number, size, contributions = len(coded.columns), request.max_size, request.contributions
     check_work(number, size, 1)
     sets = count_sets(number, size)

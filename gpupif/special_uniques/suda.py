@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..attack.request import warn_of_unique
-from ..engines.choose import check_device, choose_engine
+from ..engines.choose import asked_device, choose_engine
 from ..frames.dask_frame import is_dask
 from ..marginals.coded_table import code_columns
-from ..out_of_core.temporary_table import check_temp
 from ..rows.threads import Workers
-from ..utils.memory import default_limit, parse_size
+from ..utils.config import resources
 from ..utils.progress import Reporter, announce_compilation
 from .request import SudaRequest
 from .result import SpecialUniques
 from .search import search_codes, search_stream
+from .weights import check_size
+
+if TYPE_CHECKING:
+    from ..encoding.column import Column
 
 
 def suda(
@@ -29,10 +31,6 @@ def suda(
     missing: str = "category",
     sampling_fraction: float | None = None,
     contributions: bool = False,
-    device: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> SpecialUniques:
     """Find special uniques: rows that few of their values single out, and how many sets of values do so.
 
@@ -51,6 +49,11 @@ def suda(
     table:
         n rows; as of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder
         or a pattern, or a Dask DataFrame, which is searched at once; frames of its rows are then lazy.
+
+        Which rows are unique on which columns is kept on disk where it does not fit into memory (see `gpupif.config`).
+        Files of more than that are read in streams; where not even the codes of their cells fit, one to four bytes
+        each, what is unique on each set of columns is counted on disk; then only the MSUs have to fit. Sets of columns
+        that do not fit into a GPU's memory are searched on the host. What comes out is the same, to the last bit.
     max_size:
         M, the most columns that an MSU may have, from 1 to the number of columns.
     columns:
@@ -74,18 +77,6 @@ def suda(
         1 / (1 + (U / DIS - U) / (s^q A)), q = 1 + (8 - m) / 20, A the sum of s^-q over rows with a score.
     contributions:
         Find also which columns the scores of each row come from; takes 12 bytes a distinct row and column.
-    device:
-        "cpu"; "cuda" (all GPUs) or "cuda:1" (one); or "auto": "cuda" where that can be used, else "cpu". What comes out
-        is the same, to the last bit; sets of columns that do not fit into the GPU's memory are searched on the host.
-    progress:
-        Show progress on standard error: True, False, or None for only where that is a terminal.
-    memory_limit:
-        The memory that the process may take, such as "2GiB"; default: what is free. Which rows are unique on which
-        columns is kept on disk where it does not fit. Files are then read in streams, as are those of more than 60 % of
-        the free memory; where not even the codes of their cells fit, one to four bytes each, what is unique on each set
-        of columns is counted on disk; then only the MSUs have to fit. What comes out is the same.
-    temp:
-        A folder for temporary files; default: the system's.
 
     Returns
     -------
@@ -104,7 +95,7 @@ def suda(
     OutputError
         Temporary files that cannot be written.
     DeviceError
-        ``device="cuda"`` without a usable GPU, or one that fails.
+        A GPU that was asked for (`gpupif.config`) and cannot be used, or that fails.
 
     Warns
     -----
@@ -137,46 +128,35 @@ def suda(
     3      1      0      0    2.0
 
     """
-    request = SudaRequest.of(
-        columns,
-        max_size,
-        missing,
-        sampling_fraction,
-        contributions,
-        weights,
-        device=device,
-        memory_limit=memory_limit,
-        temp=temp,
-    )
-    return find_suda(table, request, progress)
+    return find_suda(table, SudaRequest.of(columns, max_size, missing, sampling_fraction, contributions, weights))
 
 
-def find_suda(table: Any, request: SudaRequest, progress: bool | None) -> SpecialUniques:
+def find_suda(table: Any, request: SudaRequest) -> SpecialUniques:
     """See `suda`."""
-    reads = request.reads
-    check_temp(reads.temp)
-    check_device(reads.device)
-    limit = default_limit() if reads.memory_limit is None else parse_size("memory_limit", reads.memory_limit)
+    reads, device, here = request.reads, asked_device(), resources()
     started = time.perf_counter()
     if is_dask(table):
         from .dask import find_in_dask
 
-        return find_in_dask(table, request)
-    engine = choose_engine(reads.device)
-    with Reporter(progress) as report, announce_compilation(quiet=progress is False):
-        if isinstance(table, str | os.PathLike) and reads.in_streams(table):
+        return find_in_dask(table, request, device)
+    engine = choose_engine(device)
+    with Reporter() as report, announce_compilation():
+        if reads.in_streams(table):
             with reads.open_stream(table, report) as stream:
                 opened = time.perf_counter()
-                columns = stream.chunks.columns[: len(reads.chosen(stream.names))]
-                request.set_weights(len(columns))
-                warn_of_unique(columns, stream.chunks.rows)
-                coded, found = search_stream(stream, request, report, limit, engine)
+                _check(request, stream.chunks.columns[: len(reads.chosen(stream.names))], stream.chunks.rows)
+                coded, found = search_stream(stream, request, report, here.memory, engine)
         else:
             with Workers() as workers:
                 coded = code_columns(table, reads, workers, report)
             opened = time.perf_counter()
-            request.set_weights(len(coded.columns))
-            warn_of_unique(coded.columns, coded.rows)
-            found = search_codes(coded, request, report, reads.memory_limit, reads.temp, engine)
+            _check(request, coded.columns, coded.rows)
+            found = search_codes(coded, request, report, here.memory_limit, here.temp, engine)
     seconds = {"encode": opened - started, "search": time.perf_counter() - opened}
     return SpecialUniques(coded, found, request, seconds)
+
+
+def _check(request: SudaRequest, columns: Sequence[Column], rows: int) -> None:
+    """Raise InputError for sets of more columns than there are, and warn of identifiers."""
+    check_size(len(columns), request.max_size)
+    warn_of_unique(columns, rows)

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import gpupif
 from gpupif.gpu.status import cuda_status
 from tests.helpers.dask_frames import cut
 from tests.helpers.gpu.without_gpu import WITHOUT_GPU
@@ -18,14 +19,19 @@ from tests.helpers.pieces import in_parts, write_parts
 
 def in_memory(function: Callable[..., Any], table: pd.DataFrame, *arguments: Any, **options: Any) -> Any:
     """Of a frame, on the host."""
-    return function(table, *arguments, **{"device": "cpu"} | options)
+    with gpupif.config(device="cpu"):
+        return function(table, *arguments, **options)
 
 
 def in_files(function: Callable[..., Any], table: pd.DataFrame, *arguments: Any, **options: Any) -> Any:
     """Of Parquet files, read in a few chunks and counted in parts."""
-    with tempfile.TemporaryDirectory() as place, in_parts(max(3, len(table) // 4), 40 * len(table)):
+    with (
+        tempfile.TemporaryDirectory() as place,
+        in_parts(max(3, len(table) // 4), 40 * len(table)),
+        gpupif.config(device="cpu", memory_limit="16GiB"),
+    ):
         path = write_parts(Path(place) / "in", table, [len(table) // 3, len(table) // 2])
-        return function(path, *arguments, device="cpu", memory_limit="16GiB", **options)
+        return function(path, *arguments, **options)
 
 
 def on_dask(function: Callable[..., Any], table: pd.DataFrame, *arguments: Any, **options: Any) -> Any:
@@ -33,13 +39,14 @@ def on_dask(function: Callable[..., Any], table: pd.DataFrame, *arguments: Any, 
     import dask
 
     third = len(table) // 3
-    with dask.config.set(scheduler="sync"):
-        return function(cut(table, [third, third, 2 * third]), *arguments, device="cpu", **options)
+    with dask.config.set(scheduler="sync"), gpupif.config(device="cpu"):
+        return function(cut(table, [third, third, 2 * third]), *arguments, **options)
 
 
 def on_device(function: Callable[..., Any], table: pd.DataFrame, *arguments: Any, **options: Any) -> Any:
     """Of a frame, on a GPU or on what stands in for one."""
-    return in_memory(function, table, *arguments, device="auto" if WITHOUT_GPU else "cuda", **options)
+    with gpupif.config(device="auto" if WITHOUT_GPU else "cuda"):
+        return function(table, *arguments, **options)
 
 
 # Those beside the first, whose bits all others have to give, as parameters of tests.

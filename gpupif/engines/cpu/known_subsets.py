@@ -25,15 +25,14 @@ from gpupif.kernels.spread import look_up, take_pairs
 
 from ...rows.distinct import distinct_rows
 from ...rows.keys import KeyLayout
-from ...rows.partition import NO_ROWS, Rows, index_type
+from ...rows.partition import Rows, index_type
 from ...rows.threads import Workers
 from ...utils.information import column_weight, conditional_entropy
-from ..base import Job, Progress
+from ..base import AnyResult, AnyShares, Job, Progress, SetOfColumns
 from ..block_run import Run
-from ..block_scoring import pack_keys, unpack_keys
+from ..block_scoring import collapse_job, pack_keys
 from ..cohort_sizes import Tally
-from ..known_subsets import AnyResult, SetOfColumns
-from ..known_subsets_memory import MOST_SLOTS, AnyShares
+from ..known_subsets_memory import MOST_SLOTS
 from .scorer import CpuScorer, CpuTargets
 
 if TYPE_CHECKING:
@@ -73,13 +72,11 @@ class AnyKnownRun:
         job = job.on_host().in_order()
         cardinalities = [len(counts) for counts in job.counts]
         layout = KeyLayout.of(cardinalities)
-        times = NO_ROWS if job.times is None else job.times.astype(index_type(job.total + 1))
         # Counted once: with `times` it is a sum.
         self._total = job.total
-        found = distinct_rows(Rows(pack_keys(job.codes, layout, workers), times), self._total, workers)
         self.job, self.workers = job, workers
+        self._codes, found = collapse_job(job, self._total, workers)
         self.rows = len(found.rows.counts)
-        self._codes = unpack_keys(found.rows.keys, layout)
         self._times, self._of_row = found.rows.counts, found.number
         self._cardinalities = cardinalities
         self._slots = max(SLOTS, min(MOST_SLOTS, SLOTS_PER_ROW * self.rows)) if slots is None else slots

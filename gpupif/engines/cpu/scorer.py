@@ -13,10 +13,10 @@ from gpupif.kernels.groups import Room
 
 from ...rows.keys import KeyLayout
 from ...rows.partition import CohortBlocks
-from ..base import kernel_values
 from ..block_run import Run
 from ..block_scoring import SHARED_SCORES
 from ..cohort_sizes import Tally
+from ..kernel_inputs import kernel_values
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -17,10 +17,11 @@ from ...rows.distinct import Distinct, distinct_rows
 from ...rows.keys import KeyLayout
 from ...rows.partition import NO_ROWS, Rows, index_type
 from ...rows.threads import TASKS_PER_THREAD, Workers
-from ..base import EngineResult, kernel_values
+from ..base import EngineResult
 from ..block_run import Run
 from ..block_scoring import pack_keys, project, row_index
 from ..cohort_scores import spread_scores
+from ..kernel_inputs import kernel_values
 from ..wildcards import Wild, weigh
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ from ...rows.keys import KeyLayout
 from ...rows.partition import NO_ROWS, Rows, index_type
 from ...rows.threads import Workers
 from ...utils.information import column_weight, conditional_entropy, entropy_of_counts
-from ..base import Job, Progress
+from ..base import AnyResult, Job, Progress, SetOfColumns
 from ..block_scoring import pack_keys as pack_keys_on_host
-from ..known_subsets import AnyResult, SetOfColumns
 from .grouping import Grouping, collapse_table
 from .memory import accumulator_bytes, all_values, fixed_bytes, row_bytes
 from .numbering import Numbers, numbering_bytes
@@ -109,6 +108,10 @@ def collapse_on_host(job: Job, workers: Workers) -> Distinct:
     """Distinct rows, for where devices have no room for all of them."""
     layout = KeyLayout.of([len(counts) for counts in job.counts])
     counts = NO_ROWS if job.times is None else job.times.astype(index_type(job.total + 1))
+    if job.distinct:
+        counts = np.ones(job.rows, np.int64) if job.times is None else counts
+        keys = pack_keys_on_host(job.codes, layout, workers)
+        return Distinct(Rows(keys, counts), np.arange(job.rows, dtype=index_type(job.rows)))
     return distinct_rows(Rows(pack_keys_on_host(job.codes, layout, workers), counts), job.total, workers)
 
 

@@ -13,7 +13,8 @@ from ...gpu.base import Library
 from ...measures import wanted_of
 from ...rows.keys import Field, KeyLayout
 from ...utils.information import small_logs
-from ..base import Job, kernel_values
+from ..base import Job
+from ..kernel_inputs import kernel_values
 from .grouping import Grouping
 from .rows import DeviceRows, Runs
 

@@ -1,0 +1,208 @@
+"""The distinct rows of a table in files, few enough for memory, and which of them each row of the table is.
+
+They are found in one pass over the table where that fits; where only they do, but not what finding them takes, the
+table is cut first, and they are found in one part after the other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..engines.block_scoring import pack_keys, unpack_keys
+from ..io.ipc_batches import BatchWriter, read_batch, write_batch
+from ..rows.accumulate import DistinctRows
+from ..rows.keys import KeyLayout
+from ..rows.partition import index_type
+from ..rows.threads import Workers
+from .passes import Means
+from .shuffle import Cut, Gathering, cut
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..attack.weights import Units
+    from .chunks import Chunks
+
+# Rows that come to the distinct ones at once, as a share of those that there may be.
+AT_ONCE = 0.25
+NUMBER = "number"
+
+
+class TooManyRowsError(Exception):
+    """There are more distinct rows than there is room for."""
+
+
+class DistinctTable:
+    """A table's distinct rows, on disk; finding them is a step that is kept in the store.
+
+    chunks: the columns that are used, and last that of the weights, if there are units of them. asked: only the first
+    so many chunks are asked about; all count.
+    """
+
+    def __init__(
+        self,
+        means: Means,
+        step: str,
+        chunks: Chunks,
+        cardinalities: Sequence[int],
+        units: Units | None,
+        asked: int | None,
+    ) -> None:
+        self.means = means
+        self.step = step
+        self.chunks = chunks
+        self.cardinalities = cardinalities
+        self.units = units
+        self.sizes = list(chunks.sizes[:asked])
+        self.layout = KeyLayout.of(cardinalities)
+
+    def find(self, limit: int, at_once: int, what: str = "") -> int:
+        """Find them, unless that is done; returns how many there are.
+
+        limit: as many there may be, else TooManyRowsError is raised. at_once: among so many rows they are looked for,
+        if need be in parts. what: of the table is collapsed, in words.
+        """
+        store = self.means.store
+
+        def collapse() -> dict[str, Any]:
+            self.means.report.stage(f"collapse{what}", self.chunks.rows, "rows")
+            store.fresh(self.step)
+            with Workers() as workers:
+                whole = self._collapse(self.chunks, self.file("part-00000.arrow"), min(limit, at_once), 0, workers)
+                if whole is not None:
+                    return {"rows": whole, "sizes": [self.sizes]}
+                return self._collapse_parts(limit, at_once, workers)
+
+        facts = store.once(self.step, collapse)
+        self._cut = Cut(self.file(), facts["sizes"])
+        return int(facts["rows"])
+
+    def file(self, *names: str) -> Path:
+        """A file of the step, or its folder."""
+        return self.means.store.part(self.step, *names)
+
+    @cached_property
+    def codes(self) -> list[npt.NDArray[Any]]:
+        """The codes of each column of the distinct rows."""
+        words = [read_batch(file, range(self.layout.words)) for file in self._files()]
+        return unpack_keys(np.stack([np.concatenate(word) for word in zip(*words, strict=True)], axis=1), self.layout)
+
+    @cached_property
+    def times(self) -> npt.NDArray[np.int64]:
+        """How much each of them counts: how often it occurs, or in units what its rows stand for."""
+        return self._sums(1 if self.units is not None else 0)
+
+    @cached_property
+    def occurs(self) -> npt.NDArray[np.int64]:
+        """How often each of them occurs among the rows that are asked about."""
+        return self._sums(0)
+
+    def forget(self) -> None:
+        """Free the memory of what was read; it is read again where it is needed."""
+        for name in ("codes", "times", "occurs"):
+            self.__dict__.pop(name, None)
+
+    @contextlib.contextmanager
+    def numbers(self) -> Iterator[Iterator[npt.NDArray[Any]]]:
+        """For each chunk that is asked about in turn, which distinct row each of its rows is."""
+        with Gathering(self._cut, [NUMBER]) as gathering, Workers() as workers:
+
+            def each() -> Iterator[npt.NDArray[Any]]:
+                for chunk, size in enumerate(self.sizes):
+                    number = np.empty(size, self._kind)
+                    gathering.fill(chunk, {NUMBER: [(self._kind.type(1), number)]}, workers)
+                    yield number
+
+            yield each()
+
+    @property
+    def _kind(self) -> np.dtype[Any]:
+        return np.dtype(index_type(self.chunks.rows))
+
+    def _files(self) -> list[Path]:
+        return sorted(self.file().glob("part-*.arrow"))
+
+    def _sums(self, place: int) -> npt.NDArray[np.int64]:
+        each = [read_batch(file, [self.layout.words + place])[0] for file in self._files()]
+        return np.concatenate(each)
+
+    def _collapse_parts(self, limit: int, at_once: int, workers: Workers) -> dict[str, Any]:
+        """As `find`, in parts of about half as many rows as there is room for."""
+        store, report, rows = self.means.store, self.means.report, self.chunks.rows
+        parts = max(2, -(-2 * rows // at_once))
+        folder = store.fresh(self.step, "cut")
+        report.stage("cut", rows, "rows")
+        every = range(len(self.cardinalities))
+        pieces = cut(self.chunks, self.cardinalities, every, parts, folder, workers, done=report.advance)
+        report.stage("collapse", rows, "rows")
+        found = 0
+        for part in range(pieces.parts):
+            chunks = pieces.part(part)
+            file = self.file(f"part-{part:05}.arrow")
+            more = self._collapse(chunks, file, limit - found, found, workers, part) if chunks.rows else 0
+            chunks.close()
+            pieces.drop_part(part)
+            if more is None:
+                raise TooManyRowsError
+            found += more
+        for number in range(len(self.sizes)):
+            (folder / f"ids-{number:06}.arrow").rename(self.file(f"ids-{number:06}.arrow"))
+        shutil.rmtree(folder)
+        return {"rows": found, "sizes": [list(sizes[: len(self.sizes)]) for sizes in pieces.sizes]}
+
+    def _collapse(
+        self, chunks: Chunks, file: Path, limit: int, before: int, workers: Workers, part: int = 0
+    ) -> int | None:
+        """Write the distinct rows of some rows, and which of them each is; returns how many, None for over `limit`.
+
+        before: how many there were in other parts.
+        """
+        several = 1 if self.units is None else 2
+        table = DistinctRows(self.layout.words, several, workers)
+        out = self.file(f"scores-{part:05}.arrow")
+        asked, rows = len(self.sizes), 0
+        with BatchWriter(out, {NUMBER: pa.from_numpy_dtype(self._kind)}) as writer:
+            for first, keys, units in self._keys(chunks, max(1, int(AT_ONCE * limit)), workers):
+                sizes = chunks.sizes[first : first + len(keys)]
+                counts = [np.full(size, first + place < asked, np.int64) for place, size in enumerate(sizes)]
+                amounts = [np.concatenate(counts), *([np.concatenate(units)] if self.units is not None else [])]
+                number = table.add(np.concatenate(keys), *amounts)
+                if len(table) > limit:
+                    return None
+                start = 0
+                for place, size in enumerate(sizes):
+                    if first + place < asked:
+                        writer.write([(number[start : start + size].astype(np.int64) + before).astype(self._kind)])
+                    start += size
+                self.means.report.advance(start)
+                rows += start
+        names = [*(f"word-{word}" for word in range(self.layout.words)), "occurs", "counts"]
+        arrays = [*table.keys.T, *table.sums]
+        write_batch(file, dict(zip(names, arrays, strict=False)))
+        return len(table)
+
+    def _keys(
+        self, chunks: Chunks, most: int, workers: Workers
+    ) -> Iterator[tuple[int, list[npt.NDArray[np.uint64]], list[npt.NDArray[np.int64]]]]:
+        """The first of so many chunks at once as have at most `most` rows, their packed keys, and units, if any."""
+        keys: list[npt.NDArray[np.uint64]] = []
+        units: list[npt.NDArray[np.int64]] = []
+        waiting = first = 0
+        for number, size in enumerate(chunks.sizes):
+            if keys and waiting + size > most:
+                yield first, keys, units
+                keys, units, waiting, first = [], [], 0, number
+            codes = chunks.codes(number)
+            if self.units is not None:
+                units.append(self.units.times(codes.pop()))
+            keys.append(pack_keys(codes, self.layout, workers))
+            waiting += size
+        yield first, keys, units

@@ -1,0 +1,312 @@
+"""Attackers whose cohorts no cut of a table keeps whole, in a run from files to files.
+
+Who knows any few of the columns has cohorts for each set of them; where missing values match every value cohorts
+overlap. The table's distinct rows are scored in memory, in one place; what is found of them is spread to all rows chunk
+by chunk, for some targets after the others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..attack.worst_mean import FOLDS, fold_of
+from ..engines.base import AnyResult, AnyShares
+from ..engines.known_subsets import score_attacker
+from ..engines.known_subsets_memory import AnyNeeds, collapsing_bytes, share_out
+from ..engines.part_jobs import Pass, cohorts_stay_whole, part_measures
+from ..errors import InputError
+from ..io.ipc_batches import read_batch, write_batch
+from ..rows.partition import index_type
+from ..rows.threads import Workers, default_threads
+from ..utils.memory import shown
+from .distinct import DistinctTable, TooManyRowsError
+from .part_result import Found
+from .part_scoring import multiset, score_writer
+from .passes import Means, Scored
+from .shuffle import Cut
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..attack.known_subsets import KnownSubsets
+    from ..attack.weights import Units
+    from ..engines.base import EngineResult, Job
+    from .chunks import Chunks
+
+# Distinct rows whose CIG are counted at once.
+GAINS_AT_ONCE = 1 << 22
+
+
+def scored_by_fold(
+    means: Means,
+    prefix: str,
+    job: Job,
+    chunks: Chunks,
+    units: Units | None,
+    subsets: KnownSubsets | None,
+    asked: int | None = None,
+    what: str = "",
+) -> dict[str, Scored]:
+    """A table scored against one attacker (see `Scored`), by fold: "", or those over subsets of columns."""
+    if cohorts_stay_whole(job, subsets is not None):
+        return {"": Scored(means, prefix, job, chunks, units, asked, what)}
+    whole = InOnePlace(means, prefix, job, chunks, units, subsets, asked, what)
+    return {fold: Fold(whole, fold) for fold in ([""] if subsets is None else FOLDS)}
+
+
+class InOnePlace:
+    """A table's distinct rows scored, and their scores spread to all rows, on disk; its steps are kept in the store.
+
+    For the arguments see `Scored`. subsets: those of columns that the attacker knows, None where it is the job's.
+    """
+
+    def __init__(
+        self,
+        means: Means,
+        prefix: str,
+        job: Job,
+        chunks: Chunks,
+        units: Units | None,
+        subsets: KnownSubsets | None,
+        asked: int | None,
+        what: str,
+    ) -> None:
+        self.means = means
+        self.prefix = prefix
+        self.job = job
+        self.units = units
+        self.chunks = chunks
+        self.subsets = subsets
+        self.asked = asked
+        self.what = what
+        self.table = DistinctTable(
+            means, f"{prefix}distinct", chunks, [len(counts) for counts in job.counts], units, asked
+        )
+        self.folds = [""] if subsets is None else list(FOLDS)
+        self.groups: list[list[int]] = []
+        self.distinct_rows = 0
+        asks = replace(job, distinct=True)
+        self._needs = None if subsets is None else AnyNeeds.of(asks, chunks.rows, subsets.sets)
+
+    def step(self, name: str) -> str:
+        """What a step is called."""
+        return f"{self.prefix}{name}"
+
+    def file(self, *names: str) -> Path:
+        """A file or folder of a step."""
+        first, *rest = names
+        return self.means.store.part(self.step(first), *rest)
+
+    def score(self) -> list[list[int]]:
+        """Find the distinct rows and score them, unless that is done; the targets that were scored together."""
+        if self.groups:
+            return self.groups
+        (_, store, _, report, timed) = self.means
+        started = time.perf_counter()
+        memory, limit = self._room()
+        try:
+            rows = self.table.find(limit, self._rows_at_once(memory, limit), self.what)
+        except TooManyRowsError:
+            raise self._too_many(limit, memory) from None
+        timed("collapse", started)
+        started = time.perf_counter()
+        groups = store.once(self.step("groups"), partial(self._groups, rows, memory))
+        self._check_groups(groups, rows, memory)
+        report.stage(f"score{self.what}", rows * sum(self._sets_of(target) for target in self.job.targets), "cells")
+        for number, group in enumerate(groups):
+            step = self.step(f"scored-{number}")
+            if store.done(step) is None:
+                store.mark(step, self._score_group(group, number, rows, memory))
+                pa.default_memory_pool().release_unused()
+            else:
+                report.advance(rows * sum(self._sets_of(target) for target in group))
+        self.groups = groups
+        found = [int(store.done(self.step(f"scored-{number}"))["rows"]) for number in range(len(groups))]
+        self.distinct_rows = max(found)
+        # Until the riskiest cells are described.
+        self.table.forget()
+        timed("score", started)
+        return self.groups
+
+    def weights(self, fold: str) -> dict[int, float]:
+        """By target the weight; over subsets the lowest of them for the worst, the mean for the mean."""
+        store = self.means.store
+        each = [store.done(self.step(f"scored-{number}"))["weights"][fold] for number in range(len(self.groups))]
+        found = {int(target): weight for weights in each for target, weight in weights.items()}
+        return {target: found[target] for target in self.job.targets}
+
+    def weights_of(self, target: int) -> npt.NDArray[np.float64]:
+        """The weight of a target against each of the subsets."""
+        (weights,) = read_batch(self._weights_file(target))
+        return weights
+
+    def gains_folder(self, fold: str, number: int, target: int) -> Path:
+        """Where the CIG of a target that occur are kept, in one or several files."""
+        return self.file(f"group-{number}{fold}", f"gains-{target}")
+
+    def fold_job(self, fold: str) -> Job:
+        """The job whose scores are those of a fold."""
+        if not fold:
+            return self.job
+        return replace(self.job, measures=tuple(fold_of(measure, fold) for measure in self.job.measures))
+
+    @property
+    def names(self) -> list[Hashable]:
+        """Of the targets."""
+        assert self.subsets is not None
+        return [self.subsets.names[target] for target in self.job.targets]
+
+    def _sets_of(self, target: int) -> int:
+        """How many subsets a target is scored against."""
+        return 1 if self.subsets is None else self.subsets.scored[self.subsets.names[target]]
+
+    def _room(self) -> tuple[int, int]:
+        """Bytes that scoring the distinct rows may take, and how many of them there may be."""
+        job, budget, rows = self.job, self.means.budget, self.chunks.rows
+        limit = budget.part_rows(job) if job.wildcards else rows
+        if self._needs is None:
+            return 0, limit
+        memory = budget.any_known_bytes(job, self._needs)
+        return memory, min(limit, self._needs.most_rows(memory, rows))
+
+    def _rows_at_once(self, memory: int, limit: int) -> int:
+        """Among how many rows distinct ones are looked for."""
+        index = np.dtype(index_type(self.chunks.rows + 1)).itemsize
+        row = collapsing_bytes(self.table.layout.words, index)
+        return limit if self._needs is None else max(1, memory // row)
+
+    def _share(self, rows: int, memory: int, targets: int, kept: int = 0) -> AnyShares | None:
+        if self._needs is None:
+            return None
+        threads = getattr(self.means.engine, "threads", None) or default_threads()
+        return share_out(self._needs, rows, targets, threads, memory, kept)
+
+    def _groups(self, rows: int, memory: int) -> list[list[int]]:
+        """Targets that are scored at once."""
+        targets = self.job.targets
+        shares = self._share(rows, memory, len(targets))
+        most = len(targets) if shares is None else shares.targets
+        return [list(targets[first : first + most]) for first in range(0, len(targets), most)]
+
+    def _check_groups(self, groups: Sequence[Sequence[int]], rows: int, memory: int) -> None:
+        """Raise InputError where groups, those of a run that is gone on with, take more than there is."""
+        store = self.means.store
+        left = [len(group) for number, group in enumerate(groups) if store.done(self.step(f"scored-{number}")) is None]
+        if self._needs is None or not left:
+            return
+        needed = self._needs.least(rows, kept=max(left))
+        if needed > memory:
+            raise InputError(
+                f"memory_limit: the run to be resumed had more, for {max(left)} columns of {rows:,} different rows at "
+                f"once; these take {shown(needed)}, and the limit leaves {shown(memory)}. Raise it, or start again "
+                "without resume (--resume)."
+            )
+
+    def _too_many(self, limit: int, memory: int) -> InputError:
+        rows = self.chunks.rows
+        if self.subsets is None:
+            return InputError(
+                "missing: 'wildcard' compares all different rows with each other, and these have to fit into memory: "
+                f"they are more than {limit:,} of the {rows:,} rows, for which the memory limit has room. Raise it "
+                "(memory_limit), score or know fewer columns, or use missing='category'."
+            )
+        return InputError(
+            "memory_limit: the different rows of the table, of which each has a worst and a mean score over all "
+            f"attackers who know any {self.subsets.known} columns, have to fit into memory: they are more than "
+            f"{limit:,} of the {rows:,} rows, which take {shown(memory)}, all that the limit leaves. Raise it, score "
+            "fewer columns (columns=, among=), bin those with many values, or name the known columns."
+        )
+
+    def _score_group(self, group: Sequence[int], number: int, rows: int, memory: int) -> dict[str, Any]:
+        """Score some targets, and write what was found; what is kept of it as a step."""
+        table, sets = self.table, None if self.subsets is None else self.subsets.sets
+        shares = self._share(rows, memory, len(group), len(group))
+        measures = part_measures(self.job) if sets is None else self.job.measures
+        one = replace(
+            self.job,
+            targets=list(group),
+            codes=table.codes,
+            times=table.times,
+            measures=measures,
+            dtype="float64",
+            distinct=True,
+        )
+        result = score_attacker(self.means.engine, one, sets, self.means.report, shares)
+        for fold, values in result.by_fold().items():
+            self._spread(fold, values, group, number)
+        if isinstance(result, AnyResult):
+            for target, weights in zip(group, result.weights, strict=True):
+                write_batch(self._weights_file(target), {"weight": weights})
+        return {"weights": _weights(result, group), "rows": result.distinct_rows}
+
+    def _spread(self, fold: str, values: dict[str, Any], group: Sequence[int], number: int) -> None:
+        """Write scores of distinct rows as those of all rows, chunk by chunk of the table."""
+        store, table = self.means.store, self.table
+        folder = store.fresh(self.step(f"group-{number}{fold}"))
+        if self.asked is not None:
+            # A row that agrees with none of the population, as is possible with wildcards, counts itself.
+            values = {name: np.maximum(array, 1) for name, array in values.items()}
+        arrays = [array[place] for place in range(len(group)) for array in values.values()]
+        out = Cut(folder, [table.sizes]).scores(0)
+        with score_writer(out, self.fold_job(fold), group) as writer, table.numbers() as numbers, Workers() as workers:
+            for rows in numbers:
+                writer.write(workers.run(lambda array, rows=rows: array[rows], [(array,) for array in arrays]))
+            if "cig" in values:
+                for target, gains in zip(group, values["cig"], strict=True):
+                    self._write_gains(self.gains_folder(fold, number, target), gains, workers)
+
+    def _write_gains(self, folder: Path, gains: npt.NDArray[np.float64], workers: Workers) -> None:
+        """Write which CIG occur, and how often, some rows after the others: of all at once it would take too much."""
+        folder.mkdir()
+        for start in range(0, len(gains), GAINS_AT_ONCE):
+            some = slice(start, start + GAINS_AT_ONCE)
+            found, times = multiset(gains[some], self.table.occurs[some], workers)
+            write_batch(folder / f"{start:012}.arrow", {"gain": found, "times": times})
+
+    def _weights_file(self, target: int) -> Path:
+        return self.table.file(f"weights-{target}.arrow")
+
+
+def _weights(result: EngineResult | AnyResult, group: Sequence[int]) -> dict[str, dict[int, float]]:
+    """By fold and target the weight."""
+    if isinstance(result, AnyResult):
+        both = ("worst", [float(w.min()) for w in result.weights]), ("mean", [float(w.mean()) for w in result.weights])
+        return {fold: dict(zip(group, weights, strict=True)) for fold, weights in both}
+    return {"": dict(zip(group, result.weights, strict=True))}
+
+
+class Fold(Scored):
+    """The scores of one fold: put together as those of any other table, each pass being in one part."""
+
+    def __init__(self, whole: InOnePlace, fold: str) -> None:
+        rest = (whole.chunks, whole.units, whole.asked)
+        super().__init__(whole.means, f"{whole.prefix}{fold}-", whole.fold_job(fold), *rest)
+        self.whole = whole
+        self.fold = fold
+
+    def score(self) -> Found:
+        """Score the table, unless that is done for the other."""
+        whole, store = self.whole, self.means.store
+        groups = whole.score()
+        self.passes = [Pass(group, []) for group in groups]
+        sizes = list(self.chunks.sizes[: self.asked])
+        folders = [store.part(whole.step(f"group-{number}{self.fold}")) for number in range(len(groups))]
+        self.cuts = [Cut(folder, [sizes]) for folder in folders]
+        return Found(weights=whole.weights(self.fold))
+
+    def distinct_rows(self) -> int:
+        """Different rows of the table."""
+        return self.whole.distinct_rows
+
+    def gains(self, target: int) -> list[Path]:
+        """See `Scored`."""
+        number = next(number for number, one in enumerate(self.passes) if target in one.targets)
+        return sorted(self.whole.gains_folder(self.fold, number, target).iterdir())
