@@ -1,4 +1,4 @@
-"""The command `gpupif suda`."""
+"""The command `gpupif suda`: each parameter of its function is an option, as Typer has it, so there are many."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def suda(
     from ..io.write import check_output
     from ..special_uniques.request import SudaRequest
     from ..special_uniques.suda import find_suda
-    from ..utils.quantities import whole_number
+    from ..utils.validation import whole_number
     from .cluster import look
 
     top = whole_number("top", top, "rows")

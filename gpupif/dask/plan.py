@@ -18,7 +18,7 @@ from ..errors import DeviceError, InputError
 from ..measures import POPULATION_SIZE
 from ..rows.keys import KeyLayout
 from ..utils.information import LogSum
-from .worker import tell
+from .worker import warn_clients
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -182,11 +182,11 @@ def make_plan(
     weights: Weights | None = None,
     counts: WeightedCounts | None = None,
     people: People | None = None,
-    tell: Callable[[str, type[Warning]], None] = tell,
+    on_warning: Callable[[str, type[Warning]], None] = warn_clients,
 ) -> Plan:
     """What is to be done, from the totals of all partitions.
 
-    weights, counts: of rows that have weights. people: of the population, of more columns perhaps. tell: warns of
+    weights, counts: of rows that have weights. people: of the population, of more columns perhaps. on_warning: warns of
     columns that are nearly unique. Raises InputError for a table without rows, or with missing values where they are
     errors; PriorError; DeviceError for a measure of a library's functions where "auto" means different devices on
     different workers.
@@ -205,7 +205,7 @@ def make_plan(
     people = None if people is None else people.of(question.used)
     priors = None if people is None else people.priors()
     job, prior_of = question.job(
-        columns[: len(question.used)], totals.rows, tell=tell, weighted=weighted, priors=priors
+        columns[: len(question.used)], totals.rows, on_warning=on_warning, weighted=weighted, priors=priors
     )
     layout = KeyLayout.of([len(counts) for counts in job.counts]) if people is None else people.layout
     total = totals.rows if weights is None else weights.units.total

@@ -15,8 +15,8 @@ from ..engines.counting import Counter
 from ..engines.cpu.counting import number_rows
 from ..rows.threads import Workers
 from ..utils.information import LogSum, Sizes
-from ..utils.names import as_columns
 from ..utils.progress import Reporter, announce_compilation
+from ..utils.validation import as_columns
 from .base import SetCounts, Total, Wanted
 from .independence import NEARLY_NONE, as_often_as_parts
 from .open import open_counts

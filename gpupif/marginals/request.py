@@ -6,11 +6,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..attack.request import check_word
 from ..errors import InputError
 from ..out_of_core.temporary_table import in_streams, open_stream
-from ..utils.names import as_list, check_exist, check_unique, check_weights
 from ..utils.undefined import WILDCARD_ENTROPIES
+from ..utils.validation import as_list, check_exist, check_unique, check_weights, check_word
 
 if TYPE_CHECKING:
     from ..io.base import Source

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.request import warn_of_unique
 from ..errors import InputError
-from ..utils.display import Printed, json_records, json_value
+from ..utils.display import Displayable, json_records, json_value
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.quantities import brief, is_whole, whole_number
+from ..utils.validation import brief, is_whole, whole_number
 from .base import Wanted
 from .open import open_counts
 from .request import CountRequest
@@ -28,7 +28,7 @@ SIZES = {2: "pairs", 3: "triples"}
 
 
 @dataclass(frozen=True)
-class ToxicPairs(Printed):
+class ToxicPairs(Displayable):
     """Pairs (or triples) of columns and of values; made by `gpupif.toxic_pairs`. Prints as a table.
 
     rows: of the table. columns: that were looked at. size: 2 or 3. device: which counted. people: the sum of the

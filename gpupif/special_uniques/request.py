@@ -6,12 +6,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..attack.request import check_word
 from ..attack.weights import read_weights
 from ..errors import InputError
 from ..marginals.request import CountRequest
-from ..utils.quantities import whole_number, within
 from ..utils.undefined import WEIGHTS_AND_FRACTION, WEIGHTS_WITHOUT_SAMPLE, WILDCARD_DIS
+from ..utils.validation import check_word, whole_number, within
 from .missing import MissingValues
 from .weights import check_size, msu_weights
 

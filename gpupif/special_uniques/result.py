@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..io.write import check_output, row_groups, write_tables
 from ..results.riskiest import highest
 from ..rows.threads import Workers
-from ..utils.quantities import whole_number
+from ..utils.validation import whole_number
 from .search_by_counting import FewRows
 from .summary import TOP_ROWS, SudaSummary, summarize_suda
 from .weights import dis_suda, estimated_intrusion, intrusion

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..utils.display import Heading, Printed, as_text, draw_table, json_records
+from ..utils.display import Displayable, Heading, as_text, draw_table, json_records
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,7 +21,7 @@ TOP_ROWS = 10
 
 
 @dataclass(frozen=True)
-class SudaSummary(Printed):
+class SudaSummary(Displayable):
     """Special uniques of a table; made by `SpecialUniques.summary`. Prints as tables.
 
     rows, unique_rows, dis: see `SpecialUniques`. scored_rows: with a score above 0.

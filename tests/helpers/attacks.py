@@ -79,9 +79,7 @@ def populations(draw, table, names):
     rows = len(table[names[0]])
     picks = draw(st.lists(st.integers(0, rows - 1), min_size=1, max_size=rows + 4))
     own = draw(st.booleans())
-    return {
-        name: [table[name][pick] for pick in (picks if own else draw(st.permutations(picks)))] for name in names
-    }
+    return {name: [table[name][pick] for pick in (picks if own else draw(st.permutations(picks)))] for name in names}
 
 
 def values_of(name, table, population, wild):

@@ -156,9 +156,7 @@ def score_cell(facts, row, name, others, known):
     plain = {one: float(share) for one, share in prior.items()}
     posterior = plain
     if certain:
-        posterior = {
-            one: float(accuracy * counts.get(one, 0) / certain + (1 - accuracy) * prior[one]) for one in prior
-        }
+        posterior = {one: float(accuracy * counts.get(one, 0) / certain + (1 - accuracy) * prior[one]) for one in prior}
     found = naive.of_size(float(size), float(in_class))
     if certain:
         present = {one: count for one, count in counts.items() if count > 0}
