@@ -28,7 +28,7 @@ from ..dask.plan import People, Plan, Totals, WeightedCounts, Weights
 from ..dask.population import Lacking, add_lacking, find_lacking, settle
 from ..dask.population_graph import meet_population, open_people
 from ..dask.watch import compute
-from ..dask.worker import task_engine, task_workers
+from ..dask.worker import task_engine, task_workers, warn_clients
 from ..encoding.merge import Values
 from ..errors import InputError
 from ..frames.dask_frame import known_orders
