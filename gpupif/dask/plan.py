@@ -64,6 +64,18 @@ class Reads(Protocol):
         """How missing values are taken: "category", or "error" for them to be refused."""
 
 
+class ReadsWeights(Reads, Protocol):
+    """What is to be read of a table whose rows have sampling weights."""
+
+    @property
+    def used(self) -> Sequence[Hashable]:
+        """The columns but that of the weights, unless it is one of them."""
+
+    @property
+    def weights(self) -> Hashable:
+        """The column of the weights."""
+
+
 class Weights(NamedTuple):
     """Sampling weights of the whole table. columns: all that are read, without codes of rows."""
 
@@ -151,7 +163,7 @@ def merged_columns(names: Sequence[Hashable], values: Sequence[Values]) -> list[
     ]
 
 
-def find_units(question: Question, names: list[Hashable], totals: Totals) -> Weights:
+def find_units(question: ReadsWeights, names: list[Hashable], totals: Totals) -> Weights:
     """The sampling weights; raises what `make_plan` does for totals, and InputError for a bad weight."""
     check_totals(question, names, totals)
     columns = merged_columns(question.read, totals.values)

@@ -39,10 +39,20 @@ class Way:
     def score(self, table: pd.DataFrame, measures: Any = ("cig", "csf"), **options: Any) -> pd.DataFrame:
         """All scores in one frame in memory, columns named <measure>_<column> as files have them, rows in order.
 
-        options: further arguments of `gpupif.score`; a population is a pandas frame too, and goes the same way as the
-        table. Raises what `gpupif.score` raises, wherever in the run that is.
+        options: further arguments of `gpupif.score`; a population is a pandas frame too, or a `gpupif.Population` of
+        one, and goes the same way as the table. Raises what `gpupif.score` raises, wherever in the run that is.
         """
         return self.run(table, measures, **options)
+
+
+def with_population(options: dict[str, Any], move: Callable[[Any], Any]) -> dict[str, Any]:
+    """The options with the table of a population, where there is one, as `move` makes it."""
+    population = options.get("population")
+    if population is None:
+        return options
+    lacks = isinstance(population, gpupif.Population)
+    moved = gpupif.Population(move(population.table), population.lacks) if lacks else move(population)
+    return options | {"population": moved}
 
 
 def in_memory(table: pd.DataFrame, measures: Any, device: str = "cpu", **options: Any) -> pd.DataFrame:
@@ -56,9 +66,7 @@ def in_files(table: pd.DataFrame, measures: Any, **options: Any) -> pd.DataFrame
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         write_parts(folder / "in", table, [len(table) // 3, len(table) // 2])
-        if "population" in options:
-            people = options["population"]
-            options["population"] = write_parts(folder / "people", people, [len(people) // 4])
+        options = with_population(options, lambda people: write_parts(folder / "people", people, [len(people) // 4]))
         # Rows that match many others have to fit into memory in one place.
         part_rows = len(table) if options.get("missing") == "wildcard" else PART_ROWS
         with in_pieces(CHUNK_ROWS, part_rows), gpupif.config(device="cpu"):
@@ -72,9 +80,7 @@ def on_dask(table: pd.DataFrame, measures: Any, **options: Any) -> pd.DataFrame:
 
     from tests.helpers.dask_frames import cut
 
-    if "population" in options:
-        people = options["population"]
-        options["population"] = cut(people, [len(people) // 4])
+    options = with_population(options, lambda people: cut(people, [len(people) // 4]))
     third = len(table) // 3
     with dask.config.set(scheduler="sync"):
         with gpupif.config(device="cpu"):
