@@ -54,7 +54,7 @@ from .results.stored import StoredScores as StoredScores
 from .results.summary import Summary as Summary
 from .scoring.files import score_files as score_files
 from .scoring.score import score as score
-from .special_uniques.suda import SpecialUniques as SpecialUniques
+from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
 from .utils.config import config as config
 from .utils.config import set_config as set_config

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, Literal, NamedTuple, Unpack, overload
 
-from ..attack.request import check_word
 from ..errors import InputError
 from ..utils.docs import documented_as
+from ..utils.validation import check_word
 from .assess import assess
 from .models import MODELS
 from .request import RiskOptions, RiskRequest

@@ -12,7 +12,7 @@ import numpy as np
 from ..attack.request import UNIQUE_ROWS, UNIQUE_SHARE, Question
 from ..encoding.column import Column
 from ..errors import InputError, NearlyUniqueWarning, warn
-from ..measures import in_people, resolve_measures
+from ..measures import as_weighted, resolve_measures
 from .models import MODELS
 from .request import RiskRequest
 
@@ -44,7 +44,7 @@ def question_of(request: RiskRequest, orders: Mapping[Hashable, Sequence[Any]]) 
         accuracies={},
         distances=request.distances(orders),
         missing=request.missing,
-        measures=measures if request.weights is None else tuple(map(in_people, measures)),
+        measures=measures if request.weights is None else tuple(map(as_weighted, measures)),
         dtype="float64",
         weights=request.weights,
     )
@@ -84,7 +84,7 @@ def constant_column(rows: int, given: int) -> Column:
 
 
 def check_columns(
-    columns: Sequence[Column], rows: int, request: RiskRequest, tell: Callable[[str, type[Warning]], None] = warn
+    columns: Sequence[Column], rows: int, request: RiskRequest, on_warning: Callable[[str, type[Warning]], None] = warn
 ) -> None:
     """Raise InputError for a sensitive attribute with one value or fewer than l; tell of nearly unique columns.
 
@@ -106,7 +106,7 @@ def check_columns(
             )
     for column in columns[:known]:
         if rows >= UNIQUE_ROWS and column.cardinality >= UNIQUE_SHARE * rows:
-            tell(
+            on_warning(
                 f"quasi_identifiers: column {column.name!r}: {column.cardinality:,} different values in {rows:,} rows, "
                 "so nearly every class is a single row. Leave it out (an identifier), or bin it (a measurement).",
                 NearlyUniqueWarning,

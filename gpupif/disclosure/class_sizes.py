@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..utils.information import Sizes
-from ..utils.quantities import MOST, brief, is_whole, whole_number
+from ..utils.validation import MOST, brief, is_whole, whole_number
 
 if TYPE_CHECKING:
     import numpy.typing as npt

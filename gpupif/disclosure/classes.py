@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..utils.quantities import share, whole_number
+from ..utils.validation import share, whole_number
 from .class_sizes import ClassSizes, histogram_of
 
 

@@ -28,7 +28,7 @@ from ..dask.plan import People, Plan, Totals, WeightedCounts, Weights
 from ..dask.population import Lacking, add_lacking, find_lacking, settle
 from ..dask.population_graph import meet_population, open_people
 from ..dask.watch import compute
-from ..dask.worker import task_engine, task_workers, tell
+from ..dask.worker import task_engine, task_workers, warn_clients
 from ..encoding.merge import Values
 from ..errors import InputError
 from ..frames.dask_frame import known_orders
@@ -196,8 +196,8 @@ def plan_risk(
 ) -> Plan:
     """What all partitions have to know; raises InputError, DeviceError; warns."""
     with about_distance():
-        plan = plans.make_plan(question, names, totals, weights, counts, tell=lambda *_: None)
-    check_columns(_columns(question, plan, totals)[: len(request.columns)], plan.rows, request, tell)
+        plan = plans.make_plan(question, names, totals, weights, counts, on_warning=lambda *_: None)
+    check_columns(_columns(question, plan, totals)[: len(request.columns)], plan.rows, request, warn_clients)
     return plan
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from ..utils.quantities import share
+from ..utils.validation import share
 from .class_sizes import size_array
 from .classes import AttackRisk
 

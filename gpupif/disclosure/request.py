@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ..attack.distances import CategoryOrder
-from ..attack.request import MISSING, check_word
+from ..attack.request import MISSING
 from ..engines.choose import AskedDevice, asked_device
 from ..errors import InputError
-from ..utils.names import as_columns, check_exist, check_unique, check_weights
-from ..utils.quantities import whole_number
+from ..utils.validation import as_columns, check_exist, check_unique, check_weights, check_word, whole_number
 from .models import Model
 
 if TYPE_CHECKING:

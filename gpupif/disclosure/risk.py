@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from ..attack.population import Population
 from ..errors import InputError
-from ..utils.display import Printed, json_value
-from ..utils.quantities import whole_number
+from ..utils.display import Displayable, json_value
+from ..utils.validation import whole_number
 from .assess import assess
 from .classes import ClassRisks, check_limits, risks_of
 from .estimated import EstimatedRisks
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class DisclosureRisk(Printed):
+class DisclosureRisk(Displayable):
     """Disclosure risk of a table; made by `gpupif.risk`. Prints as tables.
 
     rows: of the table. quasi_identifiers, sensitive: columns. device: which ran.

@@ -21,7 +21,7 @@ from ..out_of_core.chunks import HeldChunks, TableChunks
 from ..out_of_core.joined import NOBODY, Joined, Lacking
 from ..out_of_core.temporary_table import in_streams, open_stream
 from ..rows.threads import Workers
-from ..utils.names import check_exist
+from ..utils.validation import check_exist
 from .journalist import PopulationClasses
 from .parts import Parts
 
