@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..engines.counting import Counting
-    from .memory import Shares
     from .missing import MissingValues
 
 # One byte for each possible combination: at most, of all threads together; and for each row.
@@ -59,6 +58,16 @@ class Uniques:
     found: dict[tuple[int, ...], int]
     spilled: int = 0
     pair_people: float | None = None
+
+
+class Shares(NamedTuple):
+    """threads: that search at once. dense: bytes for combinations, of each (None: as many as are of use). room: bytes
+    for the rows that are unique on some columns (None: any).
+    """
+
+    threads: int
+    dense: int | None
+    room: int | None
 
 
 class Search:
