@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.dask import routing
+from gpupif.dask import one_part, routing
 from gpupif.disclosure.classes import AttackRisk
 from gpupif.disclosure.individual_risk import individual_risk
 from gpupif.disclosure.models import MODELS
@@ -360,10 +360,8 @@ def test_different_rows_have_to_fit(tmp_path, monkeypatch, dask_in_one_thread):
         pytest.raises(InputError, match=r"missing: 'wildcard' compares all different rows .* than 30"),
     ):
         configured(gpupif.risk, folder, ["age", "region"], "sex", missing="wildcard", memory_limit="64GiB")
-    monkeypatch.setattr(routing, "MOST_BYTES", 100)
-    with pytest.raises(
-        InputError, match=r"missing: 'wildcard' compares all different rows .* in the memory of one worke"
-    ):
+    monkeypatch.setattr(one_part, "MOST_BYTES", 100)
+    with pytest.raises(InputError, match=r"missing: 'wildcard': all different rows .* into the memory of one worker"):
         gpupif.risk(cut(frame, [20]), ["age", "region"], "sex", missing="wildcard")
 
 
