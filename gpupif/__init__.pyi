@@ -17,6 +17,7 @@ from .disclosure.closeness import basic_beta_likeness as basic_beta_likeness
 from .disclosure.closeness import delta_disclosure as delta_disclosure
 from .disclosure.closeness import enhanced_beta_likeness as enhanced_beta_likeness
 from .disclosure.closeness import t_closeness as t_closeness
+from .disclosure.estimated import EstimatedRisks as EstimatedRisks
 from .disclosure.journalist import PopulationRisks as PopulationRisks
 from .disclosure.journalist import population_risks as population_risks
 from .disclosure.population_uniques import PopulationUniques as PopulationUniques

@@ -220,7 +220,7 @@ def _check_mixture(question: Question, devices: frozenset[str]) -> None:
         raise DeviceError(
             f"device 'auto': is {' on some workers and '.join(sorted(devices))} on others. The last bits of "
             f"{named[0]}, of an order next to 1, differ between the two, those of all other measures do not: use "
-            "device='cpu' or device='cuda', or workers of one kind."
+            "gpupif.config(device='cpu') or device='cuda', or workers of one kind."
         )
 
 

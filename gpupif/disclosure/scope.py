@@ -40,5 +40,5 @@ def scope() -> list[Scope]:
         ),
         Scope("groups", f"rows are counted, {SHARES_OF_VALUES}", "classes of each combination of quasi-identifiers"),
         Scope("population", ROWS, "", OF_CLASSES),
-        Scope("uniques in the population", f"refused: {SIMPLE_SAMPLE}", "", NO_CLASSES),
+        Scope("uniques in the population", f"not defined: {SIMPLE_SAMPLE}", "", NO_CLASSES),
     ]

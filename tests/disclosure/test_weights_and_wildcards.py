@@ -360,8 +360,10 @@ def test_different_rows_have_to_fit(tmp_path, monkeypatch, dask_in_one_thread):
         pytest.raises(InputError, match=r"missing: 'wildcard' compares all different rows .* than 30"),
     ):
         configured(gpupif.risk, folder, ["age", "region"], "sex", missing="wildcard", memory_limit="64GiB")
-    monkeypatch.setattr(one_part, "MOST_BYTES", 100)
-    with pytest.raises(InputError, match=r"missing: 'wildcard': all different rows .* into the memory of one worker"):
+    monkeypatch.setattr(one_part, "room", lambda: 100)
+    with pytest.raises(
+        InputError, match=r"missing: 'wildcard': all different rows have to fit into the memory of one worker"
+    ):
         gpupif.risk(cut(frame, [20]), ["age", "region"], "sex", missing="wildcard")
 
 

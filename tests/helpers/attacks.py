@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+import gpupif
 from gpupif import AnyKnown, Population
+from tests.helpers import naive_attack
 from tests.helpers.tables import SIMULATED, frame_of, tables
-from tests.helpers.ways import with_population
+from tests.helpers.ways import Pieces, with_population
 from tests.helpers.weights import some_weights
 from tests.helpers.wildcards import sparse
 
@@ -61,16 +63,44 @@ def any_few(names, targets):
     def few(pool):
         there = targets if pool is None else pool
         most = min(len(there) - (name in there) for name in targets)
-        return st.integers(0, min(most, 2)).map(lambda number: AnyKnown(number, among=pool))
+        return st.builds(
+            AnyKnown, st.integers(0, min(most, 2)), among=st.just(pool), subsets=st.sampled_from([None, None, 1, 2])
+        )
 
     return pools.flatmap(few)
 
 
 def known_by(known, targets):
-    """The columns that an attacker knows, any of them perhaps."""
+    """The columns that an attacker knows, or any few of."""
+    if isinstance(known, int):
+        known = AnyKnown(known)
     if isinstance(known, AnyKnown):
         return targets if known.pool is None else known.pool
     return targets if known is None else known
+
+
+def with_drawn(table, arguments):
+    """The arguments with the subsets that were drawn, by scored column, in place of how many: for `naive_attack`."""
+    targets = arguments.get("columns", naive_attack.default_columns(table, arguments))
+
+    def drawn(known):
+        if not isinstance(known, AnyKnown) or known.subsets is None:
+            return known
+        subsets = gpupif.score(frame_of(table), "cohort_size", targets, known=known).subsets
+        return {name: subsets.of(name) for name in targets}
+
+    if "attackers" in arguments:
+        return arguments | {"attackers": {name: drawn(known) for name, known in arguments["attackers"].items()}}
+    return arguments | {"known": drawn(arguments.get("known"))}
+
+
+@st.composite
+def any_pieces(draw):
+    """Tables cut up anywhere."""
+    edges = draw(st.lists(st.floats(0, 1), max_size=3))
+    return Pieces(
+        tuple(edges), draw(st.integers(1, 14)), draw(st.integers(1, 14)), draw(st.sampled_from([0.0, 0.5, 10.0]))
+    )
 
 
 @st.composite

@@ -1,24 +1,22 @@
-"""Few combinations of options in which any few of different kinds occur together."""
+"""Few combinations of options in which any few options of different kinds occur together."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import combinations, product
 
 
-def covering(together: int, *kinds: Sequence[Hashable]) -> list[tuple[Hashable, ...]]:
+def covering(
+    together: int, *kinds: Sequence[Hashable], chosen: Iterable[tuple[Hashable, ...]] = ()
+) -> list[tuple[Hashable, ...]]:
     """Combinations of one option of each kind, such that any so many options of different kinds are in one of them.
 
-    Each next is the first of all combinations that has the most of what is not yet in one.
+    chosen: the first of them. Each next is the first of all combinations that has the most of what none has yet.
     """
-
-    def parts(combination: tuple[Hashable, ...]) -> set[object]:
-        return set(combinations(enumerate(combination), together))
-
-    everything = list(product(*kinds))
-    left, chosen = set().union(*map(parts, everything)), []
+    parts = {one: set(combinations(enumerate(one), together)) for one in product(*kinds)}
+    found = list(chosen)
+    left = set().union(*parts.values()).difference(*(parts[one] for one in found))
     while left:
-        best = max(everything, key=lambda combination: len(parts(combination) & left))
-        chosen.append(best)
-        left -= parts(best)
-    return chosen
+        found.append(max(parts, key=lambda one: len(parts[one] & left)))
+        left -= parts[found[-1]]
+    return found

@@ -1,8 +1,8 @@
 """The oracle of attacks: which rows make up a cohort, how much each counts, what is believed before. No short cuts.
 
 Tables are dictionaries of lists, missing values None. Arguments are those of `gpupif.score`; a population is such a
-table too, or a `gpupif.Population` of one. Sums of weights are exact. `outputs` knows every kind of attacker, `score` one who knows some columns,
-`score_any` one who may know any of several sets of them.
+table too, or a `gpupif.Population` of one. Sums of weights are exact. `outputs` knows every kind of attacker, `score`
+one who knows some columns, `score_any` one who may know any of several sets of them.
 """
 
 from __future__ import annotations
@@ -257,17 +257,22 @@ def all_subsets(columns, pool, number):
     return {name: list(combinations([other for other in pool if other != name], number)) for name in columns}
 
 
+def reached(subsets):
+    """The columns that are in any of the subsets, or scored."""
+    return {*subsets, *(other for several in subsets.values() for known in several for other in known)}
+
+
 def score_any(table, subsets, **arguments):
     """Worst and mean scores over attackers, by scored column each of whom knows one of the subsets of columns."""
-    reach = {*subsets, *(other for several in subsets.values() for known in several for other in known)}
-    used = [name for name in table if name in reach]
+    used = [name for name in table if name in reached(subsets)]
     return fold(facts_of(table, used, **arguments), subsets)
 
 
 def outputs(table, columns=None, known=None, attackers=None, **arguments):
     """All scores by the names that files have for them: [<attacker>_]<measure>[_worst or _mean]_<column>.
 
-    Attackers who know any few columns, by a number or a `gpupif.AnyKnown`, may know any subset of these.
+    Attackers who know any few columns, by a number or a `gpupif.AnyKnown`, may know any subset of these; a dictionary
+    says which subsets, by scored column.
     """
     columns = default_columns(table, arguments) if columns is None else columns
     named = {"": known} if attackers is None else {f"{name}_": theirs for name, theirs in attackers.items()}
@@ -276,6 +281,9 @@ def outputs(table, columns=None, known=None, attackers=None, **arguments):
         if theirs is None or isinstance(theirs, list):
             asked[prefix] = columns if theirs is None else theirs
             reach |= {*asked[prefix]}
+        elif isinstance(theirs, dict):
+            asked[prefix] = theirs
+            reach |= reached(theirs)
         else:
             number, pool = (theirs, None) if isinstance(theirs, int) else (theirs.known, theirs.among)
             pool = [] if number == 0 else columns if pool is None else pool

@@ -235,7 +235,8 @@ class CudaCounter:
     def _too_large(self) -> DeviceError:
         return DeviceError(
             f"device {self._name!r}: {self._library.name} ran out of memory on a single row; "
-            f"{self._library.free_bytes() / 2**30:.3f} GiB are free. Free some, or use device='cpu'."
+            f"{self._library.free_bytes() / 2**30:.3f} GiB are free. Free some, or use "
+            "gpupif.config(device='cpu')."
         )
 
 
