@@ -17,7 +17,7 @@ from gpupif.kernels.log_units import LOG_BITS
 from ..encoding.column import Column
 from ..errors import PriorError
 from ..utils.information import entropy_of_counts, entropy_of_probabilities, log2_of_probabilities, log2_of_shares
-from ..utils.quantities import brief, within
+from ..utils.validation import brief, within
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -241,7 +241,7 @@ def _worst(measure: Measure, first: Any, *others: Any) -> Any:
     def risks(frame: Any) -> Any:
         if not measure.low_is_risky:
             return frame
-        weighted = measure.of_size and frame.dtypes.iloc[0].kind == "f"
+        weighted = measure.is_size and frame.dtypes.iloc[0].kind == "f"
         return (-frame).where(frame != 0, -math.inf) if weighted else -frame
 
     for other in others:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ..utils.display import Printed
+from ..utils.display import Displayable
 from .figures import ROW_MEASURES
 from .summary import Summary
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AttackerSummary(Printed):
+class AttackerSummary(Displayable):
     """Risk by attacker; made by `AttackerScores.summary`.
 
     summaries: by attacker its `Summary`. known: by attacker the columns it knows. attackers: one row an attacker; known

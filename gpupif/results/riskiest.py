@@ -12,7 +12,7 @@ from gpupif.kernels import formulas
 
 from ..measures import as_risk, find_measure
 from ..utils.arrays import on_host
-from ..utils.quantities import whole_number
+from ..utils.validation import whole_number
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -16,7 +16,7 @@ from ..io.formats import PARQUET
 from ..io.write import check_output, output_names, row_groups, write_device_columns, write_tables
 from ..measures import is_measure
 from ..utils.arrays import on_host
-from ..utils.quantities import percents
+from ..utils.validation import percents
 
 if TYPE_CHECKING:
     from ..encoding.column import EncodedTable

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..io.formats import written_format
 from ..measures import is_measure
 from ..utils.percentiles import ONCE, percentiles
-from ..utils.quantities import percents
+from ..utils.validation import percents
 from .by_attacker import ByAttacker
 from .summary import Summary
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..rows.threads import Workers
-from ..utils.display import Printed, json_records, json_value
+from ..utils.display import Displayable, json_records, json_value
 from .figures import ROW_MEASURES
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ TOP_CELLS = 10
 
 
 @dataclass(frozen=True)
-class Summary(Printed):
+class Summary(Displayable):
     """Risk of a table; made by `Scores.summary`.
 
     columns: one row a scored column; prior_entropy (bits), cig_mean, cig_median, cig_p95, cig_max (bits per cell), fig
