@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,13 +13,24 @@ from ..rows.keys import KeyLayout
 from ..rows.partition import index_type
 from ..rows.threads import default_threads
 from ..utils.memory import free_bytes, resident_bytes, shown
-from .search_in_memory import DENSE_ALL, Shares
 
+# One byte for each possible combination: at most, of all threads together; and for each row.
+DENSE, DENSE_PER_ROW, DENSE_ALL = 1 << 27, 256, 1 << 28
 # Of a set of columns: its name, what is found of it, and where its rows are kept; measured.
 SET_BYTES = 600
 # Of what is left beside what must be there, what threads work with; the rest is for rows unique on some columns.
 WORK_SHARE = 0.5
 LEAST_DENSE = 1 << 16
+
+
+class Shares(NamedTuple):
+    """threads: that search at once. dense: bytes for combinations, of each (None: as many as are of use). room: bytes
+    for the rows that are unique on some columns (None: any).
+    """
+
+    threads: int
+    dense: int | None
+    room: int | None
 
 
 def packing_bytes(rows: int, cardinalities: Sequence[int]) -> int:

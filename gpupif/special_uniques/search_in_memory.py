@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
+from .memory import DENSE, DENSE_ALL, DENSE_PER_ROW, Shares
 from .missing import LackingRows
 from .row_sets import Marks
 
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 
     from ..engines.counting import Counting
     from .missing import MissingValues
-
-# One byte for each possible combination: at most, of all threads together; and for each row.
-DENSE, DENSE_PER_ROW, DENSE_ALL = 1 << 27, 256, 1 << 28
 
 
 @dataclass(frozen=True)
@@ -58,16 +56,6 @@ class Uniques:
     found: dict[tuple[int, ...], int]
     spilled: int = 0
     pair_people: float | None = None
-
-
-class Shares(NamedTuple):
-    """threads: that search at once. dense: bytes for combinations, of each (None: as many as are of use). room: bytes
-    for the rows that are unique on some columns (None: any).
-    """
-
-    threads: int
-    dense: int | None
-    room: int | None
 
 
 class Search:
