@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif import suda
 from gpupif.out_of_core import budget
-from gpupif.special_uniques.memory import kept_bytes, packing_bytes, share_out, thread_bytes
+from gpupif.special_uniques.memory import Shares, kept_bytes, packing_bytes, share_out, thread_bytes
 from gpupif.special_uniques.row_sets import Marks
-from gpupif.special_uniques.search_in_memory import Shares
 from tests.helpers.dask_frames import cut, of_parts
 from tests.helpers.naive_suda import EXAMPLE, check
 from tests.helpers.pieces import in_parts, write_parts

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif import suda
-from gpupif.special_uniques.search_in_memory import Search, Shares
+from gpupif.special_uniques.memory import Shares
+from gpupif.special_uniques.search_in_memory import Search
 from tests.helpers.counting_ways import OTHERS, WAYS, in_memory
 from tests.helpers.naive_suda import EXAMPLE, check
 from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of

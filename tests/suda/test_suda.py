@@ -18,7 +18,8 @@ import gpupif
 import gpupif.special_uniques.suda
 from gpupif import suda
 from gpupif.rows.threads import Workers
-from gpupif.special_uniques.search_in_memory import Search, Shares
+from gpupif.special_uniques.memory import Shares
+from gpupif.special_uniques.search_in_memory import Search
 from gpupif.special_uniques.weights import dis_suda, intrusion, msu_weights
 from tests.helpers.naive_suda import EXAMPLE, check, minimal_uniques
 from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, tables
