@@ -21,7 +21,6 @@ from .errors import (
 
 if TYPE_CHECKING:
     from . import datasets
-    from .dask.scores import DaskScores
     from .disclosure.anonymity import AlphaK, Recursive, alpha_k_anonymity, k_anonymity, l_diversity
     from .disclosure.classes import ClassRisks, class_risks
     from .disclosure.closeness import basic_beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
@@ -39,10 +38,9 @@ if TYPE_CHECKING:
     )
     from .marginals.toxic_pairs import ToxicPairs, toxic_pairs
     from .results.attacker_summary import AttackerSummary
-    from .results.attackers import AttackerScores
-    from .results.known_subsets import AnyKnownScores
+    from .results.open import open_scores
     from .results.scores import Scores
-    from .results.stored import StoredAnyKnownScores, StoredAttackerScores, StoredScores
+    from .results.stored_frame import StoredFrame
     from .results.summary import Summary
     from .scoring.score import score
     from .special_uniques.suda import SpecialUniques, suda
@@ -58,13 +56,10 @@ except PackageNotFoundError:
 
 __all__ = [
     "AlphaK",
-    "AnyKnownScores",
-    "AttackerScores",
     "AttackerSummary",
     "ClassRisks",
     "ColumnNotFoundError",
     "ColumnTypeError",
-    "DaskScores",
     "DeviceError",
     "DisclosureRisk",
     "GpupifError",
@@ -78,9 +73,7 @@ __all__ = [
     "Recursive",
     "Scores",
     "SpecialUniques",
-    "StoredAnyKnownScores",
-    "StoredAttackerScores",
-    "StoredScores",
+    "StoredFrame",
     "Summary",
     "TableReadError",
     "ToxicPairs",
@@ -98,6 +91,7 @@ __all__ = [
     "k_anonymity",
     "l_diversity",
     "mutual_information",
+    "open_scores",
     "population_risks",
     "population_uniques",
     "residual_entropy",
@@ -112,9 +106,6 @@ __all__ = [
 
 # pandas, pyarrow and numba take a second to import: only who scores waits for them.
 _LATER = {
-    "StoredAnyKnownScores": "results.stored",
-    "StoredAttackerScores": "results.stored",
-    "StoredScores": "results.stored",
     "Uniqueness": "disclosure.uniqueness",
     "PopulationUniques": "disclosure.population_uniques",
     "PopulationRisks": "disclosure.journalist",
@@ -123,10 +114,9 @@ _LATER = {
     "AlphaK": "disclosure.anonymity",
     "score": "scoring.score",
     "Scores": "results.scores",
-    "AnyKnownScores": "results.known_subsets",
-    "AttackerScores": "results.attackers",
+    "StoredFrame": "results.stored_frame",
+    "open_scores": "results.open",
     "AttackerSummary": "results.attacker_summary",
-    "DaskScores": "dask.scores",
     "Summary": "results.summary",
     "class_risks": "disclosure.classes",
     "population_risks": "disclosure.journalist",

@@ -158,6 +158,10 @@ class EngineResult:
         """Scores by measure, under "": as `AnyResult` has them by fold."""
         return {"": self.values}
 
+    def weights_by_fold(self) -> dict[str, list[float]]:
+        """Weights of the targets, likewise."""
+        return {"": self.weights}
+
 
 class Engine(Protocol):
     """An engine: the same scores whatever the device."""

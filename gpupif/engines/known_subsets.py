@@ -56,6 +56,13 @@ class AnyResult:
         """Scores by measure, of each fold."""
         return {"worst": self.worst, "mean": self.mean}
 
+    def weights_by_fold(self) -> dict[str, list[float]]:
+        """Of each fold the weights of the targets: the lowest, and the mean."""
+        return {
+            "worst": [float(weights.min()) for weights in self.weights],
+            "mean": [float(weights.mean()) for weights in self.weights],
+        }
+
 
 def score_attacker(
     engine: Engine,

@@ -29,9 +29,7 @@ from .score import score
 if TYPE_CHECKING:
     from ..attack.request import Question
     from ..engines.base import Engine
-    from ..results.attackers import AttackerScores
     from ..results.scores import Scores
-    from ..results.stored import StoredAttackerScores, StoredScores
 
 # Arguments of `score` that name columns.
 NEEDED = ("columns", "known", "priors", "accuracies", "weights", "attackers", "distances")
@@ -49,7 +47,7 @@ def score_file(
     sep: str | None,
     options: dict[str, Any],
     visible: bool | None,
-) -> Scores | StoredScores | AttackerScores | StoredAttackerScores:
+) -> Scores:
     """Score a file and write the scores to another.
 
     question: arguments of `score`; options: those that go with its `output`. It is done in memory where the output is
@@ -108,7 +106,7 @@ def _score_in_memory(
     sep: str | None,
     wish: Wish,
     visible: bool | None,
-) -> Scores | AttackerScores:
+) -> Scores:
     with Reporter(visible) as report:
         report.stage("read", None, "rows")
         frame = open_file(path, every_column if wish.keep_input else needed, sep, engine.frames)
@@ -118,7 +116,7 @@ def _score_in_memory(
     known = known_of(*(question.get(name, other) for name, other in KNOWN))
     outputs = outputs_of(as_attackers(question["attackers"]), known, scored)
     attacker_names(outputs, targets, frame.names if wish.keep_input else [])
-    scores: Scores | AttackerScores = score(frame, measures, **question, device=device, progress=visible)
+    scores = score(frame, measures, **question, device=device, progress=visible)
     started = time.perf_counter()
     with Reporter(visible) as report:
         report.stage("write", scores.rows, "rows")

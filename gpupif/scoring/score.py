@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack, cast, overload
+from typing import Any, Unpack, overload
 
 from ..attack.known_subsets import known_of
 from ..attack.population import check_lacks, open_population
@@ -18,15 +18,10 @@ from ..frames.open import open_table
 from ..measures import resolve_measures
 from ..out_of_core.options import make_wish
 from ..out_of_core.run import score_path
-from ..results.attackers import AttackerScores
 from ..results.scores import Scores
-from ..results.stored import StoredAnyKnownScores, StoredAttackerScores, StoredScores
 from ..utils.progress import Reporter, announce_compilation
 from .arguments import AnyOf, AnyOfStored, Attackers, Known, Measures, People, PeopleStored, Place
 from .in_memory import score_frame
-
-if TYPE_CHECKING:
-    from ..results.known_subsets import AnyKnownScores
 
 
 @overload
@@ -50,13 +45,11 @@ def score(
     attackers: Attackers,
     output: None = ...,
     **more: Unpack[People],
-) -> AttackerScores: ...
+) -> Scores: ...
 
 
 @overload
-def score(
-    table: Any, measures: Measures = ..., *, known: int, output: None = ..., **more: Unpack[AnyOf]
-) -> AnyKnownScores: ...
+def score(table: Any, measures: Measures = ..., *, known: int, output: None = ..., **more: Unpack[AnyOf]) -> Scores: ...
 
 
 @overload
@@ -68,7 +61,7 @@ def score(
     attackers: None = ...,
     output: Place,
     **more: Unpack[PeopleStored],
-) -> StoredScores: ...
+) -> Scores: ...
 
 
 @overload
@@ -80,13 +73,13 @@ def score(
     attackers: Attackers,
     output: Place,
     **more: Unpack[PeopleStored],
-) -> StoredAttackerScores: ...
+) -> Scores: ...
 
 
 @overload
 def score(
     table: Place, measures: Measures = ..., *, known: int, output: Place, **more: Unpack[AnyOfStored]
-) -> StoredAnyKnownScores: ...
+) -> Scores: ...
 
 
 def score(
@@ -117,7 +110,7 @@ def score(
     subsets: int | None = None,
     seed: int = 0,
     gpu_grouping: str = "auto",
-) -> Scores | StoredScores | AttackerScores | StoredAttackerScores | AnyKnownScores:
+) -> Scores:
     """Score every cell for what an attacker who knows everything else about a person would learn from it.
 
     For a target column the rows that agree on all columns the attacker knows are a *cohort*. The share of the cohort
@@ -244,19 +237,16 @@ def score(
     -------
     Scores
         ``scores.cig``, ``scores["csf"]``, ...: n rows by scored columns, a frame of the kind that came in with the same
-        rows, order, index and column names (pandas for a path). For a Dask DataFrame a `gpupif.DaskScores` instead,
-        whose frames are lazy: it computes when Dask is asked to, and raises then what only the data show.
-    AnyKnownScores
-        With a number for ``known``: `Scores` of each cell's worst score, the highest (of ``cohort_size`` and others
-        where low is risky the lowest); ``scores.mean`` has the means, ``scores.subsets`` says how many attackers there
-        were. With ``output`` a StoredAnyKnownScores, and for a Dask DataFrame likewise, with the same ``mean`` and
-        ``subsets``; score columns are named <measure>_worst_<column> and <measure>_mean_<column>.
-    StoredScores
-        With ``output``: where they are, ``summary()``, ``weights``, ``priors``, ``fig()``, ``pif(n)``, ``dataset()``.
-    AttackerScores
-        With ``attackers``: a dictionary of `Scores` by attacker, and the worst case over all of them. With ``output``,
-        and for a Dask DataFrame, likewise one of what these give; score columns of all attackers stand beside each
-        other, named <attacker>_<measure>_<column>.
+        rows, order, index and column names (pandas for a path); with ``output`` a `StoredFrame`, which reads the files
+        when it is asked to; of a Dask DataFrame a Dask frame, which computes when Dask is asked to, and raises then
+        what only the data show. ``scores.summary()``, ``top(n)``, ``fig()``, ``rig()``, ``pif(n)``, ``priors``,
+        ``weights``, ``to_parquet(file)``: see `Scores`.
+
+        With a number for ``known``, ``scores.worst`` and ``scores.mean`` are the worst and the mean scores, and
+        ``scores.subsets`` says how many attackers there were; score columns in files are named
+        <measure>_worst_<column> and <measure>_mean_<column>. With ``attackers``, ``scores.against(name)`` are the
+        scores against one, and ``scores.worst`` the worst of each cell over all; score columns of all attackers stand
+        beside each other, named <attacker>_<measure>_<column>.
 
     Raises
     ------
@@ -314,8 +304,7 @@ def score(
             raise InputError("output: scores of a Dask frame are written by their to_parquet. Leave output= out.")
         people = (weights, attackers)
         rest = (priors, accuracies, distances, missing, where, dtype, *people, population, population_lacks)
-        lazy = score_dask(table, wanted, columns, asked_known, *rest)
-        return cast("Scores", lazy)
+        return score_dask(table, wanted, columns, asked_known, *rest)
     wish = make_wish(*files) if any(files) else None
     engine = choose_engine(where)
     given = {
