@@ -44,12 +44,14 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float, float]:
 def naive(frame: pd.DataFrame, known: Sequence[str]) -> gpupif.Scores:
     """Scores against one attacker."""
     others = [name for name in frame.columns if name not in known]
-    return gpupif.score(frame, MEASURES, columns=others, known=list(known), device="cpu", progress=False)
+    with gpupif.config(device="cpu", progress=False):
+        return gpupif.score(frame, MEASURES, columns=others, known=list(known))
 
 
 def any_known(frame: pd.DataFrame, known: int) -> Any:
     """Scores against all of them."""
-    return gpupif.score(frame, MEASURES, known=known, device="cpu", progress=False)
+    with gpupif.config(device="cpu", progress=False):
+        return gpupif.score(frame, MEASURES, known=known)
 
 
 def check_all(known: int) -> None:

@@ -39,7 +39,8 @@ def gpupif_scores(frame: pd.DataFrame) -> Any:
     """CIG and CSF with gpupif: the frames themselves, so that making them is counted."""
     import gpupif
 
-    scores = gpupif.score(frame, device="cpu", progress=False)
+    with gpupif.config(device="cpu", progress=False):
+        scores = gpupif.score(frame)
     return scores.cig, scores.csf
 
 

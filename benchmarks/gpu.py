@@ -343,8 +343,8 @@ def same_bits(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def score_with(engine: Engine, table: Any, measures: Sequence[str]) -> Scores:
     """Scores of a table by one engine."""
-    with patch("gpupif.scoring.score.choose_engine", return_value=engine):
-        return gpupif.score(table, list(measures), progress=False)
+    with patch("gpupif.scoring.score.choose_engine", return_value=engine), gpupif.config(progress=False):
+        return gpupif.score(table, list(measures))
 
 
 def difference(expected: Any, found: Any) -> float:

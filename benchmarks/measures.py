@@ -44,9 +44,8 @@ def gpupif_figures(frame: pd.DataFrame) -> Figures:
     import gpupif
 
     models = ["k", "distinct_l", "t"]
-    found = gpupif.risk(
-        frame, QUASI_IDENTIFIERS, SENSITIVE, models=models, groups=0, device="cpu", progress=False
-    ).worst
+    with gpupif.config(device="cpu", progress=False):
+        found = gpupif.risk(frame, QUASI_IDENTIFIERS, SENSITIVE, models=models, groups=0).worst
     return int(found["k"]), int(found["distinct_l"]), found["t"]
 
 
@@ -94,7 +93,8 @@ def score_cells(measures: list[str]) -> Callable[[pd.DataFrame], Any]:
     def run(frame: pd.DataFrame) -> Any:
         import gpupif
 
-        return gpupif.score(frame, measures, device="cpu", progress=False)
+        with gpupif.config(device="cpu", progress=False):
+            return gpupif.score(frame, measures)
 
     return run
 

@@ -79,10 +79,10 @@ def contenders(frame: pd.DataFrame) -> dict[str, Callable[[], Any]]:
     return {
         "gpupif, pairs counted": lambda: count(2),
         "gpupif, triples counted": lambda: count(3),
-        "gpupif.toxic_pairs": lambda: gpupif.toxic_pairs(frame, progress=False),
-        "gpupif.toxic_pairs, triples": lambda: gpupif.toxic_pairs(frame, 3, progress=False),
-        "gpupif.suda, max_size=2": lambda: gpupif.suda(frame, 2, progress=False),
-        "gpupif.suda, max_size=3": lambda: gpupif.suda(frame, 3, progress=False),
+        "gpupif.toxic_pairs": lambda: gpupif.toxic_pairs(frame),
+        "gpupif.toxic_pairs, triples": lambda: gpupif.toxic_pairs(frame, 3),
+        "gpupif.suda, max_size=2": lambda: gpupif.suda(frame, 2),
+        "gpupif.suda, max_size=3": lambda: gpupif.suda(frame, 3),
         "Polars, pairs": lambda: polars_eager(table),
         "Polars, pairs, lazy": lambda: polars_lazy(table),
     }
@@ -98,7 +98,8 @@ def measure(frame: pd.DataFrame, runs: int) -> dict[str, list[float]]:
         for name, run in timed.items():
             gc.collect()
             started = time.perf_counter()
-            result = run()
+            with gpupif.config(progress=False):
+                result = run()
             seconds[name].append(time.perf_counter() - started)
             del result
     for ours, theirs in zip(counts_of_pairs(frame), timed["Polars, pairs"](), strict=True):

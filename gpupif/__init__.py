@@ -21,6 +21,8 @@ from .errors import (
 
 if TYPE_CHECKING:
     from . import datasets
+    from .attack.known_subsets import AnyKnown
+    from .attack.population import Population
     from .disclosure.anonymity import AlphaK, Recursive, alpha_k_anonymity, k_anonymity, l_diversity
     from .disclosure.classes import ClassRisks, class_risks
     from .disclosure.closeness import basic_beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
@@ -42,8 +44,10 @@ if TYPE_CHECKING:
     from .results.scores import Scores
     from .results.stored_frame import StoredFrame
     from .results.summary import Summary
+    from .scoring.files import score_files
     from .scoring.score import score
     from .special_uniques.suda import SpecialUniques, suda
+    from .utils.config import config, set_config
 
 # In a checkout the kernels lie beside this folder; installed, inside it.
 if not (Path(__file__).parent / "kernels").is_dir():
@@ -56,6 +60,7 @@ except PackageNotFoundError:
 
 __all__ = [
     "AlphaK",
+    "AnyKnown",
     "AttackerSummary",
     "ClassRisks",
     "ColumnNotFoundError",
@@ -67,6 +72,7 @@ __all__ = [
     "NearlyUniqueWarning",
     "NothingKnownWarning",
     "OutputError",
+    "Population",
     "PopulationRisks",
     "PopulationUniques",
     "PriorError",
@@ -83,6 +89,7 @@ __all__ = [
     "basic_beta_likeness",
     "class_risks",
     "conditional_entropy",
+    "config",
     "datasets",
     "delta_disclosure",
     "dual_total_correlation",
@@ -97,6 +104,8 @@ __all__ = [
     "residual_entropy",
     "risk",
     "score",
+    "score_files",
+    "set_config",
     "suda",
     "t_closeness",
     "total_correlation",
@@ -112,7 +121,12 @@ _LATER = {
     "ClassRisks": "disclosure.classes",
     "Recursive": "disclosure.anonymity",
     "AlphaK": "disclosure.anonymity",
+    "AnyKnown": "attack.known_subsets",
+    "Population": "attack.population",
+    "config": "utils.config",
+    "set_config": "utils.config",
     "score": "scoring.score",
+    "score_files": "scoring.files",
     "Scores": "results.scores",
     "StoredFrame": "results.stored_frame",
     "open_scores": "results.open",

@@ -119,6 +119,13 @@ def dask_in_one_thread():
         yield
 
 
+@pytest.fixture
+def on_cpu():
+    """The CPU engine, whatever stands in for a GPU."""
+    with gpupif.config(device="cpu"):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _device_that_stands_in(monkeypatch):
     """Where something stands in for a GPU, device="auto" is the CUDA engine in tests that do not say otherwise."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -23,17 +23,40 @@ MOST_SUBSETS, MOST_VISITS = 2 * 10**6, 10**13
 
 @dataclass(frozen=True)
 class AnyKnown:
-    """An attacker who knows any `known` of the columns: as ``known`` of `gpupif.score`, alone or as one of several.
+    """Any attacker who knows so many columns: as ``known`` of `gpupif.score`, alone or as one of several attackers.
 
-    known: how many. among: the columns of which the attacker knows so many (but not the target); None: all that are
-    scored. subsets: score only a sample of so many of the subsets for each target (all where there are no more),
-    different ones, drawn at random by `seed`; the same each time. Raises InputError.
+    A bare number, ``known=2``, is ``AnyKnown(2)``.
+
+    Parameters
+    ----------
+    known:
+        How many columns the attacker knows, r: a whole number from 0.
+    among:
+        The columns of which these are any, but not the scored one; default all that are scored.
+    subsets, seed:
+        Score only a sample of so many of the subsets of r columns for each scored one (all where there are no more),
+        different ones, drawn at random by a seed, a whole number; the same each time. Default: all.
+
+    Raises
+    ------
+    InputError
+        Numbers that are out of range, or a bare name for ``among``.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> people = pd.DataFrame({"sex": list("ffmm"), "age": [1, 2, 2, 2], "home": list("nnns"), "ill": list("yyny")})
+    >>> known = gpupif.AnyKnown(1, among=["sex", "age", "home"])
+    >>> scores = gpupif.score(people, "posterior", columns=["ill"], known=known)
+    >>> scores.posterior["ill"].tolist(), scores.subsets
+    ([1.0, 1.0, 0.5, 1.0], 3 subsets of 1 column for each column)
+
     """
 
     known: int
-    among: Sequence[Hashable] | None = None
-    subsets: int | None = None
-    seed: int = 0
+    among: Sequence[Hashable] | None = field(default=None, kw_only=True)
+    subsets: int | None = field(default=None, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         given = self.known
@@ -70,23 +93,6 @@ def as_known(argument: str, known: Any) -> Known:
     if isinstance(known, int | float | np.integer | np.floating) and not isinstance(known, bool):
         return AnyKnown(known)  # type: ignore[arg-type]
     return as_list(argument, known)
-
-
-# Arguments of `known_of`, as they are by default.
-KNOWN = (("known", None), ("among", None), ("subsets", None), ("seed", 0))
-
-
-def known_of(known: Any, among: Any = None, subsets: Any = None, seed: Any = 0) -> Known:
-    """As `as_known`, with what goes with a number of columns beside it."""
-    if isinstance(known, bool | AnyKnown) or not isinstance(known, int | float | np.integer | np.floating):
-        for argument, value, default in (("among", among, None), ("subsets", subsets, None), ("seed", seed, 0)):
-            if value is not default and value != default:
-                raise InputError(
-                    f"{argument}: goes with a number of columns that the attacker knows, known=2 say; got "
-                    f"known={known!r}. Leave {argument}= out, or give such a number."
-                )
-        return as_known("known", known)
-    return AnyKnown(known, among, subsets, seed)  # type: ignore[arg-type]
 
 
 def as_attackers(attackers: Any, known: Any = None) -> dict[str, Known] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,7 +46,46 @@ if TYPE_CHECKING:
     from .request import Question
 
 
+@dataclass(frozen=True, eq=False)
 class Population:
+    """A population that a scored table is a sample of, for ``population=`` of `gpupif.score` and `gpupif.risk`.
+
+    Parameters
+    ----------
+    table:
+        A table of any kind, or a path, with all columns that are scored or known.
+    lacks:
+        Where it lacks rows of the sample, those beyond as many equal ones as it has: "error", or "count" them as rows
+        of the population too.
+
+    Raises
+    ------
+    InputError
+        Another word for ``lacks``.
+
+    Examples
+    --------
+    >>> import pandas as pd, gpupif
+    >>> sample, city = pd.DataFrame({"age": [30, 40]}), pd.DataFrame({"age": [30, 30, 50]})
+    >>> population = gpupif.Population(city, lacks="count")
+    >>> gpupif.score(sample, columns=["age"], known=["age"], population=population).population_size["age"].tolist()
+    [4, 4]
+
+    """
+
+    table: Any
+    lacks: str = "error"
+
+    def __post_init__(self) -> None:
+        check_word("lacks", self.lacks, ("error", "count"))
+
+    @classmethod
+    def of(cls, population: Any) -> Population | None:
+        """What came as ``population=``: one of these, a table or a path, or None for none."""
+        return population if population is None or isinstance(population, cls) else cls(population)
+
+
+class MatchedPopulation:
     """The distinct rows of a population, and which of them each row of the sample is.
 
     columns: of the sample, encoded. others: the same columns of the population. missing: as of `gpupif.score`. lacks:
@@ -146,11 +185,6 @@ class Population:
         }
 
 
-def check_lacks(word: Any) -> None:
-    """Raise InputError where `population_lacks` is no word that it may be."""
-    check_word("population_lacks", word, ("error", "count"))
-
-
 def open_population(population: Any, names: Sequence[Hashable]) -> Frame:
     """A population of any kind, of a file only the columns `names`; raises InputError where it lacks one, or rows."""
 
@@ -175,14 +209,14 @@ def open_population(population: Any, names: Sequence[Hashable]) -> Frame:
     return frame
 
 
-def match_population(frame: Frame, columns: Sequence[Column], missing: str, lacks: str) -> Population:
-    """The rows of a population beside those of the encoded columns of a sample; raises InputError as `Population`.
+def match_population(frame: Frame, columns: Sequence[Column], missing: str, lacks: str) -> MatchedPopulation:
+    """The rows of a population beside those of the encoded columns of a sample.
 
-    missing: "error" refuses missing values of the population too.
+    Raises InputError as `MatchedPopulation`. missing: "error" refuses missing values of the population too.
     """
     with Workers() as workers:
         others = encode_population(frame, [column.name for column in columns], missing, workers)
-        return Population(columns, others, missing, lacks, workers)
+        return MatchedPopulation(columns, others, missing, lacks, workers)
 
 
 def encode_population(frame: Frame, names: Sequence[Hashable], missing: str, workers: Workers) -> Sequence[Column]:
@@ -245,7 +279,7 @@ def lacking_values(
         raise InputError(
             f"population: column {name!r} has {values[absent[0]]!r} nowhere in it, which is in {sampled[absent[0]]:,} "
             "of the table's rows, so that its prior would be 0. Give the population that the table was drawn from, or "
-            "count such rows as part of it with population_lacks='count'."
+            "count such rows as part of it: gpupif.Population(table, lacks='count')."
         )
     return np.where(counts == 0, sampled, counts)
 
@@ -346,6 +380,6 @@ def lacks_error(lacking: int, rows: int, row: int | None, there: int, sampled: i
     first = "; of some equal ones" if row is None else f", the first row {row} (from 0): of equal ones"
     return InputError(
         f"population: it lacks {lacking:,} of the table's {rows:,} rows{first} it has {there:,}, the table "
-        f"{sampled:,}.{unknown} Give the population that the table was drawn from, or count them as part of it with "
-        "population_lacks='count'."
+        f"{sampled:,}.{unknown} Give the population that the table was drawn from, or count them as part of it: "
+        "gpupif.Population(table, lacks='count')."
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import Device, GpuGrouping, Json, show_scores
+from .options import Device, GpuGrouping, Json, configured, show_scores
 
 # Enough for every kernel that a larger table needs.
 WARM_UP_ROWS = 20_000
@@ -15,23 +15,22 @@ WARM_UP_ROWS = 20_000
 
 def demo(
     rows: Annotated[int, typer.Option(help="People in the synthetic census.")] = 1_000_000,
-    device: Device = "auto",
-    gpu_grouping: GpuGrouping = "auto",
+    device: Device = None,
+    gpu_grouping: GpuGrouping = None,
     as_json: Json = False,
 ) -> None:
     """Score a synthetic census: see what gpupif says, and how fast."""
     from ..datasets import census
     from ..scoring.score import score as score_table
-    from ..utils.progress import announce_compilation
 
     measures = ("cig", "csf", "wcig")
-    with announce_compilation():
+    with configured(False, device, gpu_grouping):
         # A first run compiles; what is shown is the speed from then on.
-        score_table(census(WARM_UP_ROWS), measures, device=device, gpu_grouping=gpu_grouping)
-    started = time.perf_counter()
-    table = census(rows)
-    made = time.perf_counter() - started
-    scores = score_table(table, measures, device=device, gpu_grouping=gpu_grouping)
+        score_table(census(WARM_UP_ROWS), measures)
+        started = time.perf_counter()
+        table = census(rows)
+        made = time.perf_counter() - started
+        scores = score_table(table, measures)
     if not as_json:
         typer.echo(f"A synthetic census of {rows:,} people, made in {made:.1f} s; no real person is in it.\n")
     show_scores(scores, as_json, False, {})

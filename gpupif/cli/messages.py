@@ -27,6 +27,9 @@ def as_options(message: str) -> str:
     """A message about arguments in the words of the command line: columns= is --columns."""
     message = re.sub(r"^attackers:", "--attacker:", message)
     message = re.sub(r"^distances:", "--distance:", message)
+    message = re.sub(r"^lacks:", "--population-lacks:", message)
+    message = re.sub(r"gpupif\.Population\(table, lacks='(\w+)'\)", r"--population-lacks \1", message)
+    message = re.sub(r"gpupif\.config\((\w+=[^)]*)\)", r"\1", message)
     names = (
         "columns|known|priors|accuracies|weights|measures|missing|dtype|device|gpu_grouping|sep|output|memory_limit|temp|"
         "rows_per_file|population_lacks|population_size|population|size|top|quasi_identifiers|sensitive|models|l|distance|"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import sys
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -17,6 +19,7 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..attack.population import Population
     from ..results.scores import Scores
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
@@ -24,12 +27,13 @@ Table = Annotated[
     Path,
     typer.Argument(help="Parquet, CSV or Feather file, folder of Parquet, or 'data/**/*.csv'.", show_default=False),
 ]
-Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where to compute.")]
+Device = Annotated[str | None, typer.Option(metavar="auto|cpu|cuda", help="Where to compute.", show_default="auto")]
 GpuGrouping = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="auto|cudf|rotation",
         help="How a GPU finds rows that agree: hashed by cuDF (auto: where installed), or sorted (rotation).",
+        show_default="auto",
     ),
 ]
 Distances = Annotated[
@@ -68,6 +72,40 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 complete: list[Path] = []
 
 
+class Streams(NamedTuple):
+    """Options for files that are read here, not on a cluster."""
+
+    sep: str | None
+    memory_limit: str | None
+    temp: Path | None
+
+
+@contextlib.contextmanager
+def configured(
+    quiet: bool,
+    device: str | None = None,
+    gpu_grouping: str | None = None,
+    memory_limit: str | None = None,
+    temp: Path | None = None,
+) -> Iterator[None]:
+    """The time of a command, in which its options hold; those that are not given are of the environment."""
+    from ..utils.config import config
+
+    with (
+        warnings.catch_warnings(),
+        config(
+            device=device,
+            gpu_grouping=gpu_grouping,
+            memory_limit=memory_limit,
+            temp=temp,
+            progress=False if quiet else None,
+        ),
+    ):
+        if quiet:
+            warnings.simplefilter("ignore")
+        yield
+
+
 def show(facts: Callable[[], dict[str, Any]], draw: Callable[[Console], None], as_json: bool, quiet: bool) -> None:
     """What was found: as one JSON document, drawn on a console, or not at all."""
     if as_json:
@@ -101,6 +139,14 @@ def as_names(text: str | None, argument: str = "columns") -> list[str] | None:
     if "" in names and len(names) > 1:
         raise InputError(f"{argument}: expected names separated by commas, got a comma too many in {text!r}.")
     return names
+
+
+def as_population(table: Path | None, lacks: str) -> Population | None:
+    """The population as `gpupif.score` takes it; the word `lacks` is checked where there is none, too."""
+    from ..attack.population import Population
+
+    population = Population(table, lacks)
+    return None if table is None else population
 
 
 def as_distances(texts: Iterable[str]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterable
 from functools import partial
 from pathlib import Path
@@ -22,11 +21,14 @@ from .options import (
     Scheduler,
     Sep,
     StreamMemory,
+    Streams,
     StreamTemp,
     Table,
     WorkerProcesses,
     as_distances,
     as_names,
+    as_population,
+    configured,
     show,
 )
 
@@ -62,8 +64,8 @@ def risk(
         int | None, typer.Option(metavar="N", help="People in that population, instead of --sampling-fraction.")
     ] = None,
     missing: Missing = "category",
-    device: Device = "auto",
-    gpu_grouping: GpuGrouping = "auto",
+    device: Device = None,
+    gpu_grouping: GpuGrouping = None,
     sep: Sep = None,
     memory_limit: StreamMemory = None,
     temp: StreamTemp = None,
@@ -78,8 +80,6 @@ def risk(
     from ..disclosure.risk import find_risk
     from .cluster import look
 
-    if quiet:
-        warnings.simplefilter("ignore")
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers") or [], as_names(sensitive, "sensitive")
     find = partial(
         find_risk,
@@ -91,16 +91,14 @@ def risk(
         k=k,
         threshold=threshold,
         groups=groups,
-        population=population,
-        population_lacks=population_lacks,
+        population=as_population(population, population_lacks),
         sampling_fraction=sampling_fraction,
         population_size=population_size,
         missing=missing,
-        device=device,
-        gpu_grouping=gpu_grouping,
     )
-    streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
-    found = look(find, table, partial(pick_needed, known, attributes or []), Place(scheduler, workers), streams, quiet)
+    streams = Streams(sep, memory_limit, temp)
+    with configured(quiet, device, gpu_grouping, memory_limit, temp):
+        found = look(find, table, partial(pick_needed, known, attributes or []), Place(scheduler, workers), streams)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,12 +23,15 @@ from .options import (
     WorkerProcesses,
     as_distances,
     as_names,
+    as_population,
     complete,
+    configured,
     show_scores,
 )
 
 if TYPE_CHECKING:
     from ..dask.client import Place
+    from ..scoring.arguments import Arguments, Knowledge
 
 
 def score(
@@ -83,8 +85,8 @@ def score(
         str,
         typer.Option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any."),
     ] = "category",
-    device: Device = "auto",
-    gpu_grouping: GpuGrouping = "auto",
+    device: Device = None,
+    gpu_grouping: GpuGrouping = None,
     dtype: Annotated[str, typer.Option(metavar="float64|float32", help="Type of the scores.")] = "float64",
     sep: Sep = None,
     keep_input: Annotated[bool, typer.Option("--keep-input", help="Put the table's columns first.")] = False,
@@ -106,80 +108,75 @@ def score(
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
     from ..dask.client import Place
-    from ..engines.choose import ask_device
+    from ..out_of_core.options import make_wish
+    from ..scoring.arguments import Arguments
     from ..scoring.files import score_file
 
-    if quiet:
-        warnings.simplefilter("ignore")
-    question: dict[str, Any] = {
-        "columns": as_names(columns),
-        **_known(known, known_any, among, subsets, seed),
-        "priors": _read_priors(priors) if priors else None,
-        "accuracies": _accuracies(accuracy or (), accuracies),
-        "distances": as_distances(distance or ()) or None,
-        "missing": missing,
-        "dtype": dtype,
-        "weights": weights,
-        "attackers": _attackers(attacker),
-        "population": population,
-        "population_lacks": population_lacks,
-    }
-    options = {
-        "memory_limit": memory_limit,
-        "temp": temp,
-        "rows_per_file": rows_per_file,
-        "resume": resume,
-        "overwrite": overwrite,
-        "keep_input": keep_input,
-    }
-    wanted = list(dict.fromkeys(as_names(measures) or []))
-    place, where = Place(scheduler, workers), ask_device(device, gpu_grouping)
-    if place.named:
-        _score_on_cluster(table, output, place, wanted, where, question, {"sep": sep, **options}, as_json, quiet)
-        return
-    visible = False if quiet else None
-    scores = score_file(table, output, wanted, question, where, sep, options, visible)
-    complete.append(output)
-    more: dict[str, Any] = {"input": str(table), "output": str(output)}
-    if scores.spilled_bytes is not None:
-        more["spilled_bytes"] = scores.spilled_bytes
-    show_scores(scores, as_json, quiet, more)
-    if not quiet and not as_json:
-        typer.echo(f"Scores written to {output}")
+    with configured(quiet, device, gpu_grouping, memory_limit, temp):
+        asked = Arguments.of(
+            list(dict.fromkeys(as_names(measures) or [])),
+            as_names(columns),
+            known=_known(known, known_any, among, subsets, seed),
+            attackers=_attackers(attacker),
+            priors=_read_priors(priors) if priors else None,
+            accuracies=_accuracies(accuracy or (), accuracies),
+            distances=as_distances(distance or ()) or None,
+            weights=weights,
+            population=as_population(population, population_lacks),
+            missing=missing,
+            dtype=dtype,
+        )
+        place = Place(scheduler, workers)
+        if place.named:
+            elsewhere = {
+                "sep": sep,
+                "memory_limit": memory_limit,
+                "temp": temp,
+                "rows_per_file": rows_per_file,
+                "resume": resume,
+                "keep_input": keep_input,
+            }
+            _score_on_cluster(table, output, place, overwrite, asked, elsewhere, as_json, quiet)
+            return
+        scores = score_file(table, asked, make_wish(output, rows_per_file, resume, overwrite, keep_input), sep)
+        complete.append(output)
+        more: dict[str, Any] = {"input": str(table), "output": str(output)}
+        if scores.spilled_bytes is not None:
+            more["spilled_bytes"] = scores.spilled_bytes
+        show_scores(scores, as_json, quiet, more)
+        if not quiet and not as_json:
+            typer.echo(f"Scores written to {output}")
 
 
-def _known(
-    known: str | None, known_any: int | None, among: str | None, subsets: int | None, seed: int
-) -> dict[str, Any]:
-    """What the attacker knows, as arguments of `score`."""
+def _known(known: str | None, known_any: int | None, among: str | None, subsets: int | None, seed: int) -> Knowledge:
+    """What the attacker knows, as `gpupif.score` takes it."""
     if known_any is None:
         given = {"among": among, "subsets": subsets, "seed": seed or None}
         alone = next((option for option, value in given.items() if value is not None), None)
         if alone is not None:
             raise InputError(f"--{alone}: goes with --known-any. Add that, or leave it out.")
-        return {"known": as_names(known)}
+        return as_names(known)
     if known is not None:
         raise InputError("--known-any: goes in place of --known. Leave one of them out.")
-    return {"known": known_any, "among": as_names(among), "subsets": subsets, "seed": seed}
+    from ..attack.known_subsets import AnyKnown
+
+    return AnyKnown(known_any, among=as_names(among), subsets=subsets, seed=seed)
 
 
 def _score_on_cluster(
     table: Path,
     output: Path,
     place: Place,
-    wanted: list[str],
-    device: str,
-    question: dict[str, Any],
-    options: dict[str, Any],
+    overwrite: bool,
+    asked: Arguments,
+    elsewhere: dict[str, Any],
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Score on the Dask cluster at `place`."""
+    """Score on the Dask cluster at `place`; elsewhere: options that are for none."""
     from .cluster import score_on_cluster
 
-    overwrite = options.pop("overwrite")
-    visible = False if quiet else None
-    facts = score_on_cluster(table, output, place, overwrite, wanted, device, question, options, visible)
+    facts = score_on_cluster(table, output, place, overwrite, asked, elsewhere)
     complete.append(output)
     _show_facts(facts, as_json, quiet)
 

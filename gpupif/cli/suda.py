@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -17,11 +16,13 @@ from .options import (
     Scheduler,
     Sep,
     StreamMemory,
+    Streams,
     StreamTemp,
     Table,
     WorkerProcesses,
     as_names,
     complete,
+    configured,
     show,
 )
 
@@ -48,7 +49,7 @@ def suda(
     temp: StreamTemp = None,
     scheduler: Scheduler = None,
     workers: WorkerProcesses = None,
-    device: Device = "auto",
+    device: Device = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -62,8 +63,6 @@ def suda(
     from ..utils.quantities import whole_number
     from .cluster import look
 
-    if quiet:
-        warnings.simplefilter("ignore")
     top = whole_number("top", top, "rows")
     if output is not None:
         check_output(output, overwrite, find_input(table, sep).places)
@@ -77,10 +76,10 @@ def suda(
         missing=missing,
         sampling_fraction=sampling_fraction,
         contributions=contributions,
-        device=device,
     )
-    streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
-    found = look(find, table, picked(names), Place(scheduler, workers), streams, quiet)
+    streams = Streams(sep, memory_limit, temp)
+    with configured(quiet, device, memory_limit=memory_limit, temp=temp):
+        found = look(find, table, picked(names), Place(scheduler, workers), streams)
     if output is not None:
         found.write(output, overwrite)
         complete.append(output)

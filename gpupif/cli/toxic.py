@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import Annotated
 
@@ -16,10 +15,12 @@ from .options import (
     Scheduler,
     Sep,
     StreamMemory,
+    Streams,
     StreamTemp,
     Table,
     WorkerProcesses,
     as_names,
+    configured,
     show,
 )
 
@@ -29,7 +30,7 @@ def toxic(
     size: Annotated[int, typer.Option(metavar="2|3", help="Pairs or triples of columns.")] = 2,
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to look at. Default: all.")] = None,
     top: Annotated[int, typer.Option(metavar="N", help="How many pairs of values to list.")] = 20,
-    device: Device = "auto",
+    device: Device = None,
     missing: Missing = "category",
     sep: Sep = None,
     memory_limit: StreamMemory = None,
@@ -45,10 +46,9 @@ def toxic(
     from ..marginals.toxic_pairs import find_toxic
     from .cluster import look
 
-    if quiet:
-        warnings.simplefilter("ignore")
     names = as_names(columns)
-    find = partial(find_toxic, size=size, columns=names, top=top, missing=missing, device=device)
-    streams = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
-    found = look(find, table, picked(names), Place(scheduler, workers), streams, quiet)
+    find = partial(find_toxic, size=size, columns=names, top=top, missing=missing)
+    streams = Streams(sep, memory_limit, temp)
+    with configured(quiet, device, memory_limit=memory_limit, temp=temp):
+        found = look(find, table, picked(names), Place(scheduler, workers), streams)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)

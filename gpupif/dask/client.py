@@ -50,12 +50,12 @@ def check_place(place: Place, elsewhere: Mapping[str, Any], does: str) -> None:
 
 
 @contextlib.contextmanager
-def connected(place: Place, visible: bool | None) -> Iterator[tuple[Any, Reporter]]:
-    """A client of the cluster, and what is shown of its progress; visible: as of `Reporter`.
+def connected(place: Place) -> Iterator[tuple[Any, Reporter]]:
+    """A client of the cluster, and what is shown of its progress.
 
     What goes wrong with the cluster itself is one DeviceError.
     """
-    with Reporter(visible) as report:
+    with Reporter() as report:
         report.stage("start", place.workers, "workers")
         with cluster(*place) as client:
             yield client, report

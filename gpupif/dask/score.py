@@ -20,7 +20,6 @@ from ..attack.known_subsets import Known
 from ..attack.priors import Priors
 from ..attack.request import ask
 from ..attack.worst_mean import FOLDS, folded_name
-from ..engines.choose import check_device
 from ..errors import InputError
 from ..frames.dask_frame import known_orders
 from ..measures import POPULATION_SIZE
@@ -59,7 +58,6 @@ def score_dask(
 
     if not isinstance(table, DataFrame):
         raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
-    check_device(device)
     names = list(table.columns)
     placed = distances if isinstance(distances, Mapping) else {}
     walked = [name for name in names if name not in placed] if any(one.walks for one in measures) else []

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from ..engines.choose import AskedDevice, choose_engine, grouping_of
 from ..engines.cpu.engine import CpuEngine
 from ..errors import warn
-from ..rows.threads import Workers, default_threads
+from ..rows.threads import Workers
+from ..utils.config import resources
 
 if TYPE_CHECKING:
     from ..engines.counting import CountingEngine
 
 
 def task_threads() -> int:
-    """Threads of one task: one, for Dask runs as many tasks at once as a worker has threads; or GPUPIF_NUM_THREADS."""
-    return default_threads() if "GPUPIF_NUM_THREADS" in os.environ else 1
+    """Threads of one task: one, for Dask runs as many tasks at once as a worker has threads; or as its process says."""
+    return resources().threads or 1
 
 
 def task_workers() -> Workers:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Sequence
 from typing import Any, Literal, NamedTuple, overload
 
 from ..attack.request import check_word
 from ..errors import InputError
+from ..utils.docs import documented_as
 from .assess import assess
 from .models import MODELS
 from .request import Asked
@@ -36,11 +36,6 @@ def k_anonymity(
     quasi_identifiers: Columns,
     *,
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> int:
     """K of k-anonymity: rows of the smallest equivalence class, rows that agree on all quasi-identifiers.
 
@@ -49,20 +44,13 @@ def k_anonymity(
     table:
         As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, or the path of a file, a folder or a
         pattern, of which only the columns that are needed are read. Or a Dask DataFrame, of pandas or cuDF partitions:
-        it is computed at once, by the workers; only what is found comes to the client.
+        it is computed at once, by the workers; only what is found comes to the client. Files that do not fit into
+        memory are read in streams and looked at in parts; what is found is the same (see `gpupif.config`).
     quasi_identifiers:
         Columns that an attacker may know of a person, a list or tuple of names; a single one may stand alone, also one
         whose name is a tuple.
     missing:
         "category": missing values are one value of their own; "error": refuse them.
-    device, gpu_grouping:
-        As of `gpupif.score`.
-    progress:
-        Show progress on standard error: True, False, or None for only where that is a terminal.
-    memory_limit, temp:
-        Of a path: the memory that the process may take, such as "2GiB", and a folder for temporary files (default: the
-        system's). With one of them the table, of any size, is read in streams and looked at in parts; what is found is
-        the same. Default: read it into memory.
 
     Returns
     -------
@@ -94,35 +82,23 @@ def k_anonymity(
     (2, 1)
 
     """
-    options = {
-        "missing": missing,
-        "device": device,
-        "gpu_grouping": gpu_grouping,
-        "progress": progress,
-        "memory_limit": memory_limit,
-        "temp": temp,
-    }
-    found = assess_models(table, quasi_identifiers, None, "k", **options)
+    found = assess_models(table, quasi_identifiers, None, "k", missing=missing)
     return int(found.worst("k"))
 
 
+@documented_as(k_anonymity)
 def alpha_k_anonymity(
     table: Any,
     quasi_identifiers: Columns,
     sensitive: Columns,
     *,
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> AlphaK:
     """(alpha,k)-anonymity: k-anonymity, and no sensitive value has a share above alpha of an equivalence class.
 
     Parameters
     ----------
-    table, quasi_identifiers, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, missing:
         As of `gpupif.k_anonymity`.
     sensitive:
         A sensitive attribute, a column, or a list of several.
@@ -153,15 +129,7 @@ def alpha_k_anonymity(
     AlphaK(alpha=0.6666666666666666, k=3)
 
     """
-    options = {
-        "missing": missing,
-        "device": device,
-        "gpu_grouping": gpu_grouping,
-        "progress": progress,
-        "memory_limit": memory_limit,
-        "temp": temp,
-    }
-    found = assess_models(table, quasi_identifiers, sensitive, "alpha", "k", **options)
+    found = assess_models(table, quasi_identifiers, sensitive, "alpha", "k", missing=missing)
     return AlphaK(found.worst("alpha"), int(found.worst("k")))
 
 
@@ -174,11 +142,6 @@ def l_diversity(
     *,
     l: None = ...,  # noqa: E741
     missing: str = ...,
-    device: str = ...,
-    gpu_grouping: str = ...,
-    progress: bool | None = ...,
-    memory_limit: int | str | None = ...,
-    temp: str | os.PathLike[str] | None = ...,
 ) -> int: ...
 
 
@@ -191,11 +154,6 @@ def l_diversity(
     *,
     l: None = ...,  # noqa: E741
     missing: str = ...,
-    device: str = ...,
-    gpu_grouping: str = ...,
-    progress: bool | None = ...,
-    memory_limit: int | str | None = ...,
-    temp: str | os.PathLike[str] | None = ...,
 ) -> float: ...
 
 
@@ -208,14 +166,10 @@ def l_diversity(
     *,
     l: int | None = ...,  # noqa: E741
     missing: str = ...,
-    device: str = ...,
-    gpu_grouping: str = ...,
-    progress: bool | None = ...,
-    memory_limit: int | str | None = ...,
-    temp: str | os.PathLike[str] | None = ...,
 ) -> Recursive: ...
 
 
+@documented_as(alpha_k_anonymity)
 def l_diversity(
     table: Any,
     quasi_identifiers: Columns,
@@ -224,17 +178,12 @@ def l_diversity(
     *,
     l: int | None = None,  # noqa: E741
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> int | float | Recursive:
     """l-diversity: how many values a sensitive attribute has, well represented, in every equivalence class.
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, missing:
         As of `gpupif.alpha_k_anonymity`.
     kind:
         "distinct": the fewest different values of a class. "entropy": l such that the lowest entropy of the values of
@@ -282,15 +231,7 @@ def l_diversity(
     if l is not None and kind != "recursive":
         raise InputError(f"l: expected with kind='recursive' only, got it with kind={kind!r}. Leave it out.")
     name = {"distinct": "distinct_l", "entropy": "entropy_l", "recursive": "recursive_c"}[kind]
-    options = {
-        "missing": missing,
-        "device": device,
-        "gpu_grouping": gpu_grouping,
-        "progress": progress,
-        "memory_limit": memory_limit,
-        "temp": temp,
-    }
-    found = assess_models(table, quasi_identifiers, sensitive, name, l_values=l, **options)
+    found = assess_models(table, quasi_identifiers, sensitive, name, l_values=l, missing=missing)
     return Recursive(found.worst(name), found.l_values) if kind == "recursive" else found.worst(name)
 
 

@@ -15,7 +15,7 @@ from ..engines.choose import choose_engine
 from ..frames.base import Frame
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
-from ..out_of_core.temporary_table import too_large
+from ..out_of_core.temporary_table import in_streams
 from ..rows.threads import Workers
 from ..utils.progress import Reporter, announce_compilation
 from .findings import ByAttribute, Stopwatch, combine
@@ -38,8 +38,8 @@ def assess(table: Any, asked: Asked, most: int = 0, beside: Beside | None = None
 
         return assess_dask(table, asked, most, beside)
     engine = choose_engine(asked.device)
-    with Reporter(asked.progress) as report, announce_compilation(quiet=asked.progress is False):
-        if asked.in_streams or too_large(table, asked.choose, asked.sep):
+    with Reporter() as report, announce_compilation():
+        if in_streams(table, asked.choose, asked.sep):
             from .out_of_core import assess_files
 
             return assess_files(table, asked, most, engine, report, beside)

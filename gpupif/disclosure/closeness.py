@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-from .anonymity import Columns, assess_models
+from ..utils.docs import documented_as
+from .anonymity import Columns, alpha_k_anonymity, assess_models
 
 
+@documented_as(alpha_k_anonymity)
 def t_closeness(
     table: Any,
     quasi_identifiers: Columns,
@@ -15,11 +16,6 @@ def t_closeness(
     distance: Any = None,
     *,
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> float:
     """T of t-closeness: how far the distribution of a sensitive attribute in a class is from that in the table.
 
@@ -27,7 +23,7 @@ def t_closeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, missing:
         As of `gpupif.alpha_k_anonymity`.
     distance:
         How far two values are apart. "ordered": by how many places, of those that occur, over the most there are (the
@@ -67,28 +63,16 @@ def t_closeness(
     0.3333
 
     """
-    options = {
-        "missing": missing,
-        "device": device,
-        "gpu_grouping": gpu_grouping,
-        "progress": progress,
-        "memory_limit": memory_limit,
-        "temp": temp,
-    }
-    return assess_models(table, quasi_identifiers, sensitive, "t", distance=distance, **options).worst("t")
+    return assess_models(table, quasi_identifiers, sensitive, "t", distance=distance, missing=missing).worst("t")
 
 
+@documented_as(alpha_k_anonymity)
 def basic_beta_likeness(
     table: Any,
     quasi_identifiers: Columns,
     sensitive: Columns,
     *,
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> float:
     """Beta of basic beta-likeness: by what share of itself a sensitive value's frequency rises in a class.
 
@@ -96,7 +80,7 @@ def basic_beta_likeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, missing:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -122,28 +106,16 @@ def basic_beta_likeness(
     1.0
 
     """
-    options = {
-        "missing": missing,
-        "device": device,
-        "gpu_grouping": gpu_grouping,
-        "progress": progress,
-        "memory_limit": memory_limit,
-        "temp": temp,
-    }
-    return assess_models(table, quasi_identifiers, sensitive, "basic_beta", **options).worst("basic_beta")
+    return assess_models(table, quasi_identifiers, sensitive, "basic_beta", missing=missing).worst("basic_beta")
 
 
+@documented_as(alpha_k_anonymity)
 def enhanced_beta_likeness(
     table: Any,
     quasi_identifiers: Columns,
     sensitive: Columns,
     *,
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> float:
     """Beta of enhanced beta-likeness: as basic beta-likeness, but no value may rise by more than -ln p either.
 
@@ -152,7 +124,7 @@ def enhanced_beta_likeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, missing:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -181,28 +153,16 @@ def enhanced_beta_likeness(
     0.0
 
     """
-    options = {
-        "missing": missing,
-        "device": device,
-        "gpu_grouping": gpu_grouping,
-        "progress": progress,
-        "memory_limit": memory_limit,
-        "temp": temp,
-    }
-    return assess_models(table, quasi_identifiers, sensitive, "enhanced_beta", **options).worst("enhanced_beta")
+    return assess_models(table, quasi_identifiers, sensitive, "enhanced_beta", missing=missing).worst("enhanced_beta")
 
 
+@documented_as(alpha_k_anonymity)
 def delta_disclosure(
     table: Any,
     quasi_identifiers: Columns,
     sensitive: Columns,
     *,
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> float:
     """Delta of delta-disclosure privacy: the highest |ln(q / p)| of a sensitive value in a class.
 
@@ -211,7 +171,7 @@ def delta_disclosure(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing, device, gpu_grouping, progress, memory_limit, temp:
+    table, quasi_identifiers, sensitive, missing:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -238,12 +198,4 @@ def delta_disclosure(
     0.6931
 
     """
-    options = {
-        "missing": missing,
-        "device": device,
-        "gpu_grouping": gpu_grouping,
-        "progress": progress,
-        "memory_limit": memory_limit,
-        "temp": temp,
-    }
-    return assess_models(table, quasi_identifiers, sensitive, "delta", **options).worst("delta")
+    return assess_models(table, quasi_identifiers, sensitive, "delta", missing=missing).worst("delta")

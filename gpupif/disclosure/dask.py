@@ -30,7 +30,6 @@ from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers, tell
 from ..encoding.merge import Values
 from ..engines.block_scoring import unpack_keys
-from ..engines.choose import check_device
 from ..errors import InputError
 from ..frames.dask_frame import known_orders
 from ..utils.progress import Reporter
@@ -58,11 +57,6 @@ def assess_dask(table: Any, asked: Asked, most: int, beside: Beside | None = Non
 
     if not isinstance(table, DataFrame):
         raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
-    if asked.in_streams:
-        raise InputError(
-            "memory_limit, temp: are for files read in streams. Leave them out: each worker of Dask has its own."
-        )
-    check_device(asked.device)
     asked.check(list(table.columns))
     walked = asked.sensitive if asked.distance is None and any(one.cell == "emd" for one in asked.models) else []
     orders = known_orders(table, walked)
@@ -75,7 +69,7 @@ def assess_dask(table: Any, asked: Asked, most: int, beside: Beside | None = Non
     if beside is not None:
         last = graph.one("with-classes", with_classes, ref(last), _meet(graph, encoded, people, beside.lacks))
     watch = Stopwatch()
-    with Reporter(asked.progress) as report, watch("compute"):
+    with Reporter() as report, watch("compute"):
         found: Assessed = compute(graph.value(last), report)
     return replace(found, seconds=watch.seconds)
 

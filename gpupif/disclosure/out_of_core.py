@@ -29,9 +29,9 @@ def assess_files(
 ) -> Assessed:
     """`assess` of what a path names, within a memory limit."""
     watch = Stopwatch()
-    options = (asked.memory_limit, asked.temp, asked.sep)
     with watch("read and encode"):
-        opened = open_stream(table, asked.choose, asked.missing, report, *options, copies=2, joined=beside is not None)
+        joined = beside is not None
+        opened = open_stream(table, asked.choose, asked.missing, report, asked.sep, copies=2, joined=joined)
     with opened as stream:
         search = Search.of(asked, stream.chunks.columns, stream.chunks.rows, most, {})
         with watch("collapse and cut"):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..attack.distances import CategoryOrder
 from ..attack.request import check_word
-from ..engines.choose import AskedDevice, ask_device
+from ..engines.choose import AskedDevice, asked_device
 from ..errors import InputError
 from ..utils.names import as_columns, check_exist, check_unique
 from ..utils.quantities import whole_number
@@ -27,7 +26,6 @@ class Asked:
     """What is asked of a table: columns, disclosure measures and how to find them; checked as far as that is possible.
 
     l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. sep: of a CSV file, None: found.
-    memory_limit, temp: of files read in streams.
     """
 
     quasi_identifiers: list[Hashable]
@@ -37,10 +35,7 @@ class Asked:
     distance: Any
     missing: str
     device: AskedDevice
-    progress: bool | None
     sep: str | None = None
-    memory_limit: int | str | None = None
-    temp: str | os.PathLike[str] | None = None
 
     @classmethod
     def of(
@@ -53,12 +48,7 @@ class Asked:
         l_values: Any = None,
         distance: Any = None,
         missing: str = "category",
-        device: str = "auto",
-        gpu_grouping: str = "auto",
-        progress: bool | None = None,
         sep: str | None = None,
-        memory_limit: int | str | None = None,
-        temp: str | os.PathLike[str] | None = None,
     ) -> Asked:
         """From arguments as they come, about a table; sensitive None: no attribute. Raises InputError."""
         known = as_columns("quasi_identifiers", quasi_identifiers, table)
@@ -76,18 +66,12 @@ class Asked:
         if l_values is not None and not any(model.of_l for model in models):
             raise InputError("l: expected with the measure 'recursive_c' only. Add it to models=, or leave l= out.")
         least = None if l_values is None else whole_number("l", l_values, "values")
-        where = ask_device(device, gpu_grouping)
-        return cls(known, targets, models, least, distance, missing, where, progress, sep, memory_limit, temp)
+        return cls(known, targets, models, least, distance, missing, asked_device(), sep)
 
     @property
     def columns(self) -> list[Hashable]:
         """All columns that are needed."""
         return [*self.quasi_identifiers, *self.sensitive]
-
-    @property
-    def in_streams(self) -> bool:
-        """Whether the table is one of files that is read in streams."""
-        return self.memory_limit is not None or self.temp is not None
 
     @property
     def may_look_again(self) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..attack.population import check_lacks
+from ..attack.population import Population
 from ..errors import InputError
 from ..utils.display import Printed, json_value
 from ..utils.quantities import whole_number
@@ -108,15 +107,9 @@ def risk(
     threshold: float | None = None,
     groups: int = 10,
     population: Any = None,
-    population_lacks: str = "error",
     sampling_fraction: float | None = None,
     population_size: int | None = None,
     missing: str = "category",
-    device: str = "auto",
-    gpu_grouping: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> DisclosureRisk:
     """Disclosure risk of a table: what its equivalence classes reveal of identities and of sensitive attributes.
 
@@ -144,14 +137,13 @@ def risk(
         sensitive value first, of equal ones the most rows. 0: do not look for them, which takes a pass of its own.
     population:
         The population that the table is a part of, a table of any kind with the quasi-identifiers, and values of the
-        same types: gives journalist risk, see `gpupif.population_risks`. A path is read in streams where the table is,
-        or where it is too large itself; for a Dask DataFrame it is another, a path of Parquet, or a table in memory.
-    population_lacks:
-        Where the population lacks rows of the table, as of `gpupif.score`: "error", or "count" them in it.
+        same types: gives journalist risk, see `gpupif.population_risks`; or `gpupif.Population`, which says what to do
+        with rows that it lacks. A path is read in streams where the table is, or where it is too large itself; for a
+        Dask DataFrame it is another, a path of Parquet, or a table in memory.
     sampling_fraction, population_size:
         Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
         the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
-    missing, device, gpu_grouping, progress, memory_limit, temp:
+    missing:
         As of `gpupif.k_anonymity`.
 
     Returns
@@ -199,15 +191,9 @@ def risk(
         threshold=threshold,
         groups=groups,
         population=population,
-        population_lacks=population_lacks,
         sampling_fraction=sampling_fraction,
         population_size=population_size,
         missing=missing,
-        device=device,
-        gpu_grouping=gpu_grouping,
-        progress=progress,
-        memory_limit=memory_limit,
-        temp=temp,
     )
 
 
@@ -221,7 +207,6 @@ def find_risk(
     threshold: float | None = None,
     groups: int = 10,
     population: Any = None,
-    population_lacks: str = "error",
     sampling_fraction: float | None = None,
     population_size: int | None = None,
     **options: Any,
@@ -230,7 +215,6 @@ def find_risk(
     # What is wrong with these is to be said before a large table is read.
     most = whole_number("groups", groups, "classes", 0)
     class_risks([1], k=k, threshold=threshold)
-    check_lacks(population_lacks)
     sampled = sampling_fraction is not None or population_size is not None
     if sampling_fraction is not None and population_size is not None:
         raise InputError("sampling_fraction, population_size: expected one of them, got both.")
@@ -240,7 +224,8 @@ def find_risk(
             raise InputError("models: expected only 'k' without a sensitive attribute. Name one with sensitive=.")
         wanted = [MODELS["k"]]
     asked = Asked.of(table, quasi_identifiers, sensitive, wanted, **options)
-    beside = None if population is None else Beside(population, population_lacks)
+    people = Population.of(population)
+    beside = None if people is None else Beside(people.table, people.lacks)
     found = assess(table, asked, most, beside)
     uniques = None
     if sampled:

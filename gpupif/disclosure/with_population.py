@@ -19,7 +19,7 @@ from ..attack.population import Met, counting_job, encode_population, lacks_erro
 from ..engines.block_scoring import pack_keys
 from ..out_of_core.chunks import HeldChunks, TableChunks
 from ..out_of_core.joined import NOBODY, Joined, Lacking
-from ..out_of_core.temporary_table import open_stream, too_large
+from ..out_of_core.temporary_table import in_streams, open_stream
 from ..rows.threads import Workers
 from ..utils.names import check_exist
 from .journalist import ClassesThere
@@ -38,7 +38,7 @@ SHARE = 0.5
 
 
 class Beside(NamedTuple):
-    """What a table is looked at beside. population: of any kind; lacks: as `population_lacks` of `gpupif.risk`."""
+    """What a table is looked at beside. population: of any kind; lacks: as of `gpupif.Population`."""
 
     population: Any
     lacks: str
@@ -49,7 +49,7 @@ class Beside(NamedTuple):
         Raises InputError where the table is no part of the population; TableReadError, OutputError.
         """
         names = asked.quasi_identifiers
-        if too_large(self.population, partial(_choose, names), None):
+        if in_streams(self.population, partial(_choose, names)):
             with self._open(asked, report, None) as people:
                 table = HeldChunks(columns, people.budget.chunk_rows)
                 return self._in_parts(table, people.chunks, len(names), people.budget, people.folder, report)
@@ -78,8 +78,6 @@ class Beside(NamedTuple):
             partial(_choose, asked.quasi_identifiers),
             asked.missing,
             report,
-            asked.memory_limit,
-            asked.temp,
             copies=2,
             joined=True,
             argument="population",

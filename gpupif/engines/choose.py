@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..errors import DeviceError, InputError, did_you_mean
+from ..errors import DeviceError
 from ..gpu import status as gpu_status
+from ..utils.config import AUTO, resources, split_device
 
 if TYPE_CHECKING:
     from .counting import CountingEngine
-
-DEVICES = ("auto", "cpu", "cuda")
-# How a GPU finds rows that agree.
-GROUPINGS = ("auto", "cudf", "rotation")
 
 
 class AskedDevice(str):
     """A word for a device, with all else that is asked about how to run there.
 
-    grouping: how a GPU is to find rows that agree, one of `GROUPINGS`.
+    grouping: how a GPU is to find rows that agree, one of `gpupif.utils.config.GROUPINGS`.
     """
 
     grouping: str
@@ -35,28 +32,10 @@ def grouping_of(device: str) -> str:
     return device.grouping if isinstance(device, AskedDevice) else "auto"
 
 
-def ask_device(device: Any, gpu_grouping: Any) -> AskedDevice:
-    """The two arguments that say where and how to run, checked, as one to hand on; what already is one stays.
-
-    Raises InputError.
-    """
-    kind, _, _ = check_device(device)
-    if not isinstance(gpu_grouping, str) or gpu_grouping not in GROUPINGS:
-        hint = did_you_mean(gpu_grouping, GROUPINGS) if isinstance(gpu_grouping, str) else ""
-        raise InputError(f"gpu_grouping: expected one of {', '.join(GROUPINGS)}; got {gpu_grouping!r}.{hint}")
-    if kind == "cpu" and gpu_grouping != "auto":
-        raise InputError(
-            f"gpu_grouping: {gpu_grouping!r} is a way of GPUs, and device='cpu' was asked for. Leave one of them out."
-        )
-    return AskedDevice(device, grouping_of(device) if gpu_grouping == "auto" else gpu_grouping)
-
-
-def check_device(device: str) -> tuple[str, str, str]:
-    """A word for a device, taken apart at its colon; raises InputError where it is none."""
-    kind, colon, number = device.partition(":") if isinstance(device, str) else ("", "", "")
-    if kind not in DEVICES or (colon and (kind != "cuda" or not number.isdecimal())):
-        raise InputError(f"device: expected one of {', '.join(DEVICES)}, or cuda:0 and so on; got {device!r}.")
-    return kind, colon, number
+def asked_device() -> AskedDevice:
+    """Where and how `gpupif.config` says to run, as one to hand on."""
+    asked = resources()
+    return AskedDevice(asked.device, AUTO if asked.device == "cpu" else asked.gpu_grouping)
 
 
 def choose_engine(device: str) -> CountingEngine:
@@ -67,7 +46,7 @@ def choose_engine(device: str) -> CountingEngine:
     """
     from .cpu.engine import CpuEngine
 
-    kind, colon, number = check_device(device)
+    kind, colon, number = split_device(device)
     if kind == "cpu":
         return CpuEngine()
     status, grouping = gpu_status.cuda_status(), grouping_of(device)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self
 
 from ..encoding.column import Column
-from ..engines.choose import check_device, choose_engine
+from ..engines.choose import asked_device, choose_engine
 from ..engines.counting import Counter, CountingEngine
-from ..errors import InputError
 from ..frames.dask_frame import is_dask
-from ..out_of_core.temporary_table import open_stream, too_large
+from ..out_of_core.temporary_table import in_streams, open_stream
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .coded_table import chosen_of, code_columns
@@ -107,30 +105,22 @@ def open_counts(
     missing: str,
     report: Reporter,
     argument: str = "columns",
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
     sep: str | None = None,
-    device: str = "auto",
 ) -> SetCounts:
     """A table of any kind, or a path, in streams where it is too large; argument: what errors call `columns`.
 
-    memory_limit, temp, device: as of `gpupif.toxic_pairs`. sep: the separator of a CSV file (None: found by itself).
-    Raises InputError, TableReadError, OutputError, DeviceError.
+    sep: the separator of a CSV file (None: found by itself). Raises InputError, TableReadError, OutputError,
+    DeviceError.
     """
-    check_device(device)
     if is_dask(table):
         from .dask import DaskCounts
 
-        if memory_limit is not None or temp is not None:
-            raise InputError(
-                "table: memory_limit= and temp= are of paths; workers of Dask have limits of their own. Leave them out."
-            )
-        return DaskCounts(table, columns, missing, argument, device)
-    engine = choose_engine(device)
+        return DaskCounts(table, columns, missing, argument, asked_device())
+    engine = choose_engine(asked_device())
     choose = partial(chosen_of, columns=columns, argument=argument)
-    if memory_limit is not None or temp is not None or too_large(table, choose, sep):
+    if in_streams(table, choose, sep):
         from .out_of_core import ChunkCounts
 
-        stream = open_stream(table, choose, missing, report, memory_limit, temp, sep, copies=2)
+        stream = open_stream(table, choose, missing, report, sep, copies=2)
         return ChunkCounts(stream, report, engine)
     return MemoryCounts(table, columns, missing, argument, report, sep, engine)

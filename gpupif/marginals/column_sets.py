@@ -35,19 +35,17 @@ class ColumnSets:
     (N - S(X)) / n; the sums are the same wherever the counts are, so that what must be 0 is 0.
     """
 
-    def __init__(
-        self, table: Any, given: Mapping[str, Any], missing: str, progress: bool | None = None, **limits: Any
-    ) -> None:
+    def __init__(self, table: Any, given: Mapping[str, Any], missing: str) -> None:
         wanted = [
             None if columns is None else as_columns(argument, columns, table, empty=argument == "given")
             for argument, columns in given.items()
         ]
         every = None if None in wanted else list(dict.fromkeys(name for columns in wanted for name in columns or ()))
         with contextlib.ExitStack() as opened:
-            report = opened.enter_context(Reporter(progress))
-            opened.enter_context(announce_compilation(quiet=progress is False))
+            report = opened.enter_context(Reporter())
+            opened.enter_context(announce_compilation())
             argument = ", ".join(given)
-            self._counts: SetCounts = open_counts(table, every, missing, report, argument, **limits)
+            self._counts: SetCounts = open_counts(table, every, missing, report, argument)
             opened.push(self._counts)
             self._opened = opened.pop_all()
         names = list(self._counts.names)

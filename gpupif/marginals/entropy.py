@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from ..utils.docs import documented_as
 from .column_sets import ColumnSets
 
 Columns = Hashable | Sequence[Hashable]
@@ -16,10 +16,6 @@ def entropy(
     columns: Columns | None = None,
     *,
     missing: str = "category",
-    device: str = "auto",
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
 ) -> float:
     """Entropy of a column, or joint entropy of several: H(X) = -sum of p(x) log2 p(x).
 
@@ -30,16 +26,12 @@ def entropy(
     ----------
     table:
         As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder or a
-        pattern, or a Dask DataFrame, which is computed at once.
+        pattern, or a Dask DataFrame, which is computed at once. Files that do not fit into memory are counted in parts
+        on disk; what comes out is the same, to the last bit, there and on every device (see `gpupif.config`).
     columns:
         A column, or a list or tuple of columns; default all. A tuple that is a column's name is that column.
     missing:
         "category": missing values are one value of their own; "error": refuse them.
-    device:
-        "cpu"; "cuda" (a GPU) or "cuda:1" (this one); or "auto": "cuda" where that can be used, else "cpu". What comes
-        out is the same, to the last bit.
-    memory_limit, temp, progress:
-        As of `gpupif.toxic_pairs`: what does not fit into memory is counted in parts on disk, to the same last bit.
 
     Returns
     -------
@@ -54,7 +46,7 @@ def entropy(
     TableReadError
         A file that cannot be read, or changes meanwhile.
     DeviceError
-        ``device="cuda"`` without a usable GPU, or one that fails.
+        A GPU that was asked for (`gpupif.config`) and cannot be used, or that fails.
 
     References
     ----------
@@ -70,28 +62,23 @@ def entropy(
     1.5
 
     """
-    with ColumnSets(
-        table, {"columns": columns}, missing, progress, device=device, memory_limit=memory_limit, temp=temp
-    ) as found:
+    with ColumnSets(table, {"columns": columns}, missing) as found:
         return found.entropy(found.sets[0])
 
 
+@documented_as(entropy)
 def conditional_entropy(
     table: Any,
     columns: Columns,
     given: Columns,
     *,
     missing: str = "category",
-    device: str = "auto",
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
 ) -> float:
     """Conditional entropy: H(X | Y) = H(X, Y) - H(Y), what X still tells somebody who knows Y.
 
     Parameters
     ----------
-    table, missing, device, memory_limit, temp, progress:
+    table, missing:
         As of `gpupif.entropy`.
     columns, given:
         X and Y: a column or a list of columns each. An empty list as `given`: nothing is known.
@@ -118,28 +105,23 @@ def conditional_entropy(
     0.5
 
     """
-    with ColumnSets(
-        table, {"columns": columns, "given": given}, missing, progress, memory_limit=memory_limit, temp=temp
-    ) as found:
+    with ColumnSets(table, {"columns": columns, "given": given}, missing) as found:
         return found.conditional(*found.sets)
 
 
+@documented_as(entropy)
 def mutual_information(
     table: Any,
     a: Columns,
     b: Columns,
     *,
     missing: str = "category",
-    device: str = "auto",
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
 ) -> float:
     """Mutual information: I(A; B) = H(A) + H(B) - H(A, B), what each tells of the other.
 
     Parameters
     ----------
-    table, missing, device, memory_limit, temp, progress:
+    table, missing:
         As of `gpupif.entropy`.
     a, b:
         A column or a list of columns each.
@@ -166,27 +148,22 @@ def mutual_information(
     0.311
 
     """
-    with ColumnSets(
-        table, {"a": a, "b": b}, missing, progress, device=device, memory_limit=memory_limit, temp=temp
-    ) as found:
+    with ColumnSets(table, {"a": a, "b": b}, missing) as found:
         return found.mutual(*found.sets)
 
 
+@documented_as(entropy)
 def total_correlation(
     table: Any,
     columns: Sequence[Hashable] | None = None,
     *,
     missing: str = "category",
-    device: str = "auto",
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
 ) -> float:
     """Total correlation: the sum of H(X_i) - H(X_1, ..., X_m), what the columns share, told as often as it is held.
 
     Parameters
     ----------
-    table, columns, missing, device, memory_limit, temp, progress:
+    table, columns, missing:
         As of `gpupif.entropy`.
 
     Returns
@@ -212,27 +189,22 @@ def total_correlation(
     1.0
 
     """
-    with ColumnSets(
-        table, {"columns": columns}, missing, progress, device=device, memory_limit=memory_limit, temp=temp
-    ) as found:
+    with ColumnSets(table, {"columns": columns}, missing) as found:
         return found.total_correlation(found.sets[0])
 
 
+@documented_as(entropy)
 def dual_total_correlation(
     table: Any,
     columns: Sequence[Hashable] | None = None,
     *,
     missing: str = "category",
-    device: str = "auto",
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
 ) -> float:
     """Dual total correlation: H(X_1, ..., X_m) - the sum of H(X_i | all others), the information that columns share.
 
     Parameters
     ----------
-    table, columns, missing, device, memory_limit, temp, progress:
+    table, columns, missing:
         As of `gpupif.entropy`.
 
     Returns
@@ -258,21 +230,16 @@ def dual_total_correlation(
     2.0
 
     """
-    with ColumnSets(
-        table, {"columns": columns}, missing, progress, device=device, memory_limit=memory_limit, temp=temp
-    ) as found:
+    with ColumnSets(table, {"columns": columns}, missing) as found:
         return found.dual(found.sets[0])
 
 
+@documented_as(entropy)
 def residual_entropy(
     table: Any,
     columns: Sequence[Hashable] | None = None,
     *,
     missing: str = "category",
-    device: str = "auto",
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
 ) -> float:
     """Residual entropy: the sum of H(X_i | all others), what only single columns tell.
 
@@ -281,7 +248,7 @@ def residual_entropy(
 
     Parameters
     ----------
-    table, columns, missing, device, memory_limit, temp, progress:
+    table, columns, missing:
         As of `gpupif.entropy`.
 
     Returns
@@ -307,7 +274,5 @@ def residual_entropy(
     1.0
 
     """
-    with ColumnSets(
-        table, {"columns": columns}, missing, progress, device=device, memory_limit=memory_limit, temp=temp
-    ) as found:
+    with ColumnSets(table, {"columns": columns}, missing) as found:
         return found.residual(found.sets[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -80,10 +79,6 @@ def toxic_pairs(
     *,
     top: int = 20,
     missing: str = "category",
-    device: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> ToxicPairs:
     """Rank all pairs of columns by what they tell together, and find the pairs of values far rarer than their parts.
 
@@ -97,7 +92,10 @@ def toxic_pairs(
     ----------
     table:
         As of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, of a folder of
-        Parquet files or of a pattern, or a Dask DataFrame, which is computed at once.
+        Parquet files or of a pattern, or a Dask DataFrame, which is computed at once. Files that do not fit into memory
+        are read in streams and counted chunk by chunk, with temporary files of about a byte a cell, or two where there
+        are more combinations of values than fit into memory; what comes out is the same, to the last bit, there and on
+        every device (see `gpupif.config`).
     size:
         2 for pairs, 3 for triples (then of a, b and c, with p(a) p(b) p(c)).
     columns:
@@ -106,17 +104,6 @@ def toxic_pairs(
         How many pairs of values to list, from 1.
     missing:
         "category": missing values are one value of their own; "error": refuse them.
-    device:
-        "cpu"; "cuda" (a GPU) or "cuda:1" (this one); or "auto": "cuda" where that can be used, else "cpu". What comes
-        out is the same, to the last bit; rows that do not fit into the GPU's memory at once are counted in parts.
-    progress:
-        Show progress on standard error: True, False, or None for only where that is a terminal.
-    memory_limit:
-        Of a path: the memory that the process may take, such as "2GiB"; the table is then read in streams and counted
-        chunk by chunk, as is one without a limit that 60 % of the free memory do not hold. What comes out is the same.
-    temp:
-        Of a path: a folder for the temporary files of that, about a byte a cell, or two where there are more
-        combinations of values than fit into memory; default: the system's.
 
     Returns
     -------
@@ -133,7 +120,7 @@ def toxic_pairs(
     TableReadError
         A file that cannot be read, or changes meanwhile.
     DeviceError
-        ``device="cuda"`` without a usable GPU, or one that fails.
+        A GPU that was asked for (`gpupif.config`) and cannot be used, or that fails.
 
     Warns
     -----
@@ -159,7 +146,7 @@ def toxic_pairs(
     {'unique_rows': 2, 'combinations': 4}
 
     """
-    return find_toxic(table, size, columns, top, missing, progress, memory_limit, temp, device=device)
+    return find_toxic(table, size, columns, top, missing)
 
 
 def find_toxic(
@@ -168,19 +155,15 @@ def find_toxic(
     columns: Sequence[Hashable] | None,
     top: int,
     missing: str,
-    progress: bool | None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
     sep: str | None = None,
-    device: str = "auto",
 ) -> ToxicPairs:
     """`toxic_pairs`; sep: the separator of a CSV file (None: found by itself)."""
     size, top = _check_size(size), whole_number("top", top, "pairs of values")
     started = time.perf_counter()
     with (
-        Reporter(progress) as report,
-        announce_compilation(quiet=progress is False),
-        open_counts(table, columns, missing, report, "columns", memory_limit, temp, sep, device) as counts,
+        Reporter() as report,
+        announce_compilation(),
+        open_counts(table, columns, missing, report, sep=sep) as counts,
     ):
         check_enough(counts.names, size)
         opened = time.perf_counter()

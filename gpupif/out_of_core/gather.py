@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -163,9 +164,15 @@ class Rows:
 
 def ahead(items: Iterator[Any]) -> Generator[Any]:
     """The same items, each made while the one before it is used."""
+
+    def make() -> Any:
+        return next(items, None)
+
+    # What `gpupif.config` says here holds in the thread, too.
+    here = copy_context()
     with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, items, None)
+        coming = pool.submit(here.run, make)
         while (item := coming.result()) is not None:
-            coming = pool.submit(next, items, None)
+            coming = pool.submit(here.run, make)
             yield item
             del item

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..errors import InputError
 from ..io.base import Source
 from ..io.score_files import is_file
-from ..utils.memory import default_limit, parse_size
+from ..utils.config import resources
 from ..utils.quantities import whole_number
 
 
@@ -23,7 +23,7 @@ class OfPopulation(NamedTuple):
 
 @dataclass(frozen=True)
 class Wish:
-    """How a run is to go about it; see `gpupif.score`."""
+    """How a run is to go about it; see `gpupif.score_files`."""
 
     output: Path
     memory_limit: int
@@ -36,24 +36,18 @@ class Wish:
 
 def make_wish(
     output: Any,
-    memory_limit: Any = None,
-    temp: Any = None,
     rows_per_file: Any = None,
     resume: bool = False,
     overwrite: bool = False,
     keep_input: bool = False,
 ) -> Wish:
-    """Check the arguments of `score` that go with `output`; raises InputError."""
+    """Check what `score_files` says of its output, and add what `gpupif.config` says; raises InputError."""
     if not isinstance(output, str | os.PathLike) or not str(output):
-        raise InputError(
-            f"output: expected the name of a file or folder for the scores, got {output!r}. memory_limit, temp, "
-            "rows_per_file, resume, overwrite and keep_input go with it."
-        )
+        raise InputError(f"output: expected the name of a file or folder for the scores, got {output!r}.")
     target = Path(output)
     if rows_per_file is not None:
         rows_per_file = whole_number("rows_per_file", rows_per_file, "rows")
         if is_file(target):
             raise InputError(f"rows_per_file: {target} is a single file. Name a folder as output, or leave it out.")
-    limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
-    place = None if temp is None else Path(temp)
-    return Wish(target, limit, place, rows_per_file, bool(resume), bool(overwrite), bool(keep_input))
+    here = resources()
+    return Wish(target, here.memory, here.temp, rows_per_file, bool(resume), bool(overwrite), bool(keep_input))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from ..errors import InputError, OutputError
 from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity, work_folder
 from ..io.ipc_batches import disk_errors
-from ..io.scan import open_source
 from ..io.score_files import check_folder, is_file, score_names
 from ..io.write import attacker_names, check_output
 from ..measures import POPULATION_SIZE
@@ -37,40 +35,6 @@ FORMAT, FORMAT_OF_FILES = 4, "format of temporary files"
 FILES_OF_POPULATION = "files of the population"
 
 
-def score_path(
-    path: Any,
-    ask: Callable[..., Question],
-    engine: Engine,
-    wish: Wish,
-    report: Reporter,
-    population: Any = None,
-    lacks: str = "error",
-) -> Scores:
-    """Score the files that a path names; `ask` checks the other arguments against their columns.
-
-    population: the path of its population; lacks: what to do with rows that this lacks.
-    """
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(
-            f"table: with output= expected the path of a file, a folder or a pattern such as 'data/*.parquet', got "
-            f"{type(path).__name__}. For a table in memory leave output out, and write what comes back with to_parquet."
-        )
-    people = open_people(population, lacks)
-    return score_source(open_source(Path(path)), ask, engine, wish, report, people)
-
-
-def open_people(population: Any, lacks: str) -> OfPopulation | None:
-    """The files of a population that a path names, if any; raises InputError for what is no path."""
-    if population is None:
-        return None
-    if not isinstance(population, str | os.PathLike):
-        raise InputError(
-            f"population: with output= expected the path of a file, a folder or a pattern, got "
-            f"{type(population).__name__}. Write it to a file first, or leave output= and what goes with it out."
-        )
-    return OfPopulation(open_source(Path(population)), lacks)
-
-
 def score_source(
     source: Source,
     ask: Callable[..., Question],
@@ -79,7 +43,7 @@ def score_source(
     report: Reporter,
     population: OfPopulation | None = None,
 ) -> Scores:
-    """Score a table from files to files within a memory limit (see `gpupif.score`)."""
+    """Score a table from files to files within a memory limit (see `gpupif.score_files`)."""
     question = ask(source.names, source.index_names)
     check_place(source, wish)
     each = question.each()
@@ -141,8 +105,6 @@ def check_place(source: Source, wish: Wish, inputs_only: bool = False) -> None:
 
     inputs_only: scores are not named after the files of the source.
     """
-    if wish.temp is not None and not (wish.temp.is_dir() and os.access(wish.temp, os.W_OK)):
-        raise OutputError(f"temp: {wish.temp} is no folder that can be written to. Make it first, or choose another.")
     replace = wish.overwrite or (wish.resume and _published(wish.output) is not None)
     left = (work_folder(wish.output, wish.output.resolve().parent) / f"{BEGUN}.json").exists()
     hint = "" if left or not wish.resume else ", and no killed run is left to be resumed: it may be finished"

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..attack.request import check_word
-from ..errors import InputError, OutputError
+from ..errors import InputError
 from ..io.base import Source
 from ..io.ipc_batches import disk_errors
 from ..io.scan import open_source
-from ..utils.memory import default_limit, parse_size, resident_bytes
+from ..utils.config import resources
+from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter
 from .budget import CODE_BYTES, ELSEWHERE, Budget, check_room, plan_reading
 from .encode import JOINED, encode, open_encoded, rows_read
@@ -60,35 +61,26 @@ def open_stream(
     choose: Choose,
     missing: str,
     report: Reporter,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
     sep: str | None = None,
     copies: int = 1,
     joined: bool = False,
     argument: str = "table",
     budget: Budget | None = None,
 ) -> Stream:
-    """Encode columns of the files that a path names.
+    """Encode columns of the files that a path names, within the memory limit.
 
-    memory_limit, temp: as of `gpupif.toxic_pairs`. sep: the separator of a CSV file (None: found by itself). copies:
-    how often the codes may lie on the disk at a time. joined: values will be joined to those of another table.
-    argument: what names the path. budget: of a run that has one already.
+    sep: the separator of a CSV file (None: found by itself). copies: how often the codes may lie on the disk at a time.
+    joined: values will be joined to those of another table. argument: what names the path. budget: of a run that has
+    one already.
 
     Raises InputError, TableReadError, OutputError.
     """
     check_word("missing", missing, ("category", "error"))
-    if not isinstance(table, str | os.PathLike):
-        raise InputError(
-            f"{argument}: with memory_limit= or temp= expected the path of a file, a folder or a pattern such as "
-            f"'data/*.parquet', got {type(table).__name__}. For a table in memory leave them out."
-        )
-    limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
-    check_temp(temp)
-    source = open_source(Path(table), sep)
+    source, here = open_source(Path(table), sep), resources()
     names = choose(source)
-    budget = budget or plan_reading(limit, len(names))
+    budget = budget or plan_reading(here.memory, len(names))
     with contextlib.ExitStack() as files:
-        folder = Path(files.enter_context(tempfile.TemporaryDirectory(prefix="gpupif-", dir=temp)))
+        folder = Path(files.enter_context(tempfile.TemporaryDirectory(prefix="gpupif-", dir=here.temp)))
         files.enter_context(disk_errors(folder))
         rows = source.about_rows()
         needed = int(rows * (copies * CODE_BYTES * len(names) + 1))
@@ -105,15 +97,11 @@ def open_stream(
         return Stream(names, chunks, folder, budget, files.pop_all())
 
 
-def too_large(table: Any, choose: Choose, sep: str | None) -> bool:
-    """Whether a table is a path to more than the memory that is free holds."""
+def in_streams(table: Any, choose: Choose, sep: str | None = None) -> bool:
+    """Whether a table is to be read in streams: a path, with a memory limit or to more than the free memory holds."""
     if not isinstance(table, str | os.PathLike):
         return False
+    if resources().memory_limit is not None:
+        return True
     source = open_source(Path(table), sep)
     return source.about_rows() * len(choose(source)) * CELL_BYTES > default_limit() - resident_bytes()
-
-
-def check_temp(temp: str | os.PathLike[str] | None) -> None:
-    """Raise OutputError for a place for temporary files that cannot be used."""
-    if temp is not None and not (Path(temp).is_dir() and os.access(temp, os.W_OK)):
-        raise OutputError(f"temp: {temp} is no folder that can be written to. Make it first, or choose another.")

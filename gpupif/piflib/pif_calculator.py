@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..errors import ColumnNotFoundError, InputError
 from ..scoring.score import score
+from ..utils.config import config
 from .data_util import calculate_distribution, plain_values
 
 if TYPE_CHECKING:
@@ -102,14 +103,13 @@ def _score(
     """One measure, columns known by position, as piflib has it: names may repeat."""
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"dataframe: expected a pandas DataFrame, got {type(frame).__name__}.")
-    scores = score(
-        frame.set_axis(range(frame.shape[1]), axis=1),
-        [measure],
-        priors=_by_position("feature_priors", frame, priors),
-        accuracies=_by_position("feature_accuracies", frame, accuracies),
-        device="cpu",
-        progress=False,
-    )
+    with config(device="cpu", progress=False):
+        scores = score(
+            frame.set_axis(range(frame.shape[1]), axis=1),
+            [measure],
+            priors=_by_position("feature_priors", frame, priors),
+            accuracies=_by_position("feature_accuracies", frame, accuracies),
+        )
     result: pd.DataFrame = scores[measure]
     return result.set_axis(frame.columns, axis=1)
 

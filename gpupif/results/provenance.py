@@ -185,7 +185,9 @@ def _subsets_from_json(
     """The subsets anew: a sample of them is the same for the same seed."""
     subsets, seed = (max(document["scored"].values()), document["seed"]) if document["sampled"] else (None, 0)
     targets, places = ([used.index(name) for name in several] for several in (names, pool))
-    return choose_subsets(AnyKnown(document["known"], pool, subsets, seed), used, targets, places, 1)
+    return choose_subsets(
+        AnyKnown(document["known"], pool, subsets=subsets, seed=seed), used, targets, places, 1
+    )
 
 
 def _priors_to_json(description: Description) -> dict[str, str]:

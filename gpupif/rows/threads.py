@@ -6,10 +6,11 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
 from itertools import pairwise
 from typing import Any
 
-from ..errors import InputError
+from ..utils.config import resources
 from .arena import Arena
 
 TASKS_PER_THREAD = 4
@@ -18,13 +19,8 @@ SMALLEST_TASK = 16384
 
 
 def default_threads() -> int:
-    """Cores this process may use; the environment variable GPUPIF_NUM_THREADS overrides it."""
-    asked = os.environ.get("GPUPIF_NUM_THREADS")
-    if asked is None:
-        return len(os.sched_getaffinity(0))
-    if not asked.isdecimal() or int(asked) < 1:
-        raise InputError(f"GPUPIF_NUM_THREADS: expected a whole number of at least 1, got {asked!r}.")
-    return int(asked)
+    """Threads that `gpupif.config` says; else as many as there are cores that this process may use."""
+    return resources().threads or len(os.sched_getaffinity(0))
 
 
 class Workers:
@@ -65,7 +61,7 @@ class Workers:
                     waiting.clear()
 
         helpers = min(self.threads, len(waiting)) - 1
-        others = [self._pool.submit(work) for _ in range(helpers)] if self._pool is not None else []
+        others = [self._pool.submit(copy_context().run, work) for _ in range(helpers)] if self._pool is not None else []
         try:
             work()
         finally:

@@ -1,61 +1,96 @@
-"""Types of the arguments of `score`, by what goes with what."""
+"""The arguments of `score` and `score_files` that say what is asked, checked as far as that takes no table."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, TypedDict
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ..attack.known_subsets import Known, as_attackers, as_known, outputs_of
+from ..attack.population import Population
+from ..attack.prior_files import as_accuracies, as_priors
+from ..attack.request import MISSING, ask, check_word, needed_columns
+from ..measures import POPULATION_SIZE, Measure, resolve_measures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..attack.request import Question
+    from ..io.common import Pick
 
 Measures = str | Iterable[str]
-Known = Sequence[Hashable] | None
-Attackers = Mapping[str, Sequence[Hashable]]
-Place = str | os.PathLike[str]
+# What may be said of what an attacker knows: columns, any few of some, or of all by their number.
+Knowledge = Known | int
 
 
-class About(TypedDict, total=False):
-    """Arguments of `score` that go with all others."""
+@dataclass(frozen=True)
+class Arguments:
+    """What is asked of a table; see `gpupif.score`. attackers: None where there is one, who knows `known`."""
 
+    measures: tuple[Measure, ...]
     columns: Sequence[Hashable] | None
-    priors: Any
-    accuracies: Any
+    known: Known
+    attackers: Mapping[str, Known] | None
+    priors: Mapping[Any, Mapping[Any, float]] | None
+    accuracies: Mapping[Any, float] | None
     distances: Mapping[Any, Any] | None
-    missing: str
-    device: str
-    gpu_grouping: str
-    dtype: str
-    progress: bool | None
-
-
-class People(About, total=False):
-    """Those that go with attackers whose knowledge is named."""
-
     weights: Hashable
-    population: Any
-    population_lacks: str
+    population: Population | None
+    missing: str
+    dtype: str
 
+    @classmethod
+    def of(
+        cls,
+        measures: Measures,
+        columns: Sequence[Hashable] | None = None,
+        *,
+        known: Knowledge = None,
+        attackers: Mapping[str, Knowledge] | None = None,
+        priors: Any = None,
+        accuracies: Any = None,
+        distances: Mapping[Any, Any] | None = None,
+        weights: Hashable = None,
+        population: Any = None,
+        missing: str = "category",
+        dtype: str = "float64",
+    ) -> Arguments:
+        """From arguments as they come; raises InputError."""
+        wanted = resolve_measures(measures)
+        check_word("missing", missing, MISSING)
+        check_word("dtype", dtype, ("float64", "float32"))
+        attack = as_known("known", known), as_attackers(attackers, known)
+        shares = as_priors(priors), as_accuracies(accuracies)
+        people = Population.of(population)
+        return cls(wanted, columns, *attack, *shares, distances, weights, people, missing, dtype)
 
-class AnyOf(About, total=False):
-    """Those that go with a number of known columns."""
+    @property
+    def needed(self) -> Pick:
+        """Of a table's columns those that are needed."""
+        return needed_columns(
+            self.columns, self.known, self.priors, self.accuracies, self.weights, self.attackers, self.distances
+        )
 
-    among: Sequence[Hashable] | None
-    subsets: int | None
-    seed: int
+    @property
+    def outputs(self) -> dict[str | None, list[str]]:
+        """The names of what each cell gets, by attacker, of one without a name under None."""
+        measured = [*self.measures, *([] if self.population is None else [POPULATION_SIZE])]
+        return outputs_of(self.attackers, self.known, [measure.name for measure in measured])
 
-
-class Stored(TypedDict, total=False):
-    """Those that go with an output."""
-
-    memory_limit: int | str | None
-    temp: str | os.PathLike[str] | None
-    rows_per_file: int | None
-    resume: bool
-    overwrite: bool
-    keep_input: bool
-
-
-class PeopleStored(People, Stored, total=False):
-    """With an output."""
-
-
-class AnyOfStored(AnyOf, Stored, total=False):
-    """With an output."""
+    @property
+    def ask(self) -> Callable[..., Question]:
+        """Takes the names of a table's columns, and of those that only label rows: what is asked of that table."""
+        return partial(
+            ask,
+            measures=self.measures,
+            columns=self.columns,
+            known=self.known,
+            priors=self.priors,
+            accuracies=self.accuracies,
+            missing=self.missing,
+            dtype=self.dtype,
+            weights=self.weights,
+            attackers=self.attackers,
+            distances=self.distances,
+        )

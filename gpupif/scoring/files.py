@@ -1,94 +1,154 @@
-"""From a file to a file: in memory where the table fits, else part by part on disk; the scores are the same."""
+"""From files to files: part by part on disk, or in memory where the table fits; the scores are the same."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..attack.known_subsets import KNOWN, as_attackers, known_of, outputs_of
-from ..attack.request import MISSING, ask, check_word, needed_columns
-from ..engines.choose import choose_engine
+from ..engines.choose import asked_device, choose_engine
+from ..errors import InputError
 from ..frames.open import open_file
 from ..io.base import Source
-from ..io.common import Pick, every_column
+from ..io.common import every_column
 from ..io.paths import find_input
 from ..io.scan import open_source
 from ..io.score_files import is_file
 from ..io.write import attacker_names, check_output
-from ..measures import POPULATION_SIZE, resolve_measures
-from ..out_of_core.options import Wish, make_wish
-from ..out_of_core.run import open_people, score_source
+from ..out_of_core.options import OfPopulation, Wish, make_wish
+from ..out_of_core.run import score_source
+from ..utils.config import resources
+from ..utils.docs import documented_as
 from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter, announce_compilation
-from .score import score
+from .arguments import Arguments, Knowledge, Measures
+from .score import score, score_table
 
 if TYPE_CHECKING:
-    from ..attack.request import Question
     from ..engines.base import Engine
     from ..results.scores import Scores
 
-# Arguments of `score` that name columns.
-NEEDED = ("columns", "known", "priors", "accuracies", "weights", "attackers", "distances")
 # Of a cell: as it is read, and as a code.
 READ_BYTES = 6
 KEY_WORDS = 2
 
 
-def score_file(
-    path: Path,
-    output: Path,
-    measures: list[str],
-    question: dict[str, Any],
-    device: str,
-    sep: str | None,
-    options: dict[str, Any],
-    visible: bool | None,
+@documented_as(score)
+def score_files(
+    source: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    measures: Measures = ("cig", "csf"),
+    columns: Sequence[Hashable] | None = None,
+    *,
+    known: Knowledge = None,
+    attackers: Mapping[str, Knowledge] | None = None,
+    priors: Any = None,
+    accuracies: Any = None,
+    distances: Mapping[Any, Any] | None = None,
+    weights: Hashable = None,
+    population: Any = None,
+    missing: str = "category",
+    dtype: str = "float64",
+    rows_per_file: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    keep_input: bool = False,
 ) -> Scores:
-    """Score a file and write the scores to another.
+    """Score a table of files of any size, as `score` does, and write the scores to files.
 
-    question: arguments of `score`; options: those that go with its `output`. It is done in memory where the output is
-    one file, none of memory_limit, temp, rows_per_file and resume is given, and the table fits.
+    The table is scored part by part, on disk, within the memory limit that `config` says; the scores are the same, to
+    the last bit. They appear whole or not at all.
+
+    Parameters
+    ----------
+    source:
+        The path of a Parquet file or folder of them, CSV (separator found by itself, UTF-8), or Feather, or a pattern
+        such as ``data/**/*.csv``.
+    output:
+        Where the scores go: a file name ending in .parquet, .csv or .feather, or a folder, which gets one Parquet file
+        for each file of the table.
+    measures, columns, known, attackers, priors, accuracies, distances, weights, population, missing, dtype:
+        As of `gpupif.score`.
+    rows_per_file:
+        Of a folder: score files of so many rows instead.
+    resume:
+        Go on where a run that was killed stopped; where there is none, begin. What is done is kept when such a run
+        fails, too.
+    overwrite, keep_input:
+        Replace what exists; put the table's columns before the scores (those of CSV as text).
+
+    Returns
+    -------
+    Scores
+        As of `score`, but that ``scores.cig`` and others are a `StoredFrame`, which reads the files when it is asked to
+        (``.head()``, ``.to_pandas()``, ``.to_polars()``); ``scores.path``, ``scores.files``. `open_scores` opens them
+        again.
+
+    Raises
+    ------
+    InputError, TableReadError, DeviceError
+        As `gpupif.score`; InputError also for a memory limit that is too low.
+    OutputError
+        An output that cannot be written where it was asked for; too little space on a disk.
+
+    Warns
+    -----
+    NearlyUniqueWarning, NothingKnownWarning
+        As `gpupif.score`.
+
+    Examples
+    --------
+    >>> import tempfile, gpupif
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> table, output = f"{folder.name}/census.parquet", f"{folder.name}/scores.parquet"
+    >>> gpupif.datasets.census(1000).to_parquet(table)
+    >>> gpupif.score_files(table, output, "cig", columns=["sex"], known=["age", "region"]).summary().rows
+    1000
+    >>> folder.cleanup()
+
     """
-    check_word("missing", question["missing"], MISSING)
-    check_word("dtype", question["dtype"], ("float64", "float32"))
-    check_word("population_lacks", question["population_lacks"], ("error", "count"))
-    wanted = resolve_measures(measures)
-    wish = make_wish(output, **options)
-    given = {name: question[name] for name in NEEDED}
-    about: dict[str, Any] = given | {"known": known_of(*(question.get(name, other) for name, other in KNOWN))}
-    needed = needed_columns(**about)
-    measured = [*wanted, *([] if question["population"] is None else [POPULATION_SIZE])]
-    outputs = outputs_of(as_attackers(about["attackers"]), about["known"], [measure.name for measure in measured])
-    people = open_people(question["population"], question["population_lacks"])
-    if is_file(output):
+    asked = Arguments.of(
+        measures,
+        columns,
+        known=known,
+        attackers=attackers,
+        priors=priors,
+        accuracies=accuracies,
+        distances=distances,
+        weights=weights,
+        population=population,
+        missing=missing,
+        dtype=dtype,
+    )
+    wish = make_wish(output, rows_per_file, resume, overwrite, keep_input)
+    path, people = _as_path("source", source), _open_population(asked)
+    return _score_on_disk(path, asked, wish, choose_engine(asked_device()), people)
+
+
+def score_file(path: Path, asked: Arguments, wish: Wish, sep: str | None = None) -> Scores:
+    """Score files and write the scores, on disk or in memory; sep: the separator of CSV (None: found by itself).
+
+    It is done in memory where the output is one file, no memory limit is set, no run is resumed, and the table fits.
+    """
+    people = _open_population(asked)
+    if is_file(wish.output):
         places = [*find_input(path, sep).places, *([] if people is None else people.source.found.places)]
-        check_output(output, wish.overwrite or wish.resume, places)
-    engine = choose_engine(device)
-    in_parts = any(options[name] for name in ("memory_limit", "temp", "rows_per_file", "resume"))
-    if is_file(output) and not in_parts:
-        source = open_source(path, sep)
-        used = source.names if wish.keep_input else needed(source.names) or source.names
-        each = sum(map(len, outputs.values()))
-        need = memory_needed(source, len(used), len(question["columns"] or source.names), each)
-        if people is not None:
-            need += memory_needed(people.source, len(used), 0, 0)
+        check_output(wish.output, wish.overwrite or wish.resume, places)
+    engine = choose_engine(asked_device())
+    if is_file(wish.output) and resources().memory_limit is None and not wish.resume:
+        need = _memory_needed(open_source(path, sep), asked, wish, people)
         if need <= default_limit() - resident_bytes():
-            return _score_in_memory(path, measures, question, needed, device, engine, sep, wish, visible)
-        if visible is not False:
+            return _score_in_memory(path, asked, wish, engine, sep)
+        if resources().progress is not False:
             print(
                 f"gpupif: the table needs about {need / 2**30:.1f} GiB, more than 60 % of the memory that is free: it "
                 "is scored part by part, on disk.",
                 file=sys.stderr,
             )
-    asked: Callable[..., Question] = partial(
-        ask, measures=wanted, missing=question["missing"], dtype=question["dtype"], **about
-    )
-    with Reporter(visible) as report, announce_compilation(quiet=visible is False):
-        return score_source(open_source(path, sep), asked, engine, wish, report, people)
+    return _score_on_disk(path, asked, wish, engine, people, sep)
 
 
 def memory_needed(source: Source, used: int, targets: int, measures: int) -> int:
@@ -96,30 +156,49 @@ def memory_needed(source: Source, used: int, targets: int, measures: int) -> int
     return source.about_rows() * (READ_BYTES * used + 40 * KEY_WORDS + 48 + 8 * targets * measures)
 
 
-def _score_in_memory(
-    path: Path,
-    measures: list[str],
-    question: dict[str, Any],
-    needed: Pick,
-    device: str,
-    engine: Engine,
-    sep: str | None,
-    wish: Wish,
-    visible: bool | None,
+def _memory_needed(source: Source, asked: Arguments, wish: Wish, people: OfPopulation | None) -> int:
+    """About how many bytes scoring a table takes in memory, with its population."""
+    used = source.names if wish.keep_input else asked.needed(source.names) or source.names
+    each = sum(map(len, asked.outputs.values()))
+    need = memory_needed(source, len(used), len(asked.columns or source.names), each)
+    return need if people is None else need + memory_needed(people.source, len(used), 0, 0)
+
+
+def _score_on_disk(
+    path: Path, asked: Arguments, wish: Wish, engine: Engine, people: OfPopulation | None, sep: str | None = None
 ) -> Scores:
-    with Reporter(visible) as report:
+    with Reporter() as report, announce_compilation():
+        return score_source(open_source(path, sep), asked.ask, engine, wish, report, people)
+
+
+def _score_in_memory(path: Path, asked: Arguments, wish: Wish, engine: Engine, sep: str | None) -> Scores:
+    with Reporter() as report:
         report.stage("read", None, "rows")
-        frame = open_file(path, every_column if wish.keep_input else needed, sep, engine.frames)
-    names = [name for name in frame.names if name not in (*frame.index_names, question["weights"])]
-    targets = list(dict.fromkeys(question["columns"] or names))
-    scored = [*measures, *([] if question["population"] is None else [POPULATION_SIZE.name])]
-    known = known_of(*(question.get(name, other) for name, other in KNOWN))
-    outputs = outputs_of(as_attackers(question["attackers"]), known, scored)
-    attacker_names(outputs, targets, frame.names if wish.keep_input else [])
-    scores = score(frame, measures, **question, device=device, progress=visible)
+        frame = open_file(path, every_column if wish.keep_input else asked.needed, sep, engine.frames)
+    names = [name for name in frame.names if name not in (*frame.index_names, asked.weights)]
+    targets = list(dict.fromkeys(asked.columns or names))
+    attacker_names(asked.outputs, targets, frame.names if wish.keep_input else [])
+    scores = score_table(frame, asked)
     started = time.perf_counter()
-    with Reporter(visible) as report:
+    with Reporter() as report:
         report.stage("write", scores.rows, "rows")
         scores.write(wish.output, wish.keep_input, wish.overwrite, report.advance)
     scores.seconds["write"] = time.perf_counter() - started
     return scores
+
+
+def _open_population(asked: Arguments) -> OfPopulation | None:
+    """The files of the population, if any; raises InputError for what is no path."""
+    if asked.population is None:
+        return None
+    path = _as_path("population", asked.population.table)
+    return OfPopulation(open_source(path), asked.population.lacks)
+
+
+def _as_path(argument: str, given: Any) -> Path:
+    if not isinstance(given, str | os.PathLike):
+        raise InputError(
+            f"{argument}: expected the path of a file, a folder or a pattern such as 'data/*.parquet', got "
+            f"{type(given).__name__}. Write it to a file first, or score tables in memory with gpupif.score."
+        )
+    return Path(given)

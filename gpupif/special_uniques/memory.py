@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..rows.keys import KeyLayout
 from ..rows.partition import index_type
 from ..rows.threads import default_threads
-from ..utils.memory import free_bytes, parse_size, resident_bytes, shown
+from ..utils.memory import free_bytes, resident_bytes, shown
 from .search_in_memory import DENSE_ALL
 
 # Of a set of columns: its name, what is found of it, and where its rows are kept; measured.
@@ -59,18 +59,18 @@ def needed_bytes(rows: int, cardinalities: Sequence[int], size: int, sets: int, 
 
 
 def share_out(
-    memory_limit: int | str | None, rows: int, cardinalities: Sequence[int], size: int, sets: int, contributions: bool
+    memory_limit: int | None, rows: int, cardinalities: Sequence[int], size: int, sets: int, contributions: bool
 ) -> Shares:
     """What a search in a table of so many rows, whose codes are in memory, may take of what; raises InputError.
 
     size: of sets at most. sets: how many there are. memory_limit: of the process; None: what is free.
     """
-    free = free_bytes() if memory_limit is None else parse_size("memory_limit", memory_limit) - resident_bytes()
+    free = free_bytes() if memory_limit is None else memory_limit - resident_bytes()
     kept = kept_bytes(rows, cardinalities, size, sets, contributions)
     each = thread_bytes(rows, cardinalities, size) + LEAST_DENSE
     needed = needed_bytes(rows, cardinalities, size, sets, contributions)
     if needed > free:
-        left = "are free" if memory_limit is None else f"are left of memory_limit {memory_limit!r}"
+        left = "are free" if memory_limit is None else f"are left of {shown(memory_limit)}"
         contributing = ", leave contributions out" if contributions else ""
         raise InputError(
             f"memory_limit: to search {sets:,} sets of up to {size} of {len(cardinalities)} columns in {rows:,} rows "

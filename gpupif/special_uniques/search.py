@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,8 @@ from .search_by_counting import assemble, find_hits, find_minimal
 from .search_in_memory import Search, Uniques
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..engines.counting import CountingEngine
     from ..out_of_core.temporary_table import Stream
     from ..utils.progress import Reporter
@@ -33,11 +34,14 @@ def search_codes(
     weights: Sequence[float],
     contributions: bool,
     report: Reporter,
-    memory_limit: int | str | None,
-    temp: str | os.PathLike[str] | None,
+    memory_limit: int | None,
+    temp: Path | None,
     engine: CountingEngine,
 ) -> Uniques:
-    """Search a table whose codes are in memory; weights: of a set by its size, less 1."""
+    """Search a table whose codes are in memory; weights: of a set by its size, less 1.
+
+    memory_limit: of the process; None: what is free. temp: a folder for temporary files; None: the system's.
+    """
     number, size = len(coded.columns), len(weights)
     check_work(number, size, 1)
     sets = count_sets(number, size)

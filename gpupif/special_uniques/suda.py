@@ -15,15 +15,15 @@ import pyarrow as pa
 from gpupif.kernels.spread import look_up
 
 from ..attack.request import warn_of_unique
-from ..engines.choose import check_device, choose_engine
+from ..engines.choose import asked_device, choose_engine
 from ..errors import InputError
 from ..frames.dask_frame import is_dask
 from ..io.write import check_output, row_groups, write_tables
 from ..marginals.coded_table import Coded, chosen_of, code_columns
-from ..out_of_core.temporary_table import check_temp, open_stream, too_large
+from ..out_of_core.temporary_table import in_streams, open_stream
 from ..results.riskiest import highest
 from ..rows.threads import Workers
-from ..utils.memory import default_limit, parse_size
+from ..utils.config import resources
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.quantities import whole_number, within
 from .search import search_codes, search_stream
@@ -196,10 +196,6 @@ def suda(
     missing: str = "category",
     sampling_fraction: float | None = None,
     contributions: bool = False,
-    device: str = "auto",
-    progress: bool | None = None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
 ) -> SpecialUniques:
     """Find special uniques: rows that few of their values single out, and how many sets of values do so.
 
@@ -218,6 +214,11 @@ def suda(
     table:
         n rows; as of `gpupif.score`: a pandas, Polars or cuDF DataFrame, a pyarrow Table, the path of a file, a folder
         or a pattern, or a Dask DataFrame, which is searched at once; frames of its rows are then lazy.
+
+        Which rows are unique on which columns is kept on disk where it does not fit into memory (see `gpupif.config`).
+        Files of more than that are read in streams; where not even the codes of their cells fit, one to four bytes
+        each, what is unique on each set of columns is counted on disk; then only the MSUs have to fit. Sets of columns
+        that do not fit into a GPU's memory are searched on the host. What comes out is the same, to the last bit.
     max_size:
         M, the most columns that an MSU may have, from 1 to the number of columns.
     columns:
@@ -231,18 +232,6 @@ def suda(
         1 / (1 + (U / DIS - U) / (s^q A)), q = 1 + (8 - m) / 20, A the sum of s^-q over rows with a score.
     contributions:
         Find also which columns the scores of each row come from; takes 12 bytes a distinct row and column.
-    device:
-        "cpu"; "cuda" (all GPUs) or "cuda:1" (one); or "auto": "cuda" where that can be used, else "cpu". What comes out
-        is the same, to the last bit; sets of columns that do not fit into the GPU's memory are searched on the host.
-    progress:
-        Show progress on standard error: True, False, or None for only where that is a terminal.
-    memory_limit:
-        The memory that the process may take, such as "2GiB"; default: what is free. Which rows are unique on which
-        columns is kept on disk where it does not fit. Files are then read in streams, as are those of more than 60 % of
-        the free memory; where not even the codes of their cells fit, one to four bytes each, what is unique on each set
-        of columns is counted on disk; then only the MSUs have to fit. What comes out is the same.
-    temp:
-        A folder for temporary files; default: the system's.
 
     Returns
     -------
@@ -261,7 +250,7 @@ def suda(
     OutputError
         Temporary files that cannot be written.
     DeviceError
-        ``device="cuda"`` without a usable GPU, or one that fails.
+        A GPU that was asked for (`gpupif.config`) and cannot be used, or that fails.
 
     Warns
     -----
@@ -298,10 +287,6 @@ def suda(
         missing,
         sampling_fraction,
         contributions,
-        progress,
-        memory_limit,
-        temp,
-        device=device,
     )
 
 
@@ -312,51 +297,37 @@ def find_suda(
     missing: str,
     sampling_fraction: float | None,
     contributions: bool,
-    progress: bool | None,
-    memory_limit: int | str | None = None,
-    temp: str | os.PathLike[str] | None = None,
     sep: str | None = None,
-    device: str = "auto",
 ) -> SpecialUniques:
     """`suda`; sep: the separator of a CSV file (None: found by itself)."""
     max_size = whole_number("max_size", max_size, "columns")
     if sampling_fraction is not None:
         _check_fraction(sampling_fraction)
-    check_temp(temp)
-    check_device(device)
-    limit = default_limit() if memory_limit is None else parse_size("memory_limit", memory_limit)
     choose = partial(chosen_of, columns=columns)
     started = time.perf_counter()
     if is_dask(table):
         from .dask import DaskSpecialUniques, DaskTable
 
-        if memory_limit is not None or temp is not None:
-            raise InputError(
-                "table: memory_limit= and temp= are not of Dask frames; workers have limits of their own. Leave them "
-                "out."
-            )
-        lazy = DaskTable(table, columns, missing, device)
+        lazy = DaskTable(table, columns, missing, asked_device())
         check_size(len(lazy.names), max_size)
         weights = msu_weights(len(lazy.names), max_size)
         coded, found = lazy.search(weights, contributions)
         warn_of_unique(coded.columns, coded.rows)
         seconds = {"search": time.perf_counter() - started}
         return DaskSpecialUniques(coded, found, weights, sampling_fraction, seconds, lazy)
-    engine = choose_engine(device)
-    with Reporter(progress) as report, announce_compilation(quiet=progress is False):
-        if isinstance(table, str | os.PathLike) and (
-            memory_limit is not None or temp is not None or too_large(table, choose, sep)
-        ):
-            with open_stream(table, choose, missing, report, limit, temp, sep, copies=2) as stream:
+    engine, here = choose_engine(asked_device()), resources()
+    with Reporter() as report, announce_compilation():
+        if in_streams(table, choose, sep):
+            with open_stream(table, choose, missing, report, sep, copies=2) as stream:
                 opened = time.perf_counter()
                 weights = _weigh(stream.chunks.columns, stream.chunks.rows, max_size)
-                coded, found = search_stream(stream, weights, contributions, report, limit, engine)
+                coded, found = search_stream(stream, weights, contributions, report, here.memory, engine)
         else:
             with Workers() as workers:
                 coded = code_columns(table, columns, missing, workers, report, sep=sep)
             opened = time.perf_counter()
             weights = _weigh(coded.columns, coded.rows, max_size)
-            found = search_codes(coded, weights, contributions, report, memory_limit, temp, engine)
+            found = search_codes(coded, weights, contributions, report, here.memory_limit, here.temp, engine)
     seconds = {"encode": opened - started, "search": time.perf_counter() - opened}
     return SpecialUniques(coded, found, weights, sampling_fraction, seconds)
 

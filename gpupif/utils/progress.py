@@ -7,16 +7,19 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from .config import resources
+
 
 class Reporter:
     """Shows how far a run is; silent unless `visible`. A context manager.
 
-    visible: True, False, or None for only where standard error is a terminal.
+    visible: True or False; None: what `gpupif.config` says.
     """
 
     def __init__(self, visible: bool | None = None) -> None:
-        self.visible = sys.stderr.isatty() if visible is None else visible
-        self._quiet = visible is False
+        asked = resources().progress if visible is None else visible
+        self.visible = sys.stderr.isatty() if asked is None else asked
+        self._quiet = asked is False
         self._bar: Any = None
         self._task: Any = None
 
@@ -43,7 +46,7 @@ class Reporter:
             self._bar.stop()
 
     def say(self, text: str) -> None:
-        """A line that stays, whether there is a terminal or not; none where progress=False."""
+        """A line that stays, whether there is a terminal or not; none where no progress is to be shown."""
         if self._bar is not None:
             self._bar.console.print(f"gpupif: {text}", highlight=False, markup=False)
         elif not self._quiet:
@@ -97,9 +100,11 @@ _said = False
 
 
 @contextlib.contextmanager
-def announce_compilation(quiet: bool = False) -> Iterator[None]:
+def announce_compilation() -> Iterator[None]:
     """Say once, on standard error, when Numba starts to compile: that is slow, and only the first run does it."""
     from numba.core import event
+
+    quiet = resources().progress is False
 
     class _Announce(event.Listener):
         def on_start(self, _: object) -> None:

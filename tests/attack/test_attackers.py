@@ -19,6 +19,7 @@ from gpupif.errors import ColumnNotFoundError, InputError, NothingKnownWarning, 
 from gpupif.measures import MEASURES
 from tests.helpers import naive
 from tests.helpers.command_line import FRAME, assert_refused
+from tests.helpers.configured import configured
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, jobs
 
 pytestmark = pytest.mark.every_engine
@@ -65,19 +66,20 @@ def test_each_is_as_alone_and_the_worst_is_the_highest(engine, job, data):
 def test_rows_that_repeat_are_collapsed_once_for_all(monkeypatch, weights, dtype):
     frame = gpupif.datasets.census(3_000, columns=4).assign(w=np.arange(3_000) % 5 / 4)
     attackers = {"a": ["age"], "b": ["sex", "marital_status"], "c": []}
-    arguments = {"columns": ["sex", "age"], "weights": weights, "dtype": dtype, "device": "cpu"}
+    arguments = {"columns": ["sex", "age"], "weights": weights, "dtype": dtype}
     used = []
     real = Collapsed.score
     monkeypatch.setattr(Collapsed, "score", lambda *given: used.append(1) or real(*given))
-    scores = gpupif.score(frame, ALL, attackers=attackers, **arguments)
+    scores = configured(gpupif.score, frame, ALL, attackers=attackers, device="cpu", **arguments)
     assert len(used) == 3
     for name, known in attackers.items():
-        alone = gpupif.score(frame, ALL, known=known, **arguments)
+        alone = configured(gpupif.score, frame, ALL, known=known, device="cpu", **arguments)
         assert bits(scores[name]) == bits(alone)
         assert scores[name].array("cig").dtype == alone.array("cig").dtype
         pd.testing.assert_frame_equal(scores[name].top(5), alone.top(5))
     assert len(used) == 3
-    gpupif.score(frame.assign(age=range(3_000)), "cig", attackers=attackers, columns=["sex", "age"], device="cpu")
+    with gpupif.config(device="cpu"):
+        gpupif.score(frame.assign(age=range(3_000)), "cig", attackers=attackers, columns=["sex", "age"])
     assert len(used) == 3
 
 
@@ -119,7 +121,8 @@ def test_summary_of_other_measures():
 
 def test_kinds_of_frames():
     for table, kind in ((pl.from_pandas(FRAME), pl.DataFrame), (pa.Table.from_pandas(FRAME), pa.Table)):
-        assert isinstance(gpupif.score(table, "cig", attackers=THREE, device="cpu").worst("cig"), kind)
+        with gpupif.config(device="cpu"):
+            assert isinstance(gpupif.score(table, "cig", attackers=THREE).worst("cig"), kind)
     labelled = FRAME.set_index(pd.Index(list("vwxyz"), name="who"))
     worst = gpupif.score(labelled, "cig", attackers=THREE).worst("cig")
     assert worst.index.equals(labelled.index)

@@ -25,7 +25,7 @@ def test_samples_are_real_subsets(columns, data):
     if any(len(set(pool) - {target}) < known for target in targets):
         pool = list(range(columns))
     number, seed = data.draw(st.integers(1, 40)), data.draw(st.integers(0, 9))
-    subsets = choose_subsets(AnyKnown(known, None, number, seed), names, targets, pool, 100)
+    subsets = choose_subsets(AnyKnown(known, subsets=number, seed=seed), names, targets, pool, 100)
     for target in targets:
         others = {names[place] for place in pool if place != target}
         possible = math.comb(len(others), known)
@@ -36,7 +36,7 @@ def test_samples_are_real_subsets(columns, data):
         if number >= possible:
             assert sorted(some) == sorted(combinations([name for name in names if name in others], known))
     assert subsets.sampled == any(number < math.comb(len(set(pool) - {target}), known) for target in targets)
-    again = choose_subsets(AnyKnown(known, None, number, seed), names, targets, pool, 100)
+    again = choose_subsets(AnyKnown(known, subsets=number, seed=seed), names, targets, pool, 100)
     assert again.sets == subsets.sets
 
 
@@ -45,7 +45,7 @@ def test_samples_are_drawn_evenly():
     drawn = [
         known
         for seed in range(400)
-        for known in choose_subsets(AnyKnown(2, None, 3, seed), list("abcdef"), range(6), range(6), 10).of("c")
+        for known in choose_subsets(AnyKnown(2, subsets=3, seed=seed), list("abcdef"), range(6), range(6), 10).of("c")
     ]
     counts = pd.Series(drawn).value_counts()
     assert len(counts) == 10
@@ -55,7 +55,7 @@ def test_samples_are_drawn_evenly():
 def test_samples_of_very_many():
     """More sets than can be listed."""
     names = [f"c{place}" for place in range(200)]
-    subsets = choose_subsets(AnyKnown(20, None, 30, 1), names, range(200), range(200), 10)
+    subsets = choose_subsets(AnyKnown(20, subsets=30, seed=1), names, range(200), range(200), 10)
     assert subsets.possible["c7"] == math.comb(199, 20)
     for name in names:
         some = subsets.of(name)
@@ -72,5 +72,5 @@ def test_too_many_subsets():
     assert f"{40 * math.comb(39, 8):,} subsets" in str(error.value)
     assert "subsets=1000" in str(error.value)
     with pytest.raises(InputError, match=r"subsets: 100,000 for each of 40 columns .* Give at most subsets=50000"):
-        gpupif.score(frame, known=8, subsets=100_000)
-    assert gpupif.score(frame, known=8, subsets=2).subsets.scored == dict.fromkeys(frame, 2)
+        gpupif.score(frame, known=gpupif.AnyKnown(8, subsets=100_000))
+    assert gpupif.score(frame, known=gpupif.AnyKnown(8, subsets=2)).subsets.scored == dict.fromkeys(frame, 2)

@@ -206,7 +206,7 @@ def test_distances_that_are_no_dictionary_or_of_no_column(tmp_path, measure):
         with pytest.raises(InputError, match="distances: column 'x' is neither scored nor known"):
             gpupif.score(table, measure, columns=["city"], known=[], distances={"x": "nominal"})
     with pytest.raises(InputError, match="distances: column 'city': expected 'nominal'"):
-        gpupif.score(tmp_path / "t.parquet", measure, distances={"city": 3}, output=tmp_path / "out.parquet")
+        gpupif.score_files(tmp_path / "t.parquet", tmp_path / "out.parquet", measure, distances={"city": 3})
 
 
 def test_priors_without_a_place_in_the_order():

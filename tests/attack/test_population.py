@@ -43,7 +43,7 @@ def test_priors_and_sizes(engine, job):
     used = [name for name in sample if name in {*columns, *known}]
     people = with_lacking(sample, population, used)
     frame, other = frames_of(sample, population)
-    scores = gpupif.score(frame, ALL, population=other, population_lacks="count", **arguments)
+    scores = gpupif.score(frame, ALL, population=gpupif.Population(other, lacks="count"), **arguments)
     own = {name: naive.distribution(people[name]) for name in used}
     arguments["priors"] = own | arguments["priors"]
     assert_scores_but_sizes(scores, naive.score(sample, **arguments))
@@ -84,7 +84,7 @@ def test_rows_that_the_population_lacks(engine, job):
             gpupif.score(frame, **given_to)
     else:
         scores = gpupif.score(frame, **given_to)
-        counted = gpupif.score(frame, population_lacks="count", **given_to)
+        counted = gpupif.score(frame, **given_to)
         for measure in scores.measures:
             assert scores.array(measure).tobytes() == counted.array(measure).tobytes()
 
@@ -160,10 +160,9 @@ BAD = {
     "other rows": (
         {"population": FRAME.assign(age=0)},
         InputError,
-        ["lacks 5 of the table's 5 rows", "population_lacks='count'"],
+        ["lacks 5 of the table's 5 rows", "gpupif.Population(table, lacks='count')"],
     ),
     "bytes for text": ({"population": FRAME.assign(sex=[b"f"] * 5)}, ColumnTypeError, ["'sex'", "binary"]),
-    "unknown word": ({"population": FRAME, "population_lacks": "ignore"}, InputError, ["population_lacks", "'count'"]),
 }
 
 
@@ -172,6 +171,11 @@ def test_bad_population(arguments, kind, fragments):
     with pytest.raises(kind) as caught:
         gpupif.score(FRAME, **arguments)
     assert [fragment for fragment in fragments if fragment not in str(caught.value)] == []
+
+
+def test_unknown_word():
+    with pytest.raises(InputError, match="lacks: expected 'error' or 'count', got 'ignore'"):
+        gpupif.Population(FRAME, lacks="ignore")
 
 
 def test_command_line(run, folder):

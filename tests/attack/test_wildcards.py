@@ -84,15 +84,14 @@ def test_same_bits_whatever_threads_and_pieces(monkeypatch, known):
     assert all(one == seen[0] for one in seen[1:])
 
 
+@pytest.mark.usefixtures("on_cpu")
 def test_nothing_missing_is_the_category_to_the_bit():
     frame = gpupif.datasets.census(5_000)
     assert bits(gpupif.score(frame, ALL, missing="wildcard")) == bits(gpupif.score(frame, ALL))
     # A target whose knowledge and values are whole, beside one with missing values.
     frame["income"] = pd.Series(np.arange(5_000) % 7).where(np.arange(5_000) % 3 > 0)
     asked = {"columns": ["age", "income", "region"], "known": ["age", "sex", "region"]}
-    wild, category = (
-        gpupif.score(frame, ALL, missing=word, device="cpu", **asked) for word in ("wildcard", "category")
-    )
+    wild, category = (gpupif.score(frame, ALL, missing=word, **asked) for word in ("wildcard", "category"))
     for measure in ALL:
         for place in (0, 2):
             assert wild.array(measure)[place].tobytes() == category.array(measure)[place].tobytes()

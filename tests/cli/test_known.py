@@ -36,7 +36,9 @@ def test_command_line(tmp_path):
     result = run("score", table, "-o", output, "--known-any", 2, *more)
     assert result.exit_code == 0, result.output
     assert "2 subsets of 2 columns for each column, drawn of 3 (seed 3)" in result.stdout
-    chosen = gpupif.score(frame, known=2, columns=["education"], among=["age", "sex", "region"], subsets=2, seed=3)
+    chosen = gpupif.score(
+        frame, known=gpupif.AnyKnown(2, among=["age", "sex", "region"], subsets=2, seed=3), columns=["education"]
+    )
     assert pd.read_parquet(output)["cig_worst_education"].tolist() == chosen.cig.education.tolist()
 
 

@@ -39,7 +39,7 @@ CLI = [
     (["--population", "patients.csv"], {"population": "patients.csv"}),
     (
         ["--population", "people.csv", "--population-lacks", "count"],
-        {"population": "people.csv", "population_lacks": "count"},
+        {"population": gpupif.Population("people.csv", lacks="count")},
     ),
 ]
 
@@ -49,7 +49,8 @@ def test_command_line(run, patients, options, arguments):
     ended = run("risk", "patients.csv", "--quasi-identifiers", "age,sex", "--json", *options)
     assert (ended.code, ended.err) == (0, "")
     document = json.loads(ended.out, parse_constant=pytest.fail)
-    expected = json.loads(gpupif.risk(patients, ["age", "sex"], device="cpu", **arguments).to_json())
+    with gpupif.config(device="cpu"):
+        expected = json.loads(gpupif.risk(patients, ["age", "sex"], **arguments).to_json())
     for found in (document, expected):
         found.pop("seconds")
         found.pop("device")

@@ -56,8 +56,7 @@ OPTIONS = [
     (["--accuracy", "age=0.5", "--accuracy", "a=b=0.75"], {"accuracies": {"age": 0.5, "a=b": 0.75}}),
     (["--columns", "age", "--missing", "error"], {"columns": ["age"], "missing": "error"}),
     (["--dtype", "float32"], {"dtype": "float32"}),
-    (["--device", "cpu"], {"device": "cpu"}),
-    (["--gpu-grouping", "auto"], {"gpu_grouping": "auto"}),
+    (["--device", "cpu", "--gpu-grouping", "auto"], {}),
 ]
 
 

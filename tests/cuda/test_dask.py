@@ -27,8 +27,10 @@ def test_partitions_on_the_device():
     parts = [frame.iloc[:30], frame.iloc[30:30], frame.iloc[30:]]
     there = dd.from_map(part, parts, meta=to_device(frame.iloc[:0]), enforce_metadata=False)
     here = dd.from_map(lambda one: one, parts, meta=frame.iloc[:0], enforce_metadata=False)
-    scores, expected = (gpupif.score(lazy, list(MEASURES), device="cuda").persist() for lazy in (there, here))
-    alone = gpupif.score(frame, list(MEASURES), device="cpu")
+    with gpupif.config(device="cuda"):
+        scores, expected = (gpupif.score(lazy, list(MEASURES)).persist() for lazy in (there, here))
+    with gpupif.config(device="cpu"):
+        alone = gpupif.score(frame, list(MEASURES))
     for measure in MEASURES:
         found = [scores[measure].partitions[number].compute() for number in range(3)]
         assert all(Frames().holds(one) for one in found)
@@ -45,7 +47,10 @@ def test_disclosure_risk_of_partitions_on_the_device():
     parts = [frame.iloc[:15], frame.iloc[15:15], frame.iloc[15:]]
     there = dd.from_map(part, parts, meta=to_device(frame.iloc[:0]), enforce_metadata=False)
     asked = (["sex", "tenure"], "education")
-    found, alone = gpupif.risk(there, *asked, device="cuda"), gpupif.risk(frame, *asked, device="cpu")
+    with gpupif.config(device="cuda"):
+        found = gpupif.risk(there, *asked)
+    with gpupif.config(device="cpu"):
+        alone = gpupif.risk(frame, *asked)
     assert found.device != "cpu"
     assert (found.classes, found.groups) == (alone.classes, alone.groups)
     assert found.worst == alone.worst
@@ -55,4 +60,5 @@ def test_auto_is_the_device_where_there_is_one():
     frame = gpupif.datasets.census(40)
     lazy = dd.from_map(lambda one: one, [frame], meta=frame.iloc[:0], enforce_metadata=False)
     scores = gpupif.score(lazy, "cig").cig.compute()
-    np.testing.assert_array_equal(scores, gpupif.score(frame, "cig", device="cpu").cig)
+    with gpupif.config(device="cpu"):
+        np.testing.assert_array_equal(scores, gpupif.score(frame, "cig").cig)

@@ -84,7 +84,8 @@ def test_types_that_cudf_lacks_are_named(tmp_path, library, values, said):
     ):
         gpupif.score(file)
     assert gpupif.score(file, columns=["age"], known=["age"]).rows == 2
-    assert gpupif.score(file, device="cpu").rows == 2
+    with gpupif.config(device="cpu"):
+        assert gpupif.score(file).rows == 2
 
 
 @pytest.mark.parametrize("values", [[[1], [2]], [{"a": 1}, {"a": 2}]])
@@ -93,8 +94,8 @@ def test_nested_columns_are_refused_in_the_usual_words(tmp_path, values):
     pq.write_table(pa.table({"age": [1, 2], "odd": values}), file)
     messages = []
     for device in ("cpu", "cuda"):
-        with pytest.raises(ColumnTypeError) as caught:
-            gpupif.score(file, device=device)
+        with pytest.raises(ColumnTypeError) as caught, gpupif.config(device=device):
+            gpupif.score(file)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
 
@@ -157,7 +158,8 @@ def test_a_file_that_changes_meanwhile_is_not_put_beside_its_old_scores(tmp_path
     frame = census(20)[["age", "sex"]].astype(str)
     write = {"parquet": frame.to_parquet, "csv": frame.to_csv}[ending]
     write(source, index=False)
-    scores = gpupif.score(source, device="cuda")
+    with gpupif.config(device="cuda"):
+        scores = gpupif.score(source)
     scores.to_parquet(output, keep_input=True)
     assert pd.read_parquet(output)["age"].astype(str).tolist() == frame["age"].tolist()
     before = output.read_bytes()
@@ -183,8 +185,8 @@ def test_an_empty_file_is_refused_in_the_usual_words(tmp_path):
     pq.write_table(pa.table({"age": pa.array([], pa.int64())}), tmp_path / "t.parquet")
     messages = []
     for device in ("cpu", "cuda"):
-        with pytest.raises(TableReadError) as caught:
-            gpupif.score(tmp_path / "t.parquet", device=device)
+        with pytest.raises(TableReadError) as caught, gpupif.config(device=device):
+            gpupif.score(tmp_path / "t.parquet")
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
 

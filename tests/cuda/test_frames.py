@@ -80,7 +80,8 @@ def test_a_frame_of_the_device_comes_back_as_one(tmp_path, monkeypatch, engine):
     frame["sex"] = frame["sex"].astype("category")
     frame.index = pd.Index(range(100, 160), name="person")
     table = to_device(frame)
-    expected = gpupif.score(frame, list(MEASURES), device="cpu")
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(frame, list(MEASURES))
     monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda _: ENGINES[engine]())
     scores = gpupif.score(table, list(MEASURES))
     assert type(scores.cig) is type(table)
@@ -103,7 +104,8 @@ def test_a_frame_of_the_device_comes_back_as_one(tmp_path, monkeypatch, engine):
 def test_any_attacker_of_a_frame_of_the_device(tmp_path, monkeypatch, engine):
     frame = census(20)[["age", "sex", "tenure"]]
     table = to_device(frame)
-    expected = gpupif.score(frame, ["cig", "wcig", "cohort_size"], known=1, device="cpu")
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(frame, ["cig", "wcig", "cohort_size"], known=1)
     monkeypatch.setattr("gpupif.scoring.score.choose_engine", lambda _: ENGINES[engine]())
     scores = gpupif.score(table, ["cig", "wcig", "cohort_size"], known=1)
     for ours, theirs in ((scores, expected), (scores.mean, expected.mean)):
@@ -118,7 +120,8 @@ def test_any_attacker_of_a_frame_of_the_device(tmp_path, monkeypatch, engine):
 
 
 def test_parts_of_frames(monkeypatch):
-    expected = gpupif.score(census(50), device="cpu")
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(census(50))
     monkeypatch.setattr("gpupif.frames.cudf_frame.PART_ROWS", 7)
     assert_same_scores(gpupif.score(to_device(census(50))), expected)
 
@@ -138,7 +141,8 @@ def test_scores_on_the_device_are_written_as_those_of_the_host(tmp_path, monkeyp
     census(50).to_parquet(source)
     told, tables = [], []
     for device in ("cpu", "cuda"):
-        scores = gpupif.score(source, list(MEASURES), device=device)
+        with gpupif.config(device=device):
+            scores = gpupif.score(source, list(MEASURES))
         scores.write(tmp_path / f"{device}.{ending}", done=told.append)
         tables.append(gpupif.io.read.read_table(tmp_path / f"{device}.{ending}").to_pandas())
     assert told == [16, 16, 16, 2] * 2
@@ -148,7 +152,8 @@ def test_scores_on_the_device_are_written_as_those_of_the_host(tmp_path, monkeyp
 def test_scores_of_a_file_lie_on_the_device_until_they_are_looked_at(tmp_path):
     source = tmp_path / "t.parquet"
     census(50).to_parquet(source)
-    scores = gpupif.score(source, ["cig", "csf"], device="cuda")
+    with gpupif.config(device="cuda"):
+        scores = gpupif.score(source, ["cig", "csf"])
     assert is_there(scores._values["cig"])
     assert type(scores.array("cig")) is np.ndarray
     assert type(scores.cig) is pd.DataFrame
@@ -242,17 +247,22 @@ def test_codes_that_do_not_fit_the_device_go_to_the_host(monkeypatch):
     frame = census(40)[["age", "household_size", "sex"]].assign(sex=lambda table: pd.factorize(table["sex"])[0])
     library = Crowded(1)
     monkeypatch.setattr("gpupif.frames.open.frame_library", lambda: library)
-    scores = gpupif.score(to_device(frame), list(MEASURES), device="cuda")
+    with gpupif.config(device="cuda"):
+        scores = gpupif.score(to_device(frame), list(MEASURES))
     assert library.released == 1
     assert [is_there(codes) for codes in scores._job.codes] == [False] * 3
-    assert_same_scores(scores, gpupif.score(frame, list(MEASURES), device="cpu"))
+    with gpupif.config(device="cpu"):
+        assert_same_scores(scores, gpupif.score(frame, list(MEASURES)))
     assert scores.top(3).shape == (3, 4 + len(MEASURES))
 
 
 def test_a_column_that_alone_does_not_fit_is_one_clear_error(monkeypatch):
     monkeypatch.setattr("gpupif.frames.open.frame_library", lambda: Crowded(1, until=99))
-    with pytest.raises(DeviceError, match=r"column 'b': the GPU ran out of memory .* GiB were free.*device='cpu'"):
-        gpupif.score(to_device(pd.DataFrame({"a": [1, 2], "b": [1, 2]})), device="cuda")
+    with (
+        pytest.raises(DeviceError, match=r"column 'b': the GPU ran out of memory .* GiB were free.*device='cpu'"),
+        gpupif.config(device="cuda"),
+    ):
+        gpupif.score(to_device(pd.DataFrame({"a": [1, 2], "b": [1, 2]})))
 
 
 def test_rows_of_a_frame_that_do_not_fit_are_numbered_in_halves(monkeypatch):
@@ -266,16 +276,21 @@ def test_rows_of_a_frame_that_do_not_fit_are_numbered_in_halves(monkeypatch):
 
     monkeypatch.setattr("gpupif.frames.open.frame_library", Small)
     frame = pd.DataFrame({"a": [1, 2, 1, 3, 3, 1, 1, 9, 9, 1], "b": [0] * 5 + [1] * 5})
-    assert_same_scores(gpupif.score(to_device(frame), device="cuda"), gpupif.score(frame, device="cpu"))
+    with gpupif.config(device="cuda"):
+        found = gpupif.score(to_device(frame))
+    with gpupif.config(device="cpu"):
+        assert_same_scores(found, gpupif.score(frame))
 
 
 def test_scores_cannot_be_changed_by_who_looks_at_them(tmp_path):
     source = tmp_path / "t.parquet"
     census(20).to_parquet(source)
-    scores = gpupif.score(source, device="cuda")
+    with gpupif.config(device="cuda"):
+        scores = gpupif.score(source)
     with pytest.raises(ValueError, match="read-only"):
         scores.array("cig")[0, 0] = 99
-    scores = gpupif.score(to_device(census(20)), device="cuda")
+    with gpupif.config(device="cuda"):
+        scores = gpupif.score(to_device(census(20)))
     before = to_pandas(scores.cig)
     taken = scores.cig
     taken["age"] = 0.0
@@ -288,8 +303,10 @@ def test_wildcards_of_a_table_on_the_device(device):
     frame = census(40)[["age", "household_size", "sex"]].assign(sex=lambda table: pd.factorize(table["sex"])[0])
     frame["age"] = (frame["age"] // 20).astype("float64").mask(np.random.default_rng(0).random(len(frame)) < 0.2)
     arguments = {"missing": "wildcard", "known": ["household_size", "sex"]}
-    scores = gpupif.score(to_device(frame), device=device, **arguments)
-    expected = gpupif.score(frame, device="cpu", **arguments)
+    with gpupif.config(device=device):
+        scores = gpupif.score(to_device(frame), **arguments)
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(frame, **arguments)
     assert scores.device == device
     assert all(is_there(scores.array(measure)) == (device == "cuda") for measure in scores.measures)
     assert_same_scores(scores, expected)

@@ -49,6 +49,7 @@ def gaps():
     return frame.assign(age=frame["age"].where(np.arange(20) % 3 > 0))
 
 
+FEW_KNOWN = gpupif.AnyKnown(2, among=["age", "sex", "tenure", "wide"])
 # What is asked, and of which table.
 WAYS = {
     "all columns": (people, {}),
@@ -56,7 +57,10 @@ WAYS = {
     "a target that is not known": (people, {"columns": ["age"], "known": ["sex", "wide"]}),
     "all but the target": (lambda: people()[["age", "sex", "wide"]], {"columns": ["age"], "known": ["sex", "wide"]}),
     "nothing known": (people, {"columns": ["age", "sex"], "known": []}),
-    "any known": (people, {"columns": ["age", "wide"], "known": 2, "among": ["age", "sex", "tenure", "wide"]}),
+    "any known": (
+        people,
+        {"columns": ["age", "wide"], "known": gpupif.AnyKnown(2, among=["age", "sex", "tenure", "wide"])},
+    ),
     "weights": (lambda: people().assign(w=np.arange(60) % 4 + 0.5), {"weights": "w", "columns": ["age", "wide"]}),
     "wildcards": (gaps, {"missing": "wildcard"}),
     "wildcards that are not known": (gaps, {"missing": "wildcard", "known": ["sex", "tenure"]}),

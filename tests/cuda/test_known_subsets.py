@@ -217,13 +217,14 @@ def test_rows_that_stand_for_many(share):
 @pytest.mark.parametrize("share", [0, 1])
 def test_host_and_device_are_kept_apart(monkeypatch, tmp_path, table, share):
     frame = census(60)
-    chosen = {"columns": ["sex", "tenure", "region"], "subsets": 1, "seed": 3}
-    expected = gpupif.score(frame, FEW, known=2, device="cpu", **chosen)
+    columns, known = ["sex", "tenure", "region"], gpupif.AnyKnown(2, subsets=1, seed=3)
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(frame, FEW, columns, known=known)
 
     class Engine(CudaEngine):
         frames = StrictFrames()
 
-    scores = score(Engine(libraries=[StrictLibrary(), StrictLibrary()], share=share), table, 2, **chosen)
+    scores = score(Engine(libraries=[StrictLibrary(), StrictLibrary()], share=share), table, known, columns=columns)
     scores.to_parquet(tmp_path / "scores.parquet")
     # Those of a file stay on the device, where they fit, until they are looked at.
     there = isinstance(table, DeviceFrame) or (isinstance(table, Path) and share == 1)

@@ -29,8 +29,8 @@ ORDERS = {"forward": forward, "backward": backward, "shuffled": Shuffled(3)}
 
 
 def score(engine, frame, measures, **arguments):
-    with patch("gpupif.scoring.score.choose_engine", return_value=engine):
-        return gpupif.score(frame, measures, progress=False, **arguments)
+    with patch("gpupif.scoring.score.choose_engine", return_value=engine), gpupif.config(progress=False):
+        return gpupif.score(frame, measures, **arguments)
 
 
 def on_host(order=forward, **settings):
@@ -98,7 +98,7 @@ def test_weights_wildcards_and_a_population():
     asked = {
         "weights": (frame.assign(w=random.integers(0, 4, len(frame)) / 4), {"weights": "w"}),
         "wildcards": (missing, {"missing": "wildcard", "columns": names[:2]}),
-        "population": (frame, {"population": census(50_000), "population_lacks": "count"}),
+        "population": (frame, {"population": gpupif.Population(census(50_000), lacks="count")}),
     }
     for name, (table, arguments) in asked.items():
         expected = score(CpuEngine(), table, ["cig", "csf", "cohort_size", "wcig"], **arguments)

@@ -178,7 +178,8 @@ def test_what_fits_on_which_card(rows, free, host, either, device):
 def test_more_rows_than_4_bytes_can_number(monkeypatch, limit):
     monkeypatch.setattr(cuda_rows, "NARROW_ROWS", limit)
     frame = census(60, columns=4)
-    expected = gpupif.score(frame, list(MEASURES), device="cpu")
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(frame, list(MEASURES))
     for grouping in GROUPINGS:
         assert_same_scores(score(CudaEngine(grouping=grouping), frame), expected)
 

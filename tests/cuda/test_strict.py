@@ -25,7 +25,8 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("share", [0, 1])
 @pytest.mark.parametrize("known", [None, ["age", "region", "tenure"]])
 def test_host_and_device_are_kept_apart(monkeypatch, tmp_path, table, share, grouping, known):
-    expected = gpupif.score(census(60), list(MEASURES), device="cpu", known=known)
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(census(60), list(MEASURES), known=known)
 
     class Engine(CudaEngine):
         frames = StrictFrames()
@@ -51,8 +52,9 @@ def test_weights_attackers_and_a_population(monkeypatch, tmp_path, table, share,
     weights = np.arange(60) % 4 / 4 if nobody else np.arange(60) % 4 + 0.1
     frame = census(60).assign(w=weights)
     arguments = {"attackers": PEOPLE, "weights": "w", "columns": ["age", "sex"]}
-    arguments |= {"population": census(90), "population_lacks": "count"}
-    expected = gpupif.score(frame, list(MEASURES), device="cpu", **arguments)
+    arguments |= {"population": gpupif.Population(census(90), lacks="count")}
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(frame, list(MEASURES), **arguments)
 
     class Engine(CudaEngine):
         frames = StrictFrames()
@@ -82,7 +84,8 @@ def test_missing_values_that_match_every_value(monkeypatch, table, share):
     frame = census(12)[["age", "sex", "tenure"]]
     frame["age"] = frame["age"].where(np.arange(12) % 3 > 0)
     arguments = {"missing": "wildcard", "known": ["sex", "tenure"]}
-    expected = gpupif.score(frame, list(MEASURES), device="cpu", **arguments)
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(frame, list(MEASURES), **arguments)
 
     class Engine(CudaEngine):
         frames = StrictFrames()

@@ -176,14 +176,16 @@ def test_memory_is_planned_for_what_is_taken():
 def test_files_and_dask_frames_are_scored_on_the_device(tmp_path):
     frame = sparse(7, columns=2)
     frame.to_parquet(tmp_path / "t.parquet")
-    expected = gpupif.score(frame, missing="wildcard", device="cpu")
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(frame, missing="wildcard")
     scores = gpupif.score(tmp_path / "t.parquet", missing="wildcard")
     assert scores.device == "cuda"
     assert_same(scores, expected)
-    written = gpupif.score(tmp_path / "t.parquet", output=tmp_path / "s.parquet", missing="wildcard")
+    written = gpupif.score_files(tmp_path / "t.parquet", tmp_path / "s.parquet", missing="wildcard")
     assert written.device == "cuda"
     found = pd.read_parquet(tmp_path / "s.parquet")
     assert found.to_numpy().tobytes() == scores.to_arrow().to_pandas().to_numpy().tobytes()
     with dask.config.set(scheduler="sync"):
-        lazy = gpupif.score(dd.from_pandas(frame, npartitions=2), missing="wildcard", device="cuda")
+        with gpupif.config(device="cuda"):
+            lazy = gpupif.score(dd.from_pandas(frame, npartitions=2), missing="wildcard")
         np.testing.assert_array_equal(lazy.cig.compute().to_numpy(), scores.cig.to_numpy())

@@ -52,7 +52,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected():
-    return gpupif.score(gpupif.datasets.census(ROWS * PARTITIONS), ["cig", "wcig", "csf"], device="cpu")
+    with gpupif.config(device="cpu"):
+        return gpupif.score(gpupif.datasets.census(ROWS * PARTITIONS), ["cig", "wcig", "csf"])
 
 
 @pytest.fixture(scope="module")
@@ -66,4 +67,5 @@ def large_folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def large_expected(large_folder):
-    return gpupif.score(pd.read_parquet(large_folder), ["cig", "wcig"], device="cpu")
+    with gpupif.config(device="cpu"):
+        return gpupif.score(pd.read_parquet(large_folder), ["cig", "wcig"])

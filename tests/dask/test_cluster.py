@@ -33,7 +33,8 @@ def test_the_bits_of_the_table_in_memory(client, folder, expected):
 
 def test_a_table_in_the_memory_of_the_workers(client):
     frame = gpupif.datasets.census(900)
-    expected = gpupif.score(frame, device="cpu")
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(frame)
     scores = gpupif.score(dd.from_pandas(frame, npartitions=3).persist())
     assert_same(scores, expected)
     assert dict(scores.priors.compute()) == dict(expected.priors)
@@ -78,8 +79,10 @@ def test_nothing_comes_to_the_client(client, folder, tmp_path, gathered):
 def test_disclosure_risk(client, folder, gathered, sensitive):
     """The numbers of the table in memory; only they come to the client."""
     asked = (["region", "age"], sensitive)
-    found = gpupif.risk(dd.read_parquet(folder), *asked, device="cpu").to_dict()
-    expected = gpupif.risk(gpupif.datasets.census(ROWS * PARTITIONS), *asked, device="cpu").to_dict()
+    with gpupif.config(device="cpu"):
+        found = gpupif.risk(dd.read_parquet(folder), *asked).to_dict()
+    with gpupif.config(device="cpu"):
+        expected = gpupif.risk(gpupif.datasets.census(ROWS * PARTITIONS), *asked).to_dict()
     assert {**found, "seconds": 0} == {**expected, "seconds": 0}
     assert gathered
     assert sum(gathered) < 20_000

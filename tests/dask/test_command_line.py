@@ -62,7 +62,8 @@ class TestCommandLine:
         monkeypatch.setattr(connect, "Reporter", Recorder)
         monkeypatch.setattr(watch, "SHOW_SECONDS", 0.02)
         place = {"scheduler": client.scheduler.address}
-        on_cluster(large_folder, tmp_path / "out", **place, visible=True)
+        with gpupif.config(progress=True):
+            on_cluster(large_folder, tmp_path / "out", **place)
         assert told[:2] == [("stage", "start", None, "workers"), ("stage", "compute", None, "tasks")]
         done = sum(amount for name, amount, *_ in told if name == "advance")
         total = [amount for name, amount, *_ in told if name == "expect"]
@@ -70,8 +71,8 @@ class TestCommandLine:
         assert 100 < done <= total[-1]
         assert {what for name, what, *_ in told if name == "rename"} & {"encode", "shuffle", "score", "write"}
         told.clear()
-        monkeypatch.setattr(sys, "argv", ["gpupif", "score", "-q"])
-        on_cluster(large_folder, tmp_path / "other", **place)
+        with gpupif.config(progress=False):
+            on_cluster(large_folder, tmp_path / "other", **place)
         assert visible == [True, False]
         assert [name for name, *_ in told] == ["stage", "stage"]
 
@@ -128,18 +129,21 @@ class TestCommandLine:
             pq.write_table(rows, tmp_path / "in" / name / "part.parquet", row_group_size=7)
         facts = on_cluster(tmp_path / "in", tmp_path / "out", scheduler=client.scheduler.address, known=["b", "sex"])
         assert (facts["rows"], facts["workers"], facts["columns"]) == (40, WORKERS, ["a", "b", "sex"])
-        wanted = gpupif.score(tmp_path / "in", known=["b", "sex"], device="cpu").to_arrow()
+        with gpupif.config(device="cpu"):
+            wanted = gpupif.score(tmp_path / "in", known=["b", "sex"]).to_arrow()
         assert pq.read_table(tmp_path / "out").equals(wanted)
         columns = {"columns": ["b"], "known": ["a"]}
         on_cluster(tmp_path / "in", tmp_path / "out", scheduler=client.scheduler.address, overwrite=True, **columns)
-        wanted = gpupif.score(tmp_path / "in", columns=["b"], known=["a"], device="cpu").to_arrow()
+        with gpupif.config(device="cpu"):
+            wanted = gpupif.score(tmp_path / "in", columns=["b"], known=["a"]).to_arrow()
         assert pq.read_table(tmp_path / "out").equals(wanted)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
     def test_any_few_columns_known(self, threads, tmp_path):
         frame = gpupif.datasets.census(200, columns=5)
         frame.to_parquet(tmp_path / "in.parquet", row_group_size=60)
-        asked = {"columns": ["age", "sex"], "known": 1, "among": ["region", "sex", "age"], "subsets": 1}
+        known = gpupif.AnyKnown(1, among=["region", "sex", "age"], subsets=1)
+        asked = {"columns": ["age", "sex"], "known": known}
         facts = on_cluster(tmp_path / "in.parquet", tmp_path / "out", threads.scheduler.address, **asked)
         assert facts["measures"] == ["cig_worst", "cig_mean", "csf_worst", "csf_mean"]
         expected = gpupif.score(frame, **asked)
@@ -148,10 +152,9 @@ class TestCommandLine:
         assert facts["known_any"]["sampled"]
         expected = expected.to_arrow().to_pandas()
         pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out"), expected, check_exact=True)
+        asked["known"] = gpupif.AnyKnown(1, among=["regio"])
         with pytest.raises(gpupif.InputError, match="among: no column 'regio'"):
-            on_cluster(
-                tmp_path / "in.parquet", tmp_path / "no", threads.scheduler.address, **{**asked, "among": ["regio"]}
-            )
+            on_cluster(tmp_path / "in.parquet", tmp_path / "no", threads.scheduler.address, **asked)
 
     def test_a_population(self, client, tmp_path):
         people = gpupif.datasets.census(900, columns=4)
@@ -160,7 +163,8 @@ class TestCommandLine:
         asked = {"population": tmp_path / "people.parquet"}
         facts = on_cluster(tmp_path / "in.parquet", tmp_path / "out", scheduler=client.scheduler.address, **asked)
         assert facts["measures"] == ["cig", "csf", "population_size"]
-        wanted = gpupif.score(tmp_path / "in.parquet", device="cpu", **asked).to_arrow()
+        with gpupif.config(device="cpu"):
+            wanted = gpupif.score(tmp_path / "in.parquet", **asked).to_arrow()
         assert pq.read_table(tmp_path / "out").equals(wanted)
         with pytest.raises(gpupif.InputError, match="population: it lacks"):
             on_cluster(

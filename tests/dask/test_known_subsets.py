@@ -41,9 +41,10 @@ def test_any_partitioning_gives_the_bits_of_the_table_in_memory(table, data):
     targets = data.draw(st.sampled_from([names, names[:1], names[1:] or names]))
     among = data.draw(st.sampled_from([None, names]))
     pool = targets if among is None else among
-    arguments = {"columns": targets, "among": among, "seed": 4, "accuracies": {targets[0]: 0.9}}
-    arguments["known"] = data.draw(st.integers(0, min(len(pool) - (name in pool) for name in targets)))
-    arguments["subsets"] = data.draw(st.sampled_from([None, 1, 2]))
+    arguments = {"columns": targets, "accuracies": {targets[0]: 0.9}}
+    known = data.draw(st.integers(0, min(len(pool) - (name in pool) for name in targets)))
+    subsets = data.draw(st.sampled_from([None, 1, 2]))
+    arguments["known"] = gpupif.AnyKnown(known, among=among, subsets=subsets, seed=4)
     arguments["dtype"] = data.draw(st.sampled_from(["float64", "float32"]))
     scores, expected = gpupif.score(cut(frame, edges), ALL, **arguments), gpupif.score(frame, ALL, **arguments)
     # All at once, for each computation alone scores the table again.
@@ -102,13 +103,11 @@ def test_no_more_memory_than_a_worker_has(frame, expected, monkeypatch):
     ("arguments", "says"),
     [
         ({"weights": "age"}, "weights: does not go with a number of columns"),
-        ({"attackers": {"a": ["age"]}}, "attackers: does not go with a number of columns"),
+        ({"attackers": {"a": ["age"]}}, "attackers: expected them or known="),
         ({"population": "people.parquet"}, "population: does not go with a number of columns"),
         ({"missing": "wildcard"}, "missing='wildcard': does not go with a number of columns"),
-        ({"output": "x"}, "output: scores of a Dask frame are written by their to_parquet"),
         ({"known": 3}, "known: expected at most 2, the number of other columns scored, got 3"),
-        ({"among": ["agee"]}, "among: no column 'agee'"),
-        ({"subsets": 0}, "subsets: expected a whole number"),
+        ({"known": gpupif.AnyKnown(1, among=["agee"])}, "among: no column 'agee'"),
     ],
 )
 def test_refused_at_once(arguments, says):

@@ -34,15 +34,18 @@ def test_any_partitioning_gives_the_bits_of_the_table_in_memory(job, data):
     sample, population, arguments = job
     frame, other = frames_of(sample, population)
     edges = [data.draw(st.lists(st.integers(0, len(table)), max_size=2)) for table in (frame, other)]
-    arguments["population_lacks"] = data.draw(st.sampled_from(["count", "error"]))
+    lacks = data.draw(st.sampled_from(["count", "error"]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(routes, "HEAVY", data.draw(st.sampled_from([0.0, 0.5, 10.0])))
-        scores = gpupif.score(cut(frame, edges[0]), ALL, population=cut(other, edges[1]), **arguments)
+        scores = gpupif.score(
+            cut(frame, edges[0]), ALL, population=gpupif.Population(cut(other, edges[1]), lacks), **arguments
+        )
         try:
-            expected = gpupif.score(frame, ALL, population=other, device="cpu", **arguments)
+            with gpupif.config(device="cpu"):
+                expected = gpupif.score(frame, ALL, population=gpupif.Population(other, lacks), **arguments)
         except gpupif.InputError as error:
-            lacks = str(error).partition(", the first")[0]
-            with pytest.raises(gpupif.InputError, match=lacks):
+            said = str(error).partition(", the first")[0]
+            with pytest.raises(gpupif.InputError, match=said):
                 scores.cig.compute()
             return
         assert_same(scores, expected)
@@ -58,9 +61,10 @@ def test_attackers_and_weights(lacks, weights):
     table = SAMPLE if lacks == "error" else STRANGERS
     attackers = {"neighbour": ["age", "sex"], "nobody": []}
     arguments = {"attackers": attackers, "columns": ["age", "region"], "weights": weights, "dtype": "float32"}
-    arguments |= {"population_lacks": lacks}
-    scores = gpupif.score(cut(table, [50, 90]), FEW, population=cut(CENSUS, [100]), **arguments)
-    expected = gpupif.score(table, FEW, population=CENSUS, device="cpu", **arguments)
+    people = gpupif.Population(cut(CENSUS, [100]), lacks)
+    scores = gpupif.score(cut(table, [50, 90]), FEW, population=people, **arguments)
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(table, FEW, population=gpupif.Population(CENSUS, lacks), **arguments)
     for name in attackers:
         assert_same(scores[name], expected[name])
         assert scores[name].population_size.dtypes.tolist() == [np.int64] * 2
@@ -70,7 +74,8 @@ def test_attackers_and_weights(lacks, weights):
 
 
 def test_kinds_of_populations(tmp_path):
-    expected = gpupif.score(SAMPLE, FEW, columns=["age", "sex"], population=CENSUS, device="cpu")
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(SAMPLE, FEW, columns=["age", "sex"], population=CENSUS)
     (tmp_path / "people").mkdir()
     CENSUS.iloc[:100].to_parquet(tmp_path / "people" / "0.parquet")
     CENSUS.iloc[100:].to_parquet(tmp_path / "people" / "1.parquet")
@@ -110,7 +115,6 @@ BAD = {
     "no column": (CENSUS[["age"]], {}, ["population", "no column 'region'"]),
     "no table": ([1], {}, ["population", "list"]),
     "a series": (cut(CENSUS, [])["age"], {}, ["population", "Dask DataFrame", "Series"]),
-    "unknown word": (CENSUS, {"population_lacks": "no"}, ["population_lacks", "'no'"]),
     "no file": ("nobody.parquet", {}, ["nobody.parquet", "no such file"]),
     "wildcards": (CENSUS, {"missing": "wildcard"}, ["population", "wildcard"]),
 }

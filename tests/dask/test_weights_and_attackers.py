@@ -32,7 +32,8 @@ def test_weights(job, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(routes, "HEAVY", data.draw(st.sampled_from([0.0, 0.5, 10.0])))
         scores = gpupif.score(cut(frame, edges), ALL, weights="w", **arguments)
-        expected = gpupif.score(frame, ALL, weights="w", device="cpu", **arguments)
+        with gpupif.config(device="cpu"):
+            expected = gpupif.score(frame, ALL, weights="w", **arguments)
         assert_same(scores, expected)
         assert dict(scores.weights.compute()) == expected.weights
         assert scores.rows.compute() == len(frame)
@@ -46,7 +47,8 @@ def test_weights_of_many_rows():
     frame.loc[::50, "w"] = 0
     arguments = {"weights": "w", "known": ["age", "w", "region"], "columns": ["sex", "age"]}
     scores = gpupif.score(cut(frame, [700, 1500]), ALL, dtype="float32", **arguments)
-    assert_same(scores, gpupif.score(frame, ALL, device="cpu", dtype="float32", **arguments))
+    with gpupif.config(device="cpu"):
+        assert_same(scores, gpupif.score(frame, ALL, dtype="float32", **arguments))
 
 
 @pytest.mark.slow
@@ -58,7 +60,8 @@ def test_rows_of_nobody_leave_the_order_of_sums_as_it_is(heavy, monkeypatch):
     monkeypatch.setattr(routes, "HEAVY", heavy)
     for known in (["y"], ["y", "x"], None):
         arguments = {"known": known, "weights": "w", "accuracies": {"x": 0.7}}
-        expected = gpupif.score(frame, ALL, device="cpu", **arguments)
+        with gpupif.config(device="cpu"):
+            expected = gpupif.score(frame, ALL, **arguments)
         assert_same(gpupif.score(cut(frame, [90, 91, 300]), ALL, **arguments), expected)
 
 
@@ -69,7 +72,8 @@ def test_attackers(tmp_path, weights):
     lazy = cut(frame, [60, 150])
     arguments = {"attackers": THREE, "weights": weights, "columns": ["age", "marital_status"]}
     scores = gpupif.score(lazy, ["cig", "prior", "cohort_size"], **arguments)
-    expected = gpupif.score(frame, ["cig", "prior", "cohort_size"], device="cpu", **arguments)
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(frame, ["cig", "prior", "cohort_size"], **arguments)
     assert list(scores) == list(THREE)
     for name in THREE:
         assert_same(scores[name], expected[name])

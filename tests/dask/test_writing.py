@@ -31,7 +31,8 @@ def test_other_scores_are_replaced(tmp_path):
     assert len(names(out)) == 7
     make(40, 2).to_parquet(str(out))
     assert names(out) == ["part-000000.parquet", "part-000001.parquet"]
-    expected = gpupif.score(gpupif.datasets.census(40, columns=3), device="cpu").to_arrow().to_pandas()
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(gpupif.datasets.census(40, columns=3)).to_arrow().to_pandas()
     pd.testing.assert_frame_equal(pd.read_parquet(out).reset_index(drop=True), expected, check_exact=True)
     make(40, 2, attackers={"all": ["age", "sex"]}).to_parquet(f"file://{out}")
     assert all(name.startswith("all_c") for name in pd.read_parquet(out))
@@ -118,7 +119,8 @@ def test_a_run_that_was_killed_is_cleaned_up_after(tmp_path):
     make(20, 2).to_parquet(out)
     assert names(tmp_path) == ["in.parquet", "scores"]
     leave()
-    gpupif.score(tmp_path / "in.parquet", output=out, overwrite=True, device="cpu")
+    with gpupif.config(device="cpu"):
+        gpupif.score_files(tmp_path / "in.parquet", out, overwrite=True)
     assert names(tmp_path) == ["in.parquet", "scores"]
     leave()
     with (left / "lock").open("w") as lock:

@@ -53,7 +53,6 @@ BAD = [
     (("age", "ill"), {"population_size": 2}, "population_size: expected at least the 4 rows of the sample"),
     (("age", "ill"), {"population_size": 9, "sampling_fraction": 0.5}, "expected one of them, got both"),
     (("age", "ill"), {"missing": "drop"}, "missing: expected 'category' or 'error', got 'drop'"),
-    (("age", "ill"), {"device": "tpu"}, "device"),
 ]
 
 

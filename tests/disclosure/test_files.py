@@ -16,6 +16,7 @@ import gpupif
 from gpupif.disclosure import parts, with_population
 from gpupif.errors import ColumnNotFoundError, InputError, OutputError, TableReadError
 from gpupif.out_of_core import budget
+from tests.helpers.configured import configured
 from tests.helpers.disclosure import outcome, questions, what_is_found
 from tests.helpers.pieces import in_pieces, write_parts
 from tests.helpers.populations import frames_of, rows_of, samples, with_lacking
@@ -44,7 +45,7 @@ def test_the_same_numbers_as_in_memory(question, chosen, data, tmp_path_factory)
     options = {"l": given_l, "distance": distances or None, "groups": data.draw(st.integers(0, 4)), "k": 2}
     asked = (place / "in", known, sensitive or None)
     with in_pieces(data.draw(st.integers(1, len(frame))), data.draw(st.integers(1, len(frame) + 1))):
-        found = outcome(*asked, temp=place / "temp", **options)
+        found = outcome(*asked, memory_limit=PLENTY, temp=place / "temp", **options)
     assert found == outcome(*asked, **options)
     assert list((place / "temp").iterdir()) == []
 
@@ -61,8 +62,8 @@ def census(tmp_path_factory):
 def test_parts_of_every_size(census, known, rows):
     """Down to those that hold one class, which is looked at attribute by attribute, however many values these have."""
     asked = (census, known, ["region", "occupation", "education"])
-    with in_pieces(50, rows):
-        found = gpupif.risk(*asked, memory_limit=PLENTY)
+    with in_pieces(50, rows), gpupif.config(memory_limit=PLENTY):
+        found = gpupif.risk(*asked)
     assert what_is_found(found) == what_is_found(gpupif.risk(*asked))
 
 
@@ -70,10 +71,11 @@ def test_the_whole_table_is_cut_only_where_it_does_not_fit(census):
     asked = (census, ["age", "sex"], ["region", "occupation"])
     expected = what_is_found(gpupif.risk(*asked))
     with mock.patch.object(parts, "cut", wraps=parts.cut) as cut:
-        assert what_is_found(gpupif.risk(*asked, memory_limit=PLENTY)) == expected
+        with gpupif.config(memory_limit=PLENTY):
+            assert what_is_found(gpupif.risk(*asked)) == expected
         assert cut.call_count == 0
-        with in_pieces(50, 100):
-            assert what_is_found(gpupif.risk(*asked, memory_limit=PLENTY)) == expected
+        with in_pieces(50, 100), gpupif.config(memory_limit=PLENTY):
+            assert what_is_found(gpupif.risk(*asked)) == expected
         assert cut.call_count > 0
         # A part of about as many rows is cut again, for it has more.
         assert cut.call_args_list[0].args[3] == 4
@@ -87,19 +89,19 @@ def test_every_format_and_patterns(census, tmp_path, small):
     files = {"t.parquet": frame.to_parquet, "t.csv": frame.to_csv, "t.feather": frame.to_feather}
     for name, write in files.items():
         write(tmp_path / name, **({"index": False} if name == "t.csv" else {}))
-        found = gpupif.risk(tmp_path / name, *asked, memory_limit=PLENTY)
+        with gpupif.config(memory_limit=PLENTY):
+            found = gpupif.risk(tmp_path / name, *asked)
         assert what_is_found(found) == what_is_found(gpupif.risk(tmp_path / name, *asked))
     pattern = str(census / "*.parquet")
-    assert what_is_found(gpupif.risk(pattern, *asked, memory_limit=PLENTY)) == what_is_found(
-        gpupif.risk(census, *asked)
-    )
+    with gpupif.config(memory_limit=PLENTY):
+        assert what_is_found(gpupif.risk(pattern, *asked)) == what_is_found(gpupif.risk(census, *asked))
 
 
 @pytest.mark.slow
 def test_functions(census, small):
     known, sensitive = ["age", "sex"], ["region", "occupation"]
     limit = {"memory_limit": PLENTY}
-    assert gpupif.k_anonymity(census, known, **limit) == gpupif.k_anonymity(census, known)
+    assert configured(gpupif.k_anonymity, census, known, **limit) == gpupif.k_anonymity(census, known)
     for function in (
         gpupif.alpha_k_anonymity,
         gpupif.l_diversity,
@@ -108,7 +110,7 @@ def test_functions(census, small):
         gpupif.enhanced_beta_likeness,
         gpupif.delta_disclosure,
     ):
-        assert function(census, known, sensitive, **limit) == function(census, known, sensitive)
+        assert configured(function, census, known, sensitive, **limit) == function(census, known, sensitive)
     known = ["sex"]
     for kind in ("entropy", "recursive"):
         asked = (census, known, sensitive, kind)
@@ -118,7 +120,8 @@ def test_functions(census, small):
 
 def test_estimates_of_uniques(census, small):
     asked = (census, ["age", "sex"])
-    found = gpupif.risk(*asked, sampling_fraction=0.1, memory_limit=PLENTY)
+    with gpupif.config(memory_limit=PLENTY):
+        found = gpupif.risk(*asked, sampling_fraction=0.1)
     assert found.uniques == gpupif.risk(*asked, sampling_fraction=0.1).uniques
     assert "unique in the population" in str(found)
 
@@ -135,10 +138,10 @@ def test_a_population(job, data, tmp_path_factory):
     for name, frame in zip(("in", "people"), frames, strict=True):
         write_parts(place / name, frame, data.draw(st.lists(st.integers(0, len(frame)), max_size=2)))
     lacks = data.draw(st.sampled_from(["error", "count"]))
-    asked, options = (place / "in", known), {"population": place / "people", "population_lacks": lacks}
+    asked, options = (place / "in", known), {"population": gpupif.Population(place / "people", lacks)}
     rows = sum(map(len, frames))
     with in_pieces(data.draw(st.integers(1, rows)), data.draw(st.integers(1, rows + 1))):
-        found = outcome(*asked, **options, temp=place / "temp")
+        found = outcome(*asked, **options, memory_limit=PLENTY, temp=place / "temp")
     assert found == outcome(*asked, **options)
     assert list((place / "temp").iterdir()) == []
     if not isinstance(found, str):
@@ -164,7 +167,7 @@ def sampled(tmp_path_factory):
 def test_a_population_in_parts_of_every_size(sampled, known, rows):
     place, people = sampled
     for table, lacks in (("in", "error"), ("mixed", "count"), ("mixed", "error")):
-        options = {"population": people, "population_lacks": lacks}
+        options = {"population": gpupif.Population(people, lacks)}
         with in_pieces(50, rows):
             found = outcome(place / table, known, memory_limit=PLENTY, **options)
         assert found == outcome(place / table, known, **options)
@@ -178,10 +181,11 @@ def test_populations_of_other_kinds(sampled, tmp_path, small, monkeypatch):
     text = frame.assign(more=1)[["more", "sex", "region", "age"]].astype({"age": "int64", "sex": str})
     text.to_csv(tmp_path / "people.csv", index=False)
     for population in (frame, text, tmp_path / "people.csv", str(people / "*.parquet")):
-        found = gpupif.risk(place / "in", ["age", "sex"], population=population, memory_limit=PLENTY)
+        with gpupif.config(memory_limit=PLENTY):
+            found = gpupif.risk(place / "in", ["age", "sex"], population=population)
         assert found.population == expected
     # A table in memory beside a population that is too large for it.
-    monkeypatch.setattr(with_population, "too_large", lambda population, choose, sep: True)
+    monkeypatch.setattr(with_population, "in_streams", lambda population, choose: True)
     for table in (place / "in", pd.read_parquet(place / "in")):
         with mock.patch.object(
             with_population.Beside, "_in_parts", autospec=True, side_effect=with_population.Beside._in_parts
@@ -199,13 +203,16 @@ def test_values_that_the_population_lacks(tmp_path, small):
     for other in (people.iloc[:3], people.iloc[1:], people.drop(index=1), people.assign(sex="m"), people.astype(str)):
         other.to_parquet(tmp_path / "people.parquet", index=False)
         asked = (tmp_path / "in.parquet", ["age", "sex"])
-        found = outcome(*asked, population=tmp_path / "people.parquet", temp=tmp_path)
+        found = outcome(*asked, population=tmp_path / "people.parquet", memory_limit=PLENTY, temp=tmp_path)
         assert found.startswith("population: ")
         assert found == outcome(*asked, population=tmp_path / "people.parquet")
     people.to_parquet(tmp_path / "people.parquet")
     frame.iloc[2:].to_parquet(tmp_path / "in.parquet")
-    with pytest.raises(InputError, match=r"^population: column 'age': missing values, the first in row 1 \(from 0\)"):
-        gpupif.risk(*asked, population=tmp_path / "people.parquet", missing="error", temp=tmp_path)
+    with (
+        pytest.raises(InputError, match=r"^population: column 'age': missing values, the first in row 1 \(from 0\)"),
+        gpupif.config(memory_limit=PLENTY, temp=tmp_path),
+    ):
+        gpupif.risk(*asked, population=tmp_path / "people.parquet", missing="error")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "people.parquet"]
 
 
@@ -219,11 +226,15 @@ def test_a_file_that_fails_leaves_nothing(census, tmp_path, small):
     content = bytearray(last.read_bytes())
     content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
     last.write_bytes(bytes(content))
-    with pytest.raises(TableReadError, match=last.name):
-        gpupif.risk(broken, ["age", "sex"], ["region", "occupation"], temp=tmp_path / "temp")
+    with pytest.raises(TableReadError, match=last.name), gpupif.config(memory_limit=PLENTY, temp=tmp_path / "temp"):
+        gpupif.risk(broken, ["age", "sex"], ["region", "occupation"])
     full = mock.patch.object(parts, "cut", side_effect=OSError(28, "No space left on device"))
-    with full, pytest.raises(OutputError, match="No space left on device"):
-        gpupif.risk(census, ["age", "sex"], temp=tmp_path / "temp")
+    with (
+        full,
+        pytest.raises(OutputError, match="No space left on device"),
+        gpupif.config(memory_limit=PLENTY, temp=tmp_path / "temp"),
+    ):
+        gpupif.risk(census, ["age", "sex"])
     assert list((tmp_path / "temp").iterdir()) == []
 
 
@@ -253,12 +264,6 @@ BAD = [
         InputError,
         r"population: it lacks 1 .* row 1 \(from 0\): of equal ones",
     ),
-    (
-        ("sex", "ill"),
-        {"population": FRAME, "population_lacks": "drop"},
-        InputError,
-        "population_lacks: expected 'error'",
-    ),
 ]
 
 
@@ -267,22 +272,36 @@ def test_bad_input(tmp_path, small, columns, options, kind, message):
     FRAME.to_parquet(tmp_path / "t.parquet")
     (tmp_path / "temp").mkdir()
     with pytest.raises(kind, match=message):
-        gpupif.risk(tmp_path / "t.parquet", *columns, **{"temp": tmp_path / "temp", **options})
+        configured(
+            gpupif.risk,
+            tmp_path / "t.parquet",
+            *columns,
+            **{"memory_limit": PLENTY, "temp": tmp_path / "temp", **options},
+        )
     assert list((tmp_path / "temp").iterdir()) == []
 
 
-def test_tables_in_memory_and_full_disks_are_refused(census, monkeypatch):
-    with pytest.raises(InputError, match="table: with memory_limit= or temp= expected the path of a file"):
-        gpupif.k_anonymity(FRAME, "age", memory_limit="2GiB")
+def test_tables_in_memory_stay_there():
+    with gpupif.config(memory_limit="1MiB"):
+        assert gpupif.k_anonymity(FRAME, "ill") == 1
+
+
+def test_full_disks_are_refused(census, monkeypatch):
     monkeypatch.setattr(budget, "free_disk", lambda place: 10)
-    with pytest.raises(OutputError, match=r"temporary files of 400 rows will need about .*, 0.0 KiB are free"):
-        gpupif.k_anonymity(census, "age", memory_limit=PLENTY)
+    with (
+        pytest.raises(OutputError, match=r"temporary files of 400 rows will need about .*, 0.0 KiB are free"),
+        gpupif.config(memory_limit=PLENTY),
+    ):
+        gpupif.k_anonymity(census, "age")
 
 
 def test_nearly_unique_quasi_identifiers(tmp_path, small):
     pd.DataFrame({"id": np.arange(60), "ill": [0, 1] * 30}).to_parquet(tmp_path / "t.parquet")
-    with pytest.warns(gpupif.NearlyUniqueWarning, match="quasi_identifiers: column 'id'") as seen:
-        assert gpupif.risk(tmp_path / "t.parquet", "id", "ill", memory_limit=PLENTY).k == 1
+    with (
+        pytest.warns(gpupif.NearlyUniqueWarning, match="quasi_identifiers: column 'id'") as seen,
+        gpupif.config(memory_limit=PLENTY),
+    ):
+        assert gpupif.risk(tmp_path / "t.parquet", "id", "ill").k == 1
     assert len(seen) == 1
 
 

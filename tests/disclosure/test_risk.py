@@ -222,14 +222,14 @@ def test_population_of_other_kinds_and_values(tmp_path):
             gpupif.risk(frame, ["age", "sex"], "ill", population=population)
     with pytest.raises(InputError, match="population: column 'age': 1 missing value, the first in row 1"):
         gpupif.risk(frame.dropna(), ["age", "sex"], population=people, missing="error")
-    with pytest.raises(InputError, match="population_lacks: expected 'error' or 'count', got 'drop'"):
-        gpupif.risk(frame, ["age", "sex"], population=people, population_lacks="drop")
+    with pytest.raises(InputError, match="lacks: expected 'error' or 'count', got 'drop'"):
+        gpupif.risk(frame, ["age", "sex"], population=gpupif.Population(people, lacks="drop"))
 
 
 def test_what_a_population_lacks_may_be_counted():
     frame = pd.DataFrame({"age": [1, 1, 2, 3], "sex": list("ffmm")})
     people = pd.DataFrame({"age": [1, 2, 2, 9], "sex": list("fmmm")})
-    found = gpupif.risk(frame, ["age", "sex"], population=people, population_lacks="count")
+    found = gpupif.risk(frame, ["age", "sex"], population=gpupif.Population(people, lacks="count"))
     # One more of 1 f, and 3 m, are people of the population, too.
     assert found.population == gpupif.population_risks([2, 1, 1], [2, 2, 1])
 

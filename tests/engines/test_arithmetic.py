@@ -159,7 +159,8 @@ def long_table(rows, groups, values):
 def test_sums_are_exact_but_for_the_rounding_of_logarithms(rows, groups, values):
     """Two units in the last place of exact fractions of logarithms that are rounded to multiples of 2^-56 bits."""
     table = long_table(rows, groups, values)
-    scores = gpupif.score(table, ["cig", "entropy"], columns=["b"], known=["a"], progress=False)
+    with gpupif.config(progress=False):
+        scores = gpupif.score(table, ["cig", "entropy"], columns=["b"], known=["a"])
     for row, cohort, whole in cohorts_of(table):
         counts = np.array(sorted({*cohort.values(), *whole.values(), sum(cohort.values()), rows}))
         logs = dict(zip(counts.tolist(), log2_counts(counts).tolist(), strict=True))
@@ -174,7 +175,8 @@ def test_scores_are_right(rows, groups, values):
     """Against true logarithms: two units in the last place, or 2^-54 bits where terms cancel."""
     table = long_table(rows, groups, values)
     measures = ["cig", "entropy", "pointwise_information"]
-    scores = gpupif.score(table, measures, columns=["b"], known=["a"], progress=False)
+    with gpupif.config(progress=False):
+        scores = gpupif.score(table, measures, columns=["b"], known=["a"])
     for row, cohort, whole in cohorts_of(table):
         gain, entropy = summed(cohort, whole, exact_log2)
         count, in_all = cohort[table.b[row]], whole[table.b[row]]
@@ -191,7 +193,8 @@ def test_divergences_from_priors_however_small(engine, least, order):
     table = pd.DataFrame({"k": [0, 0, 0, 1, 1], "c": list("abbaa")})
     prior = {"a": least, "b": 1.0 - least}
     name = f"renyi_{order:g}"
-    scores = gpupif.score(table, name, columns=["c"], known=["k"], priors={"c": prior}, progress=False)
+    with gpupif.config(progress=False):
+        scores = gpupif.score(table, name, columns=["c"], known=["k"], priors={"c": prior})
     q, p = [mpmath.mpf(prior[value]) for value in "ab"], [mpmath.mpf(1) / 3, mpmath.mpf(2) / 3]
     if order == 1.0:
         both = mpmath.fsum(x * mpmath.log(x / y, 2) for x, y in zip(p, q, strict=True))
@@ -227,7 +230,8 @@ def test_gains_with_doubts_and_given_priors(seed, accuracy, least):
     shares = {"a": 0.5, "b": 0.25, "c": 0.25 - (least or 0.0), "d": least or 0.0}
     priors = {} if least is None else {"priors": {"c": shares}}
     options = {"columns": ["c"], "known": ["k"], "accuracies": {"c": accuracy}, **priors}
-    scores = gpupif.score(table, "cig", progress=False, **options)
+    with gpupif.config(progress=False):
+        scores = gpupif.score(table, "cig", **options)
     counted = table.c.value_counts().to_dict()
     q = {v: mpmath.mpf(shares[v]) if least else mpmath.mpf(counted[v]) / 40 for v in "abcd"}
     for row in range(40):
@@ -244,7 +248,8 @@ def test_gains_with_doubts_and_given_priors(seed, accuracy, least):
 def test_what_must_be_nothing_is_exactly_nothing(engine):
     random = np.random.default_rng(3)
     table = pd.DataFrame({"a": random.integers(0, 37, 999), "b": random.choice(list("pqrstuv"), 999)})
-    scores = gpupif.score(table, list(MEASURES), known=[], progress=False)
+    with gpupif.config(progress=False):
+        scores = gpupif.score(table, list(MEASURES), known=[])
     for name in ("cig", "csf", "pointwise_information", "total_variation", "jensen_shannon", "hellinger"):
         assert (scores.array(name) == 0.0).all(), name
 
@@ -262,9 +267,11 @@ def test_no_order_of_rows_changes_a_bit(seed, rows, accuracy, weighted):
     table["weight"] = random.choice([1.0, 0.1, 3.7], rows) if weighted else 1
     options = {"known": ["a", "b"], "columns": ["a", "c"], "accuracies": {"a": accuracy, "c": accuracy}}
     options |= {"weights": "weight"} if weighted else {}
-    scores = gpupif.score(table, ALL, progress=False, **options)
+    with gpupif.config(progress=False):
+        scores = gpupif.score(table, ALL, **options)
     order = random.permutation(rows)
-    again = gpupif.score(table.iloc[order], ALL, progress=False, **options)
+    with gpupif.config(progress=False):
+        again = gpupif.score(table.iloc[order], ALL, **options)
     for name in ALL:
         here, there = np.asarray(scores.array(name))[:, order], np.asarray(again.array(name))
         assert here.tobytes() == there.tobytes(), name
@@ -287,5 +294,6 @@ def test_sums_of_powers_do_not_drift(order):
     """A million equal terms beside a column of three values, where a running sum would be off by 1e-11 of itself."""
     rows = 300_000
     table = pd.DataFrame({"a": np.arange(rows) % 3, "b": np.arange(rows)})
-    score = gpupif.score(table, f"renyi_{order:g}", columns=["b"], known=["a"], progress=False)
+    with gpupif.config(progress=False):
+        score = gpupif.score(table, f"renyi_{order:g}", columns=["b"], known=["a"])
     np.testing.assert_allclose(score.array(f"renyi_{order:g}"), float(exact_log2(3)), rtol=1e-14)

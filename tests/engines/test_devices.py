@@ -7,8 +7,9 @@ import pickle
 
 import pytest
 
+import gpupif
 from gpupif.dask.worker import device_here, task_engine
-from gpupif.engines.choose import ask_device, choose_engine
+from gpupif.engines.choose import AskedDevice, asked_device, choose_engine
 from gpupif.errors import DeviceError, InputError
 from gpupif.gpu import status as device
 from gpupif.gpu.status import CudaStatus, Gpu, cuda_status
@@ -117,13 +118,13 @@ def test_without_cudf_rows_are_sorted_and_tables_encoded_on_the_host(machine, se
     status = cuda_status()
     assert status.usable
     assert reason in status.no_cudf
-    for word in ("cuda", "auto", "cuda:0", ask_device("auto", "rotation")):
+    for word in ("cuda", "auto", "cuda:0", AskedDevice("auto", "rotation")):
         engine = choose_engine(word)
         assert engine.frames is None
         assert engine.grouping == "rotation"
     for word in ("cuda", "auto", "cuda:0"):
         with pytest.raises(DeviceError) as refused:
-            choose_engine(ask_device(word, "cudf"))
+            choose_engine(AskedDevice(word, "cudf"))
         assert reason in str(refused.value)
         assert "gpu_grouping='cudf' cannot be used here" in str(refused.value)
         assert "Use gpu_grouping='rotation' or gpu_grouping='auto'" in str(refused.value)
@@ -133,11 +134,11 @@ def test_how_rows_are_grouped(machine):
     machine([H200])
     for word, grouping in {"auto": "cudf", "cudf": "cudf", "rotation": "rotation"}.items():
         for device_word in ("cuda", "auto", "cuda:0"):
-            asked = ask_device(device_word, word)
+            with gpupif.config(device=device_word, gpu_grouping=word):
+                asked = asked_device()
             assert asked == device_word
             assert choose_engine(asked).grouping == grouping
-            # What is handed on keeps it: to another function, and to another process.
-            assert choose_engine(ask_device(asked, "auto")).grouping == grouping
+            # What is handed on to another process keeps it.
             assert choose_engine(pickle.loads(pickle.dumps(asked))).grouping == grouping
     assert choose_engine("cuda").grouping == "cudf"
 
@@ -145,25 +146,25 @@ def test_how_rows_are_grouped(machine):
 @pytest.mark.parametrize("word", ["cudf", "rotation"])
 def test_a_way_of_gpus_is_refused_without_a_gpu(machine, word):
     machine()
-    assert choose_engine(ask_device("auto", "auto")).device == "cpu"
-    assert choose_engine(ask_device("cpu", "auto")).device == "cpu"
+    with gpupif.config(gpu_grouping=word), gpupif.config(device="cpu"):
+        assert choose_engine(asked_device()).device == "cpu"
     refused = rf"gpu_grouping='{word}' is a way of GPUs, and none can be used here: .* no GPU\. Use gpu_grouping='auto'"
     with pytest.raises(DeviceError, match=refused):
-        choose_engine(ask_device("auto", word))
+        choose_engine(AskedDevice("auto", word))
     with pytest.raises(InputError, match=r"gpu_grouping: 'rotation' is a way of GPUs, and device='cpu' was asked for"):
-        ask_device("cpu", "rotation")
+        gpupif.config(device="cpu", gpu_grouping="rotation")
 
 
-@pytest.mark.parametrize("word", ["hash", "rotatoin", 3, None, "CUDF", "", ["cudf"]])
+@pytest.mark.parametrize("word", ["hash", "rotatoin", 3, "CUDF", "", ["cudf"]])
 def test_words_that_are_no_grouping(word):
     with pytest.raises(InputError, match=r"gpu_grouping: expected one of auto, cudf, rotation; got") as refused:
-        ask_device("auto", word)
+        gpupif.config(gpu_grouping=word)
     assert ("Did you mean 'rotation'?" in str(refused.value)) == (word == "rotatoin")
 
 
 def test_a_worker_of_a_cluster_keeps_what_was_asked(machine):
     machine([H200, H200])
-    here = device_here(ask_device("auto", "rotation"))
+    here = device_here(AskedDevice("auto", "rotation"))
     assert here == "cuda"
     engine = task_engine(here)
     assert (engine.device, engine.grouping) == ("cuda:0", "rotation")

@@ -6,6 +6,7 @@ import re
 
 from gpupif.cli.cluster import score_on_cluster
 from gpupif.dask.client import Place
+from gpupif.scoring.arguments import Arguments
 
 ROWS, PARTITIONS = 4_000, 12
 
@@ -13,15 +14,9 @@ ROWS, PARTITIONS = 4_000, 12
 WORKERS = 3
 
 
-def on_cluster(
-    table, output, scheduler=None, workers=None, overwrite=False, measures=("cig", "csf"), visible=None, **more
-):
-    names = ("columns", "known", "priors", "accuracies", "population", "among", "subsets")
-    given = {name: more.pop(name, None) for name in names}
-    question = {**given, "missing": "category", "dtype": "float64", "population_lacks": "error"}
-    return score_on_cluster(
-        table, output, Place(scheduler, workers), overwrite, measures, "auto", question, more, visible
-    )
+def on_cluster(table, output, scheduler=None, workers=None, overwrite=False, elsewhere=(), **asked):
+    asked = Arguments.of(asked.pop("measures", ("cig", "csf")), **asked)
+    return score_on_cluster(table, output, Place(scheduler, workers), overwrite, asked, dict(elsewhere))
 
 
 def at(client):

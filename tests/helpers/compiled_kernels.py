@@ -12,22 +12,24 @@ import gpupif
 from gpupif.datasets import census
 from gpupif.measures import MEASURES
 table = census(80, columns=5)
+gpupif.set_config(device="cpu")
 names = [*MEASURES, "renyi_0", "renyi_0.5", "renyi_3.7", "renyi_inf", "recursive_2"]
-gpupif.score(table, names, device="cpu")
-gpupif.score(table.assign(w=[0.0, 1.5] * 40), names, weights="w", device="cpu")
-gpupif.score(table, names, known=2, device="cpu")
+gpupif.score(table, names)
+gpupif.score(table.assign(w=[0.0, 1.5] * 40), names, weights="w")
+gpupif.score(table, names, known=2)
 """
 OTHERS = """
 import gpupif
 from gpupif.datasets import census
 from gpupif.measures import MEASURES
 table = census(80, columns=5)
-gpupif.score(table.where(table["age"] > 30), [*MEASURES, "recursive_2"], missing="wildcard", device="cpu")
-gpupif.score(table.iloc[:40], "cig", population=table, device="cpu")
-gpupif.risk(table, ["age", "sex"], "region", l=2, device="cpu")
-gpupif.toxic_pairs(table, device="cpu")
-gpupif.suda(table, 3, device="cpu")
-gpupif.total_correlation(table, device="cpu")
+gpupif.set_config(device="cpu")
+gpupif.score(table.where(table["age"] > 30), [*MEASURES, "recursive_2"], missing="wildcard")
+gpupif.score(table.iloc[:40], "cig", population=table)
+gpupif.risk(table, ["age", "sex"], "region", l=2)
+gpupif.toxic_pairs(table)
+gpupif.suda(table, 3)
+gpupif.total_correlation(table)
 gpupif.population_uniques([1, 1, 2, 3], sampling_fraction=0.05)
 """
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.errors import InputError
+from tests.helpers.configured import configured
 from tests.helpers.tables import tables
 
 
@@ -35,8 +36,8 @@ def what_is_found(found):
 
 
 def outcome(*asked, **options):
-    """What `gpupif.risk` finds, or what it says of bad input."""
+    """What `gpupif.risk` finds, or what it says of bad input; options: of `gpupif.config`, too."""
     try:
-        return what_is_found(gpupif.risk(*asked, **options))
+        return what_is_found(configured(gpupif.risk, *asked, **options))
     except InputError as error:
         return str(error)

@@ -8,6 +8,7 @@ import pytest
 
 import gpupif
 from gpupif.errors import InputError
+from tests.helpers.configured import configured
 from tests.helpers.pieces import census_folder, in_pieces
 
 MEASURES = ["cig", "csf", "wcig"]
@@ -33,6 +34,6 @@ def half_done(tmp_path, monkeypatch, **arguments):
     source = census_folder(tmp_path / "in", rows=100)
     with in_pieces(30, 40), monkeypatch.context() as patch:
         fail(patch, "gpupif.out_of_core.write.write_tables", after=1)
-        with pytest.raises(InputError, match="something went wrong"):
-            gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="4GiB", **arguments)
+        with pytest.raises(InputError, match="something went wrong"), gpupif.config(memory_limit="4GiB"):
+            configured(gpupif.score_files, source, tmp_path / "out", MEASURES, resume=True, **arguments)
     return source

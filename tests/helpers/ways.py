@@ -47,7 +47,8 @@ class Way:
 
 def in_memory(table: pd.DataFrame, measures: Any, device: str = "cpu", **options: Any) -> pd.DataFrame:
     """Scored where it lies."""
-    return gpupif.score(table, measures, device=device, **options).to_arrow().to_pandas(ignore_metadata=True)
+    with gpupif.config(device=device):
+        return gpupif.score(table, measures, **options).to_arrow().to_pandas(ignore_metadata=True)
 
 
 def in_files(table: pd.DataFrame, measures: Any, **options: Any) -> pd.DataFrame:
@@ -60,8 +61,8 @@ def in_files(table: pd.DataFrame, measures: Any, **options: Any) -> pd.DataFrame
             options["population"] = write_parts(folder / "people", people, [len(people) // 4])
         # Rows that match many others have to fit into memory in one place.
         part_rows = len(table) if options.get("missing") == "wildcard" else PART_ROWS
-        with in_pieces(CHUNK_ROWS, part_rows):
-            scores = gpupif.score(folder / "in", measures, output=folder / "out", device="cpu", **options)
+        with in_pieces(CHUNK_ROWS, part_rows), gpupif.config(device="cpu"):
+            scores = gpupif.score_files(folder / "in", folder / "out", measures, **options)
         return pa.concat_tables(map(pq.read_table, scores.files)).to_pandas(ignore_metadata=True)
 
 
@@ -76,7 +77,8 @@ def on_dask(table: pd.DataFrame, measures: Any, **options: Any) -> pd.DataFrame:
         options["population"] = cut(people, [len(people) // 4])
     third = len(table) // 3
     with dask.config.set(scheduler="sync"):
-        scores = gpupif.score(cut(table, [third, third, 2 * third]), measures, device="cpu", **options)
+        with gpupif.config(device="cpu"):
+            scores = gpupif.score(cut(table, [third, third, 2 * third]), measures, **options)
         return scores.frame().compute().reset_index(drop=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ import pytest
 
 import gpupif
 from gpupif.errors import InputError, TableReadError
+from tests.helpers.configured import configured
 
 pytestmark = pytest.mark.subprocess
 
@@ -48,7 +50,7 @@ for trial in range(16):
                 found = gpupif.score(path, measures=["cohort_size", "prior"]).cohort_size.to_numpy()
             else:
                 out = f"{folder}/out.parquet"
-                gpupif.score(path, measures=["cohort_size"], output=out, memory_limit="2GB", overwrite=True)
+                gpupif.score_files(path, out, "cohort_size", overwrite=True)
                 found = pd.read_parquet(out).to_numpy()
         except TableReadError as error:
             assert str(error).startswith(path), error
@@ -112,14 +114,14 @@ def test_dictionary_values_that_are_not_there(tmp_path, limit, where):
         write_feather(path, pa.array(list("fmfmfm")).dictionary_encode())
         path = tmp_path / "*.arrow"
     write_feather(bad, beyond())
-    streams = {} if limit is None else {"memory_limit": limit, "output": tmp_path / "out.parquet"}
+    read = gpupif.score if limit is None else partial(gpupif.score_files, output=tmp_path / "out.parquet")
     with pytest.raises(TableReadError) as caught:
-        gpupif.score(path, **streams)
+        configured(read, path, memory_limit=limit)
     assert str(caught.value).startswith(f"{bad}: could not be read as Feather; it may be truncated")
     assert "column 'sex'" in str(caught.value)
     assert "out of bounds" in str(caught.value)
     # Of a column that is not asked for nothing is read.
-    assert gpupif.score(path, columns=["fine"], **streams).columns == ["fine"]
+    assert configured(read, path, columns=["fine"], memory_limit=limit).columns == ["fine"]
 
 
 @pytest.mark.parametrize("values", [("f", "m"), (3, 3)])
@@ -140,6 +142,6 @@ def test_damaged_notes_of_pandas(tmp_path, note):
     pq.write_table(table, tmp_path / "t.parquet")
     pa.feather.write_feather(table, tmp_path / "t.feather")
     for file in ("t.parquet", "t.feather"):
-        for streams in ({}, {"memory_limit": "16GiB", "output": tmp_path / "out.parquet"}):
+        for read in (gpupif.score, partial(gpupif.score_files, output=tmp_path / "out.parquet")):
             with pytest.raises(TableReadError, match=rf"{file}: could not be read as .*what pandas noted"):
-                gpupif.score(tmp_path / file, **streams)
+                read(tmp_path / file)

@@ -53,7 +53,8 @@ def test_scores_and_input(written, tmp_path, pattern):
     scores = gpupif.score(path, ["cig"])
     assert pa.Table.from_pandas(scores.cig[table.column_names]).replace_schema_metadata(None) == expected
     assert scores.to_arrow(keep_input=True).select(table.column_names).replace_schema_metadata(None) == table
-    gpupif.score(path, ["cig"], output=out, memory_limit="16GiB", keep_input=True)
+    with gpupif.config(memory_limit="16GiB"):
+        gpupif.score_files(path, out, ["cig"], keep_input=True)
     kept = pq.read_table(out).replace_schema_metadata(None)
     assert kept.select(table.column_names).cast(table.schema) == table
     assert kept.schema.field("kreis").type == table.schema.field("kreis").type

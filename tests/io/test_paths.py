@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,7 @@ from gpupif.io.paths import find_input
 FRAME = pd.DataFrame({"age": [39, 39, 40, 41], "sex": ["f", "m", "f", None]})
 DENIED = "could not be read: Permission denied. Check its rights, and those of its folders."
 NOT_AS_ROOT = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-WAYS = {"memory": {}, "streams": {"memory_limit": "16GiB", "output": "out.parquet", "overwrite": True}}
+WAYS = {"memory": gpupif.score, "streams": partial(gpupif.score_files, output="out.parquet", overwrite=True)}
 in_every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
@@ -30,7 +31,7 @@ def folder(tmp_path, monkeypatch):
 
 def refused(path, message, way=WAYS["memory"]):
     with pytest.raises(TableReadError) as caught:
-        gpupif.score(path, **way)
+        way(path)
     assert str(caught.value) == message
 
 
@@ -73,7 +74,7 @@ def test_rights_of_folders(folder, path, rights, way):
     Path("in/sub").chmod(rights)
     try:
         with pytest.raises(TableReadError) as caught:
-            gpupif.score(path, **way)
+            way(path)
     finally:
         Path("in/sub").chmod(0o755)
     assert str(caught.value).startswith("in/sub")

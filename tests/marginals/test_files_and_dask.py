@@ -12,6 +12,7 @@ import gpupif
 from gpupif import toxic_pairs
 from gpupif.engines.cpu import count_tables as subset_tables
 from gpupif.marginals import out_of_core as counting
+from tests.helpers.configured import configured
 from tests.helpers.dask_frames import cut, of_parts
 from tests.helpers.pieces import in_parts, write_parts
 from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, tables
@@ -21,18 +22,18 @@ pytestmark = [pytest.mark.every_engine, pytest.mark.usefixtures("dask_in_one_thr
 FEW = settings(SHARED_FIXTURES, max_examples=2 if SIMULATED else 6)
 
 
-def measures(table, names, **how):
+def measures(table, names):
     """Every measure; of one pair of sets of columns, and of all columns."""
     one, other = names[: len(names) // 2 + 1], names[len(names) // 2 :]
     return {
-        "entropy": gpupif.entropy(table, names[0], **how),
-        "joint entropy": gpupif.entropy(table, names[::-1], **how),
-        "conditional entropy": gpupif.conditional_entropy(table, one, other, **how),
-        "on nothing": gpupif.conditional_entropy(table, one, [], **how),
-        "mutual information": gpupif.mutual_information(table, one, other, **how),
-        "total correlation": gpupif.total_correlation(table, **how),
-        "dual total correlation": gpupif.dual_total_correlation(table, **how),
-        "residual entropy": gpupif.residual_entropy(table, **how),
+        "entropy": gpupif.entropy(table, names[0]),
+        "joint entropy": gpupif.entropy(table, names[::-1]),
+        "conditional entropy": gpupif.conditional_entropy(table, one, other),
+        "on nothing": gpupif.conditional_entropy(table, one, []),
+        "mutual information": gpupif.mutual_information(table, one, other),
+        "total correlation": gpupif.total_correlation(table),
+        "dual total correlation": gpupif.dual_total_correlation(table),
+        "residual entropy": gpupif.residual_entropy(table),
     }
 
 
@@ -51,10 +52,11 @@ def test_files_in_parts(counting_engine, table, data, tmp_path_factory):
     write_parts(folder / "in", frame, data.draw(st.lists(st.integers(0, len(frame)), max_size=3)))
     how = {"memory_limit": "16GiB", "temp": folder / "temp"}
     with in_parts(data.draw(st.integers(1, len(frame)))):
-        assert measures(folder / "in", names, **how) == measures(frame, names)
+        assert configured(measures, folder / "in", names, **how) == measures(frame, names)
         if len(names) > 1:
             size = data.draw(st.integers(2, min(3, len(names))))
-            assert_same_pairs(toxic_pairs(folder / "in", size, top=4, **how), toxic_pairs(folder / "in", size, top=4))
+            found = configured(toxic_pairs, folder / "in", size, top=4, **how)
+            assert_same_pairs(found, toxic_pairs(folder / "in", size, top=4))
     assert not list((folder / "temp").iterdir())
 
 
@@ -94,14 +96,14 @@ def test_independent_or_nearly_so(tmp_path, broken):
     path = write_parts(tmp_path / "in", frame, [50])
     lazy = cut(frame, [10, 10, 1000])
 
-    def informations(table, **how):
-        pairs = toxic_pairs(table, **how).pairs["mutual_information"].tolist()
-        triples = toxic_pairs(table, 3, **how).pairs["total_correlation"].tolist()
+    def informations(table):
+        pairs = toxic_pairs(table).pairs["mutual_information"].tolist()
+        triples = toxic_pairs(table, 3).pairs["total_correlation"].tolist()
         return [
-            gpupif.mutual_information(table, ["a", "b"], "c", **how),
-            gpupif.mutual_information(table, "c", ["b", "a"], **how),
-            gpupif.total_correlation(table, **how),
-            gpupif.dual_total_correlation(table, **how),
+            gpupif.mutual_information(table, ["a", "b"], "c"),
+            gpupif.mutual_information(table, "c", ["b", "a"]),
+            gpupif.total_correlation(table),
+            gpupif.dual_total_correlation(table),
             *pairs,
             *triples,
         ]
@@ -109,7 +111,7 @@ def test_independent_or_nearly_so(tmp_path, broken):
     wanted = informations(frame)
     assert all((value > 0) == broken for value in wanted)
     with in_parts(500, 1000):
-        assert informations(path, memory_limit="16GiB") == wanted
+        assert configured(informations, path, memory_limit="16GiB") == wanted
     assert informations(lazy) == wanted
 
 
@@ -118,20 +120,22 @@ def test_independent_or_nearly_so(tmp_path, broken):
 def test_many_combinations(tmp_path, monkeypatch, least):
     """Sets of several words, cut by what they share; a value so frequent that cutting by it is no help."""
     random = np.random.default_rng(3)
-    rows, on = 1000, {"device": "cpu"}
+    rows = 1000
     sizes = {"a": 2000, "b": 70_000, "c": 70_000, "d": 70_000, "e": 70_000, "f": 3}
     frame = pd.DataFrame({name: random.integers(0, size, rows) for name, size in sizes.items()})
     frame.loc[: rows // 2, ["a", "b"]] = 0
     frame = pd.concat([frame, frame[:300]], ignore_index=True)
-    wanted = measures(frame, list(frame), **on)
+    with gpupif.config(device="cpu"):
+        wanted, pairs = measures(frame, list(frame)), toxic_pairs(frame)
     path = write_parts(tmp_path / "in", frame, [100])
-    with in_parts(500, least):
-        assert measures(path, list(frame), memory_limit="16GiB", **on) == wanted
-        assert_same_pairs(toxic_pairs(path, memory_limit="16GiB", **on), toxic_pairs(frame, **on))
+    with in_parts(500, least), gpupif.config(memory_limit="16GiB", device="cpu"):
+        assert measures(path, list(frame)) == wanted
+        assert_same_pairs(toxic_pairs(path), pairs)
     monkeypatch.setattr(subset_tables, "DENSE", 1)
     lazy = cut(frame, [500, 501, 900])
-    assert gpupif.residual_entropy(lazy, **on) == wanted["residual entropy"]
-    assert_same_pairs(toxic_pairs(lazy, **on), toxic_pairs(frame, **on))
+    with gpupif.config(device="cpu"):
+        assert gpupif.residual_entropy(lazy) == wanted["residual entropy"]
+        assert_same_pairs(toxic_pairs(lazy), pairs)
 
 
 def test_csv_and_what_does_not_fit_without_a_limit(tmp_path, monkeypatch):
@@ -158,23 +162,23 @@ def test_bad_input_the_same_everywhere(tmp_path):
     for table, how in kinds:
         for arguments, words in cases:
             with pytest.raises(gpupif.InputError, match=words):
-                gpupif.entropy(table, **arguments, **how)
+                configured(gpupif.entropy, table, **arguments, **how)
         with pytest.raises(gpupif.InputError, match="a, b: no column 'z'"):
-            gpupif.mutual_information(table, "a", "z", **how)
+            configured(gpupif.mutual_information, table, "a", "z", **how)
         with pytest.raises(gpupif.InputError, match="at least 3 columns for triples"):
-            toxic_pairs(table, 3, **how)
+            configured(toxic_pairs, table, 3, **how)
     with pytest.raises(gpupif.InputError, match="expected at least one row"):
         gpupif.entropy(of_parts([frame[:0]]))
     with pytest.raises(gpupif.InputError, match="expected a Dask DataFrame, got a Dask Series"):
         gpupif.entropy(lazy["a"])
-    with pytest.raises(gpupif.InputError, match=r"memory_limit= and temp= are of paths"):
-        gpupif.entropy(lazy, memory_limit="1GiB")
-    with pytest.raises(gpupif.InputError, match="expected the path"):
-        gpupif.entropy(frame, memory_limit="1GiB")
-    with pytest.raises(gpupif.InputError, match="memory_limit: expected at least"):
-        gpupif.entropy(path, memory_limit="1MB")
-    with pytest.raises(gpupif.OutputError, match=r"temp: .*none"):
-        gpupif.entropy(path, temp=tmp_path / "none")
+    with gpupif.config(memory_limit="1MB"):
+        # What is in memory stays there, and workers of Dask have limits of their own.
+        assert gpupif.entropy(lazy, "b") == gpupif.entropy(frame, "b")
+    with (
+        pytest.raises(gpupif.InputError, match="memory_limit: expected at least"),
+        gpupif.config(memory_limit="1MB"),
+    ):
+        gpupif.entropy(path)
 
 
 def test_no_temporary_files_stay_after_a_failure(tmp_path, monkeypatch):
@@ -185,13 +189,21 @@ def test_no_temporary_files_stay_after_a_failure(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(counting, "cut", fail)
-    with in_parts(3000), pytest.raises(gpupif.OutputError, match=r"No space left.*temp \(--temp\)"):
-        gpupif.entropy(path, temp=tmp_path / "temp")
+    with (
+        in_parts(3000),
+        pytest.raises(gpupif.OutputError, match=r"No space left.*temp \(--temp\)"),
+        gpupif.config(memory_limit="4GiB", temp=tmp_path / "temp"),
+    ):
+        gpupif.entropy(path)
     assert not list((tmp_path / "temp").iterdir())
 
 
 def test_hashes_that_run_out(tmp_path, monkeypatch):
     path = write_parts(tmp_path / "in", grid(9, 9, 9))
     monkeypatch.setattr(counting, "HASHES", 16)
-    with in_parts(100, 1), pytest.raises(gpupif.InputError, match="memory_limit: too little to count"):
-        gpupif.entropy(path, memory_limit="16GiB")
+    with (
+        in_parts(100, 1),
+        pytest.raises(gpupif.InputError, match="memory_limit: too little to count"),
+        gpupif.config(memory_limit="16GiB"),
+    ):
+        gpupif.entropy(path)

@@ -11,6 +11,7 @@ import pytest
 import gpupif
 from gpupif.errors import InputError, OutputError, PriorError, TableReadError
 from tests.helpers.command_line import assert_refused, contents, start
+from tests.helpers.configured import configured
 from tests.helpers.file_formats import FRAME
 from tests.helpers.pieces import census_folder, in_pieces, nothing_left, write_parts
 from tests.helpers.runs_that_fail import MEASURES
@@ -23,7 +24,7 @@ ARGUMENTS = {
         InputError,
         r"memory_limit: expected at least [\d,]+ MiB.*got 10 MiB",
     ),
-    "no output": ({"output": None, "memory_limit": "1GB"}, InputError, "output: expected the name of a file or folder"),
+    "no output": ({"output": None}, InputError, "output: expected the name of a file or folder"),
     "temp": ({"temp": "nowhere"}, OutputError, "temp: nowhere is no folder"),
     "rows per file": (
         {"rows_per_file": 0},
@@ -57,23 +58,23 @@ def test_bad_arguments(tmp_path, monkeypatch, arguments, error, says):
     Path("full/thing").write_text("something")
     before = contents(tmp_path)
     with in_pieces(30, 40), pytest.raises(error, match=says):
-        gpupif.score("in", **{"output": "out", **arguments})
+        configured(gpupif.score_files, "in", **{"output": "out", **arguments})
     assert contents(tmp_path) == before
     assert nothing_left(tmp_path)
 
 
 def test_frames_in_memory_have_no_output(tmp_path):
-    with pytest.raises(InputError, match=r"with output= expected the path.*got DataFrame"):
-        gpupif.score(FRAME, output=tmp_path / "out")
+    with pytest.raises(InputError, match=r"^source: expected the path.*got DataFrame"):
+        gpupif.score_files(FRAME, tmp_path / "out")
 
 
 def test_patterns_that_match_nothing_or_several_kinds(tmp_path):
     with pytest.raises(TableReadError, match="matches no file"):
-        gpupif.score(tmp_path / "*.csv", output=tmp_path / "out")
+        gpupif.score_files(tmp_path / "*.csv", tmp_path / "out")
     FRAME.to_csv(tmp_path / "a.csv")
     FRAME.to_parquet(tmp_path / "b.parquet")
     with pytest.raises(TableReadError, match=r"files of one kind.*a\.csv is CSV.*b\.parquet is Parquet"):
-        gpupif.score(tmp_path / "[ab].*", output=tmp_path / "out")
+        gpupif.score_files(tmp_path / "[ab].*", tmp_path / "out")
 
 
 @pytest.mark.slow

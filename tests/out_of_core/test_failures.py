@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import time
+from functools import partial
 from importlib import import_module
 from threading import Event
 
@@ -39,12 +40,12 @@ def test_failures_leave_only_what_resume_can_use(tmp_path, monkeypatch, name, re
     with in_pieces(30, 40), monkeypatch.context() as patch:
         fail(patch, name, after=0 if name.endswith("riskiest_cells") else 1)
         with pytest.raises(InputError, match="something went wrong"):
-            gpupif.score(source, MEASURES, output=tmp_path / "out", resume=resume)
+            gpupif.score_files(source, tmp_path / "out", MEASURES, resume=resume)
     assert list((tmp_path / "out").iterdir()) == []
     assert nothing_left(tmp_path) is not resume
     with in_pieces(30, 40):
         assert_same(
-            gpupif.score(source, MEASURES, output=tmp_path / "out", resume=resume), gpupif.score(source, MEASURES)
+            gpupif.score_files(source, tmp_path / "out", MEASURES, resume=resume), gpupif.score(source, MEASURES)
         )
     assert nothing_left(tmp_path)
 
@@ -74,7 +75,7 @@ def test_score_files_written_beside_one_that_fails(tmp_path, monkeypatch):
 
     monkeypatch.setattr("gpupif.out_of_core.write.write_tables", write)
     with in_pieces(3, 40), pytest.raises(KeyboardInterrupt):
-        gpupif.score(source, MEASURES, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out", MEASURES)
     # Of 20.
     assert 1 <= len(written) < 10
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
@@ -102,7 +103,7 @@ def test_file_that_changes_under_the_run(tmp_path, monkeypatch, name, keep_input
     source = census_folder(tmp_path / "in", rows=100)
     touch_after(monkeypatch, name, source / "002.parquet")
     with in_pieces(30, 40), pytest.raises(TableReadError, match=r"002\.parquet: the file changed"):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", keep_input=keep_input)
+        gpupif.score_files(source, tmp_path / "out", MEASURES, keep_input=keep_input)
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
@@ -145,7 +146,7 @@ def test_broken_file_in_a_folder(tmp_path, damage, fragments):
     source = census_folder(tmp_path / "in", rows=100)
     damage(source)
     with in_pieces(30, 40), pytest.raises(TableReadError) as raised:
-        gpupif.score(source, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out")
     assert [fragment for fragment in fragments if fragment not in str(raised.value)] == []
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
@@ -154,9 +155,9 @@ def test_broken_file_in_a_folder(tmp_path, damage, fragments):
 def test_csv_files_with_other_columns(tmp_path, names):
     (tmp_path / "1.csv").write_text("age,sex\n1,f\n")
     (tmp_path / "2.csv").write_text(f"{names}\n{names}\n")
-    for more in ({}, {"output": tmp_path / "out"}):
+    for read in (gpupif.score, partial(gpupif.score_files, output=tmp_path / "out")):
         with pytest.raises(TableReadError, match=r"2\.csv: column 'sex' is not there, in 1\.csv it is there"):
-            gpupif.score(tmp_path / "*.csv", **more)
+            read(tmp_path / "*.csv")
 
 
 @pytest.mark.slow
@@ -164,7 +165,8 @@ def test_csv_files_with_other_columns(tmp_path, names):
 def test_disk_that_fills_up(tmp_path, monkeypatch):
     """Files of this process may not grow beyond 1 MB."""
     monkeypatch.chdir(tmp_path)
-    gpupif.score(census_folder(tmp_path / "in", rows=60_000), MEASURES, output="warm", memory_limit="16GiB")
+    with gpupif.config(memory_limit="16GiB"):
+        gpupif.score_files(census_folder(tmp_path / "in", rows=60_000), "warm", MEASURES)
     shutil.rmtree("warm")
     arguments = ["score", "in", "-o", "out", "--memory-limit", "2GiB"]
     ended = start(*arguments, command=[sys.executable, "-c", LIMITED, *COMMAND])
@@ -175,7 +177,7 @@ def test_disk_that_fills_up(tmp_path, monkeypatch):
 def test_columns_of_csv_files_in_another_order(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\n1,x\n2,y\n")
     (tmp_path / "2.csv").write_text("b,a\nx,1\ny,2\n")
-    scores = gpupif.score(tmp_path / "*.csv", "prior", output=tmp_path / "out")
+    scores = gpupif.score_files(tmp_path / "*.csv", tmp_path / "out", "prior")
     assert_same(scores, gpupif.score(tmp_path / "*.csv", "prior"))
     assert scores.priors["b"] == {"x": 0.5, "y": 0.5}
 
@@ -183,6 +185,6 @@ def test_columns_of_csv_files_in_another_order(tmp_path):
 def test_broken_csv_file(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\n1,x\n2,y\n")
     (tmp_path / "2.csv").write_text("a,b\n1,x\n2,y,z\n")
-    for more in ({}, {"output": tmp_path / "out"}):
+    for read in (gpupif.score, partial(gpupif.score_files, output=tmp_path / "out")):
         with pytest.raises(TableReadError, match=r"2\.csv: could not be read as CSV.*Expected 2 columns, got 3"):
-            gpupif.score(tmp_path / "*.csv", **more)
+            read(tmp_path / "*.csv")

@@ -66,10 +66,11 @@ def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
     for word, given_ in arguments.items():
         if isinstance(given_, dict):
             arguments[word] = {name: value for name, value in given_.items() if name in used}
-    arguments |= {"known": known, "among": among, "subsets": data.draw(st.sampled_from([None, 1, 2])), "seed": 3}
+    subsets = data.draw(st.sampled_from([None, 1, 2]))
+    arguments["known"] = gpupif.AnyKnown(known, among=among, subsets=subsets, seed=3)
     arguments["dtype"] = data.draw(st.sampled_from(["float64", "float32"]))
     with room_for(data.draw(st.sampled_from([rows, 9 * rows])), data.draw(st.integers(1, rows))):
-        scores = gpupif.score(source, ALL, output=place / "out", **arguments)
+        scores = gpupif.score_files(source, place / "out", ALL, **arguments)
     expected = gpupif.score(source, ALL, **arguments)
     assert_same(scores, expected)
     if arguments["dtype"] == "float64":
@@ -100,7 +101,7 @@ def test_rows_that_repeat_need_not_fit(census, expected, tmp_path, groups, monke
     distinct = expected.distinct_rows
     assert distinct < 100
     with room_for(distinct if groups == 5 else 20 * distinct, 30):
-        scores = gpupif.score(census, FEW, known=2, output=tmp_path / "out", rows_per_file=70, keep_input=True)
+        scores = gpupif.score_files(census, tmp_path / "out", FEW, known=2, rows_per_file=70, keep_input=True)
     assert len(calls) == groups
     found = stored(scores)
     everything = expected.to_arrow().column_names
@@ -123,7 +124,8 @@ def test_rows_that_repeat_need_not_fit(census, expected, tmp_path, groups, monke
 
 
 def test_a_limit_that_is_real(census, expected, tmp_path):
-    scores = gpupif.score(census, FEW, known=2, output=tmp_path / "out.parquet", memory_limit="8GiB")
+    with gpupif.config(memory_limit="8GiB"):
+        scores = gpupif.score_files(census, tmp_path / "out.parquet", FEW, known=2)
     assert_same(scores, expected)
 
 
@@ -133,17 +135,17 @@ def test_more_different_rows_than_fit(census, expected, tmp_path):
         rf"memory_limit: .* any 2 columns, .* more than {limit:,} of the 300 rows, which take [\d.]+ KiB, .* Raise it"
     )
     with room_for(limit, 30), pytest.raises(InputError, match=says):
-        gpupif.score(census, FEW, known=2, output=tmp_path / "out")
+        gpupif.score_files(census, tmp_path / "out", FEW, known=2)
     assert nothing_left(tmp_path)
-    with pytest.raises(InputError, match="memory_limit: expected at least"):
-        gpupif.score(census, FEW, known=2, output=tmp_path / "out", memory_limit="50MiB")
+    with pytest.raises(InputError, match="memory_limit: expected at least"), gpupif.config(memory_limit="50MiB"):
+        gpupif.score_files(census, tmp_path / "out", FEW, known=2)
 
 
 @pytest.mark.parametrize("by", ["wcig", "cohort_size", "entropy"])
 def test_riskiest_by_others_than_cig(census, tmp_path, by):
     with room_for(400, 50):
-        scores = gpupif.score(census, [by], known=2, subsets=3, seed=2, output=tmp_path / "out")
-    expected = gpupif.score(census, [by], known=2, subsets=3, seed=2)
+        scores = gpupif.score_files(census, tmp_path / "out", [by], known=gpupif.AnyKnown(2, subsets=3, seed=2))
+    expected = gpupif.score(census, [by], known=gpupif.AnyKnown(2, subsets=3, seed=2))
     pd.testing.assert_frame_equal(scores.summary().top, expected.summary().top)
     pd.testing.assert_frame_equal(scores.mean.summary().top, expected.mean.summary().top)
 
@@ -152,19 +154,23 @@ def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch)
     def failing(*_):
         raise InputError("stop")
 
-    arguments = {"known": 2, "output": tmp_path / "out", "resume": True}
+    target = tmp_path / "out"
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.write.ScoreWriter.write", failing)
         with pytest.raises(InputError, match="stop"):
-            gpupif.score(census, FEW, **arguments)
-    for other in ({"known": 1}, {"subsets": 2}, {"seed": 5}, {"among": ["age", "sex", "region"]}):
+            gpupif.score_files(census, target, FEW, known=2, resume=True)
+    others = (
+        1,
+        *(gpupif.AnyKnown(2, **one) for one in ({"subsets": 2}, {"seed": 5}, {"among": ["age", "sex", "region"]})),
+    )
+    for other in others:
         with room_for(400, 30), pytest.raises(OutputError, match="the run to be resumed had other"):
-            gpupif.score(census, FEW, **{**arguments, **other})
+            gpupif.score_files(census, target, FEW, known=other, resume=True)
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.steps.encode", failing)
         patch.setattr("gpupif.out_of_core.one_place.score_attacker", failing)
         patch.setattr("gpupif.rows.accumulate.distinct_rows", failing)
-        scores = gpupif.score(census, FEW, **arguments)
+        scores = gpupif.score_files(census, target, FEW, known=2, resume=True)
     assert_same(scores, expected)
     assert nothing_left(tmp_path)
 
@@ -173,25 +179,25 @@ def test_resumed_with_less_memory(census, expected, tmp_path, monkeypatch):
     def failing(*_):
         raise InputError("stop")
 
-    arguments = {"known": 2, "output": tmp_path / "out", "resume": True}
+    target = tmp_path / "out"
     with room_for(20 * expected.distinct_rows, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.one_place.score_attacker", failing)
         with pytest.raises(InputError, match="stop"):
-            gpupif.score(census, FEW, **arguments)
+            gpupif.score_files(census, target, FEW, known=2, resume=True)
     says = r"memory_limit: the run to be resumed had more, for 5 columns of \d+ different rows"
     with room_for(expected.distinct_rows, 30), pytest.raises(InputError, match=says):
-        gpupif.score(census, FEW, **arguments)
+        gpupif.score_files(census, target, FEW, known=2, resume=True)
     with room_for(20 * expected.distinct_rows, 30):
-        assert_same(gpupif.score(census, FEW, **arguments), expected)
+        assert_same(gpupif.score_files(census, target, FEW, known=2, resume=True), expected)
 
 
 def test_killed_when_all_was_done(census, expected, tmp_path, monkeypatch):
     """The last mark says what a run gives back that only has to clean up."""
-    arguments = {"known": 2, "output": tmp_path / "out", "resume": True}
+    target = tmp_path / "out"
     with room_for(400, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.io.checkpoints.Store.close", lambda self, keep: self._lock.close())
-        gpupif.score(census, FEW, **arguments)
-    scores = gpupif.score(census, FEW, **arguments)
+        gpupif.score_files(census, target, FEW, known=2, resume=True)
+    scores = gpupif.score_files(census, target, FEW, known=2, resume=True)
     assert scores.weights == expected.weights
     assert scores.mean.weights == expected.mean.weights
     assert scores.subsets.sets == expected.subsets.sets
@@ -215,15 +221,14 @@ def test_killed_at_many_moments_and_resumed(census, expected, tmp_path):
     ("arguments", "says"),
     [
         ({"known": 5}, "known: expected at most 4, the number of other columns scored, got 5"),
-        ({"among": ["agee"]}, "among: no column 'agee'"),
-        ({"among": ["age"]}, "at most 0, the number of other columns named in among="),
-        ({"subsets": 0}, "subsets: expected a whole number"),
+        ({"known": gpupif.AnyKnown(1, among=["agee"])}, "among: no column 'agee'"),
+        ({"known": gpupif.AnyKnown(1, among=["age"])}, "at most 0, the number of other columns named in among="),
         ({"known": 2.0}, "known: expected a list of column names, or how many of them"),
     ],
 )
 def test_refused(census, tmp_path, arguments, says):
     with pytest.raises(InputError) as error:
-        gpupif.score(census, FEW, output=tmp_path / "out", **{"known": 1, **arguments})
+        gpupif.score_files(census, tmp_path / "out", FEW, **{"known": 1, **arguments})
     assert says in str(error.value)
     assert nothing_left(tmp_path)
 
@@ -232,7 +237,7 @@ def test_names_that_collide(tmp_path):
     frame = gpupif.datasets.census(20, columns=3).assign(cig_mean_age=1)
     source = write_parts(tmp_path / "in", frame)
     with pytest.raises(OutputError, match="two columns would be called 'cig_mean_age'"):
-        gpupif.score(source, known=1, columns=["age", "sex"], output=tmp_path / "out", keep_input=True)
+        gpupif.score_files(source, tmp_path / "out", known=1, columns=["age", "sex"], keep_input=True)
 
 
 def test_command_line(run, folder):

@@ -19,7 +19,7 @@ def test_too_little_disk(tmp_path, monkeypatch):
     source = census_folder(tmp_path / "in", rows=100)
     monkeypatch.setattr(budget, "free_disk", lambda folder: 1000)
     with pytest.raises(OutputError, match=r"spill files of 100 rows will need about .* KiB, 1.0 KiB are free"):
-        gpupif.score(source, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out")
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
@@ -27,25 +27,19 @@ def test_too_many_values(tmp_path, monkeypatch):
     source = write_parts(tmp_path / "in", pd.DataFrame({"id": [f"id{n}" for n in range(100)], "b": [1, 2] * 50}))
     monkeypatch.setattr(budget, "VALUES_SHARE", 1e-9)
     with pytest.raises(InputError, match=r"column 'id': at least 100 different values.*--memory-limit"):
-        gpupif.score(source, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out")
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
 def test_a_table_that_does_not_fit_is_scored_on_disk(tmp_path, monkeypatch, capfd):
+    from gpupif.out_of_core.options import make_wish
     from gpupif.scoring import files
-    from gpupif.scoring.files import score_file
+    from gpupif.scoring.arguments import Arguments
 
-    source = census_folder(tmp_path / "in", rows=100)
-    names = ("columns", "known", "priors", "accuracies", "distances", "weights", "attackers", "population")
-    question = dict.fromkeys(names)
-    question |= {"missing": "category", "dtype": "float64", "population_lacks": "error"}
-    options = dict.fromkeys(["memory_limit", "temp", "rows_per_file"]) | dict.fromkeys(
-        ["resume", "overwrite", "keep_input"], False
-    )
-    given = (MEASURES, question, "cpu", None, options, None)
-    small = score_file(source, tmp_path / "small.parquet", *given)
+    source, asked = census_folder(tmp_path / "in", rows=100), Arguments.of(MEASURES)
+    small = files.score_file(source, asked, make_wish(tmp_path / "small.parquet"))
     monkeypatch.setattr(files, "memory_needed", lambda *_: 1 << 60)
-    large = score_file(source, tmp_path / "large.parquet", *given)
+    large = files.score_file(source, asked, make_wish(tmp_path / "large.parquet"))
     assert "more than 60 % of the memory that is free" in capfd.readouterr().err
     assert type(small).__name__ == "Scores"
     assert_same(large, small)
@@ -104,7 +98,7 @@ def test_long_field_of_csv(tmp_path):
     (tmp_path / "2.csv").write_text(f"a,b\n1,{'x' * 200_000}\n2,y\n")
     assert gpupif.score(tmp_path / "*.csv").rows == 4
     assert gpupif.score(tmp_path / "2.csv").rows == 2
-    assert gpupif.score(tmp_path / "*.csv", output=tmp_path / "out").rows == 4
+    assert gpupif.score_files(tmp_path / "*.csv", tmp_path / "out").rows == 4
 
 
 def test_columns_with_too_many_values_for_the_memory(tmp_path, monkeypatch):
@@ -113,7 +107,7 @@ def test_columns_with_too_many_values_for_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("gpupif.out_of_core.run.plan_budget", lambda *given: real(*given)._replace(working=1 << 15))
     monkeypatch.setattr(budget, "VALUES_SHARE", 1)
     with pytest.raises(InputError, match=r"memory_limit: the columns have 300 different values"):
-        gpupif.score(source, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out")
 
 
 def test_long_texts_make_small_chunks(tmp_path, monkeypatch):
@@ -130,6 +124,6 @@ def test_long_texts_make_small_chunks(tmp_path, monkeypatch):
             yield chunk
 
     monkeypatch.setattr(encode, "in_chunks", noted)
-    scores = gpupif.score(source, MEASURES, output=tmp_path / "out")
+    scores = gpupif.score_files(source, tmp_path / "out", MEASURES)
     assert len(chunks) > 3
     assert_same(scores, gpupif.score(source, MEASURES))

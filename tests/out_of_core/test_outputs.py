@@ -14,6 +14,7 @@ import gpupif
 from gpupif.errors import InputError, OutputError
 from gpupif.io import checkpoints as store
 from tests.helpers.command_line import COMMAND, assert_refused, contents, start
+from tests.helpers.configured import configured
 from tests.helpers.file_formats import FRAME
 from tests.helpers.pieces import assert_same, census_folder, in_pieces, nothing_left, write_parts
 from tests.helpers.runs_that_fail import MEASURES, half_done
@@ -25,32 +26,32 @@ def test_two_runs_to_one_output(tmp_path):
     other = store.Store(folder, folder)
     other.open(resume=False, output=tmp_path / "out")
     with pytest.raises(OutputError, match="another run"):
-        gpupif.score(source, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out")
     other.close(keep=False)
-    assert gpupif.score(source, output=tmp_path / "out").rows == 100
+    assert gpupif.score_files(source, tmp_path / "out").rows == 100
 
 
 def test_overwrite(tmp_path):
     source = census_folder(tmp_path / "in", rows=100)
-    scores = gpupif.score(source, output=tmp_path / "out")
+    scores = gpupif.score_files(source, tmp_path / "out")
     with pytest.raises(OutputError, match=r"out: exists already.*overwrite"):
-        gpupif.score(source, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out")
     with pytest.raises(
         OutputError, match=r"out: exists already, and no killed run is left to be resumed: it may be fin"
     ):
-        gpupif.score(source, output=tmp_path / "out", resume=True)
-    again = gpupif.score(source, "csf", output=tmp_path / "out", overwrite=True, rows_per_file=50)
+        gpupif.score_files(source, tmp_path / "out", resume=True)
+    again = gpupif.score_files(source, tmp_path / "out", "csf", overwrite=True, rows_per_file=50)
     assert [file.name for file in sorted((tmp_path / "out").iterdir())] == ["part-00000.parquet", "part-00001.parquet"]
     assert again.measures == ("csf",)
     assert scores.files != again.files
     (tmp_path / "out" / "mine.txt").write_text("not to be lost")
     before = contents(tmp_path)
     with pytest.raises(OutputError, match=r"mine\.txt.*no score file of gpupif"):
-        gpupif.score(source, output=tmp_path / "out", overwrite=True)
+        gpupif.score_files(source, tmp_path / "out", overwrite=True)
     pq.write_table(pa.table({"a": [1]}), tmp_path / "out" / "mine.txt")
     (tmp_path / "out" / "mine.txt").rename(tmp_path / "out" / "mine.parquet")
     with pytest.raises(OutputError, match=r"mine\.parquet.*no score file of gpupif"):
-        gpupif.score(source, output=tmp_path / "out", overwrite=True)
+        gpupif.score_files(source, tmp_path / "out", overwrite=True)
     assert len(contents(tmp_path)) == len(before)
 
 
@@ -67,7 +68,7 @@ def test_no_input_file_is_written_over(tmp_path, monkeypatch, more):
     before = contents(tmp_path)
     for table in ("in/*.parquet", "links", "link.parquet", "in"):
         with pytest.raises(OutputError, match=r"the output is the input"):
-            gpupif.score(table, output="in/000.parquet", overwrite=True, **more)
+            configured(gpupif.score_files, table, "in/000.parquet", overwrite=True, **more)
     ended = start("score", "in/*.parquet", "-o", "in/000.parquet", "--overwrite")
     assert_refused(ended, ["in/000.parquet", "the output is the input"])
     assert contents(tmp_path) == before
@@ -77,7 +78,7 @@ def test_no_input_file_is_written_over(tmp_path, monkeypatch, more):
 def test_scores_are_never_gone_while_others_replace_them(tmp_path, monkeypatch, at_once):
     """The old ones come back where the new ones cannot take their place, also without renameat2."""
     source = census_folder(tmp_path / "in", rows=40)
-    gpupif.score(source, "csf", output=tmp_path / "out")
+    gpupif.score_files(source, tmp_path / "out", "csf")
     before = contents(tmp_path / "out")
     if not at_once:
         monkeypatch.setattr(store, "RENAME_EXCHANGE", -1)
@@ -91,22 +92,22 @@ def test_scores_are_never_gone_while_others_replace_them(tmp_path, monkeypatch, 
         with monkeypatch.context() as patch:
             patch.setattr(Path, "rename", failing)
             with pytest.raises(KeyboardInterrupt):
-                gpupif.score(source, MEASURES, output=tmp_path / "out", overwrite=True)
+                gpupif.score_files(source, tmp_path / "out", MEASURES, overwrite=True)
         assert contents(tmp_path / "out") == before
         assert nothing_left(tmp_path)
-    scores = gpupif.score(source, MEASURES, output=tmp_path / "out", overwrite=True)
+    scores = gpupif.score_files(source, tmp_path / "out", MEASURES, overwrite=True)
     assert_same(scores, gpupif.score(source, MEASURES))
     assert nothing_left(tmp_path)
 
 
 def test_scores_that_a_killed_run_was_about_to_replace_come_back(tmp_path):
     source = census_folder(tmp_path / "in", rows=40)
-    gpupif.score(source, "csf", output=tmp_path / "out")
+    gpupif.score_files(source, tmp_path / "out", "csf")
     work = store.work_folder(tmp_path / "out", tmp_path)
     work.mkdir()
     (tmp_path / "out").rename(work / "previous")
     with pytest.raises(InputError, match="priors: column 'sex'"):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", priors={"sex": {"x": 1.0}})
+        gpupif.score_files(source, tmp_path / "out", MEASURES, priors={"sex": {"x": 1.0}})
     assert len(list((tmp_path / "out").iterdir())) == 4
 
 
@@ -117,7 +118,7 @@ def test_marks_of_another_run_are_not_taken(tmp_path, monkeypatch):
     (work / "begun.json").unlink()
     other = census_folder(tmp_path / "other", rows=60)
     with in_pieces(30, 40):
-        scores = gpupif.score(other, MEASURES, output=tmp_path / "out", resume=True)
+        scores = gpupif.score_files(other, tmp_path / "out", MEASURES, resume=True)
     assert_same(scores, gpupif.score(other, MEASURES))
     assert source.exists()
 
@@ -132,14 +133,14 @@ def test_what_came_into_being_meanwhile_is_not_replaced(tmp_path, monkeypatch):
     with in_pieces(30, 40), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.write.ScoreWriter.publish", failing)
         with pytest.raises(InputError, match="stop"):
-            gpupif.score(source, MEASURES, output=target, resume=True)
+            gpupif.score_files(source, target, MEASURES, resume=True)
     target.write_text("precious")
     with in_pieces(30, 40), pytest.raises(OutputError, match="exists already"):
-        gpupif.score(source, MEASURES, output=target, resume=True)
+        gpupif.score_files(source, target, MEASURES, resume=True)
     assert target.read_text() == "precious"
     target.unlink()
     with in_pieces(30, 40):
-        assert_same(gpupif.score(source, MEASURES, output=target, resume=True), gpupif.score(source, MEASURES))
+        assert_same(gpupif.score_files(source, target, MEASURES, resume=True), gpupif.score(source, MEASURES))
 
 
 def test_spill_of_a_killed_run_elsewhere_is_removed(tmp_path, monkeypatch):
@@ -147,8 +148,8 @@ def test_spill_of_a_killed_run_elsewhere_is_removed(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
     source = half_done(tmp_path, monkeypatch, temp=tmp_path / "one")
     assert not nothing_left(tmp_path / "one")
-    with in_pieces(30, 40):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", temp=tmp_path / "two")
+    with in_pieces(30, 40), gpupif.config(temp=tmp_path / "two"):
+        gpupif.score_files(source, tmp_path / "out", MEASURES)
     assert all(nothing_left(tmp_path / name) for name in ("one", "two", "."))
 
 
@@ -156,7 +157,7 @@ def test_output_by_a_link(tmp_path):
     source = census_folder(tmp_path / "in", rows=60)
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    scores = gpupif.score(source, output=tmp_path / "link")
+    scores = gpupif.score_files(source, tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
     assert len(list((tmp_path / "real").iterdir())) == len(scores.files) == 4
 
@@ -165,7 +166,7 @@ def test_the_current_folder(tmp_path, monkeypatch):
     source = census_folder(tmp_path / "in", rows=60)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    gpupif.score(source, output=".")
+    gpupif.score_files(source, ".")
     assert len(list((tmp_path / "here").iterdir())) == 4
 
 
@@ -173,7 +174,7 @@ def test_input_beside_the_scores_of_files_without_rows(tmp_path):
     source = write_parts(tmp_path / "in", FRAME, [3])
     pq.write_table(pq.read_table(source / "000.parquet").slice(0, 0), source / "0.parquet")
     with in_pieces(3, 2):
-        scores = gpupif.score(source, output=tmp_path / "out", keep_input=True)
+        scores = gpupif.score_files(source, tmp_path / "out", keep_input=True)
     assert len({tuple(pq.read_schema(file).names) for file in scores.files}) == 1
     assert pa.concat_tables(map(pq.read_table, scores.files)).num_rows == 8
 
@@ -187,15 +188,15 @@ def test_names_of_score_files(tmp_path, names, says):
     for name in names:
         FRAME.to_parquet(tmp_path / "in" / name)
     with pytest.raises(OutputError, match=says):
-        gpupif.score(tmp_path / "in" / "*.p*", output=tmp_path / "out")
-    assert gpupif.score(tmp_path / "in" / "*.p*", output=tmp_path / "out", rows_per_file=9).rows == 16
+        gpupif.score_files(tmp_path / "in" / "*.p*", tmp_path / "out")
+    assert gpupif.score_files(tmp_path / "in" / "*.p*", tmp_path / "out", rows_per_file=9).rows == 16
 
 
 def test_temp_inside_the_output(tmp_path):
     source = census_folder(tmp_path / "in", rows=60)
     (tmp_path / "out").mkdir()
-    with pytest.raises(OutputError, match=r"temp: .* is the output"):
-        gpupif.score(source, output=tmp_path / "out", temp=tmp_path / "out")
+    with pytest.raises(OutputError, match=r"temp: .* is the output"), gpupif.config(temp=tmp_path / "out"):
+        gpupif.score_files(source, tmp_path / "out")
 
 
 @pytest.mark.slow

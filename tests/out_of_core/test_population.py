@@ -37,10 +37,10 @@ def census_files(place, strangers=False):
     return write_parts(place / "in", sample.assign(w=np.arange(len(sample)) % 5 / 4), [50]), place / "people"
 
 
-def attempt(table, **arguments):
+def attempt(score, *given, **arguments):
     """Scores, or else what is said of a population that lacks rows."""
     try:
-        return gpupif.score(table, ALL, **arguments), None
+        return score(*given, ALL, **arguments), None
     except InputError as error:
         return None, str(error)
 
@@ -55,10 +55,11 @@ def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
     for name, table in (("in", frame), ("people", other)):
         write_parts(place / name, table, data.draw(st.lists(st.integers(0, len(table)), max_size=2)))
     pieces = data.draw(st.integers(1, len(frame))), data.draw(st.integers(1, len(frame) + len(other) + 1))
-    arguments |= {"population": place / "people", "population_lacks": data.draw(st.sampled_from(["error", "count"]))}
-    expected, refused = attempt(place / "in", **arguments)
+    lacks = data.draw(st.sampled_from(["error", "count"]))
+    arguments |= {"population": gpupif.Population(place / "people", lacks)}
+    expected, refused = attempt(gpupif.score, place / "in", **arguments)
     with in_pieces(*pieces):
-        scores, refused_too = attempt(place / "in", output=place / "out", **arguments)
+        scores, refused_too = attempt(gpupif.score_files, place / "in", place / "out", **arguments)
     assert refused_too == refused
     if refused is None:
         assert_same(scores, expected)
@@ -80,8 +81,8 @@ def test_parts_that_are_cut_again(tmp_path, part_rows, monkeypatch):
     real = parts.PartScorer._score_cut
     monkeypatch.setattr(parts.PartScorer, "_score_cut", lambda *given: calls.append(1) or real(*given))
     with in_pieces(40, part_rows):
-        scores = gpupif.score(source, output=tmp_path / "out", population=people, population_lacks="count")
-    assert_same(scores, gpupif.score(source, population=people, population_lacks="count"))
+        scores = gpupif.score_files(source, tmp_path / "out", population=gpupif.Population(people, lacks="count"))
+    assert_same(scores, gpupif.score(source, population=gpupif.Population(people, lacks="count")))
     assert calls or part_rows != 12
 
 
@@ -93,7 +94,7 @@ def test_rows_that_are_lacking(tmp_path):
         gpupif.score(source, known=["region"], **arguments)
     for pieces in ((30, 20), (7, 90), (1000, 1000)):
         with in_pieces(*pieces), pytest.raises(InputError) as caught:
-            gpupif.score(source, known=["region"], output=tmp_path / "out", **arguments)
+            gpupif.score_files(source, tmp_path / "out", known=["region"], **arguments)
         assert str(caught.value) == str(expected.value)
     assert nothing_left(tmp_path)
 
@@ -102,10 +103,10 @@ def test_rows_that_are_lacking(tmp_path):
 def test_attackers_weights_and_types_of_scores(tmp_path):
     source, people = census_files(tmp_path, strangers=True)
     attackers = {"neighbour": ["age", "sex"], "nobody": []}
-    arguments = {"population": people, "population_lacks": "count", "weights": "w", "attackers": attackers}
+    arguments = {"population": gpupif.Population(people, "count"), "weights": "w", "attackers": attackers}
     arguments |= {"dtype": "float32", "columns": ["age", "marital_status"]}
     with in_pieces(40, 50):
-        scores = gpupif.score(source, FEW, output=tmp_path / "out", **arguments)
+        scores = gpupif.score_files(source, tmp_path / "out", FEW, **arguments)
     expected = gpupif.score(source, FEW, **arguments)
     table = pa.concat_tables(pq.read_table(file, partitioning=None) for file in scores.files)
     assert table.equals(expected.to_arrow())
@@ -123,7 +124,7 @@ def test_files_of_any_kind(tmp_path, kind):
         people, **({"index": False} if kind == "csv" else {})
     )
     with in_pieces(2, 3):
-        scores = gpupif.score(tmp_path / "t.csv", ALL, output=tmp_path / "out", population=str(people))
+        scores = gpupif.score_files(tmp_path / "t.csv", tmp_path / "out", ALL, population=str(people))
     assert_same(scores, gpupif.score(tmp_path / "t.csv", ALL, population=people))
 
 
@@ -139,7 +140,7 @@ def test_killed_and_resumed(tmp_path):
     assert codes.count(-9) >= 4
     assert nothing_left(tmp_path)
     found = pa.concat_tables(pq.read_table(file) for file in sorted((tmp_path / "out").rglob("*.parquet")))
-    arguments = {"columns": ["age", "sex", "region"], "population": people, "population_lacks": "count"}
+    arguments = {"columns": ["age", "sex", "region"], "population": gpupif.Population(people, "count")}
     expected = gpupif.score(source, ["cig", "csf", "wcig"], **arguments).to_arrow()
     assert found.replace_schema_metadata().equals(expected.replace_schema_metadata())
 
@@ -151,8 +152,8 @@ def test_resumed_with_another_population(tmp_path, monkeypatch):
         raise InputError("stop")
 
     def again(**other):
-        arguments = {"population": people, "resume": True, "output": tmp_path / "out", "weights": "w"} | other
-        return gpupif.score(source, **arguments)
+        arguments = {"population": people, "resume": True, "weights": "w"} | other
+        return gpupif.score_files(source, tmp_path / "out", **arguments)
 
     with in_pieces(60, 100):
         with monkeypatch.context() as patch:
@@ -160,7 +161,7 @@ def test_resumed_with_another_population(tmp_path, monkeypatch):
             with pytest.raises(InputError, match="stop"):
                 again()
         with pytest.raises(OutputError, match=r"other population lacks .*error before, count now"):
-            again(population_lacks="count")
+            again(population=gpupif.Population(people, "count"))
         with pytest.raises(OutputError, match="other files of the population"):
             again(population=None)
         file = people / "001.parquet"
@@ -181,22 +182,20 @@ def test_files_that_change_meanwhile(tmp_path, monkeypatch):
 
     monkeypatch.setattr(parts.PartScorer, "score", changing)
     with in_pieces(60, 100), pytest.raises(TableReadError, match=r"people/000\.parquet: the file changed"):
-        gpupif.score(source, output=tmp_path / "out", population=people, weights="w")
+        gpupif.score_files(source, tmp_path / "out", population=people, weights="w")
     assert nothing_left(tmp_path)
 
 
 def test_bad_populations(tmp_path):
     source, people = census_files(tmp_path)
 
-    def score(population, **other):
-        return gpupif.score(source, **{"output": tmp_path / "out", "population": population, "weights": "w"} | other)
+    def score(population, output=tmp_path / "out", **other):
+        return gpupif.score_files(source, output, **{"population": population, "weights": "w"} | other)
 
-    with pytest.raises(InputError, match=r"population: with output= expected the path .* got DataFrame"):
+    with pytest.raises(InputError, match=r"^population: expected the path .* got DataFrame"):
         score(CENSUS)
     with pytest.raises(TableReadError, match="no such file"):
         score(tmp_path / "nobody.parquet")
-    with pytest.raises(InputError, match="population_lacks: expected 'error' or 'count', got 'no'"):
-        score(people, population_lacks="no")
     with pytest.raises(ColumnNotFoundError, match="population: no column 'w'"):
         score(people, columns=["age"], known=["w"])
     holes = write_parts(tmp_path / "holes", CENSUS.assign(age=CENSUS["age"].astype("Int8").where(CENSUS.index != 7)))
@@ -211,7 +210,7 @@ def test_bad_populations(tmp_path):
         score(people / "000.parquet", output=people / "000.parquet", overwrite=True)
     clash = write_parts(tmp_path / "clash", CENSUS.assign(population_size_age=1))
     with pytest.raises(OutputError, match="population_size_age"):
-        gpupif.score(clash, columns=["age"], output=tmp_path / "out", keep_input=True, population=people)
+        gpupif.score_files(clash, tmp_path / "out", columns=["age"], keep_input=True, population=people)
     assert nothing_left(tmp_path)
     assert not (tmp_path / "out").exists()
 
@@ -236,16 +235,15 @@ def test_command_line(run, folder, output):
 
 
 def test_a_population_that_does_not_fit_is_read_in_streams(tmp_path, monkeypatch, capfd):
+    from gpupif.out_of_core.options import make_wish
     from gpupif.scoring import files
+    from gpupif.scoring.arguments import Arguments
 
     real = files.memory_needed
     monkeypatch.setattr(files, "memory_needed", lambda source, *given: (1 << 60) * ("people" in str(source.found.path)))
     source, people = census_files(tmp_path)
-    names = ("columns", "known", "priors", "accuracies", "distances", "weights", "attackers")
-    question = dict.fromkeys(names) | {"missing": "category", "dtype": "float64"}
-    question |= {"population": people, "population_lacks": "error", "columns": ["age", "sex"]}
-    options = dict.fromkeys(["memory_limit", "temp", "rows_per_file", "resume", "overwrite", "keep_input"])
-    scores = files.score_file(source, tmp_path / "out.parquet", ["cig"], question, "cpu", None, options, None)
+    asked = Arguments.of("cig", ["age", "sex"], population=people)
+    scores = files.score_file(source, asked, make_wish(tmp_path / "out.parquet"))
     assert "more than 60 % of the memory that is free" in capfd.readouterr().err
     assert_same(scores, gpupif.score(source, "cig", columns=["age", "sex"], population=people))
     assert real(scores_source := files.open_source(source), 2, 2, 1) > real(scores_source, 2, 0, 0)

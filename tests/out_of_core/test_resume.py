@@ -10,6 +10,7 @@ import pytest
 import gpupif
 from gpupif.errors import InputError, OutputError
 from tests.helpers.command_line import contents
+from tests.helpers.configured import configured
 from tests.helpers.dying import die
 from tests.helpers.pieces import assert_same, census_folder, in_pieces, nothing_left
 from tests.helpers.runs_that_fail import MEASURES, fail, half_done
@@ -28,13 +29,13 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     with in_pieces(30, 40), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.write.ScoreWriter.write", failing)
         with pytest.raises(InputError, match="stop"):
-            gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
+            gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
     assert not nothing_left(tmp_path)
     with in_pieces(30, 40), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.steps.encode", failing)
         patch.setattr("gpupif.out_of_core.passes.cut", failing)
         patch.setattr("gpupif.out_of_core.part_scoring.PartScorer.score", failing)
-        scores = gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
+        scores = gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
     assert_same(scores, gpupif.score(source, MEASURES))
     assert nothing_left(tmp_path)
 
@@ -44,10 +45,10 @@ def test_resume_says_whether_it_goes_on(tmp_path, monkeypatch, capfd):
     with in_pieces(30, 40), monkeypatch.context() as patch:
         fail(patch, "gpupif.out_of_core.write.write_tables")
         with pytest.raises(InputError, match="went wrong"):
-            gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
+            gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
         assert "there is no run to resume" in capfd.readouterr().err
     with in_pieces(30, 40):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
+        gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
     assert "going on with a run that was ended" in capfd.readouterr().err
 
 
@@ -72,28 +73,32 @@ def test_resumed_with_other_options(tmp_path, monkeypatch, what, arguments):
     before = contents(tmp_path)
     arguments = {"measures": MEASURES, "memory_limit": "4GiB", **arguments}
     with in_pieces(30, 40), pytest.raises(OutputError, match=f"other {what}.*resume"):
-        gpupif.score(source, output=tmp_path / "out", resume=True, **arguments)
+        configured(gpupif.score_files, source, tmp_path / "out", resume=True, **arguments)
     assert contents(tmp_path) == before
-    with in_pieces(30, 40):
-        assert gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="5GiB").rows == 100
+    with in_pieces(30, 40), gpupif.config(memory_limit="5GiB"):
+        assert gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True).rows == 100
 
 
 def test_resumed_with_less_memory(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch)
     with in_pieces(29, 40), pytest.raises(InputError, match="memory_limit: the run to be resumed had more"):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True)
-    with in_pieces(31, 35):
-        scores = gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="3GiB")
+        gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
+    with in_pieces(31, 35), gpupif.config(memory_limit="3GiB"):
+        scores = gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
     assert_same(scores, gpupif.score(source, MEASURES))
 
 
 def test_resumed_with_another_file(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch)
     os.utime(source / "001.parquet", (1, 1))
-    with in_pieces(30, 40), pytest.raises(OutputError, match=r"other files.*start again"):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="4GiB")
+    with (
+        in_pieces(30, 40),
+        pytest.raises(OutputError, match=r"other files.*start again"),
+        gpupif.config(memory_limit="4GiB"),
+    ):
+        gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
     with in_pieces(30, 40):
-        gpupif.score(source, MEASURES, output=tmp_path / "out")
+        gpupif.score_files(source, tmp_path / "out", MEASURES)
     assert nothing_left(tmp_path)
 
 
@@ -101,20 +106,32 @@ def test_resumed_with_a_damaged_file(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch)
     (damaged,) = tmp_path.glob(".gpupif-*/encoded/chunk-000003.arrow")
     damaged.write_bytes(damaged.read_bytes()[:20])
-    with in_pieces(30, 40), pytest.raises(OutputError, match=r"chunk-000003.*damaged.*resume"):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="4GiB")
+    with (
+        in_pieces(30, 40),
+        pytest.raises(OutputError, match=r"chunk-000003.*damaged.*resume"),
+        gpupif.config(memory_limit="4GiB"),
+    ):
+        gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
 
 
 def test_resumed_on_another_device(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch, device="cpu")
     monkeypatch.setattr("gpupif.engines.cpu.engine.CpuEngine.device", "other")
-    with in_pieces(30, 40), pytest.raises(OutputError, match="other device"):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, device="cpu", memory_limit="4GiB")
+    with (
+        in_pieces(30, 40),
+        pytest.raises(OutputError, match="other device"),
+        gpupif.config(device="cpu", memory_limit="4GiB"),
+    ):
+        gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
 
 
 def test_damaged_mark(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch)
     (mark,) = tmp_path.glob(".gpupif-*/encoded.json")
     mark.write_text("")
-    with in_pieces(30, 40), pytest.raises(OutputError, match=r"encoded\.json.*damaged"):
-        gpupif.score(source, MEASURES, output=tmp_path / "out", resume=True, memory_limit="4GiB")
+    with (
+        in_pieces(30, 40),
+        pytest.raises(OutputError, match=r"encoded\.json.*damaged"),
+        gpupif.config(memory_limit="4GiB"),
+    ):
+        gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)

@@ -49,7 +49,7 @@ def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
     dtype = data.draw(st.sampled_from(["float64", "float32"]))
     write_parts(folder / "in", frame, edges)
     with in_pieces(data.draw(st.integers(1, rows)), data.draw(st.integers(1, rows + 1))):
-        scores = gpupif.score(folder / "in", EVERY, output=folder / "out", dtype=dtype, **arguments)
+        scores = gpupif.score_files(folder / "in", folder / "out", EVERY, dtype=dtype, **arguments)
     expected = gpupif.score(folder / "in", EVERY, dtype=dtype, **arguments)
     assert_same(scores, expected)
     if dtype == "float64":
@@ -67,7 +67,7 @@ def file(request, tmp_path):
 
 @pytest.mark.slow
 def test_every_format(file, tmp_path, small):
-    scores = gpupif.score(file, ALL, output=tmp_path / "out")
+    scores = gpupif.score_files(file, tmp_path / "out", ALL)
     assert_same(scores, gpupif.score(file, ALL))
     assert_same_summary(scores, gpupif.score(file, ALL))
 
@@ -90,7 +90,7 @@ def test_patterns(tmp_path, ending, small):
     pattern = tmp_path / "in" / "**" / f"*.{ending}"
     expected = gpupif.score(FRAME.iloc[[6, 7, 2, 3, 4, 5, 0, 1]].reset_index(drop=True), ALL)
     assert gpupif.score(pattern, ALL).array("cig").tobytes() == expected.array("cig").tobytes()
-    scores = gpupif.score(pattern, ALL, output=tmp_path / "out")
+    scores = gpupif.score_files(pattern, tmp_path / "out", ALL)
     assert stored(scores)["csf_a;b"].to_numpy().tobytes() == expected.array("csf")[1].tobytes()
     written = [str(file.relative_to(tmp_path / "out")) for file in scores.files]
     assert written == ["a/3.parquet", "a/x/1.parquet", "a/y/z/2.parquet", "b/0.parquet"]
@@ -98,7 +98,7 @@ def test_patterns(tmp_path, ending, small):
 
 def test_one_score_file_for_each_file_and_readable_as_one(tmp_path, small):
     source = write_parts(tmp_path / "in", FRAME, [3, 4])
-    scores = gpupif.score(source, output=tmp_path / "out")
+    scores = gpupif.score_files(source, tmp_path / "out")
     assert [file.name for file in scores.files] == ["000.parquet", "001.parquet", "002.parquet"]
     assert [pq.read_metadata(file).num_rows for file in scores.files] == [3, 1, 4]
     expected = gpupif.score(source).to_arrow()
@@ -111,7 +111,7 @@ def test_folders_that_hold_columns_are_kept(tmp_path, small):
     for sex in "fm":
         (tmp_path / "in" / f"sex={sex}").mkdir(parents=True)
         FRAME.to_parquet(tmp_path / "in" / f"sex={sex}" / "part.parquet", index=False)
-    scores = gpupif.score(tmp_path / "in", ALL, output=tmp_path / "out")
+    scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", ALL)
     assert_same(scores, gpupif.score(tmp_path / "in", ALL))
     assert "cig_sex" in stored(scores).column_names
     written = ds.dataset(tmp_path / "out", partitioning="hive").to_table()
@@ -121,7 +121,7 @@ def test_folders_that_hold_columns_are_kept(tmp_path, small):
 @pytest.mark.parametrize(("each", "sizes"), [(3, [3, 3, 2]), (8, [8]), (100, [8]), (1, [1] * 8)])
 def test_rows_per_file(tmp_path, small, each, sizes):
     source = write_parts(tmp_path / "in", FRAME, [3, 4])
-    scores = gpupif.score(source, ALL, output=tmp_path / "out", rows_per_file=each)
+    scores = gpupif.score_files(source, tmp_path / "out", ALL, rows_per_file=each)
     assert [file.name for file in scores.files] == [f"part-{number:05}.parquet" for number in range(len(sizes))]
     assert [pq.read_metadata(file).num_rows for file in scores.files] == sizes
     assert_same(scores, gpupif.score(source, ALL))
@@ -130,7 +130,7 @@ def test_rows_per_file(tmp_path, small, each, sizes):
 @pytest.mark.parametrize("name", ["s.parquet", "s.csv", "s.feather"])
 def test_a_single_file_in_every_format(tmp_path, small, name):
     source = write_parts(tmp_path / "in", FRAME, [3, 4])
-    scores = gpupif.score(source, output=tmp_path / name)
+    scores = gpupif.score_files(source, tmp_path / name)
     assert scores.files == [tmp_path / name]
     gpupif.score(source).write(tmp_path / f"other-{name}")
     assert (
@@ -142,7 +142,7 @@ def test_a_single_file_in_every_format(tmp_path, small, name):
 
 def test_input_beside_the_scores(tmp_path, small):
     source = write_parts(tmp_path / "in", FRAME, [3, 4])
-    scores = gpupif.score(source, output=tmp_path / "out", keep_input=True)
+    scores = gpupif.score_files(source, tmp_path / "out", keep_input=True)
     gpupif.score(source).to_parquet(tmp_path / "other.parquet", keep_input=True)
     other = pq.read_table(tmp_path / "other.parquet")
     assert stored(scores).to_pylist() == other.to_pylist()
@@ -151,10 +151,10 @@ def test_input_beside_the_scores(tmp_path, small):
 @pytest.mark.slow
 def test_columns_of_folders_are_not_kept_twice(tmp_path, small):
     gpupif.datasets.census(30).to_parquet(tmp_path / "in", partition_cols=["sex"], index=False)
-    scores = gpupif.score(tmp_path / "in", "cig", output=tmp_path / "out", keep_input=True)
+    scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", "cig", keep_input=True)
     assert "sex" not in pq.read_schema(scores.files[0]).names
     assert gpupif.score(tmp_path / "out", "cig", columns=["sex", "age"]).rows == 30
-    single = gpupif.score(tmp_path / "in", "cig", output=tmp_path / "out.parquet", keep_input=True)
+    single = gpupif.score_files(tmp_path / "in", tmp_path / "out.parquet", "cig", keep_input=True)
     assert "sex" in pq.read_schema(single.files[0]).names
 
 
@@ -164,7 +164,7 @@ def test_files_without_rows(tmp_path, small):
     for name in ("", "000x", "zzz"):
         pq.write_table(table.slice(0, 0), source / f"{name}.parquet")
     (source / ".parquet").rename(source / "0.parquet")
-    scores = gpupif.score(source, ALL, output=tmp_path / "out")
+    scores = gpupif.score_files(source, tmp_path / "out", ALL)
     assert [pq.read_metadata(file).num_rows for file in scores.files] == [0, 3, 0, 5, 0]
     assert_same(scores, gpupif.score(source, ALL))
 
@@ -172,8 +172,8 @@ def test_files_without_rows(tmp_path, small):
 @pytest.mark.slow
 def test_what_comes_back(tmp_path):
     source = census_folder(tmp_path / "in")
-    with in_pieces(40, 70):
-        scores = gpupif.score(source, EVERY, output=tmp_path / "out", temp=tmp_path)
+    with in_pieces(40, 70), gpupif.config(temp=tmp_path):
+        scores = gpupif.score_files(source, tmp_path / "out", EVERY)
     expected = gpupif.score(source, EVERY)
     assert_same(scores, expected)
     assert_same_summary(scores, expected)
@@ -190,7 +190,7 @@ def test_what_comes_back(tmp_path):
 
 def test_without_cig(tmp_path):
     with in_pieces(40, 70):
-        scores = gpupif.score(census_folder(tmp_path / "in"), ["wcig", "cohort_size"], output=tmp_path / "out")
+        scores = gpupif.score_files(census_folder(tmp_path / "in"), tmp_path / "out", ["wcig", "cohort_size"])
     expected = gpupif.score(tmp_path / "in", ["wcig", "cohort_size"])
     assert_same(scores, expected)
     assert_same_summary(scores, expected)
@@ -227,7 +227,7 @@ def test_parts_too_large_are_collapsed_and_cut_again(tmp_path, arguments, _, par
 
         monkeypatch.setattr(parts.PartScorer, name, noted)
     with in_pieces(40, part_rows):
-        scores = gpupif.score(tmp_path / "in", ALL, output=tmp_path / "out", **arguments)
+        scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", ALL, **arguments)
     expected = gpupif.score(tmp_path / "in", ALL, **arguments)
     assert_same(scores, expected)
     assert_same_summary(scores, expected)

@@ -66,7 +66,7 @@ def test_signals_come_too_late(tmp_path, monkeypatch, resume):
             os.kill(os.getpid(), number)
 
     monkeypatch.setattr(ScoreWriter, "publish", publish)
-    scores = gpupif.score(source, MEASURES, output=tmp_path / "out", resume=resume)
+    scores = gpupif.score_files(source, tmp_path / "out", MEASURES, resume=resume)
     assert [signal.getsignal(number) for number in SIGNALS] == before
     assert nothing_left(tmp_path)
     assert_same(scores, gpupif.score(source, MEASURES))

@@ -36,7 +36,7 @@ def test_weights(job, data, tmp_path_factory):
     write_parts(place / "in", frame, data.draw(st.lists(st.integers(0, rows), max_size=3)))
     arguments["weights"] = "w"
     with in_pieces(data.draw(st.integers(1, rows)), data.draw(st.integers(1, rows + 1))):
-        scores = gpupif.score(place / "in", ALL, output=place / "out", **arguments)
+        scores = gpupif.score_files(place / "in", place / "out", ALL, **arguments)
     expected = gpupif.score(place / "in", ALL, **arguments)
     assert_same(scores, expected)
     assert_same_summary(scores, expected)
@@ -62,7 +62,7 @@ def test_weights_of_parts_that_are_collapsed_and_cut_again(tmp_path, part_rows, 
 
         monkeypatch.setattr(parts.PartScorer, name, noted)
     with in_pieces(40, part_rows):
-        scores = gpupif.score(tmp_path / "in", ALL, output=tmp_path / "out", weights="w")
+        scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", ALL, weights="w")
     expected = gpupif.score(tmp_path / "in", ALL, weights="w")
     assert_same(scores, expected)
     assert_same_summary(scores, expected)
@@ -81,10 +81,10 @@ def test_attackers(tmp_path, weights, columns):
     if columns is None and weights is None:
         source = census_folder(tmp_path / "other", 200)
     with in_pieces(40, 50):
-        scores = gpupif.score(source, ALL, output=tmp_path / "out", **arguments)
+        scores = gpupif.score_files(source, tmp_path / "out", ALL, **arguments)
         alone = {
-            name: gpupif.score(
-                source, ALL, columns=columns, known=known, weights=weights, output=tmp_path / f"alone-{name}"
+            name: gpupif.score_files(
+                source, tmp_path / f"alone-{name}", ALL, columns=columns, known=known, weights=weights
             )
             for name, known in THREE.items()
         }
@@ -120,8 +120,8 @@ def test_rows_of_nobody_leave_the_order_of_sums_as_it_is(tmp_path, part_rows):
     source = write_parts(tmp_path / "in", frame, [130])
     for known in (["y"], ["y", "x"], None):
         with in_pieces(50, part_rows):
-            scores = gpupif.score(
-                source, ALL, known=known, weights="w", output=tmp_path / f"out-{known}", accuracies={"x": 0.7}
+            scores = gpupif.score_files(
+                source, tmp_path / f"out-{known}", ALL, known=known, weights="w", accuracies={"x": 0.7}
             )
         assert_same(scores, gpupif.score(source, ALL, known=known, weights="w", accuracies={"x": 0.7}))
 
@@ -155,13 +155,13 @@ def test_resume(tmp_path, monkeypatch, step, after):
 
         patch.setattr(target, name, failing)
         with pytest.raises(KilledError):
-            gpupif.score(source, ALL, output=tmp_path / "out", **arguments)
+            gpupif.score_files(source, tmp_path / "out", ALL, **arguments)
     with in_pieces(40, 50):
         with pytest.raises(OutputError, match="other attackers"):
-            gpupif.score(source, ALL, output=tmp_path / "out", **{**arguments, "attackers": {"x": ["age"]}})
+            gpupif.score_files(source, tmp_path / "out", ALL, **{**arguments, "attackers": {"x": ["age"]}})
         with pytest.raises(OutputError, match="other weights"):
-            gpupif.score(source, ALL, output=tmp_path / "out", attackers=THREE, columns=None, resume=True)
-        scores = gpupif.score(source, ALL, output=tmp_path / "out", **arguments)
+            gpupif.score_files(source, tmp_path / "out", ALL, attackers=THREE, columns=None, resume=True)
+        scores = gpupif.score_files(source, tmp_path / "out", ALL, **arguments)
     expected = gpupif.score(source, ALL, weights="w", attackers=THREE).to_arrow()
     table = pa.concat_tables(pq.read_table(file, partitioning=None) for file in scores.files)
     assert table.equals(expected)
@@ -173,14 +173,14 @@ def test_bad_weights(tmp_path):
     source = write_parts(tmp_path / "in", frame, [30])
     with in_pieces(20, 50):
         with pytest.raises(InputError, match=r"weights: column 'w', row 57 \(from 0\): expected .* got -1\.5"):
-            gpupif.score(source, output=tmp_path / "out", weights="w")
+            gpupif.score_files(source, tmp_path / "out", weights="w")
         with pytest.raises(InputError, match="all 100 are 0"):
-            gpupif.score(source, output=tmp_path / "out", weights="v")
+            gpupif.score_files(source, tmp_path / "out", weights="v")
         with pytest.raises(InputError, match="no column 'x'"):
-            gpupif.score(source, output=tmp_path / "out", weights="x")
+            gpupif.score_files(source, tmp_path / "out", weights="x")
         clash = write_parts(tmp_path / "clash", frame.assign(x_cig_age=1), [])
         with pytest.raises(OutputError, match="cig_age"):
-            gpupif.score(clash, "cig", columns=["age"], output=tmp_path / "out", keep_input=True, attackers={"x": []})
+            gpupif.score_files(clash, tmp_path / "out", "cig", columns=["age"], keep_input=True, attackers={"x": []})
     assert nothing_left(tmp_path)
 
 

@@ -41,7 +41,7 @@ def test_the_same_bits_as_in_memory(question, data, tmp_path_factory):
     source = place / ("weighed" if "weights" in arguments else "in")
     # No part is smaller than the table, for all different rows have to fit.
     with in_pieces(data.draw(st.integers(1, rows)), rows):
-        scores = gpupif.score(source, ALL, output=place / "out", **arguments)
+        scores = gpupif.score_files(source, place / "out", ALL, **arguments)
     expected = gpupif.score(source, ALL, **arguments)
     assert_same(scores, expected)
     if arguments["dtype"] == "float64":
@@ -58,12 +58,12 @@ def test_rows_that_repeat_need_not_fit(tmp_path, weights, monkeypatch):
     arguments["columns"] = ["age", "sex", "region", "marital_status"]
     monkeypatch.setattr("gpupif.out_of_core.part_scoring.PartScorer.score", None)
     with in_pieces(60, different):
-        scores = gpupif.score(source, ALL, output=tmp_path / "out", attackers=None, **arguments)
+        scores = gpupif.score_files(source, tmp_path / "out", ALL, attackers=None, **arguments)
     expected = gpupif.score(source, ALL, **arguments)
     assert_same(scores, expected)
     assert_same_summary(scores, expected)
     with in_pieces(60, different - 1), pytest.raises(InputError, match=rf"more than {different - 1:,} of the 400 rows"):
-        gpupif.score(source, ALL, output=tmp_path / "other", **arguments)
+        gpupif.score_files(source, tmp_path / "other", ALL, **arguments)
     assert nothing_left(tmp_path)
 
 
@@ -77,7 +77,7 @@ def test_attackers_and_what_lacks_nothing(tmp_path):
     different = len(frame[["sex", "region"]].drop_duplicates())
     assert different < 100
     with in_pieces(50, different):
-        scores = gpupif.score(source, ["cig", "csf"], output=tmp_path / "out", **arguments)
+        scores = gpupif.score_files(source, tmp_path / "out", ["cig", "csf"], **arguments)
     expected = gpupif.score(source, ["cig", "csf"], **arguments)
     found = pd.concat([pd.read_parquet(file) for file in scores.files])
     assert found.to_numpy().tobytes() == expected.to_arrow().to_pandas().to_numpy().tobytes()

@@ -97,7 +97,8 @@ def test_same_bits_every_run_and_from_every_kind_of_frame():
     kinds = [frame, frame, text, table, pl.from_arrow(table), frame.astype(object)]
     # Text has no order, categories may.
     distances = dict.fromkeys(frame.columns, "nominal")
-    seen = [_bits(gpupif.score(kind, list(MEASURES), distances=distances, device="cpu")) for kind in kinds]
+    with gpupif.config(device="cpu"):
+        seen = [_bits(gpupif.score(kind, list(MEASURES), distances=distances)) for kind in kinds]
     assert all(bits == seen[0] for bits in seen[1:])
 
 

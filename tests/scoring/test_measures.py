@@ -97,6 +97,7 @@ def bounds(text):
     return low, math.inf if high is None else float(high[1])
 
 
+@pytest.mark.usefixtures("on_cpu")
 def test_stated_ranges():
     random = np.random.default_rng(0)
     names = [*MEASURES, "renyi_0", "renyi_0.5", "renyi_2", "renyi_inf", "recursive_1", "recursive_2"]
@@ -108,9 +109,9 @@ def test_stated_ranges():
         weights = [1, *random.choice([0, 0.25, 3], rows - 1)]
         missing = table.astype(object).mask(random.random(table.shape) < 0.3)
         for kind, scores in (
-            ("plain", gpupif.score(table, names, device="cpu")),
-            ("weights", gpupif.score(table.assign(w=weights), names, device="cpu", weights="w")),
-            ("wildcards", gpupif.score(missing, names, device="cpu", missing="wildcard")),
+            ("plain", gpupif.score(table, names)),
+            ("weights", gpupif.score(table.assign(w=weights), names, weights="w")),
+            ("wildcards", gpupif.score(missing, names, missing="wildcard")),
         ):
             for name, text in stated.items():
                 low, high = bounds(text.partition(";")[0] if kind == "plain" else text)

@@ -97,9 +97,10 @@ def test_files_in_parts(tmp_path):
     known = list(census)[:4]
     census.to_parquet(tmp_path / "in.parquet")
     arguments = {"columns": [known[0], list(census)[5]], "known": known}
-    expected = gpupif.score(census, OF_ROWS, **arguments, device="cpu")
-    with in_pieces(700, 300):
-        gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments, output=tmp_path / "out.parquet", device="cpu")
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(census, OF_ROWS, **arguments)
+    with in_pieces(700, 300), gpupif.config(device="cpu"):
+        gpupif.score_files(tmp_path / "in.parquet", tmp_path / "out.parquet", OF_ROWS, **arguments)
     written = pl.read_parquet(tmp_path / "out.parquet")
     for measure in OF_ROWS:
         for name in arguments["columns"]:
@@ -108,22 +109,38 @@ def test_files_in_parts(tmp_path):
     assert expected.class_size[known[0]].tolist() == sizes.tolist()
 
 
+on_the_cpu = pytest.mark.usefixtures("on_cpu")
+
+
+on_the_cpu = pytest.mark.usefixtures("on_cpu")
+
+
+@pytest.fixture
+def on_cpu():
+    with gpupif.config(device="cpu"):
+        yield
+
+
 WEIGHTED = pd.DataFrame({"a": [1, 2, 3, 3], "b": [1, 1, 1, 1], "w": [0, 5, 0.5, 2]})
 BOTH = {"one": ["a"], "other": ["b"]}
 
 
+@on_the_cpu
+@on_the_cpu
 def test_a_class_of_nobody_ranks_last_in_all_places(tmp_path):
-    arguments = {"columns": ["b"], "known": ["a"], "weights": "w", "device": "cpu"}
+    arguments = {"columns": ["b"], "known": ["a"], "weights": "w"}
     scores = gpupif.score(WEIGHTED, OF_ROWS, **arguments)
     assert scores.class_size["b"].tolist() == [0, 5, 2.5, 2.5]
     assert scores.top(4)["row"].tolist() == [2, 3, 1, 0]
     WEIGHTED.to_parquet(tmp_path / "in.parquet")
-    stored = gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments, output=tmp_path / "out.parquet")
+    stored = gpupif.score_files(tmp_path / "in.parquet", tmp_path / "out.parquet", OF_ROWS, **arguments)
     assert stored.summary().top["row"].tolist() == [2, 3, 1, 0]
 
 
+@on_the_cpu
+@on_the_cpu
 def test_the_worst_attacker_is_none_for_whom_there_is_nobody():
-    arguments = {"columns": ["b"], "attackers": BOTH, "weights": "w", "device": "cpu"}
+    arguments = {"columns": ["b"], "attackers": BOTH, "weights": "w"}
     scores = gpupif.score(WEIGHTED, OF_ROWS, **arguments)
     lazy = gpupif.score(dask_frame(WEIGHTED), OF_ROWS, **arguments)
     sizes = [7.5, 5, 2.5, 2.5]
@@ -138,9 +155,11 @@ def dask_frame(frame):
     return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=2)
 
 
+@on_the_cpu
+@on_the_cpu
 def test_what_is_unknown_against_one_attacker_is_in_the_worst():
     table = pd.DataFrame({"a": [1, 2, 2], "b": ["x", "x", "y"], "c": [None, "u", "v"]})
-    arguments = {"columns": ["c"], "missing": "wildcard", "device": "cpu"}
+    arguments = {"columns": ["c"], "missing": "wildcard"}
     for attackers in ({"one": ["a"], "other": ["b"]}, {"other": ["b"], "one": ["a"]}):
         memory = gpupif.score(table, "entropy", attackers=attackers, **arguments).worst("entropy")
         lazy = gpupif.score(dask_frame(table), "entropy", attackers=attackers, **arguments).worst("entropy").compute()
@@ -148,13 +167,15 @@ def test_what_is_unknown_against_one_attacker_is_in_the_worst():
         np.testing.assert_array_equal(lazy["c"], memory["c"])
 
 
+@on_the_cpu
+@on_the_cpu
 @pytest.mark.parametrize("arguments", [{}, {"weights": "w"}, {"missing": "wildcard"}], ids=["plain", "weights", "wild"])
 def test_summaries(tmp_path, arguments):
     table = pd.DataFrame({"a": [1, 1, 2, 3], "b": [*"xxyy"], "w": [0.5, 1.5, 4.0, 0.0]})
     table.to_parquet(tmp_path / "in.parquet")
-    arguments = {"columns": ["a", "b"], "known": ["a", "b"], "device": "cpu", **arguments}
+    arguments = {"columns": ["a", "b"], "known": ["a", "b"], **arguments}
     memory = gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments).summary()
-    files = gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments, output=tmp_path / "out.parquet").summary()
+    files = gpupif.score_files(tmp_path / "in.parquet", tmp_path / "out.parquet", OF_ROWS, **arguments).summary()
     weighted = "weights" in arguments
     expected = {
         "reidentification_risk_mean": (0.5 + 0.5 + 0.25 + 0) / 4 if weighted else 0.75,
@@ -170,11 +191,13 @@ def test_summaries(tmp_path, arguments):
         assert "Weight near 0" not in text
 
 
+@on_the_cpu
+@on_the_cpu
 def test_a_run_of_other_temporary_files_is_not_resumed(tmp_path, monkeypatch):
     from gpupif.out_of_core import run, write
 
     WEIGHTED.to_parquet(tmp_path / "in.parquet")
-    arguments = {"columns": ["b"], "known": ["a"], "output": tmp_path / "out.parquet", "resume": True, "device": "cpu"}
+    arguments = {"columns": ["b"], "known": ["a"], "resume": True}
 
     def end(*_):
         raise RuntimeError("ended here")
@@ -182,14 +205,15 @@ def test_a_run_of_other_temporary_files_is_not_resumed(tmp_path, monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr(write.ScoreWriter, "write", end)
         with pytest.raises(RuntimeError, match="ended here"):
-            gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments)
+            gpupif.score_files(tmp_path / "in.parquet", tmp_path / "out.parquet", OF_ROWS, **arguments)
     monkeypatch.setattr(run, "FORMAT", run.FORMAT + 1)
     with pytest.raises(gpupif.OutputError, match=r"begun by another version of gpupif .format of temporary files"):
-        gpupif.score(tmp_path / "in.parquet", OF_ROWS, **arguments)
+        gpupif.score_files(tmp_path / "in.parquet", tmp_path / "out.parquet", OF_ROWS, **arguments)
 
 
 def test_of_several_known_columns_they_take_the_memory_of_one():
-    scores = gpupif.score(gpupif.datasets.census(500), ["cig", *OF_ROWS], device="cpu")
+    with gpupif.config(device="cpu"):
+        scores = gpupif.score(gpupif.datasets.census(500), ["cig", *OF_ROWS])
     for name in OF_ROWS:
         values = scores.array(name)
         assert values.shape == (10, 500)
