@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
@@ -9,25 +10,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..attack.population import sizes_job
+from ..engines.base import SILENT
 from ..engines.block_scoring import unpack_keys
-from ..engines.known_subsets import score_sets
-from ..engines.known_subsets_memory import AnyNeeds, share_out
+from ..engines.known_subsets import AnyResult, score_attacker
 from ..engines.part_jobs import dense, part_job
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.arrays import on_host
 from ..utils.information import LogSum
-from ..utils.progress import Reporter
+from .one_part import shares_of
 from .parcels import Parcel, pack, unpack
 from .plan import Plan, Sums, TargetSizes, add_sizes
-from .routing import MOST_BYTES, any_known_bytes
-from .worker import task_engine, task_threads, task_workers
+from .worker import task_engine, task_workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from ..engines.base import Engine, Job
+    from ..engines.base import Engine, EngineResult, Job
     from .routing import Routes
 
 
@@ -41,61 +41,89 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
         parcels = [parcel for parcel in several if parcel.source < routes.partitions]
         if not parcels:
             continue
-        items = [parcel.items.reshape(-1, plan.layout.words + 1) for parcel in parcels]
-        rows = np.concatenate(items)
         targets = routes.cuts[cut].targets
-        codes = unpack_keys(rows, plan.layout)
-        codes = codes if plan.people is None else plan.people.own(codes)
-        job = part_job(plan.job, targets, codes, rows[:, -1].astype(np.int64))
-        if plan.question.any_known is not None:
-            values, found = _any_known(plan, engine, job)
-        else:
-            result = engine.score(dense(job), Reporter(visible=False))
-            values = list(result.values.values())
-            each = zip(result.cohorts, result.distinct, result.weights, strict=True)
-            found = [Sums(one.log_sum(), other.log_sum(), weight) for one, other, weight in each]
-        if plan.people is not None:
-            others = [parcel.items for parcel in several if parcel.source >= routes.partitions]
-            people = np.concatenate([rows[:0].ravel(), *others]).reshape(-1, plan.layout.words + 1)
-            values.append(_sizes(plan, engine, targets, rows, people))
-        ends = np.cumsum([0, *map(len, items)]).tolist()
+        others = _rows_of(plan, [parcel for parcel in several if parcel.source >= routes.partitions])
+        values, sums = _Scorer(plan, engine, targets, _rows_of(plan, parcels), others).score()
+        ends = np.cumsum([0, *(parcel.items.size // (plan.layout.words + 1) for parcel in parcels)]).tolist()
         home += [
             Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in values])
             for parcel, (start, stop) in zip(parcels, pairwise(ends), strict=True)
         ]
-        sizes.append(dict(zip(targets, found, strict=True)))
+        sizes.append(dict(zip(targets, sums, strict=True)))
     return pack(home), add_sizes(*sizes)
 
 
-def _any_known(plan: Plan, engine: Engine, job: Job) -> tuple[list[npt.NDArray[Any]], list[Sums]]:
-    """The worst and the mean of each measure over attackers who know any few columns, and the weights."""
-    subsets = plan.question.subsets(plan.rows)
-    assert subsets is not None
-    needs, rows, targets = AnyNeeds.of(job, plan.rows, subsets.sets), job.rows, len(job.targets)
-    # Beside what comes and goes.
-    memory = MOST_BYTES - any_known_bytes(plan, rows) + needs.least(rows, kept=targets)
-    shares = share_out(needs, rows, targets, task_threads(), memory, kept=targets)
-    found = score_sets(engine, replace(job, measures=plan.job.measures), subsets.sets, Reporter(visible=False), shares)
-    values = [both[measure.name] for measure in plan.job.measures for both in (found.worst, found.mean)]
-    nothing = LogSum.total([])
-    return values, [Sums(nothing, nothing, float(w.min()), float(w.mean())) for w in found.weights]
+def _rows_of(plan: Plan, parcels: Sequence[Parcel]) -> npt.NDArray[np.uint64]:
+    """The rows in some parcels: the words of their keys, and how often each occurs."""
+    shape = (-1, plan.layout.words + 1)
+    return np.concatenate([np.empty((0, shape[1]), np.uint64), *(parcel.items.reshape(shape) for parcel in parcels)])
 
 
-def _sizes(
-    plan: Plan, engine: Engine, targets: list[int], rows: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]
-) -> npt.NDArray[np.int64]:
-    """Of some targets and rows, how many rows of the population are in their cohorts; others: these, counted."""
-    assert plan.people is not None
-    counts = np.concatenate([np.zeros(len(rows), np.int64), others[:, -1].astype(np.int64)])
-    keys = np.ascontiguousarray(np.concatenate([rows, others])[:, :-1])
-    with task_workers() as workers:
-        found = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
-    codes = unpack_keys(found.rows.keys, plan.layout)
-    job = replace(
-        sizes_job(plan.question, plan.people.counts),
-        targets=targets,
-        codes=codes,
-        times=found.rows.counts.astype(np.int64),
-    )
-    sizes = on_host(engine.score(dense(job), Reporter(visible=False)).values["cohort_size"])
-    return np.asarray(sizes[:, found.number[: len(rows)]])
+class _Scorer:
+    """Rows of the table in one part, and `others` of the population; both as keys and counts."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        engine: Engine,
+        targets: Sequence[int],
+        rows: npt.NDArray[np.uint64],
+        others: npt.NDArray[np.uint64],
+    ) -> None:
+        self._plan = plan
+        self._engine = engine
+        self._targets = list(targets)
+        self._rows = rows
+        self._others = others
+        subsets = plan.question.subsets(plan.rows)
+        self._sets = None if subsets is None else subsets.sets
+
+    def score(self) -> tuple[list[npt.NDArray[Any]], list[Sums]]:
+        """Scores (targets, rows) of each of `Plan.outputs` that has scores of its own; what weights are made of."""
+        plan = self._plan
+        codes = unpack_keys(self._rows, plan.layout)
+        codes = codes if plan.people is None else plan.people.own(codes)
+        job = part_job(plan.job, self._targets, codes, self._rows[:, -1].astype(np.int64))
+        if self._sets is not None:
+            # Weights are of each set, so that scores are weighted before they are folded.
+            job = replace(job, measures=plan.job.measures)
+        result = self._score(job)
+        folds = list(result.by_fold().values())
+        values = [scores[measure.name] for measure in job.measures for scores in folds]
+        return values + (self._population_sizes() if plan.people is not None else []), _sums(result)
+
+    def _score(self, job: Job) -> EngineResult | AnyResult:
+        sets = self._sets
+        shares = None if sets is None else shares_of(self._plan, job, sets, len(self._rows), len(self._others))
+        return score_attacker(self._engine, dense(job), sets, SILENT, shares)
+
+    def _population_sizes(self) -> list[npt.NDArray[Any]]:
+        """How many rows of the population are in the cohorts of the table's rows, by fold.
+
+        A row that agrees with none, as is possible where missing values are wildcards, counts itself.
+        """
+        plan, asked = self._plan, len(self._rows)
+        assert plan.people is not None
+        counts = np.concatenate([np.zeros(asked, np.int64), self._others[:, -1].astype(np.int64)])
+        keys = np.ascontiguousarray(np.concatenate([self._rows, self._others])[:, :-1])
+        with task_workers() as workers:
+            found = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
+        wildcards = [column for column, wild in enumerate(plan.people.wildcards) if wild]
+        job = replace(
+            sizes_job(plan.question, plan.people.counts, wildcards),
+            targets=self._targets,
+            codes=unpack_keys(found.rows.keys, plan.layout),
+            times=found.rows.counts.astype(np.int64),
+        )
+        place = found.number[:asked]
+        folds = self._score(job).by_fold().values()
+        return [np.maximum(on_host(sizes["cohort_size"]), 1)[:, place] for sizes in folds]
+
+
+def _sums(result: EngineResult | AnyResult) -> list[Sums]:
+    """What the weights of targets are made of, by target."""
+    if isinstance(result, AnyResult):
+        nothing = LogSum.total([])
+        return [Sums(nothing, nothing, float(w.min()), float(w.mean())) for w in result.weights]
+    each = zip(result.cohorts, result.distinct, result.weights, strict=True)
+    return [Sums(cohorts.log_sum(), distinct.log_sum(), weight) for cohorts, distinct, weight in each]

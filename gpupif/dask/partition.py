@@ -19,7 +19,6 @@ from ..engines.part_jobs import source_of
 from ..errors import GpupifError
 from ..frames.open import open_frame
 from ..gpu.open import frame_library
-from ..measures import POPULATION_SIZE
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
@@ -178,7 +177,7 @@ def receive(
     scores are missing.
     """
     job = plan.job
-    measures = list(plan.question.outputs) if plan.people is None else [*job.measures, POPULATION_SIZE]
+    measures = plan.outputs
     sources = list(dict.fromkeys(source_of(measure) for measure in measures))
     shape = (len(job.targets), len(back.number))
     values = [np.empty(shape, measure.type_in(job.dtype)) for measure in measures]

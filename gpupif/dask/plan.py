@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import pandas as pd
 
-from ..attack.population import join_codes, prior_in
+from ..attack.population import join_codes, lacking_values, prior_in
 from ..attack.weights import Units, Weighted, read_weights
+from ..attack.worst_mean import folded
 from ..encoding.merge import Values, final_order, merged_column, total_values
-from ..engines.part_jobs import weight_of
+from ..engines.part_jobs import cohorts_stay_whole, weight_of
 from ..errors import DeviceError, InputError
+from ..measures import POPULATION_SIZE
 from ..rows.keys import KeyLayout
 from ..utils.information import LogSum
 from .worker import tell
@@ -26,13 +28,14 @@ if TYPE_CHECKING:
     from ..attack.request import Question
     from ..encoding.column import Column
     from ..engines.base import Job
+    from ..measures import Measure
 
 
 class Sums(NamedTuple):
     """Of a target sums over its cohorts and over groups of equal rows, in some parts of the table.
 
-    weight: with wildcards, where all rows are in one part, the weight itself; over attackers who know any few columns,
-    the lowest, and `mean_weight`.
+    weight: where all rows are in one part, the weight itself; over attackers who know any few columns, the lowest, and
+    `mean_weight`.
     """
 
     cohorts: LogSum
@@ -97,9 +100,8 @@ def add_totals(names: Sequence[Hashable], *parts: Totals) -> Totals:
 class Plan:
     """job: for the whole table, without codes. prior_of: by column. layout: of row keys. rows: of the table; distinct:
     counted by partition. device: where parts are to be scored, "auto" for where each worker would; devices: these, as
-    reports name them. weights: of the rows, where they have them; total:
-    what all rows stand for, in units, else how many they are. people: of the population of the columns used, if any:
-    then keys are of its joined values.
+    reports name them. weights: of the rows, where they have them; total: what all rows stand for, in units, else how
+    many they are. people: of the population of the columns used, if any: then keys are of its joined values.
     """
 
     question: Question
@@ -113,6 +115,32 @@ class Plan:
     device: str
     devices: str
     people: People | None = None
+
+    @property
+    def outputs(self) -> tuple[Measure, ...]:
+        """What each cell gets."""
+        return outputs_of(self.question, self.people is not None)
+
+    @property
+    def has_wildcards(self) -> bool:
+        """Whether missing values of the table, or of the population, match every value."""
+        return bool(self.job.wildcards) or (self.people is not None and any(self.people.wildcards))
+
+    @property
+    def in_one_part(self) -> bool:
+        """Whether all rows have to be in one part, for no cut keeps their cohorts whole."""
+        return self.has_wildcards or not cohorts_stay_whole(self.job, self.question.any_known is not None)
+
+
+def measures_of(question: Question, with_population: bool) -> tuple[Measure, ...]:
+    """The measures that are asked for, and, with a population, last the sizes of cohorts in it."""
+    return (*question.measures, *([POPULATION_SIZE] if with_population else []))
+
+
+def outputs_of(question: Question, with_population: bool) -> tuple[Measure, ...]:
+    """What each cell gets: measures, or, over attackers who know any few columns, the worst and the mean of each."""
+    measures = measures_of(question, with_population)
+    return measures if question.any_known is None else folded(measures)
 
 
 def merged_columns(names: Sequence[Hashable], values: Sequence[Values]) -> list[Column]:
@@ -216,7 +244,7 @@ def find_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
     job = plan.job
     weights = [
         sizes[target].weight
-        if job.wildcards or plan.question.any_known is not None
+        if plan.in_one_part
         else weight_of(job, plan.total, target, [sizes[target].cohorts], [sizes[target].distinct])
         for target in job.targets
     ]
@@ -232,17 +260,22 @@ def find_mean_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
 @dataclass(frozen=True)
 class People:
     """What all partitions have to know of the population. By column used: columns: of the table and of the population,
-    without codes of rows; joins: for their codes those in the joined values; values; counts: of the population's rows.
+    without codes of rows; joins: for their codes those in the joined values; values; counts: of the population's rows;
+    prior_counts: of those that its distribution is made of; wildcards: whether missing values match every value.
 
-    rows: of the table; total: of the population. layout: of keys of joined codes.
+    rows: of the table; total: of the population; distinct: of these, counted by partition. layout: of keys of joined
+    codes.
     """
 
     columns: Sequence[tuple[Column, Column]]
     joins: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
     values: Sequence[list[Any]]
     counts: Sequence[npt.NDArray[np.int64]]
+    prior_counts: Sequence[npt.NDArray[np.int64]]
+    wildcards: Sequence[bool]
     rows: int
     total: int
+    distinct: int
     layout: KeyLayout
 
     def of(self, names: Sequence[Hashable]) -> People:
@@ -255,8 +288,35 @@ class People:
             joins=[self.joins[place] for place in places],
             values=values,
             counts=[self.counts[place] for place in places],
+            prior_counts=[self.prior_counts[place] for place in places],
+            wildcards=[self.wildcards[place] for place in places],
             layout=_layout(values),
         )
+
+    def with_lacking(self, total: int, distinct: int, counts: Sequence[npt.NDArray[np.int64]], lacks: str) -> People:
+        """The population with so many rows more that it lacks, `counts` by column and joined value.
+
+        Where missing values are wildcards no row is known to be lacking, but values are. lacks: "error" raises
+        InputError for these, "count" has them count in the distributions.
+        """
+        added = [own + more for own, more in zip(self.counts, counts, strict=True)]
+        prior_counts = added
+        if any(self.wildcards):
+            prior_counts = [self._known_counts(place, lacks) for place in range(len(added))]
+        return replace(
+            self,
+            counts=added,
+            prior_counts=prior_counts,
+            total=self.total + total,
+            distinct=self.distinct + distinct,
+        )
+
+    def _known_counts(self, place: int, lacks: str) -> npt.NDArray[np.int64]:
+        """How many rows of the population have each value of a column, known ones only where others are wildcards."""
+        (mine, _), (join, _), values = self.columns[place], self.joins[place], self.values[place]
+        known = slice(-1) if self.wildcards[place] else slice(None)
+        sampled = _joined_counts(mine, join, values)
+        return lacking_values(mine.name, values, self.counts[place][known], sampled[known], lacks)
 
     def places(self, names: Sequence[Hashable]) -> list[int]:
         """Where these columns are."""
@@ -267,7 +327,7 @@ class People:
         """The distributions in the population."""
         return {
             mine.name: prior_in(mine, counts, values)
-            for (mine, _), counts, values in zip(self.columns, self.counts, self.values, strict=True)
+            for (mine, _), counts, values in zip(self.columns, self.prior_counts, self.values, strict=True)
         }
 
     def joined(self, codes: Sequence[npt.NDArray[Any]], whose: int) -> list[npt.NDArray[Any]]:
@@ -303,7 +363,17 @@ def join(question: Question, names: list[Hashable], table: Totals, population: T
     found = [join_codes(*both) for both in columns]
     values = [several for _, _, several in found]
     joins = [(one, other) for one, other, _ in found]
-    counts = [np.zeros(len(several), np.int64) for several in values]
-    for own, (_, theirs), (_, place) in zip(counts, columns, joins, strict=True):
-        own[place] = theirs.counts
-    return People(columns, joins, values, counts, table.rows, population.rows, _layout(values))
+    counts = [
+        _joined_counts(theirs, place, several)
+        for (_, theirs), (_, place), several in zip(columns, joins, values, strict=True)
+    ]
+    wildcards = [question.missing == "wildcard" and (one.missing or other.missing) for one, other in columns]
+    rest = (table.rows, population.rows, population.distinct, _layout(values))
+    return People(columns, joins, values, counts, counts, wildcards, *rest)
+
+
+def _joined_counts(column: Column, place: npt.NDArray[Any], values: Sequence[Any]) -> npt.NDArray[np.int64]:
+    """How many rows of a column have each joined value; place: of its codes among these."""
+    counts = np.zeros(len(values), np.int64)
+    counts[place] = column.counts
+    return counts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +12,7 @@ from gpupif.kernels.codes import add_times
 
 from ..attack.population import Met, lacks_error, stranger
 from ..engines.block_scoring import pack_keys, unpack_keys
+from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from . import partition as home
 from . import plan
@@ -40,8 +40,8 @@ def joined_rows(people: People, whose: int, local: home.Local) -> Rows:
 
 
 def meet(parts: int, people: People, source: int, rows: Rows, whose: int) -> pd.DataFrame:
-    """The parcels in which rows travel to where equal ones are compared."""
-    if not len(rows.keys):
+    """The parcels in which rows travel to where equal ones are compared; none, where missing values are wildcards."""
+    if not len(rows.keys) or any(people.wildcards):
         return pack([])
     to = np.zeros(len(rows.keys), np.uint32)
     kernels.partition_ids(rows.keys, people.layout.masks(people.layout.fields), parts, to)
@@ -66,11 +66,12 @@ def meet_rows(people: People, part: int, frame: pd.DataFrame) -> Met:
 
 
 class Lacking(NamedTuple):
-    """Rows of the table that the population lacks: how many; of one kind, its codes, how many the population has and
-    how many the table has; by column, how many have each joined value.
+    """Rows of the table that the population lacks: how many; distinct ones; of one kind, its codes, how many the
+    population has and how many the table has; by column, how many have each joined value.
     """
 
     rows: int
+    distinct: int
     codes: list[int]
     there: int
     sampled: int
@@ -86,30 +87,34 @@ def find_lacking(people: People, met: Met) -> tuple[Rows, Lacking]:
     for own, total in zip(codes, counts, strict=True):
         add_times(own, rows.counts, total)
     one = (int(short.there[0]), int(short.sampled[0])) if len(short.keys) else (0, 0)
-    return rows, Lacking(int(rows.counts.sum()), [int(own[0]) for own in codes if len(own)], *one, counts)
+    first = [int(own[0]) for own in codes if len(own)]
+    return rows, Lacking(int(rows.counts.sum()), len(rows.keys), first, *one, counts)
 
 
 def add_lacking(*parts: Lacking) -> Lacking:
     """What of several parts is to be known together."""
     one = next((part for part in parts if part.rows), parts[0])
     counts = [np.sum(several, axis=0) for several in zip(*(part.counts for part in parts), strict=True)]
-    return one._replace(rows=sum(part.rows for part in parts), counts=counts)
+    rows, distinct = (sum(several) for several in zip(*((part.rows, part.distinct) for part in parts), strict=True))
+    return one._replace(rows=rows, distinct=distinct, counts=counts)
 
 
 def settle(lacks: str, people: People, lacking: Lacking) -> People:
-    """The population with the rows that it lacked; raises InputError where that is an error."""
+    """The population with the rows, or values, that it lacked; raises InputError where that is an error."""
     if lacks == "error" and lacking.rows:
         names = [mine.name for mine, _ in people.columns]
         there = [int(counts[code]) for counts, code in zip(people.counts, lacking.codes, strict=True)]
         unknown = stranger(names, people.values, lacking.codes, there)
         raise lacks_error(lacking.rows, people.rows, None, lacking.there, lacking.sampled, unknown)
-    counts = [own + more for own, more in zip(people.counts, lacking.counts, strict=True)]
-    return replace(people, counts=counts, total=people.total + lacking.rows)
+    return people.with_lacking(lacking.rows, lacking.distinct, lacking.counts, lacks)
 
 
 def narrowed(whole: People, planned: plan.Plan, rows: Rows) -> Rows:
-    """Rows of all columns as those of a plan that uses some of them."""
+    """Rows of all columns as the distinct rows of a plan that uses some of them."""
     places = whole.places(planned.question.used)
+    if len(places) == len(whole.columns):
+        return rows
     codes = unpack_keys(rows.keys, whole.layout)
     with task_workers() as workers:
-        return Rows(pack_keys([codes[place] for place in places], planned.layout, workers), rows.counts)
+        keys = pack_keys([codes[place] for place in places], planned.layout, workers)
+        return distinct_rows(Rows(keys, rows.counts), whole.total, workers).rows

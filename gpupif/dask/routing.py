@@ -18,13 +18,11 @@ import numpy as np
 
 from gpupif.kernels import partition as kernels
 
-from ..engines.known_subsets_memory import AnyNeeds
 from ..engines.part_jobs import Pass, plan_shuffles
-from ..errors import InputError
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows, split
 from ..utils.information import entropy_of_counts
-from ..utils.memory import shown
+from .one_part import check_one_part
 from .plan import Plan
 
 if TYPE_CHECKING:
@@ -37,8 +35,6 @@ SAMPLED_ROWS = 1024
 # Bins are so many times as fine as parts; one of over this share of the mean part is cut finer.
 BINS_PER_PART = 8
 HEAVY = 0.5
-# What rows may take that have to be in one part.
-MOST_BYTES = 4 << 30
 
 
 class Sample(NamedTuple):
@@ -104,20 +100,19 @@ def add_samples(*samples: Sample) -> Sample:
 def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Routes:
     """Cuts that spread the rows of so many partitions of the table over so many parts; see the module."""
     job = plan.job
-    _check_one_part(plan)
     entropies = [entropy_of_counts(counts) for counts in job.counts]
-    if plan.question.any_known is None:
-        passes = plan_shuffles(job, plan.distinct, -(-plan.distinct // parts))
-    else:
-        # Each set of columns has cohorts of its own.
+    if plan.in_one_part:
+        check_one_part(plan)
         passes = [Pass(list(job.targets), [])]
+    else:
+        passes = plan_shuffles(job, plan.distinct, -(-plan.distinct // parts))
     aim = float(sample.weights.sum()) * len(passes) / parts
     cuts: list[Cut] = []
     light: list[tuple[float, int, int]] = []
     waiting = deque((one, sample) for one in passes)
     while waiting:
         one, (keys, weights) = waiting.popleft()
-        halves = [] if job.wildcards or plan.question.any_known is not None else _halves(one, job.known, entropies)
+        halves = [] if plan.in_one_part else _halves(one, job.known, entropies)
         bins = max(1, int(BINS_PER_PART * weights.sum() / aim)) if one.by else 1
         found = _bins(keys, plan, one.by, bins)
         sizes = np.bincount(found, weights, bins)
@@ -136,36 +131,6 @@ def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Rout
         cuts[cut].places[number] = part
         heapq.heappush(loads, (load - size, part))
     return Routes(cuts, list(range(len(passes))), parts, partitions)
-
-
-def _check_one_part(plan: Plan) -> None:
-    """Raise InputError where rows that can not be parted, because of wildcards or any columns known, take too much."""
-    job, asked = plan.job, plan.question.any_known
-    needed = 0 if asked is None else any_known_bytes(plan, plan.distinct)
-    if asked is not None and needed > MOST_BYTES:
-        raise InputError(
-            f"known: any {asked.known} columns: all different rows have to fit into the memory of one worker: "
-            f"{plan.distinct:,} rows, of which those in a partition differ, take about "
-            f"{shown(needed)}, expected at most {shown(MOST_BYTES)}. Score fewer columns "
-            "(columns, among), bin those with many values, or name the known columns."
-        )
-    row = 8 * (6 * plan.layout.words + 12 + 3 * len(job.targets) * len(job.measures))
-    if job.wildcards and row * plan.distinct > MOST_BYTES:
-        raise InputError(
-            f"missing: 'wildcard' compares all different rows with each other, in the memory of one worker: "
-            f"{plan.distinct:,} rows, of which those in a partition differ, take about {shown(row * plan.distinct)}, "
-            f"expected at most {shown(MOST_BYTES)}. Score or know fewer columns, or use missing='category'."
-        )
-
-
-def any_known_bytes(plan: Plan, distinct: int) -> int:
-    """What so many rows take at least that are scored against attackers who know any few columns."""
-    # Keys as they come, and scores as they leave.
-    sent = 8 * (plan.layout.words + 1 + 2 * len(plan.job.targets) * len(plan.job.measures))
-    subsets = plan.question.subsets(plan.rows)
-    assert subsets is not None
-    needs = AnyNeeds.of(plan.job, plan.rows, subsets.sets)
-    return distinct * sent + needs.least(distinct, kept=len(plan.job.targets))
 
 
 def _halves(one: Pass, known: Sequence[int], entropies: Sequence[float]) -> list[Pass]:

@@ -22,7 +22,6 @@ from ..attack.request import ask
 from ..attack.worst_mean import FOLDS, folded_name
 from ..errors import InputError
 from ..frames.dask_frame import known_orders
-from ..measures import POPULATION_SIZE
 from . import part, plan
 from . import partition as home
 from . import routing as routes
@@ -138,7 +137,7 @@ def _score(table: Any, read: Any, question: Question, device: str, people: Peopl
     arguments = ([labels] * len(partitions), [given] * len(partitions), count, back, rows, list(map(ref, homeward)))
     arrived = list(map(ref, graph.each("receive", home.receive, plans, ways, *arguments)))
     frames = {}
-    for measure in question.outputs if people is None else [*measures, POPULATION_SIZE]:
+    for measure in plan.outputs_of(question, people is not None):
         keys = graph.each(measure.name, itemgetter(measure.name), arrived)
         kind = measure.type_in(dtype)
         meta = home.frame_of(np.empty((len(question.targets), 0), kind), home.nobody(table._meta), labels)
@@ -154,18 +153,25 @@ def _score(table: Any, read: Any, question: Question, device: str, people: Peopl
     lazy = {name: graph.frame(name, keys, meta, table.divisions) for name, (keys, meta) in frames.items()}
     known_later = graph.frame("count", [total], np.int64(0), alone), graph.value(shares)
     own = [graph.frame(stage, [key], empty, alone) for stage, key in found_weights.items()]
-    return _scores_of(question, device, lazy, own, *known_later)
+    wanted = [measure.name for measure in plan.measures_of(question, people is not None)]
+    return _scores_of(question, wanted, device, lazy, own, *known_later)
 
 
 def _scores_of(
-    question: Question, device: str, frames: Mapping[str, Any], weights: Sequence[Any], rows: Any, priors: Delayed
+    question: Question,
+    measures: Sequence[str],
+    device: str,
+    frames: Mapping[str, Any],
+    weights: Sequence[Any],
+    rows: Any,
+    priors: Delayed,
 ) -> DaskScores:
     """Frames as scores: over attackers who know any few columns, the worst and the mean; weights: of each."""
     if question.any_known is None:
         return DaskScores(frames, question.targets, device, rows, weights[0], priors)
     worst, mean = (
         DaskScores(
-            {measure.name: frames[folded_name(measure.name, what)] for measure in question.measures},
+            {measure: frames[folded_name(measure, what)] for measure in measures},
             *(question.targets, device, rows, own, priors, what),
         )
         for what, own in zip(FOLDS, weights, strict=True)

@@ -216,8 +216,9 @@ class DaskAttackerScores(ByAttacker[DaskScores]):
         """
         from dask.dataframe import map_partitions
 
-        names = attacker_names(dict.fromkeys(self, self.measures), self.columns, [])
-        frames = [scores[measure] for scores in self.values() for measure in self.measures]
+        each = {name: scores._outputs() for name, scores in self.items()}
+        names = attacker_names({name: list(outputs) for name, outputs in each.items()}, self.columns, [])
+        frames = [frame for outputs in each.values() for frame in outputs.values()]
         meta = _side_by_side(names, *(frame._meta for frame in frames))
         return map_partitions(_side_by_side, names, *frames, meta=meta, align_dataframes=False)
 

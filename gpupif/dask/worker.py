@@ -24,6 +24,16 @@ def task_workers() -> Workers:
     return Workers(task_threads())
 
 
+def task_memory() -> int | None:
+    """Bytes that the worker of this task may take; None where it does not say."""
+    try:
+        from distributed import get_worker
+
+        return get_worker().memory_manager.memory_limit or None
+    except (ImportError, ValueError):
+        return None
+
+
 def device_here(device: str) -> str:
     """What the word `device` means on this worker: "cpu", "cuda", or the GPU that it names; the rest as asked."""
     return AskedDevice(choose_engine(device).device, grouping_of(device))

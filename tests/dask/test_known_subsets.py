@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.dask import part
-from gpupif.dask import routing as routes
+from gpupif.dask import one_part
 from tests.helpers.dask_frames import assert_same, cut
 from tests.helpers.scores import ALL
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, tables
@@ -85,15 +84,15 @@ def test_worst_and_mean(frame, expected, tmp_path):
 def test_no_more_memory_than_a_worker_has(frame, expected, monkeypatch):
     """Folded for one target after the other where there is room for no more."""
     scores = gpupif.score(cut(frame, [150]), FEW, known=2)
-    calls, real = [], part.score_sets
-    monkeypatch.setattr(part, "score_sets", lambda *given: calls.append(given[-1].targets) or real(*given))
+    shares, real = [], one_part.share_out
+    monkeypatch.setattr(one_part, "share_out", lambda *given, **more: shares.append(real(*given, **more)) or shares[-1])
     pd.testing.assert_frame_equal(scores.cig.compute(), expected.cig, check_exact=True)
-    # Room for the different rows, which both partitions have, with few targets at a time.
-    room = 140 * (expected.distinct_rows * 5 // 2)
-    monkeypatch.setattr(part, "MOST_BYTES", room)
+    # Room for the different rows, which both partitions have, with one target at a time.
+    room = 680 << 10
+    monkeypatch.setattr(one_part, "MOST_BYTES", room)
     pd.testing.assert_frame_equal(scores.mean.csf.compute(), expected.mean.csf, check_exact=True)
-    assert calls == [5, 1]
-    monkeypatch.setattr(routes, "MOST_BYTES", room // 10)
+    assert [share.targets for share in shares] == [5, 1]
+    monkeypatch.setattr(one_part, "MOST_BYTES", room // 10)
     says = r"known: any 2 columns: .* one worker: [\d,]+ rows, .* take about .* at most [\d.]+ KiB"
     with pytest.raises(gpupif.InputError, match=says):
         scores.cig.compute()
@@ -102,10 +101,7 @@ def test_no_more_memory_than_a_worker_has(frame, expected, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"weights": "age"}, "weights: does not go with a number of columns"),
         ({"attackers": {"a": ["age"]}}, "attackers: expected them or known="),
-        ({"population": "people.parquet"}, "population: does not go with a number of columns"),
-        ({"missing": "wildcard"}, "missing='wildcard': does not go with a number of columns"),
         ({"known": 3}, "known: expected at most 2, the number of other columns scored, got 3"),
         ({"known": gpupif.AnyKnown(1, among=["agee"])}, "among: no column 'agee'"),
     ],

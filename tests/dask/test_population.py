@@ -116,7 +116,6 @@ BAD = {
     "no table": ([1], {}, ["population", "list"]),
     "a series": (cut(CENSUS, [])["age"], {}, ["population", "Dask DataFrame", "Series"]),
     "no file": ("nobody.parquet", {}, ["nobody.parquet", "no such file"]),
-    "wildcards": (CENSUS, {"missing": "wildcard"}, ["population", "wildcard"]),
 }
 
 
