@@ -22,7 +22,7 @@ from ..io.ipc_batches import disk_errors
 from ..io.score_files import Piece, is_file
 from ..io.write import write_tables
 from ..results.base import Description
-from ..results.provenance import in_one_file, to_metadata, write_folder_file
+from ..results.provenance import FOLDER_FILE, in_one_file, to_metadata, write_folder_file
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .budget import Budget
@@ -70,7 +70,7 @@ class ScoreWriter:
             self._write_files(gatherer, sizes, outputs, left)
         if not is_file(self.wish.output):
             with disk_errors(folder):
-                write_folder_file(folder, pq.read_schema(folder / outputs[0].path), describe(True))
+                write_folder_file(folder / FOLDER_FILE, pq.read_schema(folder / outputs[0].path), describe(True))
 
     def _write_files(
         self, gatherer: Gatherers, sizes: Sequence[int], outputs: Sequence[Piece], left: Sequence[Piece]

@@ -47,7 +47,12 @@ class ScoredAttacker:
         """What the names of the output columns of a measure begin with; fold: "worst" or "mean", of any few columns."""
         folded = self.only or (None if self.subsets is None else fold)
         of_measure = measure if folded is None else folded_name(measure, folded)
-        return of_measure if self.name is None else f"{self.name}_{of_measure}"
+        return f"{self.prefix}{of_measure}"
+
+    @property
+    def prefix(self) -> str:
+        """What all names of outputs against the attacker begin with."""
+        return "" if self.name is None else f"{self.name}_"
 
     def outputs(self, measure: str) -> list[str]:
         """Those of all that was scored of a measure, in the order of the columns."""

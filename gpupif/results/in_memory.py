@@ -190,7 +190,7 @@ class _Rows:
         self._frame = frame
         self._arrays = arrays
         self._source = frame.arrow() if keep_input else None
-        self._labels = _labels(frame)
+        self._labels = index_table(frame)
         others = [name for table in (self._source, self._labels) if table for name in table.column_names]
         self.names = output_names(list(arrays), columns, others)
 
@@ -215,7 +215,8 @@ class _Rows:
         return table.replace_schema_metadata(self._labels.schema.metadata)
 
 
-def _labels(frame: Frame) -> pa.Table | None:
+def index_table(frame: Frame) -> pa.Table | None:
+    """The index of a pandas table, as pandas stores it, where it is more than row numbers. Raises OutputError."""
     index = frame.host_index()
     if index is None or (index.equals(pd.RangeIndex(frame.rows)) and index.name is None):
         return None

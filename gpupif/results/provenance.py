@@ -101,9 +101,12 @@ def in_one_file(description: Description) -> Description:
     return replace(description, about=about, outcomes=outcomes, priors={}, files=())
 
 
-def write_folder_file(folder: Path, schema: pa.Schema, description: Description) -> None:
-    """Write the file of a folder that has all of a description; schema: of the score files."""
-    pq.write_metadata(schema.with_metadata(to_metadata(description)), folder / FOLDER_FILE)
+def write_folder_file(file: Any, schema: pa.Schema, description: Description) -> None:
+    """Write the file `FOLDER_FILE` of a folder, which has all of a description; schema: of the score files.
+
+    file: its path, or itself.
+    """
+    pq.write_metadata(schema.with_metadata(to_metadata(description)), file)
 
 
 def read_description(file: Path) -> Description | None:
@@ -185,9 +188,7 @@ def _subsets_from_json(
     """The subsets anew: a sample of them is the same for the same seed."""
     subsets, seed = (max(document["scored"].values()), document["seed"]) if document["sampled"] else (None, 0)
     targets, places = ([used.index(name) for name in several] for several in (names, pool))
-    return choose_subsets(
-        AnyKnown(document["known"], pool, subsets=subsets, seed=seed), used, targets, places, 1
-    )
+    return choose_subsets(AnyKnown(document["known"], among=pool, subsets=subsets, seed=seed), used, targets, places, 1)
 
 
 def _priors_to_json(description: Description) -> dict[str, str]:

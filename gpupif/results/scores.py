@@ -466,7 +466,7 @@ class Scores:
             Outcome(
                 attacker,
                 {fold: list(view.weights.values()) for fold, view in of_folds.items()},
-                next(iter(of_folds.values())).distinct_rows,
+                next(iter(of_folds.values())).distinct_rows if with_summaries else None,
             )
             for attacker, of_folds in zip(self._written(), views, strict=True)
         ]

@@ -198,8 +198,8 @@ def score(
     )
 
 
-def score_table(table: Any, asked: Arguments) -> Scores:
-    """See `score`."""
+def score_table(table: Any, asked: Arguments, origin: Mapping[str, Any] | None = None) -> Scores:
+    """See `score`. origin: where a Dask frame came from, if that is known; see `provenance`."""
     if is_dask(table):
         from ..dask.score import score_dask
 
@@ -219,6 +219,7 @@ def score_table(table: Any, asked: Arguments) -> Scores:
             attackers=asked.attackers,
             population=None if people is None else people.table,
             lacks="error" if people is None else people.lacks,
+            origin=origin,
         )
     engine = choose_engine(asked_device())
     with Reporter() as report, announce_compilation():
