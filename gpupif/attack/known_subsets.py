@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engines.known_subsets import SetOfColumns
+from ..engines.base import SetOfColumns
 from ..errors import InputError
 from ..utils.names import as_list
 from ..utils.quantities import MOST, brief, whole_number

@@ -6,7 +6,7 @@ import os
 import platform
 from pathlib import Path
 
-from .. import __version__
+from .._version import __version__
 from ..gpu.status import cuda_status
 from ..rows.threads import default_threads
 from ..utils.versions import installed_version

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import __version__
+from .._version import __version__
 from ..errors import GpupifError
 from .demo import demo, info
 from .measures import measures

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from .. import __version__
+from .._version import __version__
 from ..errors import InputError
 
 if TYPE_CHECKING:

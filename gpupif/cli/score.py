@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .. import __version__
+from .._version import __version__
 from ..errors import InputError
 from .options import (
     Device,

@@ -17,9 +17,7 @@ from .worker import task_memory, task_threads
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..engines.base import Job
-    from ..engines.known_subsets import SetOfColumns
-    from ..engines.known_subsets_memory import AnyShares
+    from ..engines.base import AnyShares, Job, SetOfColumns
     from .plan import Plan
 
 # What rows may take that have to be in one part: this share of what their worker may, or so much where none is said.

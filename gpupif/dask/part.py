@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..attack.population import sizes_job
-from ..engines.base import SILENT
+from ..engines.base import SILENT, AnyResult
 from ..engines.block_scoring import unpack_keys
-from ..engines.known_subsets import AnyResult, score_attacker
+from ..engines.known_subsets import score_attacker
 from ..engines.part_jobs import dense, part_job
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows

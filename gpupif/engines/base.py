@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..utils.arrays import on_host
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..measures import Measure
     from ..utils.information import LogSum, Sizes
     from .axis import Axis
-    from .known_subsets import AnyResult, SetOfColumns
-    from .known_subsets_memory import AnyShares
 
 
 class Progress(Protocol):
@@ -163,6 +161,49 @@ class EngineResult:
         return {"": self.weights}
 
 
+@dataclass(frozen=True)
+class SetOfColumns:
+    """Columns, ascending, and those of them that are scored against an attacker who knows the others."""
+
+    columns: tuple[int, ...]
+    targets: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class AnyResult:
+    """worst, mean: measure name to an array (targets, rows), of the host or of a device. weights: by target that of
+    each of its subsets, in the order of the sets. distinct_rows: over all columns. through_host: see `EngineResult`.
+    """
+
+    worst: dict[str, npt.NDArray[Any]]
+    mean: dict[str, npt.NDArray[Any]]
+    weights: list[npt.NDArray[np.float64]]
+    distinct_rows: int
+    through_host: str = ""
+
+    def by_fold(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
+        """Scores by measure, of each fold."""
+        return {"worst": self.worst, "mean": self.mean}
+
+    def weights_by_fold(self) -> dict[str, list[float]]:
+        """Of each fold the weights of the targets: the lowest, and the mean."""
+        return {
+            "worst": [float(weights.min()) for weights in self.weights],
+            "mean": [float(weights.mean()) for weights in self.weights],
+        }
+
+
+class AnyShares(NamedTuple):
+    """targets: whose scores are folded at once. threads: that score sets at once. slots: of each, see `AnyKnownRun`;
+    batch: bytes of sets' numbers and scores that are kept at once, by all of them.
+    """
+
+    targets: int
+    threads: int
+    slots: int
+    batch: int
+
+
 class Engine(Protocol):
     """An engine: the same scores whatever the device."""
 
@@ -178,4 +219,4 @@ class Engine(Protocol):
     def score_sets(
         self, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
     ) -> AnyResult:
-        """Score them against any attacker; see `any_known_sets.score_sets`."""
+        """Score them against any attacker; see `known_subsets.score_sets`."""

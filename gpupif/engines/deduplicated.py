@@ -15,9 +15,9 @@ from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
-from .base import SILENT, Engine, EngineResult, Job, Progress
+from .base import SILENT, AnyResult, Engine, EngineResult, Job, Progress, SetOfColumns
 from .block_scoring import pack_keys, unpack_keys
-from .known_subsets import AnyResult, SetOfColumns, score_attacker
+from .known_subsets import score_attacker
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -7,7 +7,7 @@ distinct rows are scored as any are, and each row of the table takes its combina
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,50 +18,17 @@ from ..rows.distinct import Distinct, distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
-from .base import SILENT, select_columns
+from .base import SILENT, AnyResult, SetOfColumns, select_columns
 from .block_scoring import collapse_job, pack_keys, unpack_keys
 from .zero_weights import has_zero_weights
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .base import Engine, EngineResult, Job, Progress
-    from .known_subsets_memory import AnyShares
+    from .base import AnyShares, Engine, EngineResult, Job, Progress
 
 # Of results that are folded at once, where memory is not limited otherwise.
 FOLDED_BYTES = 1 << 31
-
-
-@dataclass(frozen=True)
-class SetOfColumns:
-    """Columns, ascending, and those of them that are scored against an attacker who knows the others."""
-
-    columns: tuple[int, ...]
-    targets: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class AnyResult:
-    """worst, mean: measure name to an array (targets, rows), of the host or of a device. weights: by target that of
-    each of its subsets, in the order of the sets. distinct_rows: over all columns. through_host: see `EngineResult`.
-    """
-
-    worst: dict[str, npt.NDArray[Any]]
-    mean: dict[str, npt.NDArray[Any]]
-    weights: list[npt.NDArray[np.float64]]
-    distinct_rows: int
-    through_host: str = ""
-
-    def by_fold(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
-        """Scores by measure, of each fold."""
-        return {"worst": self.worst, "mean": self.mean}
-
-    def weights_by_fold(self) -> dict[str, list[float]]:
-        """Of each fold the weights of the targets: the lowest, and the mean."""
-        return {
-            "worst": [float(weights.min()) for weights in self.weights],
-            "mean": [float(weights.mean()) for weights in self.weights],
-        }
 
 
 def score_attacker(

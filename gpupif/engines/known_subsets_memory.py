@@ -11,10 +11,10 @@ import numpy as np
 from ..measures import wanted_of
 from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import index_type
+from .base import AnyShares
 
 if TYPE_CHECKING:
-    from .base import Job
-    from .known_subsets import SetOfColumns
+    from .base import Job, SetOfColumns
 
 # Rows among which different ones are looked for at once, as a share of these.
 AT_ONCE = 0.25
@@ -22,17 +22,6 @@ AT_ONCE = 0.25
 LEAST_SLOTS, MOST_SLOTS = 1 << 16, 1 << 26
 # Of what is left when all that must be there is: for more slots, and more scores of sets at once; the rest stays free.
 SLOTS_SHARE, BATCH_SHARE = 0.3, 0.5
-
-
-class AnyShares(NamedTuple):
-    """targets: whose scores are folded at once. threads: that score sets at once. slots: of each, see `AnyKnownRun`;
-    batch: bytes of sets' numbers and scores that are kept at once, by all of them.
-    """
-
-    targets: int
-    threads: int
-    slots: int
-    batch: int
 
 
 class AnyNeeds(NamedTuple):
@@ -72,9 +61,8 @@ class AnyNeeds(NamedTuple):
         scoring = 8 * keys + index + 8 + 2 * (20 + 72 + 48 + 8 * kinds)
         return cls(
             # Codes and counts as they come, and what the run makes of them.
-            fixed=2 * codes + 16 + 2 * index,
-            # Of those that are found, and those that come to them at once.
-            collapsing=int((1 + AT_ONCE) * (6 * 8 * words + 14 * index + 16)),
+            fixed=(1 if job.distinct else 2) * codes + 16 + 2 * index,
+            collapsing=0 if job.distinct else collapsing_bytes(words, index),
             kept=16 * len(job.measures),
             folded=32 * pairs,
             thread=20,
@@ -117,6 +105,14 @@ class AnyNeeds(NamedTuple):
             middle = (low + high + 1) // 2
             low, high = (middle, high) if self.least(middle) <= memory else (low, middle - 1)
         return low
+
+
+def collapsing_bytes(words: int, index: int) -> int:
+    """Bytes that each of so many distinct rows takes while they are found, with those that come to them at once.
+
+    words: of a row's key. index: bytes of a number of rows.
+    """
+    return int((1 + AT_ONCE) * (6 * 8 * words + 14 * index + 16))
 
 
 def share_out(needs: AnyNeeds, distinct: int, targets: int, threads: int, memory: int, kept: int = 0) -> AnyShares:

@@ -28,6 +28,8 @@ LEAST_PART = 1 << 14
 MOST_FILES, SPARE_FILES = 1 << 13, 128
 # Of the working memory: what a chunk takes; what a part takes; what the values of a column may take.
 CHUNK_SHARE, PART_SHARE, VALUES_SHARE = 0.35, 0.7, 0.3
+# And what all distinct rows may take that are scored in one place, beside which little else is there.
+DISTINCT_SHARE = 0.85
 # Parts are planned so much smaller than what is scored at once, for their sizes differ by chance.
 SLACK = 0.7
 # Bytes on disk: of a code in a chunk and in a part, and of a score, compressed; measured with `benchmarks.scale`.
@@ -65,16 +67,16 @@ class Budget(NamedTuple):
         """Bytes that the different rows of the table may take that are scored against attackers who know any few
         columns; InputError where that is nothing.
         """
-        return self._part_bytes(job, -(-needs.least(LEAST_PART) // LEAST_PART))
+        return self._part_bytes(job, -(-needs.least(LEAST_PART) // LEAST_PART), DISTINCT_SHARE)
 
-    def _part_bytes(self, job: Job, row: int) -> int:
+    def _part_bytes(self, job: Job, row: int, share: float = PART_SHARE) -> int:
         """What a part may take each of whose rows takes so much, beside what values of columns do."""
         different = sum(len(counts) for counts in job.counts)
         # Scores of values by themselves: of all columns, and of the one at work once more.
         values = 8 * ((3 + len(job.measures)) * different + len(job.measures) * max(map(len, job.counts)))
-        least, found = LEAST_PART * row, int(PART_SHARE * (self.working - values))
+        least, found = LEAST_PART * row, int(share * (self.working - values))
         if found < least:
-            more = values + least / PART_SHARE - self.working
+            more = values + least / share - self.working
             raise InputError(
                 f"memory_limit: the columns have {different:,} different values, so that {shown(more)} more are needed "
                 "to score. Leave identifiers out, bin measurements, or raise it."

@@ -18,11 +18,13 @@ import numpy as np
 import pyarrow as pa
 
 from ..attack.worst_mean import FOLDS, fold_of
-from ..engines.known_subsets import AnyResult, score_attacker
-from ..engines.known_subsets_memory import AnyNeeds, AnyShares, share_out
+from ..engines.base import AnyResult, AnyShares
+from ..engines.known_subsets import score_attacker
+from ..engines.known_subsets_memory import AnyNeeds, collapsing_bytes, share_out
 from ..engines.part_jobs import Pass, cohorts_stay_whole, part_measures
 from ..errors import InputError
 from ..io.ipc_batches import read_batch, write_batch
+from ..rows.partition import index_type
 from ..rows.threads import Workers, default_threads
 from ..utils.memory import shown
 from .distinct import DistinctTable, TooManyRowsError
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from ..attack.weights import Units
     from ..engines.base import EngineResult, Job
     from .chunks import Chunks
+
+# Distinct rows whose CIG are counted at once.
+GAINS_AT_ONCE = 1 << 22
 
 
 def scored_by_fold(
@@ -88,7 +93,8 @@ class InOnePlace:
         self.folds = [""] if subsets is None else list(FOLDS)
         self.groups: list[list[int]] = []
         self.distinct_rows = 0
-        self._needs = None if subsets is None else AnyNeeds.of(job, chunks.rows, subsets.sets)
+        asks = replace(job, distinct=True)
+        self._needs = None if subsets is None else AnyNeeds.of(asks, chunks.rows, subsets.sets)
 
     def step(self, name: str) -> str:
         """What a step is called."""
@@ -142,9 +148,9 @@ class InOnePlace:
         (weights,) = read_batch(self._weights_file(target))
         return weights
 
-    def gains_file(self, fold: str, number: int, target: int) -> Path:
-        """Where the CIG of a target that occur are kept."""
-        return self.file(f"group-{number}{fold}", f"gains-{target}.arrow")
+    def gains_folder(self, fold: str, number: int, target: int) -> Path:
+        """Where the CIG of a target that occur are kept, in one or several files."""
+        return self.file(f"group-{number}{fold}", f"gains-{target}")
 
     def fold_job(self, fold: str) -> Job:
         """The job whose scores are those of a fold."""
@@ -173,7 +179,9 @@ class InOnePlace:
 
     def _rows_at_once(self, memory: int, limit: int) -> int:
         """Among how many rows distinct ones are looked for."""
-        return limit if self._needs is None else max(1, memory // (self._needs.collapsing + 1))
+        index = np.dtype(index_type(self.chunks.rows + 1)).itemsize
+        row = collapsing_bytes(self.table.layout.words, index)
+        return limit if self._needs is None else max(1, memory // row)
 
     def _share(self, rows: int, memory: int, targets: int, kept: int = 0) -> AnyShares | None:
         if self._needs is None:
@@ -253,8 +261,15 @@ class InOnePlace:
                 writer.write(workers.run(lambda array, rows=rows: array[rows], [(array,) for array in arrays]))
             if "cig" in values:
                 for target, gains in zip(group, values["cig"], strict=True):
-                    found, times = multiset(gains, table.occurs, workers)
-                    write_batch(self.gains_file(fold, number, target), {"gain": found, "times": times})
+                    self._write_gains(self.gains_folder(fold, number, target), gains, workers)
+
+    def _write_gains(self, folder: Path, gains: npt.NDArray[np.float64], workers: Workers) -> None:
+        """Write which CIG occur, and how often, some rows after the others: of all at once it would take too much."""
+        folder.mkdir()
+        for start in range(0, len(gains), GAINS_AT_ONCE):
+            some = slice(start, start + GAINS_AT_ONCE)
+            found, times = multiset(gains[some], self.table.occurs[some], workers)
+            write_batch(folder / f"{start:012}.arrow", {"gain": found, "times": times})
 
     def _weights_file(self, target: int) -> Path:
         return self.table.file(f"weights-{target}.arrow")
@@ -288,5 +303,7 @@ class Fold(Scored):
         """Different rows of the table."""
         return self.whole.distinct_rows
 
-    def _gains(self, number: int, part: int, target: int) -> Path:
-        return self.whole.gains_file(self.fold, number, target)
+    def gains(self, target: int) -> list[Path]:
+        """See `Scored`."""
+        number = next(number for number, one in enumerate(self.passes) if target in one.targets)
+        return sorted(self.whole.gains_folder(self.fold, number, target).iterdir())

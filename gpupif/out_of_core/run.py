@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
+from .._version import __version__
 from ..errors import InputError, OutputError
 from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity, work_folder

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .. import __version__
+from .._version import __version__
 from ..attack.known_subsets import AnyKnown, KnownSubsets, choose_subsets
 from ..errors import InputError
 from ..io.formats import FEATHER, read_format

@@ -12,8 +12,9 @@ from ..attack.request import Question
 from ..attack.weights import Weighted, read_weights, weigh
 from ..encoding.column import EncodedTable
 from ..encoding.encode import encode_table
+from ..engines.base import AnyResult
 from ..engines.deduplicated import Collapsed
-from ..engines.known_subsets import AnyResult, score_attacker
+from ..engines.known_subsets import score_attacker
 from ..errors import Teller
 from ..frames.base import Frame
 from ..measures import POPULATION_SIZE

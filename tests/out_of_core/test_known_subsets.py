@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.attack.population import counting_job
-from gpupif.engines.known_subsets import SetOfColumns
+from gpupif.engines.base import SetOfColumns
 from gpupif.engines.known_subsets_memory import AnyNeeds, share_out
 from gpupif.errors import InputError, OutputError
 from gpupif.out_of_core import budget, one_place

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import gpupif
 from gpupif.datasets import census
 from tests.helpers.checkout import ROOT
 
@@ -72,6 +74,20 @@ def test_the_package_works_in_the_folder_of_its_checkout():
     code = "import gpupif; print(gpupif.score(gpupif.datasets.pif_example()).pif(100))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert float(done.stdout) == pytest.approx(3.3371022654516564)
+
+
+def test_every_public_name_can_be_had():
+    found = {name: getattr(gpupif, name) for name in gpupif.__all__}
+    assert {"score", "InputError", "Scores", "datasets", "__version__"} <= set(found)
+    assert dir(gpupif) == sorted(found)
+    with pytest.raises(AttributeError, match="scores"):
+        gpupif.scores  # noqa: B018
+
+
+def test_of_a_checkout_only_the_kernels_are_part_of_the_package():
+    assert importlib.import_module("gpupif.kernels.log_units") is gpupif.kernels.log_units
+    with pytest.raises(ModuleNotFoundError, match=r"gpupif\.tests"):
+        importlib.import_module("gpupif.tests")
 
 
 def test_cheap_to_import_until_something_is_scored():

@@ -21,8 +21,7 @@ from .scorer import CpuScorer
 from .wildcards import score_matching
 
 if TYPE_CHECKING:
-    from ..known_subsets import AnyResult, SetOfColumns
-    from ..known_subsets_memory import AnyShares
+    from ..base import AnyResult, AnyShares, SetOfColumns
 
 
 class CpuEngine:

@@ -28,12 +28,11 @@ from ...rows.keys import KeyLayout
 from ...rows.partition import Rows, index_type
 from ...rows.threads import Workers
 from ...utils.information import column_weight, conditional_entropy
-from ..base import Job, Progress
+from ..base import AnyResult, AnyShares, Job, Progress, SetOfColumns
 from ..block_run import Run
 from ..block_scoring import collapse_job, pack_keys
 from ..cohort_sizes import Tally
-from ..known_subsets import AnyResult, SetOfColumns
-from ..known_subsets_memory import MOST_SLOTS, AnyShares
+from ..known_subsets_memory import MOST_SLOTS
 from .scorer import CpuScorer, CpuTargets
 
 if TYPE_CHECKING:

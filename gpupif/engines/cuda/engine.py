@@ -18,11 +18,10 @@ from ...errors import DeviceError, InputError
 from ...gpu.base import DeviceMemoryError, FrameLibrary, Library
 from ...gpu.open import frame_library, open_libraries
 from ...rows.threads import Workers
-from ..base import EngineResult, Job, Progress
+from ..base import AnyResult, AnyShares, EngineResult, Job, Progress, SetOfColumns
 from ..block_run import Run
 from ..block_scoring import score_in_blocks, working_memory
-from ..known_subsets import AnyResult, SetOfColumns, needs_whole_engine, score_each_set
-from ..known_subsets_memory import AnyShares
+from ..known_subsets import needs_whole_engine, score_each_set
 from ..wildcards import score_apart
 from ..zero_weights import has_zero_weights, score_zero_weights
 from .counting import CudaCounting

@@ -22,9 +22,8 @@ from ...rows.keys import KeyLayout
 from ...rows.partition import NO_ROWS, Rows, index_type
 from ...rows.threads import Workers
 from ...utils.information import column_weight, conditional_entropy, entropy_of_counts
-from ..base import Job, Progress
+from ..base import AnyResult, Job, Progress, SetOfColumns
 from ..block_scoring import pack_keys as pack_keys_on_host
-from ..known_subsets import AnyResult, SetOfColumns
 from .grouping import Grouping, collapse_table
 from .memory import accumulator_bytes, all_values, fixed_bytes, row_bytes
 from .numbering import Numbers, numbering_bytes
