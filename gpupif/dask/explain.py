@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..engines.base import SILENT
+from ..engines.base import SILENT, AnyResult
 from ..engines.block_scoring import unpack_keys
-from ..engines.known_subsets import AnyResult, score_attacker
+from ..engines.known_subsets import score_attacker
 from ..measures import POPULATION_SIZE, Measure, resolve_measures
 from ..results.base import Cell, Explainer
 from ..results.riskiest import CohortCount, count_cohort, describe, describe_value

@@ -9,7 +9,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from ..attack.priors import Prior
 from ..attack.request import Question
 from ..engines.base import Engine
 from ..errors import InputError, Teller
@@ -88,8 +87,7 @@ class Steps:
                 people.close()
         about_to_publish()
         self.writer.publish(outputs, finished["identity"])
-        priors = next(iter(next(iter(attacks.values())).values())).prior_of
-        return stored_scores(self.wish.output, self.question, self.about, finished, priors, self.spilled)
+        return stored_scores(self.wish.output, self.question, self.about, finished, attacks, self.spilled)
 
     @cached_property
     def about(self) -> About:
@@ -113,7 +111,7 @@ class Steps:
         return {
             "options": self.store.done(BEGUN),
             "summaries": [
-                [name, fold, replace(summary, seconds=self.seconds).to_dict()]
+                [name, fold, replace(summary, seconds=self.seconds).to_stored()]
                 for (name, fold), summary in summaries.items()
             ],
             "identity": identity(self.writer.staged(outputs)),
@@ -211,14 +209,15 @@ def stored_scores(
     question: Question,
     about: About,
     finished: dict[str, Any],
-    priors: Mapping[Hashable, Prior] | None = None,
+    attacks: Attacks | None = None,
     spilled: int = 0,
 ) -> Scores:
-    """What a run gives back, from its last mark; priors: of all columns, where they are at hand."""
+    """What a run gives back, from its last mark; attacks: where they are at hand."""
     files = [output if is_file(output) else output / file for file in finished["files"]]
     summaries: dict[str | None, dict[str, Summary]] = {}
     for name, fold, document in finished["summaries"]:
-        summaries.setdefault(name, {})[fold] = Summary.from_dict(document)
+        made = None if attacks is None else attacks[name][fold].made_summary
+        summaries.setdefault(name, {})[fold] = made or Summary.from_dict(document)
     first = next(iter(summaries[next(iter(summaries))].values()))
     outcomes = []
     for name, one in question.each().items():
@@ -229,6 +228,7 @@ def stored_scores(
     facts = [
         ColumnFacts(int(row["distinct_values"]), float(row["prior_entropy"])) for _, row in first.columns.iterrows()
     ]
-    by_column = {} if priors is None else {name: priors[name] for name in question.targets}
+    priors = {} if attacks is None else next(iter(attacks[next(iter(attacks))].values())).prior_of
+    by_column = {name: priors[name] for name in question.targets if name in priors}
     description = Description(replace(about, seconds=dict(first.seconds)), outcomes, facts, by_column, first.rows)
     return Scores(InFiles(output, files, description, first.rows, spilled))

@@ -156,7 +156,7 @@ def read_description(file: Path) -> Description | None:
 def _attacker_to_json(outcome: Outcome) -> dict[str, Any]:
     attacker = outcome.attacker
     # Wall times are of a run, not of the scores: the same scores are the same bytes.
-    summaries = {fold: {**summary.to_dict(), "stages": {}} for fold, summary in outcome.summaries.items()}
+    summaries = {fold: {**summary.to_stored(), "stages": {}} for fold, summary in outcome.summaries.items()}
     return {
         "name": attacker.name,
         "known": [str(name) for name in attacker.known],

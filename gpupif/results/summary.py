@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ..utils.display import Printed, json_records, json_value
+from ..utils.display import Printed, json_value
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 # Of the riskiest cells.
 TOP_CELLS = 10
+# Columns of tables that hold names, and values of the table.
+WORDS = ["column", "index", "value", "known", "attacker"]
 
 
 @dataclass(frozen=True)
@@ -48,12 +51,19 @@ class Summary(Printed):
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
+        return self._document(json_value)
+
+    def to_stored(self) -> dict[str, Any]:
+        """As `to_dict`, with numbers that JSON lacks (inf, NaN) as text, for `from_dict`."""
+        return self._document(lambda value: str(value) if _is_beyond_json(value) else json_value(value))
+
+    def _document(self, plain: Callable[[Any], Any]) -> dict[str, Any]:
         by_stage = {
             stage: {"seconds": seconds, "cells_per_second": self.cells / seconds if seconds else None}
             for stage, seconds in self.seconds.items()
         }
         columns = [
-            {"column": json_value(name), **{key: json_value(value) for key, value in row.items()}}
+            {"column": plain(name), **{key: plain(value) for key, value in row.items()}}
             for name, row in self.columns.to_dict("index").items()
         ]
         return {
@@ -66,13 +76,13 @@ class Summary(Printed):
             "stages": by_stage,
             "columns": columns,
             "pif": {str(percentile): value for percentile, value in self.pif.items()},
-            "top": json_records(self.top),
+            "top": [{key: plain(value) for key, value in cell.items()} for cell in self.top.to_dict("records")],
         }
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Summary:
-        """The summary that `to_dict` made a dictionary of; values of cells as JSON has them."""
-        columns = pd.DataFrame.from_records(document["columns"]).set_index("column")
+        """The summary that `to_stored` made a dictionary of; values of cells as JSON has them."""
+        columns = _with_numbers(document["columns"]).set_index("column")
         return cls(
             rows=document["rows"],
             distinct_rows=document["distinct_rows"],
@@ -81,7 +91,7 @@ class Summary(Printed):
             seconds={stage: facts["seconds"] for stage, facts in document["stages"].items()},
             columns=columns,
             pif={int(percentile): value for percentile, value in document["pif"].items()},
-            top=pd.DataFrame.from_records(document["top"]),
+            top=_with_numbers(document["top"]),
             through_host=document.get("through_host", ""),
         )
 
@@ -104,6 +114,19 @@ class Summary(Printed):
             console.print(f"Row information gain, bits:   {shown}", highlight=False)
         console.print()
         console.print(report.cell_table(self.top, self.measures, console))
+
+
+def _is_beyond_json(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _with_numbers(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A frame of these records, in which texts of numbers are numbers again, but for names and values of the table."""
+    frame = pd.DataFrame.from_records(list(records))
+    for name in frame.columns.difference(WORDS):
+        if frame[name].dtype.kind not in "iuf":
+            frame[name] = frame[name].astype(float)
+    return frame
 
 
 @dataclass(frozen=True)

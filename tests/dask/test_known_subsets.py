@@ -27,8 +27,8 @@ FEW = ["cig", "wcig", "csf", "cohort_size"]
 def assert_both_same(scores, expected):
     assert_same(scores, expected)
     assert_same(scores.mean, expected.mean)
-    assert dict(scores.weights.compute()) == expected.weights
-    assert dict(scores.mean.weights.compute()) == expected.mean.weights
+    assert dict(scores.weights) == expected.weights
+    assert dict(scores.mean.weights) == expected.mean.weights
     assert scores.subsets.sets == expected.subsets.sets
 
 
