@@ -104,7 +104,7 @@ def _as_it_is(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 # Class size, re-identification risk and uniqueness are of whole rows.
-OF_CELLS = [name for name, measure in MEASURES.items() if not measure.of_class]
+OF_CELLS = [name for name, measure in MEASURES.items() if not measure.is_row_measure]
 # Name to: how the table gets into the library (not timed), and what is timed.
 CONTENDERS: dict[str, tuple[Callable[[pd.DataFrame], Any], Callable[[Any], Any]]] = {
     "gpupif": (_as_it_is, gpupif_figures),

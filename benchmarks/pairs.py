@@ -29,6 +29,7 @@ import gpupif
 from gpupif.datasets import census
 from gpupif.engines.cpu.counting import SubsetCounter
 from gpupif.marginals.coded_table import code_columns
+from gpupif.marginals.request import CountRequest
 from gpupif.rows.threads import Workers
 
 from .peers import polars_table
@@ -40,7 +41,7 @@ WARM_UP_ROWS = 20_000
 def counts_of_pairs(frame: pd.DataFrame) -> list[npt.NDArray[np.int64]]:
     """Rows with each combination, ascending, of each pair of columns; by gpupif."""
     with Workers() as workers:
-        coded = code_columns(frame, None, "category", workers)
+        coded = code_columns(frame, CountRequest(), workers)
         counter = SubsetCounter(_pairs(len(frame.columns)), coded.cardinalities, coded.rows, workers)
         counter.add(coded.codes)
         return [np.sort(counter.combinations(place).counts) for place in range(len(counter.subsets))]
@@ -67,7 +68,7 @@ def contenders(frame: pd.DataFrame) -> dict[str, Callable[[], Any]]:
     """What is timed, by name."""
     table = polars_table(frame)
     with Workers() as workers:
-        coded = code_columns(frame, None, "category", workers)
+        coded = code_columns(frame, CountRequest(), workers)
 
     def count(size: int) -> SubsetCounter:
         with Workers() as workers:

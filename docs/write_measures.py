@@ -1,4 +1,4 @@
-"""Writes the tables of measures.md from the registry of measures: `python docs/write_measures.py`.
+"""Writes the tables of measures.md from what gpupif says of its measures: `python docs/write_measures.py`.
 
 With --print the page goes to standard output, and nothing is written.
 """
@@ -8,8 +8,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+from gpupif.disclosure.models import MODELS
+from gpupif.disclosure.scope import Scope, scope
 
 PAGE = Path(__file__).with_name("measures.md")
 COLUMNS = ("name", "unit", "range", "meaning", "source", "example")
@@ -24,10 +28,20 @@ def registry() -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def table(measures: list[dict[str, Any]]) -> str:
-    """A Markdown table with one row a measure."""
-    rows = [COLUMNS, ["---"] * len(COLUMNS), *(_cells(measure) for measure in measures)]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+def tables() -> dict[str, str]:
+    """The tables of the page, by the name that their marks have."""
+    found = {part: table(COLUMNS, map(_cells, measures)) for part, measures in registry().items()}
+    return found | {"weights and wildcards": table(("measure", "with weights", "with wildcards"), map(_scope, scope()))}
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    return "".join(f"| {' | '.join(row)} |\n" for row in (heads, ["---"] * len(heads), *rows))
+
+
+def _scope(row: Scope) -> list[str]:
+    name = f"`{row.measure}`" if row.measure in MODELS else row.measure
+    return [name, row.weights, row.wildcards or f"not defined: {row.undefined}"]
 
 
 def _cells(measure: dict[str, Any]) -> list[str]:
@@ -39,12 +53,12 @@ def _cells(measure: dict[str, Any]) -> list[str]:
 def page() -> str:
     """The page with the tables of the registry between its marks."""
     text = PAGE.read_text("utf-8")
-    for part, measures in registry().items():
+    for part, written in tables().items():
         begin, end = f"<!-- begin: {part} -->\n", f"<!-- end: {part} -->\n"
         if text.count(begin) != 1 or text.count(end) != 1:
             raise SystemExit(f"{PAGE}: expected {begin.strip()} and {end.strip()} once each, around the table.")
         before, after = text.split(begin)[0], text.split(end)[1]
-        text = f"{before}{begin}{table(measures)}{end}{after}"
+        text = f"{before}{begin}{written}{end}{after}"
     return text
 
 

@@ -16,6 +16,7 @@ from .disclosure.closeness import basic_beta_likeness as basic_beta_likeness
 from .disclosure.closeness import delta_disclosure as delta_disclosure
 from .disclosure.closeness import enhanced_beta_likeness as enhanced_beta_likeness
 from .disclosure.closeness import t_closeness as t_closeness
+from .disclosure.estimated import EstimatedRisks as EstimatedRisks
 from .disclosure.journalist import PopulationRisks as PopulationRisks
 from .disclosure.journalist import population_risks as population_risks
 from .disclosure.population_uniques import PopulationUniques as PopulationUniques
@@ -49,7 +50,7 @@ from .results.stored_frame import StoredFrame as StoredFrame
 from .results.summary import Summary as Summary
 from .scoring.files import score_files as score_files
 from .scoring.score import score as score
-from .special_uniques.suda import SpecialUniques as SpecialUniques
+from .special_uniques.result import SpecialUniques as SpecialUniques
 from .special_uniques.suda import suda as suda
 from .utils.config import config as config
 from .utils.config import set_config as set_config

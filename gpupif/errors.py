@@ -98,14 +98,14 @@ def warn(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-class Teller:
+class WarnOnce:
     """Warns of each thing once, however many attackers it matters to."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
 
     def __call__(self, message: str, category: type[Warning]) -> None:
         """Warn, but not again."""
-        if message not in self._told:
-            self._told.add(message)
+        if message not in self._warned:
+            self._warned.add(message)
             warn(message, category)

@@ -31,8 +31,8 @@ class Measure:
     name: as in `measures=` and in output columns. cell: what of the cell it is, by name of a constant in
     `kernels/formulas.py`. unit, range: of its values ("and up": to infinity, which is one of them); source: where it is
     defined. statistic: that of the cohort, where the measure is one. weighted: multiplied by the column's weight when
-    that is known. low_is_risky: the riskiest cells are those with the lowest values. kept_as: the type of its scores
-    whatever `dtype` says, if any: of counts "int64".
+    that is known. low_is_risky: the riskiest cells are those with the lowest values. dtype: of its scores, whatever
+    others are asked for in, if any: of counts "int64".
     example: its value for the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker who
     knows g: in the cohort the values are a, a, a, b, and the prior of a, b and c is 1/2, 1/4 and 1/4.
     """
@@ -46,7 +46,7 @@ class Measure:
     statistic: Statistic | None = None
     weighted: bool = False
     low_is_risky: bool = False
-    kept_as: str | None = None
+    dtype: str | None = None
     example: float | None = None
 
     @property
@@ -55,12 +55,12 @@ class Measure:
         return self.statistic is not None or self.cell == "COHORT_SIZE"
 
     @property
-    def of_class(self) -> bool:
+    def is_row_measure(self) -> bool:
         """Whether it is the same for all rows that agree on everything the attacker knows of whole rows."""
-        return self.of_size and self.cell != "COHORT_SIZE"
+        return self.is_size and self.cell != "COHORT_SIZE"
 
     @property
-    def of_size(self) -> bool:
+    def is_size(self) -> bool:
         """Whether it follows from how many people are in the cohort, or the class."""
         from gpupif.kernels import formulas
 
@@ -78,7 +78,7 @@ class Measure:
 
     def type_in(self, dtype: str) -> str:
         """The type of its scores where others are of this one."""
-        return self.kept_as or dtype
+        return self.dtype or dtype
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ MEASURES: dict[str, Measure] = {
             "Sweeney, k-Anonymity (2002)",
             cell="COHORT_SIZE",
             low_is_risky=True,
-            kept_as="int64",
+            dtype="int64",
             example=4,
         ),
         Measure(
@@ -176,7 +176,7 @@ MEASURES: dict[str, Measure] = {
             "Sweeney, k-Anonymity (2002)",
             cell="CLASS_SIZE",
             low_is_risky=True,
-            kept_as="int64",
+            dtype="int64",
             example=4,
         ),
         Measure(
@@ -273,7 +273,7 @@ MEASURES: dict[str, Measure] = {
             "Machanavajjhala et al., l-Diversity (2007), section 4",
             statistic=Statistic("VALUES"),
             low_is_risky=True,
-            kept_as="int64",
+            dtype="int64",
             example=2,
         ),
         Measure(
@@ -396,7 +396,7 @@ POPULATION_SIZE = Measure(
     "1 and up",
     "El Emam, Guide to the De-Identification of Personal Health Information (2013), chapter 16",
     low_is_risky=True,
-    kept_as="int64",
+    dtype="int64",
 )
 
 
@@ -413,20 +413,20 @@ def as_risk(measure: Measure, scores: Any) -> Any:
     if not measure.low_is_risky:
         return scores
     risks = -scores
-    if measure.of_size and scores.dtype.kind == "f":
+    if measure.is_size and scores.dtype.kind == "f":
         risks[scores == 0] = -math.inf
     return risks
 
 
-def in_people(measure: Measure) -> Measure:
+def as_weighted(measure: Measure) -> Measure:
     """What a measure is where rows have sampling weights: how many people, in place of rows, is no whole number."""
-    return replace(measure, kept_as="float64") if measure.kept_as and measure.of_size else measure
+    return replace(measure, dtype="float64") if measure.dtype and measure.is_size else measure
 
 
-def alike(measures: Sequence[Measure]) -> tuple[list[Measure], list[int]]:
-    """Those measures of which each needs scores of its own, and for each measure which of them has its scores.
+def deduplicate(measures: Sequence[Measure]) -> tuple[list[Measure], list[int]]:
+    """Measures that need separate computation, and for each measure the index of the one whose scores it shares.
 
-    Measures that differ in their weights only (CIG and weighted CIG) have the same.
+    Measures that differ in their weights only (CIG and weighted CIG) share theirs.
     """
     of = [(measure.cell, measure.statistic) for measure in measures]
     different = list(dict.fromkeys(of))

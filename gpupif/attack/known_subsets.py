@@ -13,8 +13,7 @@ import numpy as np
 
 from ..engines.base import SetOfColumns
 from ..errors import InputError
-from ..utils.names import as_list
-from ..utils.quantities import MOST, brief, whole_number
+from ..utils.validation import MOST, as_list, brief, whole_number
 from .worst_mean import folded_names
 
 # Subsets that are scored at most, of all targets together, and how many distinct rows they may have together.

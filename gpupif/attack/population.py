@@ -34,9 +34,8 @@ from ..rows.partition import Rows
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.information import entropy_of_counts, log2_of_shares
-from ..utils.names import check_exist, check_unique
+from ..utils.validation import check_exist, check_unique, check_word
 from .priors import Prior
-from .request import check_word
 
 if TYPE_CHECKING:
     import numpy.typing as npt

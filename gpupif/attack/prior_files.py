@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..encoding.amounts import amounts
+from ..encoding.column import amounts
 from ..encoding.encode import encode_column
 from ..errors import InputError, PriorError
 from ..frames.arrow_frame import FileFrame
@@ -18,7 +18,7 @@ from ..frames.base import Frame
 from ..frames.open import open_frame
 from ..io.formats import READ_ENDINGS
 from ..io.scan import open_source
-from ..utils.names import check_unique
+from ..utils.validation import check_unique
 from .priors import SUM_TOLERANCE, TextPrior, priors_from_json
 
 if TYPE_CHECKING:

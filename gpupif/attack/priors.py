@@ -17,7 +17,7 @@ from gpupif.kernels.log_units import LOG_BITS
 from ..encoding.column import Column
 from ..errors import PriorError
 from ..utils.information import entropy_of_counts, entropy_of_probabilities, log2_of_probabilities, log2_of_shares
-from ..utils.quantities import brief, within
+from ..utils.validation import brief, within
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -101,6 +101,8 @@ def make_prior(
     """
     if given is None:
         counts = column.counts if counts is None else counts
+        # Of a column in which nobody has a value, as weights of 0 and wildcards may leave it, all shares are 0.
+        rows = max(1, rows)
         return Prior(column, counts / rows, log2_of_shares(counts, rows), LOG_BITS, entropy_of_counts(counts), None)
     name = column.name
     if isinstance(given, pd.Series):

@@ -13,9 +13,8 @@ from ..engines.axis import Axis
 from ..engines.base import Job
 from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
 from ..io.common import Pick
-from ..measures import Measure, in_people
-from ..utils.names import as_list, as_mapping, check_exist, check_unique, check_weights
-from ..utils.quantities import brief, within
+from ..measures import Measure, as_weighted
+from ..utils.validation import as_list, as_mapping, brief, check_exist, check_unique, check_weights, within
 from .distances import CategoryOrder, make_axis
 from .known_subsets import AnyKnown, Known, KnownSubsets, as_attackers, check_known, choose_subsets
 from .priors import Prior, make_prior
@@ -108,16 +107,16 @@ class Question:
         columns: Sequence[Column],
         rows: int,
         scores_on: str = "host",
-        tell: Callable[[str, type[Warning]], None] = warn,
+        on_warning: Callable[[str, type[Warning]], None] = warn,
         weighted: Weighted | None = None,
         priors: Mapping[Hashable, Prior] | None = None,
     ) -> tuple[Job, dict[Hashable, Prior]]:
         """What an engine is to do with the columns `used` of a table of so many rows, and the prior of each.
 
         weighted: how many people the rows stand for. priors: in place of the table's own distributions. Raises
-        PriorError; warns, by `tell`, of columns that are nearly unique.
+        PriorError; warns, by `on_warning`, of columns that are nearly unique.
         """
-        warn_of_unique(columns, rows, tell)
+        warn_of_unique(columns, rows, on_warning)
         wildcards = [place for place, column in enumerate(columns) if column.missing and self.missing == "wildcard"]
         people = None if weighted is None else [weighted.counts[column.name] for column in columns]
         counts = [column.counts for column in columns] if people is None else people
@@ -203,7 +202,7 @@ def ask(
     # A weight is no fact about a person: it is scored only where it is asked for.
     labels = [*index_names, *([] if weights is None else [weights])]
     # The class of a row is over the scored column too.
-    of_rows = all(measure.of_class for measure in measures)
+    of_rows = all(measure.is_row_measure for measure in measures)
     asked = {None: known} if several is None else {f"attackers: {name!r}": theirs for name, theirs in several.items()}
     found = [
         _resolve_columns(names, labels, columns, theirs, of_rows, argument or "known")
@@ -224,18 +223,12 @@ def ask(
             **as_mapping("distances", distances, names, used, table=False),
         },
         missing,
-        measures if weights is None else tuple(map(in_people, measures)),
+        measures if weights is None else tuple(map(as_weighted, measures)),
         dtype,
         weights,
         each[0].any_known if several is None else None,
         None if several is None else dict(zip(several, each, strict=True)),
     )
-
-
-def check_word(argument: str, word: Any, words: Sequence[str]) -> None:
-    """Raise InputError where an argument is none of the words it may be."""
-    if not isinstance(word, str) or word not in words:
-        raise InputError(f"{argument}: expected {' or '.join(map(repr, words))}, got {word!r}.")
 
 
 def needed_columns(
@@ -327,14 +320,16 @@ def _accuracy(name: Hashable, value: Any) -> float:
     return float(value)
 
 
-def warn_of_unique(columns: Iterable[Column], rows: int, tell: Callable[[str, type[Warning]], None] = warn) -> None:
+def warn_of_unique(
+    columns: Iterable[Column], rows: int, on_warning: Callable[[str, type[Warning]], None] = warn
+) -> None:
     """Warn of columns in which nearly every row has a value of its own."""
     if rows < UNIQUE_ROWS:
         return
     for column in columns:
         name = column.name
         if column.cardinality >= UNIQUE_SHARE * rows:
-            tell(
+            on_warning(
                 f"column {name!r}: {column.cardinality:,} different values in {rows:,} rows. While the attacker "
                 "knows it, nearly every cohort is a single row, so every other column looks fully revealed. Exclude it "
                 "with columns= (an identifier), or bin it (a measurement)."

@@ -17,7 +17,7 @@ import numpy as np
 
 from gpupif.kernels import codes as kernels
 
-from ..encoding.amounts import amounts
+from ..encoding.column import amounts
 from ..errors import InputError
 from ..utils.arrays import on_host
 

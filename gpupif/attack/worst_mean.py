@@ -13,7 +13,7 @@ FOLDS = ("worst", "mean")
 
 def fold_of(measure: Measure, what: str) -> Measure:
     """What a cell has of a measure's worst or mean: weighted already, and a mean of whole numbers is none."""
-    return replace(measure, weighted=False, kept_as=measure.kept_as if what == "worst" else None)
+    return replace(measure, weighted=False, dtype=measure.dtype if what == "worst" else None)
 
 
 def folded(measures: Sequence[Measure]) -> tuple[Measure, ...]:

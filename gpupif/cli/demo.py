@@ -1,4 +1,4 @@
-"""The commands `gpupif demo` and `gpupif info`."""
+"""The command `gpupif demo`."""
 
 from __future__ import annotations
 
@@ -38,18 +38,3 @@ def demo(
         typer.echo("\nNext, your own table:   gpupif score TABLE.parquet -o SCORES.parquet   (CSV and Feather too)")
         typer.echo("From Python:            import gpupif; scores = gpupif.score(frame); scores.cig; scores.top(20)")
         typer.echo("More:                   gpupif score --help, gpupif info")
-
-
-def info(as_json: Json = False) -> None:
-    """Show versions, CPU and GPU: which engine runs, and where that is not CUDA, exactly why not."""
-    import json
-
-    from .info import describe
-
-    facts = describe()
-    if as_json:
-        typer.echo(json.dumps(facts, indent=2))
-        return
-    width = max(map(len, facts))
-    for name, fact in facts.items():
-        typer.echo(f"{name:{width}}  {fact}")

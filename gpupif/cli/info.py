@@ -1,15 +1,18 @@
-"""What gpupif runs on: versions, processor, memory, GPU."""
+"""The command `gpupif info`: what gpupif runs on, versions, processor, memory, GPU."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 from pathlib import Path
 
+import typer
+
 from .._version import __version__
 from ..gpu.status import cuda_status
-from ..rows.threads import default_threads
 from ..utils.versions import installed_version
+from .options import Json
 
 PACKAGES = ("numba", "numpy", "pandas", "pyarrow", "polars", "cupy", "numba-cuda", "cudf")
 # What only these are needed for.
@@ -21,8 +24,21 @@ NEEDED_FOR = {
 }
 
 
+def info(as_json: Json = False) -> None:
+    """Show versions, CPU and GPU: which engine runs, and where that is not CUDA, exactly why not."""
+    facts = describe()
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2))
+        return
+    width = max(map(len, facts))
+    for name, fact in facts.items():
+        typer.echo(f"{name:{width}}  {fact}")
+
+
 def describe() -> dict[str, str]:
     """Facts by name, in the order to show them."""
+    from ..rows.threads import default_threads
+
     cuda = cuda_status()
     facts = {"gpupif": __version__, "Python": platform.python_version()}
     facts |= {package: _version(package) for package in PACKAGES}

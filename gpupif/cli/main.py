@@ -11,7 +11,8 @@ import typer
 
 from .._version import __version__
 from ..errors import GpupifError
-from .demo import demo, info
+from .demo import demo
+from .info import info
 from .measures import measures
 from .messages import UsageError, as_options, usage_error
 from .options import complete

@@ -46,6 +46,10 @@ Distances = Annotated[
     ),
 ]
 Missing = Annotated[str, typer.Option(metavar="category|error", help="Missing values: one more value, or refuse.")]
+SamplingWeights = Annotated[
+    str | None,
+    typer.Option("--weights", metavar="COLUMN", help="Column of sampling weights: people that a row stands for."),
+]
 Sep = Annotated[
     str | None, typer.Option(metavar="CHARACTER", help="Separator of a CSV file. Default: found by itself.")
 ]

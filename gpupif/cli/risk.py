@@ -1,4 +1,4 @@
-"""The command `gpupif risk`."""
+"""The command `gpupif risk`: each parameter of its function is an option, as Typer has it, so there are many."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from .options import (
     Distances,
     GpuGrouping,
     Json,
-    Missing,
     PopulationLacks,
     Quiet,
     Scheduler,
@@ -63,7 +62,13 @@ def risk(
     population_size: Annotated[
         int | None, typer.Option(metavar="N", help="People in that population, instead of --sampling-fraction.")
     ] = None,
-    missing: Missing = "category",
+    weights: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of sampling weights: people that a row stands for.")
+    ] = None,
+    missing: Annotated[
+        str,
+        typer.Option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any."),
+    ] = "category",
     device: Device = None,
     gpu_grouping: GpuGrouping = None,
     sep: Sep = None,
@@ -94,11 +99,13 @@ def risk(
         population=as_population(population, population_lacks),
         sampling_fraction=sampling_fraction,
         population_size=population_size,
+        weights=weights,
         missing=missing,
     )
+    pick = partial(pick_needed, known, attributes or [], weights=weights)
     streams = Streams(sep, memory_limit, temp)
     with configured(quiet, device, gpu_grouping, memory_limit, temp):
-        found = look(find, table, partial(pick_needed, known, attributes or []), Place(scheduler, workers), streams)
+        found = look(find, table, pick, Place(scheduler, workers), streams)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
 
 

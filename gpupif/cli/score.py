@@ -1,4 +1,4 @@
-"""The command `gpupif score`."""
+"""The command `gpupif score`: each parameter of its function is an option, as Typer has it, so there are many."""
 
 from __future__ import annotations
 

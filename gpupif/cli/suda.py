@@ -1,18 +1,18 @@
-"""The command `gpupif suda`."""
+"""The command `gpupif suda`: each parameter of its function is an option, as Typer has it, so there are many."""
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .options import (
     Device,
     Json,
-    Missing,
     Quiet,
+    SamplingWeights,
     Scheduler,
     Sep,
     StreamMemory,
@@ -25,6 +25,9 @@ from .options import (
     configured,
     show,
 )
+
+if TYPE_CHECKING:
+    from ..special_uniques.result import SpecialUniques
 
 
 def suda(
@@ -43,7 +46,14 @@ def suda(
         bool, typer.Option("--contributions", help="With -o: also what part of each score comes from each column.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
-    missing: Missing = "category",
+    weights: SamplingWeights = None,
+    missing: Annotated[
+        str,
+        typer.Option(
+            metavar="category|ignore|wildcard|error",
+            help="Missing values: one more value, none that tells rows apart (as in sdcMicro), any value, or refuse.",
+        ),
+    ] = "category",
     sep: Sep = None,
     memory_limit: StreamMemory = None,
     temp: StreamTemp = None,
@@ -58,9 +68,9 @@ def suda(
     from ..errors import InputError
     from ..io.paths import find_input
     from ..io.write import check_output
-    from ..marginals.coded_table import picked
+    from ..special_uniques.request import SudaRequest
     from ..special_uniques.suda import find_suda
-    from ..utils.quantities import whole_number
+    from ..utils.validation import whole_number
     from .cluster import look
 
     top = whole_number("top", top, "rows")
@@ -68,18 +78,14 @@ def suda(
         check_output(output, overwrite, find_input(table, sep).places)
     elif contributions:
         raise InputError("--contributions: goes with -o. Add that, or leave it out.")
-    names = as_names(columns)
-    find = partial(
-        find_suda,
-        max_size=max_size,
-        columns=names,
-        missing=missing,
-        sampling_fraction=sampling_fraction,
-        contributions=contributions,
-    )
+    request = SudaRequest.of(as_names(columns), max_size, missing, sampling_fraction, contributions, weights)
+
+    def find(table: Any, sep: str | None = None) -> SpecialUniques:
+        return find_suda(table, replace(request, reads=replace(request.reads, sep=sep)))
+
     streams = Streams(sep, memory_limit, temp)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
-        found = look(find, table, picked(names), Place(scheduler, workers), streams)
+        found = look(find, table, request.reads.pick, Place(scheduler, workers), streams)
     if output is not None:
         found.write(output, overwrite)
         complete.append(output)

@@ -1,9 +1,9 @@
-"""The command `gpupif toxic`."""
+"""The command `gpupif toxic`: each parameter of its function is an option, as Typer has it, so there are many."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from .options import (
     Json,
     Missing,
     Quiet,
+    SamplingWeights,
     Scheduler,
     Sep,
     StreamMemory,
@@ -24,12 +25,16 @@ from .options import (
     show,
 )
 
+if TYPE_CHECKING:
+    from ..marginals.toxic_pairs import ToxicPairs
+
 
 def toxic(
     table: Table,
     size: Annotated[int, typer.Option(metavar="2|3", help="Pairs or triples of columns.")] = 2,
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to look at. Default: all.")] = None,
     top: Annotated[int, typer.Option(metavar="N", help="How many pairs of values to list.")] = 20,
+    weights: SamplingWeights = None,
     device: Device = None,
     missing: Missing = "category",
     sep: Sep = None,
@@ -42,13 +47,16 @@ def toxic(
 ) -> None:
     """Rank pairs of columns of TABLE by what they tell together, and list the values far rarer than their parts."""
     from ..dask.client import Place
-    from ..marginals.coded_table import picked
+    from ..marginals.request import CountRequest
     from ..marginals.toxic_pairs import find_toxic
     from .cluster import look
 
-    names = as_names(columns)
-    find = partial(find_toxic, size=size, columns=names, top=top, missing=missing)
+    request = CountRequest(as_names(columns), weights, missing)
+
+    def find(table: Any, sep: str | None = None) -> ToxicPairs:
+        return find_toxic(table, replace(request, sep=sep), size, top)
+
     streams = Streams(sep, memory_limit, temp)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
-        found = look(find, table, picked(names), Place(scheduler, workers), streams)
+        found = look(find, table, request.pick, Place(scheduler, workers), streams)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)

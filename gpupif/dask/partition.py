@@ -23,14 +23,13 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
 from .parcels import Parcel, pack, unpack
-from .plan import Plan, Reads, Totals, WeightedCounts, Weights
+from .plan import Plan, Reads, ReadsWeights, Totals, WeightedCounts, Weights
 from .routing import Routes, Trip, find_trips
 from .worker import device_here, task_workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..attack.request import Question
     from ..encoding.column import Column
     from ..rows.threads import Workers
 
@@ -94,7 +93,7 @@ def global_codes(columns: Sequence[Column], local: Local) -> list[npt.NDArray[An
     return codes
 
 
-def weigh(question: Question, weights: Weights, local: Local) -> WeightedCounts:
+def weigh(question: ReadsWeights, weights: Weights, local: Local) -> WeightedCounts:
     """What the rows of a partition stand for, in units, by column and code."""
     *codes, times = _with_times(question, weights, local)
     columns = weights.columns[: len(question.used)]
@@ -104,7 +103,7 @@ def weigh(question: Question, weights: Weights, local: Local) -> WeightedCounts:
     return counts
 
 
-def _with_times(question: Question, weights: Weights, local: Local) -> list[npt.NDArray[Any]]:
+def _with_times(question: ReadsWeights, weights: Weights, local: Local) -> list[npt.NDArray[Any]]:
     """The codes of the columns that are used, and at last how many units each distinct row stands for."""
     codes = global_codes(weights.columns, local)
     units = weights.units.times(codes[question.read.index(question.weights)])

@@ -18,7 +18,7 @@ from ..errors import DeviceError, InputError
 from ..measures import POPULATION_SIZE
 from ..rows.keys import KeyLayout
 from ..utils.information import LogSum
-from .worker import tell
+from .worker import warn_clients
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -62,6 +62,18 @@ class Reads(Protocol):
     @property
     def missing(self) -> str:
         """How missing values are taken: "category", or "error" for them to be refused."""
+
+
+class ReadsWeights(Reads, Protocol):
+    """What is to be read of a table whose rows have sampling weights."""
+
+    @property
+    def used(self) -> Sequence[Hashable]:
+        """The columns but that of the weights, unless it is one of them."""
+
+    @property
+    def weights(self) -> Hashable:
+        """The column of the weights."""
 
 
 class Weights(NamedTuple):
@@ -156,7 +168,7 @@ def merged_columns(names: Sequence[Hashable], values: Sequence[Values]) -> list[
     ]
 
 
-def find_units(question: Question, names: list[Hashable], totals: Totals) -> Weights:
+def find_units(question: ReadsWeights, names: list[Hashable], totals: Totals) -> Weights:
     """The sampling weights; raises what `make_plan` does for totals, and InputError for a bad weight."""
     check_totals(question, names, totals)
     columns = merged_columns(question.read, totals.values)
@@ -175,11 +187,11 @@ def make_plan(
     weights: Weights | None = None,
     counts: WeightedCounts | None = None,
     people: People | None = None,
-    tell: Callable[[str, type[Warning]], None] = tell,
+    on_warning: Callable[[str, type[Warning]], None] = warn_clients,
 ) -> Plan:
     """What is to be done, from the totals of all partitions.
 
-    weights, counts: of rows that have weights. people: of the population, of more columns perhaps. tell: warns of
+    weights, counts: of rows that have weights. people: of the population, of more columns perhaps. on_warning: warns of
     columns that are nearly unique. Raises InputError for a table without rows, or with missing values where they are
     errors; PriorError; DeviceError for a measure of a library's functions where "auto" means different devices on
     different workers.
@@ -198,7 +210,7 @@ def make_plan(
     people = None if people is None else people.of(question.used)
     priors = None if people is None else people.priors()
     job, prior_of = question.job(
-        columns[: len(question.used)], totals.rows, tell=tell, weighted=weighted, priors=priors
+        columns[: len(question.used)], totals.rows, on_warning=on_warning, weighted=weighted, priors=priors
     )
     layout = KeyLayout.of([len(counts) for counts in job.counts]) if people is None else people.layout
     total = totals.rows if weights is None else weights.units.total
@@ -213,7 +225,7 @@ def _check_mixture(question: Question, devices: frozenset[str]) -> None:
         raise DeviceError(
             f"device 'auto': is {' on some workers and '.join(sorted(devices))} on others. The last bits of "
             f"{named[0]}, of an order next to 1, differ between the two, those of all other measures do not: use "
-            "device='cpu' or device='cuda', or workers of one kind."
+            "gpupif.config(device='cpu') or device='cuda', or workers of one kind."
         )
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import InputError
 from ..frames.open import open_frame
 from ..io.paths import find_input
-from ..utils.names import check_exist, check_unique
+from ..utils.validation import check_exist, check_unique
 from . import partition as home
 from . import plan
 from .graph import Graph, Key, ref

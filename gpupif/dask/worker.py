@@ -52,14 +52,14 @@ def task_engine(device: str) -> CountingEngine:
     return choose_engine(AskedDevice("cuda:0", grouping_of(device)) if device == "cuda" else device)
 
 
-def tell(message: str, category: type[Warning]) -> None:
+def warn_clients(message: str, category: type[Warning]) -> None:
     """Warn: from a worker of a cluster, its clients."""
     try:
         from distributed import get_worker
-        from distributed import warn as warn_clients
+        from distributed import warn as warn_all
 
         get_worker()
     except (ImportError, ValueError):
         warn(message, category)
     else:
-        warn_clients(message, category)
+        warn_all(message, category)

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import InputError
-from ..utils.quantities import brief
+from ..utils.validation import brief
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, Unpack, overload
 
-from ..attack.request import check_word
 from ..errors import InputError
 from ..utils.docs import documented_as
+from ..utils.validation import check_word
 from .assess import assess
 from .models import MODELS
-from .request import Asked
+from .request import RiskOptions, RiskRequest
 from .search import Assessed
 
 Columns = Hashable | Sequence[Hashable]
@@ -35,6 +35,7 @@ def k_anonymity(
     table: Any,
     quasi_identifiers: Columns,
     *,
+    weights: Hashable = None,
     missing: str = "category",
 ) -> int:
     """K of k-anonymity: rows of the smallest equivalence class, rows that agree on all quasi-identifiers.
@@ -49,8 +50,14 @@ def k_anonymity(
     quasi_identifiers:
         Columns that an attacker may know of a person, a list or tuple of names; a single one may stand alone, also one
         whose name is a tuple.
+    weights:
+        A column with the sampling weight of each row: how many people of the population it stands for, any number of 0
+        or more, as of `gpupif.score`. k still counts rows. Shares of sensitive values, in classes and in the table, are
+        then of people, and rows of weight 0 are in no class.
     missing:
-        "category": missing values are one value of their own; "error": refuse them.
+        "category": missing values are one value of their own; "error": refuse them. "wildcard": in a quasi-identifier
+        they match every value, as of `gpupif.score`: the class of a row is all rows that match it, so that classes
+        overlap, and a sensitive value that is missing is unknown. Different rows then have to fit into memory together.
 
     Returns
     -------
@@ -82,7 +89,7 @@ def k_anonymity(
     (2, 1)
 
     """
-    found = assess_models(table, quasi_identifiers, None, "k", missing=missing)
+    found = assess_models(table, quasi_identifiers, None, "k", weights=weights, missing=missing)
     return int(found.worst("k"))
 
 
@@ -92,13 +99,14 @@ def alpha_k_anonymity(
     quasi_identifiers: Columns,
     sensitive: Columns,
     *,
+    weights: Hashable = None,
     missing: str = "category",
 ) -> AlphaK:
     """(alpha,k)-anonymity: k-anonymity, and no sensitive value has a share above alpha of an equivalence class.
 
     Parameters
     ----------
-    table, quasi_identifiers, missing:
+    table, quasi_identifiers, weights, missing:
         As of `gpupif.k_anonymity`.
     sensitive:
         A sensitive attribute, a column, or a list of several.
@@ -129,7 +137,7 @@ def alpha_k_anonymity(
     AlphaK(alpha=0.6666666666666666, k=3)
 
     """
-    found = assess_models(table, quasi_identifiers, sensitive, "alpha", "k", missing=missing)
+    found = assess_models(table, quasi_identifiers, sensitive, "alpha", "k", weights=weights, missing=missing)
     return AlphaK(found.worst("alpha"), int(found.worst("k")))
 
 
@@ -141,6 +149,7 @@ def l_diversity(
     kind: Literal["distinct"] = ...,
     *,
     l: None = ...,  # noqa: E741
+    weights: Hashable = ...,
     missing: str = ...,
 ) -> int: ...
 
@@ -153,6 +162,7 @@ def l_diversity(
     kind: Literal["entropy"],
     *,
     l: None = ...,  # noqa: E741
+    weights: Hashable = ...,
     missing: str = ...,
 ) -> float: ...
 
@@ -165,6 +175,7 @@ def l_diversity(
     kind: Literal["recursive"],
     *,
     l: int | None = ...,  # noqa: E741
+    weights: Hashable = ...,
     missing: str = ...,
 ) -> Recursive: ...
 
@@ -177,13 +188,14 @@ def l_diversity(
     kind: str = "distinct",
     *,
     l: int | None = None,  # noqa: E741
+    weights: Hashable = None,
     missing: str = "category",
 ) -> int | float | Recursive:
     """l-diversity: how many values a sensitive attribute has, well represented, in every equivalence class.
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing:
+    table, quasi_identifiers, sensitive, weights, missing:
         As of `gpupif.alpha_k_anonymity`.
     kind:
         "distinct": the fewest different values of a class. "entropy": l such that the lowest entropy of the values of
@@ -231,13 +243,15 @@ def l_diversity(
     if l is not None and kind != "recursive":
         raise InputError(f"l: expected with kind='recursive' only, got it with kind={kind!r}. Leave it out.")
     name = {"distinct": "distinct_l", "entropy": "entropy_l", "recursive": "recursive_c"}[kind]
-    found = assess_models(table, quasi_identifiers, sensitive, name, l_values=l, missing=missing)
+    found = assess_models(table, quasi_identifiers, sensitive, name, l_values=l, weights=weights, missing=missing)
     return Recursive(found.worst(name), found.l_values) if kind == "recursive" else found.worst(name)
 
 
-def assess_models(table: Any, quasi_identifiers: Any, sensitive: Any, *models: str, **options: Any) -> Assessed:
+def assess_models(
+    table: Any, quasi_identifiers: Any, sensitive: Any, *models: str, **options: Unpack[RiskOptions]
+) -> Assessed:
     """What is found of some disclosure measures; without a sensitive attribute only k."""
     if sensitive is None and models != ("k",):
         raise InputError("sensitive: expected a column, or a list of columns; got None.")
     wanted = [MODELS[name] for name in models]
-    return assess(table, Asked.of(table, quasi_identifiers, sensitive, wanted, **options))
+    return assess(table, RiskRequest.of(table, quasi_identifiers, sensitive, wanted, **options))

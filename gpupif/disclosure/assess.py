@@ -1,94 +1,58 @@
 """A table read, and what is found in its equivalence classes, whatever is asked of them.
 
 What is looked for is told by `Search`. A table in memory is looked at as one part, in the same way as the parts of a
-table of files (`streams`) or of Dask (`cluster.risks`).
+table of files (`out_of_core`) or of Dask (`dask`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..encoding.encode import encode_table
 from ..engines.choose import choose_engine
-from ..frames.base import Frame
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
 from ..out_of_core.temporary_table import in_streams
-from ..rows.threads import Workers
+from ..scoring.in_memory import encode_frame
 from ..utils.progress import Reporter, announce_compilation
-from .findings import ByAttribute, Stopwatch, combine
-from .request import Asked
-from .search import Assessed, Search
+from .cells import question_of
+from .findings import Stopwatch
+from .out_of_core import assess_files
+from .request import RiskRequest
+from .search import Assessed, Search, assess_parts
+from .table_part import TablePart
 
 if TYPE_CHECKING:
-    from ..encoding.column import Column
-    from ..engines.base import Engine, Job, Progress
-    from .with_population import Beside
+    from .with_population import PopulationSource
 
 
-def assess(table: Any, asked: Asked, most: int = 0, beside: Beside | None = None) -> Assessed:
-    """Find what is asked of a table, its most homogeneous classes, so many of them, and its classes in a population.
+def assess(table: Any, request: RiskRequest, population: PopulationSource | None = None) -> Assessed:
+    """Find what is asked of a table, and its classes in a population.
 
     Raises InputError, TableReadError, OutputError, DeviceError.
     """
     if is_dask(table):
         from .dask import assess_dask
 
-        return assess_dask(table, asked, most, beside)
-    engine = choose_engine(asked.device)
+        return assess_dask(table, request, population)
+    engine = choose_engine(request.device)
     with Reporter() as report, announce_compilation():
-        if in_streams(table, asked.choose, asked.sep):
-            from .out_of_core import assess_files
-
-            return assess_files(table, asked, most, engine, report, beside)
+        if in_streams(table, request.choose, request.sep):
+            return assess_files(table, request, engine, report, population)
         watch = Stopwatch()
         with watch("read and encode"):
-            frame = open_table(table, asked.pick, engine.frames, asked.sep)
-            asked.check(frame.names)
+            frame = open_table(table, request.pick, engine.frames, request.sep)
+            request.check(frame.names)
+            orders = frame.orders()
             with frame.active():
-                columns = encode(frame, asked, report)
-                search = Search.of(asked, columns, frame.rows, most, frame.orders(), frame.scores_on)
-        found = assess_parts(search, [search.job], engine, report, watch)
-        if beside is None:
+                # What is asked of cells knows a column that takes the place of an attribute; the table does not.
+                question = replace(question_of(request, orders), used=request.columns)
+                encoded, weighted = encode_frame(frame, question, report)
+                search = Search.of(request, encoded.columns, frame.rows, orders, weighted, frame.scores_on)
+        part = TablePart.whole(search.job)
+        found = assess_parts(search, [part], engine, report, watch)
+        if population is None:
             return found
         with watch("population"):
-            there = beside.classes(columns[: search.known], asked, report)
-        return replace(found, there=there, seconds=watch.seconds)
-
-
-def assess_parts(
-    search: Search,
-    parts: Iterable[Job],
-    engine: Engine,
-    report: Reporter,
-    watch: Stopwatch,
-) -> Assessed:
-    """What is found in the parts of a table, gone through once or twice."""
-    with Workers() as workers:
-
-        def look(at: Callable[[Job, Progress], ByAttribute]) -> ByAttribute:
-            report.stage("score", search.rows * len(search.job.targets), "cells")
-            found: ByAttribute = {}
-            for job in parts:
-                # Cells of distinct rows are not those of the table.
-                whole = job.times is None
-                found = combine(search.most, found, at(job, report if whole else Reporter(visible=False)))
-                if not whole:
-                    report.advance(job.total * len(job.targets))
-            return found
-
-        found = look(lambda job, progress: search.find(engine, job, progress, workers, watch))
-        second, again = search.second(found), ByAttribute()
-        if second.measures:
-            again = look(lambda job, progress: search.find_again(engine, job, progress, second.measures, watch))
-    return search.conclude(found, second, again, engine.device, watch.seconds)
-
-
-def encode(frame: Frame, asked: Asked, report: Reporter) -> list[Column]:
-    """The columns that are needed as codes."""
-    report.stage("encode", len(asked.columns), "columns")
-    arrays = [frame.column(frame.names.index(name)) for name in asked.columns]
-    with Workers() as workers:
-        return list(encode_table(asked.columns, arrays, frame.rows, asked.missing, workers, report.advance).columns)
+            classes = population.classes(encoded.columns[: search.known], request, report)
+        return replace(found, in_population=classes, seconds=watch.seconds)

@@ -12,40 +12,61 @@ import numpy as np
 from ..attack.request import UNIQUE_ROWS, UNIQUE_SHARE, Question
 from ..encoding.column import Column
 from ..errors import InputError, NearlyUniqueWarning, warn
-from ..measures import resolve_measures
+from ..measures import as_weighted, resolve_measures
 from .models import MODELS
-from .request import Asked
+from .request import RiskRequest
+
+# The rows of the class of a cell, with weights the people.
+CLASS_SIZE = MODELS["k"].cell
+# The different values of the class of a cell.
+DISTINCT = MODELS["distinct_l"].cell
 
 
-class Nothing(Enum):
+class NoAttribute(Enum):
     """A single thing, the same in every process."""
 
     NONE = 0
 
 
 # Takes the place of a sensitive attribute where there is none: a column with the same value in all rows.
-NONE = Nothing.NONE
-# The cell measure whose highest is r_1 / (r_1 + ... + r_m), recursive diversity for l = 1.
-FIRST_OF_ALL = "posterior"
+NONE = NoAttribute.NONE
 
 
-def ask_risk(asked: Asked, orders: Mapping[Hashable, Sequence[Any]]) -> Question:
+def question_of(request: RiskRequest, orders: Mapping[Hashable, Sequence[Any]]) -> Question:
     """What is asked of the cells of a table. orders: of ordered categories, all values in order."""
-    measures = [model.measure(asked.l_values or 0) for model in asked.models if not model.of_l or asked.l_values]
-    if any(model.of_l for model in asked.models) and asked.l_values is None:
-        measures += [MODELS["distinct_l"].cell, FIRST_OF_ALL]
-    targets = asked.sensitive or [NONE]
+    targets = request.sensitive or [NONE]
+    measures = resolve_measures(_cell_measures(request))
     return Question(
         targets=targets,
-        known=asked.quasi_identifiers,
-        used=[*asked.quasi_identifiers, *targets],
+        known=request.quasi_identifiers,
+        used=[*request.quasi_identifiers, *targets],
         priors={},
         accuracies={},
-        distances=asked.distances(orders),
-        missing=asked.missing,
-        measures=resolve_measures(measures),
+        distances=request.distances(orders),
+        missing=request.missing,
+        measures=measures if request.weights is None else tuple(map(as_weighted, measures)),
         dtype="float64",
+        weights=request.weights,
     )
+
+
+def _cell_measures(request: RiskRequest) -> list[str]:
+    """The measures of cells that are looked for: those that disclosure measures are the extremes of, and where classes
+    are not counted also their size, and what homogeneous ones are known by.
+    """
+    matching, l_values = request.matching, request.l_values
+    models = [model for model in request.models if not model.of_l or l_values]
+    measures = [model.measure(l_values or 0, matching) for model in models]
+    if request.may_look_again:
+        measures += [DISTINCT, first_of_all(matching)]
+    if matching and request.groups and request.sensitive:
+        measures += [first_of_all(matching), "entropy"]
+    return [*measures, CLASS_SIZE] if matching else measures
+
+
+def first_of_all(matching: bool) -> str:
+    """The cell measure whose highest is r_1 / (r_1 + ... + r_m), recursive diversity for l = 1."""
+    return MODELS["alpha"].measure(1, matching)
 
 
 @contextmanager
@@ -63,27 +84,29 @@ def constant_column(rows: int, given: int) -> Column:
 
 
 def check_columns(
-    columns: Sequence[Column], rows: int, asked: Asked, tell: Callable[[str, type[Warning]], None] = warn
+    columns: Sequence[Column], rows: int, request: RiskRequest, on_warning: Callable[[str, type[Warning]], None] = warn
 ) -> None:
     """Raise InputError for a sensitive attribute with one value or fewer than l; tell of nearly unique columns.
 
     columns: the quasi-identifiers, then the sensitive attributes.
     """
-    known = len(asked.quasi_identifiers)
+    known = len(request.quasi_identifiers)
     for column in columns[known:]:
-        if column.cardinality == 1:
+        valued = column.without_missing() if request.matching and column.missing else column
+        if valued.cardinality < 2:
+            came = f"{valued.values()[0]!r} in all rows" if valued.cardinality else "none"
             raise InputError(
-                f"sensitive: column {column.name!r}: expected at least two different values, got "
-                f"{column.values()[0]!r} in all rows, so there is nothing to learn. Leave it out."
+                f"sensitive: column {column.name!r}: expected at least two different values, got {came}, so there is "
+                "nothing to learn. Leave it out."
             )
-        if asked.l_values is not None and asked.l_values > column.cardinality:
+        if request.l_values is not None and request.l_values > valued.cardinality:
             raise InputError(
-                f"l: expected at most {column.cardinality:,}, the different values of column {column.name!r}; "
-                f"got {asked.l_values:,}."
+                f"l: expected at most {valued.cardinality:,}, the different values of column {column.name!r}; "
+                f"got {request.l_values:,}."
             )
     for column in columns[:known]:
         if rows >= UNIQUE_ROWS and column.cardinality >= UNIQUE_SHARE * rows:
-            tell(
+            on_warning(
                 f"quasi_identifiers: column {column.name!r}: {column.cardinality:,} different values in {rows:,} rows, "
                 "so nearly every class is a single row. Leave it out (an identifier), or bin it (a measurement).",
                 NearlyUniqueWarning,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..utils.information import Sizes
-from ..utils.quantities import MOST, brief, is_whole, whole_number
+from ..utils.validation import MOST, brief, is_whole, whole_number
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -77,3 +78,43 @@ def histogram_of(class_sizes: Any, rows: int | None = None, argument: str = "cla
             f"rows: expected the {total:,} rows that the classes have together, got {rows!r}. Leave it out."
         )
     return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True)
+class ClassSizes:
+    """The rows of a table by the size of their equivalence class.
+
+    rows_of_size: size to rows, ascending. overlapping: whether rows have classes of their own, which overlap, for
+    missing values match every value: then there is no number of classes.
+    """
+
+    rows_of_size: Mapping[int, int]
+    overlapping: bool = False
+
+    @classmethod
+    def of_classes(cls, classes_of_size: Mapping[int, int]) -> ClassSizes:
+        """From the number of classes of each size, ascending, which do not overlap."""
+        return cls({size: size * times for size, times in classes_of_size.items()})
+
+    @classmethod
+    def of_rows(cls, rows_of_size: Sizes, rows: int, overlapping: bool) -> ClassSizes:
+        """From the number of rows in classes of each size, but those alone in theirs, and of all rows."""
+        found = dict(zip(rows_of_size.sizes.tolist(), rows_of_size.times.tolist(), strict=True))
+        alone = rows - sum(found.values())
+        return cls(({1: alone} if alone else {}) | found, overlapping)
+
+    @property
+    def rows(self) -> int:
+        """All rows."""
+        return sum(self.rows_of_size.values())
+
+    @property
+    def smallest(self) -> int:
+        """Rows of the smallest class."""
+        return min(self.rows_of_size)
+
+    @property
+    def classes_of_size(self) -> dict[int, int]:
+        """The number of classes of each size; they do not overlap."""
+        assert not self.overlapping
+        return {size: rows // size for size, rows in self.rows_of_size.items()}

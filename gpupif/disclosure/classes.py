@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..utils.quantities import share, whole_number
-from .class_sizes import histogram_of
+from ..utils.validation import share, whole_number
+from .class_sizes import ClassSizes, histogram_of
 
 
 @dataclass(frozen=True)
@@ -33,21 +34,24 @@ class ClassRisks:
     normalized_average_size: average_size / wanted_k. threshold: a risk above it counts as at risk. prosecutor: the
     attacker knows that the person is in the table. marketer: expected share of the rows that are re-identified when
     the attacker tries all.
+
+    Where missing values match every value, a row's class is all rows that match it. Classes then overlap, so that
+    there is no number of them: classes, average_size, classes_below and normalized_average_size are None.
     """
 
     rows: int
-    classes: int
+    classes: int | None
     k: int
     largest: int
-    average_size: float
+    average_size: float | None
     uniques: int
     unique_share: float
     discernibility: int
     wanted_k: int
-    classes_below: int
+    classes_below: int | None
     rows_below: int
     share_below: float
-    normalized_average_size: float
+    normalized_average_size: float | None
     threshold: float
     prosecutor: AttackRisk
     marketer: float
@@ -108,30 +112,41 @@ def class_risks(class_sizes: Any, rows: int | None = None, *, k: int = 5, thresh
     0.5
 
     """
+    return risks_of(ClassSizes.of_classes(histogram_of(class_sizes, rows)), k, threshold)
+
+
+def check_limits(k: Any, threshold: Any) -> tuple[int, float]:
+    """K, and the highest acceptable risk, 1/k where none is given; raises InputError as `class_risks`."""
     wanted = whole_number("k", k, "rows")
-    limit = 1 / wanted if threshold is None else share("threshold", threshold)
-    found = histogram_of(class_sizes, rows)
-    total = sum(size * times for size, times in found.items())
-    classes = sum(found.values())
-    below = sum(size * times for size, times in found.items() if size < wanted)
-    at_risk = sum(size * times for size, times in found.items() if 1 / size > limit)
+    return wanted, 1 / wanted if threshold is None else share("threshold", threshold)
+
+
+def risks_of(sizes: ClassSizes, k: int = 5, threshold: float | None = None) -> ClassRisks:
+    """`class_risks` of classes that may overlap; see there."""
+    wanted, limit = check_limits(k, threshold)
+    found, total = sizes.rows_of_size, sizes.rows
+    classes = None if sizes.overlapping else sum(sizes.classes_of_size.values())
+    average = (classes or math.fsum(rows / size for size, rows in found.items())) / total
+    below = sum(rows for size, rows in found.items() if size < wanted)
+    at_risk = sum(rows for size, rows in found.items() if 1 / size > limit)
     uniques = found.get(1, 0)
-    smallest = min(found)
     return ClassRisks(
         rows=total,
         classes=classes,
-        k=smallest,
+        k=sizes.smallest,
         largest=max(found),
-        average_size=total / classes,
+        average_size=None if classes is None else total / classes,
         uniques=uniques,
         unique_share=uniques / total,
-        discernibility=sum(size * size * times for size, times in found.items()),
+        discernibility=sum(size * rows for size, rows in found.items()),
         wanted_k=wanted,
-        classes_below=sum(times for size, times in found.items() if size < wanted),
+        classes_below=(
+            None if classes is None else sum(times for size, times in sizes.classes_of_size.items() if size < wanted)
+        ),
         rows_below=below,
         share_below=below / total,
-        normalized_average_size=total / (classes * wanted),
+        normalized_average_size=None if classes is None else total / (classes * wanted),
         threshold=limit,
-        prosecutor=AttackRisk(1 / smallest, classes / total, at_risk / total),
-        marketer=classes / total,
+        prosecutor=AttackRisk(1 / sizes.smallest, average, at_risk / total),
+        marketer=average,
     )

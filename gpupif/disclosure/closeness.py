@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from ..utils.docs import documented_as
@@ -15,6 +16,7 @@ def t_closeness(
     sensitive: Columns,
     distance: Any = None,
     *,
+    weights: Hashable = None,
     missing: str = "category",
 ) -> float:
     """T of t-closeness: how far the distribution of a sensitive attribute in a class is from that in the table.
@@ -23,7 +25,7 @@ def t_closeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing:
+    table, quasi_identifiers, sensitive, weights, missing:
         As of `gpupif.alpha_k_anonymity`.
     distance:
         How far two values are apart. "ordered": by how many places, of those that occur, over the most there are (the
@@ -63,7 +65,9 @@ def t_closeness(
     0.3333
 
     """
-    return assess_models(table, quasi_identifiers, sensitive, "t", distance=distance, missing=missing).worst("t")
+    return assess_models(
+        table, quasi_identifiers, sensitive, "t", distance=distance, weights=weights, missing=missing
+    ).worst("t")
 
 
 @documented_as(alpha_k_anonymity)
@@ -72,6 +76,7 @@ def basic_beta_likeness(
     quasi_identifiers: Columns,
     sensitive: Columns,
     *,
+    weights: Hashable = None,
     missing: str = "category",
 ) -> float:
     """Beta of basic beta-likeness: by what share of itself a sensitive value's frequency rises in a class.
@@ -80,7 +85,7 @@ def basic_beta_likeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing:
+    table, quasi_identifiers, sensitive, weights, missing:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -106,7 +111,9 @@ def basic_beta_likeness(
     1.0
 
     """
-    return assess_models(table, quasi_identifiers, sensitive, "basic_beta", missing=missing).worst("basic_beta")
+    return assess_models(table, quasi_identifiers, sensitive, "basic_beta", weights=weights, missing=missing).worst(
+        "basic_beta"
+    )
 
 
 @documented_as(alpha_k_anonymity)
@@ -115,6 +122,7 @@ def enhanced_beta_likeness(
     quasi_identifiers: Columns,
     sensitive: Columns,
     *,
+    weights: Hashable = None,
     missing: str = "category",
 ) -> float:
     """Beta of enhanced beta-likeness: as basic beta-likeness, but no value may rise by more than -ln p either.
@@ -124,7 +132,7 @@ def enhanced_beta_likeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing:
+    table, quasi_identifiers, sensitive, weights, missing:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -153,7 +161,9 @@ def enhanced_beta_likeness(
     0.0
 
     """
-    return assess_models(table, quasi_identifiers, sensitive, "enhanced_beta", missing=missing).worst("enhanced_beta")
+    return assess_models(table, quasi_identifiers, sensitive, "enhanced_beta", weights=weights, missing=missing).worst(
+        "enhanced_beta"
+    )
 
 
 @documented_as(alpha_k_anonymity)
@@ -162,6 +172,7 @@ def delta_disclosure(
     quasi_identifiers: Columns,
     sensitive: Columns,
     *,
+    weights: Hashable = None,
     missing: str = "category",
 ) -> float:
     """Delta of delta-disclosure privacy: the highest |ln(q / p)| of a sensitive value in a class.
@@ -171,7 +182,7 @@ def delta_disclosure(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, missing:
+    table, quasi_identifiers, sensitive, weights, missing:
         As of `gpupif.alpha_k_anonymity`.
 
     Returns
@@ -198,4 +209,4 @@ def delta_disclosure(
     0.6931
 
     """
-    return assess_models(table, quasi_identifiers, sensitive, "delta", missing=missing).worst("delta")
+    return assess_models(table, quasi_identifiers, sensitive, "delta", weights=weights, missing=missing).worst("delta")

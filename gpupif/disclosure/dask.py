@@ -8,7 +8,7 @@ shuffle, in which its rows meet the table's. Only what follows from all of that 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -20,54 +20,56 @@ import pyarrow as pa
 
 from ..attack.population import Met
 from ..dask import partition as home
+from ..dask import plan as plans
 from ..dask import routing as routes
 from ..dask.graph import Graph, ref
 from ..dask.parcels import unpack
-from ..dask.plan import People, Plan, Totals, add_totals, make_plan
+from ..dask.plan import People, Plan, Totals, WeightedCounts, Weights
 from ..dask.population import Lacking, add_lacking, find_lacking, settle
 from ..dask.population_graph import meet_population, open_people
 from ..dask.watch import compute
-from ..dask.worker import task_engine, task_workers, tell
+from ..dask.worker import task_engine, task_workers, warn_clients
 from ..encoding.merge import Values
-from ..engines.block_scoring import unpack_keys
 from ..errors import InputError
 from ..frames.dask_frame import known_orders
+from ..rows.partition import Rows
 from ..utils.progress import Reporter
-from .cells import about_distance, ask_risk, check_columns
+from .cells import about_distance, check_columns, question_of
 from .findings import ByAttribute, Stopwatch, combine
-from .journalist import ClassesThere
-from .search import Assessed, Search, Second
+from .journalist import PopulationClasses
+from .look import Tools
+from .search import Assessed, Search, SecondLook
+from .table_part import TablePart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pandas as pd
 
     from ..attack.request import Question
     from ..dask.partition import Local
     from ..dask.routing import Routes
-    from ..engines.base import Job
-    from .request import Asked
-    from .with_population import Beside
+    from ..encoding.column import Column
+    from .request import RiskRequest
+    from .with_population import PopulationSource
 
 
-def assess_dask(table: Any, asked: Asked, most: int, beside: Beside | None = None) -> Assessed:
+def assess_dask(table: Any, request: RiskRequest, population: PopulationSource | None = None) -> Assessed:
     """`gpupif.disclosure.assess.assess` of a Dask frame; computes at once."""
     from dask.dataframe import DataFrame
 
     if not isinstance(table, DataFrame):
         raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
-    asked.check(list(table.columns))
-    walked = asked.sensitive if asked.distance is None and any(one.cell == "emd" for one in asked.models) else []
-    orders = known_orders(table, walked)
-    question = ask_risk(asked, orders)
-    people = None if beside is None else open_people(beside.population, asked.quasi_identifiers)
+    request.check(list(table.columns))
+    given = request.distance is not None
+    walked = [] if given or not any(one.cell == "emd" for one in request.models) else request.sensitive
+    question = question_of(request, known_orders(table, walked))
+    people = None if population is None else open_people(population.population, request.quasi_identifiers)
     graph = Graph()
-    partitions = list(map(ref, graph.take(table[asked.columns])))
-    encoded = Encoded.build(graph, partitions, list(table.columns), asked, question)
-    last = _build(graph, encoded, most)
-    if beside is not None:
-        last = graph.one("with-classes", with_classes, ref(last), _meet(graph, encoded, people, beside.lacks))
+    partitions = list(map(ref, graph.take(table[request.read])))
+    encoded = Encoded.build(graph, partitions, list(table.columns), request, question)
+    last = _build(graph, encoded)
+    if population is not None:
+        classes = _meet(graph, encoded, people, population.lacks)
+        last = graph.one("with-classes", with_classes, ref(last), classes)
     watch = Stopwatch()
     with Reporter() as report, watch("compute"):
         found: Assessed = compute(graph.value(last), report)
@@ -75,63 +77,75 @@ def assess_dask(table: Any, asked: Asked, most: int, beside: Beside | None = Non
 
 
 class Encoded(NamedTuple):
-    """The table's partitions, and what of them is known together, as arguments of tasks. names: of all its columns."""
+    """The table's partitions, and what of them is known together, as arguments of tasks. names: of all its columns.
 
-    asked: Asked
+    weighing: the weights, and what they add up to by value; None without weights.
+    """
+
+    request: RiskRequest
     question: Question
     names: list[Hashable]
     local: Sequence[Any]
     totals: Any
+    weighing: tuple[Any, Any]
 
     @classmethod
     def build(
-        cls, graph: Graph, partitions: Sequence[Any], names: list[Hashable], asked: Asked, question: Question
+        cls, graph: Graph, partitions: Sequence[Any], names: list[Hashable], request: RiskRequest, question: Question
     ) -> Encoded:
         """Add the tasks that encode."""
-        local = list(map(ref, graph.each("encode", partial(encode, asked, question), partitions)))
+        local = list(map(ref, graph.each("encode", partial(encode, request, question), partitions)))
         found = graph.each("values", home.totals, local)
-        return cls(asked, question, names, local, ref(graph.tree("totals", partial(add_totals, question.read), found)))
+        totals = ref(graph.tree("totals", partial(plans.add_totals, question.read), found))
+        weighing: tuple[Any, Any] = (None, None)
+        if request.weights is not None:
+            units = ref(graph.one("units", partial(plans.find_units, question, names), totals))
+            counts = graph.each("weigh", partial(home.weigh, question), [units] * len(local), local)
+            weighing = units, ref(graph.tree("weights-of-values", plans.add_counts, counts))
+        return cls(request, question, names, local, totals, weighing)
 
 
-def _build(graph: Graph, encoded: Encoded, most: int) -> Any:
+def _build(graph: Graph, encoded: Encoded) -> Any:
     """Build the tasks; returns the key of that which returns what is found."""
-    asked, question, names, local, totals = encoded
+    request, question, names, local, totals, weighing = encoded
     count = range(len(local))
-    planned = ref(graph.one("plan", partial(plan_risk, asked, question, names), totals))
-    search = ref(graph.one("search", partial(plan_search, asked, question, most), planned))
-    plans = [planned] * len(local)
+    planned = ref(graph.one("plan", partial(plan_risk, request, question, names), totals, *weighing))
+    search = ref(graph.one("search", partial(plan_search, request, question), planned, totals))
+    plans_of = [planned] * len(local)
 
-    rows = list(map(ref, graph.each("rows", home.global_rows, plans, local)))
-    sample = graph.tree("samples", routes.add_samples, graph.each("sample", routes.sample_rows, rows))
+    rows = list(map(ref, graph.each("rows", counted_rows, plans_of, local)))
+    sample = graph.tree("samples", routes.add_samples, graph.each("sample", sample_rows, rows))
     route = ref(graph.one("routes", routes.plan_routes, planned, len(local), len(local), ref(sample)))
     ways = [route] * len(local)
 
-    there = list(map(ref, graph.shuffle("out", graph.each("send", home.send, plans, ways, count, rows))))
-    parts = (plans, [search] * len(local), ways, count, there)
-    first = ref(graph.tree("findings", partial(combine, most), graph.each("find", find_part, *parts)))
+    arrived = list(map(ref, graph.shuffle("out", graph.each("send", send, plans_of, ways, count, rows))))
+    parts = (plans_of, [search] * len(local), ways, count, arrived)
+    groups = request.groups
+    first = ref(graph.tree("findings", partial(combine, groups), graph.each("find", find_part, *parts)))
     second = ref(graph.one("second", Search.second, search, first))
     again: Any = ByAttribute()
-    if asked.may_look_again:
+    if request.may_look_again:
         several = graph.each("find-again", find_part_again, [second] * len(local), *parts)
-        again = ref(graph.tree("findings-again", partial(combine, most), several))
+        again = ref(graph.tree("findings-again", partial(combine, groups), several))
     return graph.one("conclude", conclude, planned, search, first, second, again)
 
 
 def _meet(graph: Graph, encoded: Encoded, population: Any, lacks: str) -> Any:
     """Build the tasks that find the classes in the population; what they find, as an argument of others."""
-    asked, names = encoded.asked, encoded.names
-    known = asked.quasi_identifiers
+    request, names = encoded.request, encoded.names
+    known = request.quasi_identifiers
     # Only by what is known rows are compared.
-    question = replace(encoded.question, used=known, targets=[], known=known)
+    question = replace(encoded.question, used=known, targets=[], known=known, weights=None)
     totals = ref(graph.one("totals-known", partial(first_columns, len(known)), encoded.totals))
-    meeting = meet_population(graph, encoded.local, totals, population, question, names, asked.device)
+    meeting = meet_population(graph, encoded.local, totals, population, question, names, request.device)
     several = [meeting.joined] * len(meeting.met)
     compared = list(map(ref, graph.each("compare", compare_classes, several, meeting.met)))
     lacking = ref(graph.tree("lacking", add_lacking, graph.each("lacks", itemgetter(0), compared)))
     settled = ref(graph.one("settle", partial(settle, lacks), meeting.joined, lacking))
-    there = ref(graph.tree("classes", ClassesThere.total, graph.each("classes-there", itemgetter(1), compared)))
+    found = graph.each("classes-of-parts", itemgetter(1), compared)
+    classes = ref(graph.tree("classes", PopulationClasses.total, found))
     # After what may refuse them.
-    return ref(graph.one("classes-settled", _second_of, settled, there))
+    return ref(graph.one("classes-settled", _second_of, settled, classes))
 
 
 def first_columns(known: int, totals: Totals) -> Totals:
@@ -139,82 +153,127 @@ def first_columns(known: int, totals: Totals) -> Totals:
     return totals._replace(values=totals.values[:known], first_missing=totals.first_missing[:known])
 
 
-def compare_classes(people: People, met: Met) -> tuple[Lacking, ClassesThere]:
+def compare_classes(people: People, met: Met) -> tuple[Lacking, PopulationClasses]:
     """Of the rows that met in a part what the population lacks, and the classes of the table."""
     _, lacking = find_lacking(people, met)
-    return lacking, ClassesThere.of(met.sampled, met.there)
+    return lacking, PopulationClasses.of(met.sampled, met.there)
 
 
-def with_classes(found: Assessed, there: ClassesThere) -> Assessed:
+def with_classes(found: Assessed, classes: PopulationClasses) -> Assessed:
     """What is found with the classes in the population."""
-    return replace(found, there=there)
+    return replace(found, in_population=classes)
 
 
 def _second_of(_: Any, second: Any) -> Any:
     return second
 
 
-def encode(asked: Asked, question: Question, partition: Any) -> Local:
+def encode(request: RiskRequest, question: Question, partition: Any) -> Local:
     """The distinct rows of a partition; where there is no sensitive attribute, with a constant one."""
-    local, _ = home.encode(replace(question, used=asked.columns), asked.device, partition)
-    if asked.sensitive:
+    local, _ = home.encode(replace(question, used=request.columns), request.device, partition)
+    if request.sensitive:
         return local
-    rows = int(local.times.sum())
+    rows, place = int(local.times.sum()), len(request.columns)
     constant = Values(pa.array([0][:rows], pa.int64()), np.array([rows][:rows]), 0)
     return local._replace(
-        codes=[*local.codes, np.zeros(len(local.times), np.uint8)],
-        values=[*local.values, constant],
-        first_missing=[*local.first_missing, -1],
+        codes=_with_item(local.codes, place, np.zeros(len(local.times), np.uint8)),
+        values=_with_item(local.values, place, constant),
+        first_missing=_with_item(local.first_missing, place, -1),
     )
 
 
-def plan_risk(asked: Asked, question: Question, names: list[Hashable], totals: Totals) -> Plan:
+def _with_item(items: list[Any], place: int, item: Any) -> list[Any]:
+    return [*items[:place], item, *items[place:]]
+
+
+def plan_risk(
+    request: RiskRequest,
+    question: Question,
+    names: list[Hashable],
+    totals: Totals,
+    weights: Weights | None,
+    counts: WeightedCounts | None,
+) -> Plan:
     """What all partitions have to know; raises InputError, DeviceError; warns."""
     with about_distance():
-        plan = make_plan(question, names, totals, tell=lambda *_: None)
-    check_columns([plan.prior_of[name].column for name in asked.columns], plan.rows, asked, tell)
+        plan = plans.make_plan(question, names, totals, weights, counts, on_warning=lambda *_: None)
+    check_columns(_columns(question, plan, totals)[: len(request.columns)], plan.rows, request, warn_clients)
     return plan
 
 
-def plan_search(asked: Asked, question: Question, most: int, plan: Plan) -> Search:
+def _columns(question: Question, plan: Plan, totals: Totals) -> list[Column]:
+    """The columns of the whole table, without codes."""
+    if question.missing == "wildcard":
+        # Priors know nothing of missing values then.
+        return plans.merged_columns(question.read, totals.values)[: len(question.used)]
+    return [plan.prior_of[name].column for name in question.used]
+
+
+def plan_search(request: RiskRequest, question: Question, plan: Plan, totals: Totals) -> Search:
     """What is looked for in parts."""
-    columns = [plan.prior_of[name].column for name in question.used]
-    return Search(asked, columns, replace(plan.job, extremes_only=True), plan.rows, most)
+    return Search(request, _columns(question, plan, totals), plan.job, plan.rows).checked()
+
+
+def counted_rows(plan: Plan, local: Local) -> tuple[Rows, ...]:
+    """The distinct rows of a partition, counted, and where rows have weights once more, counted by people."""
+    rows = home.global_rows(plan, local)
+    return (rows,) if plan.weights is None else (Rows(rows.keys, local.times), rows)
+
+
+def sample_rows(rows: tuple[Rows, ...]) -> routes.Sample:
+    """Some of the distinct rows of a partition."""
+    return routes.sample_rows(rows[0])
+
+
+def send(plan: Plan, ways: Routes, source: int, rows: tuple[Rows, ...]) -> pd.DataFrame:
+    """The parcels in which the rows of a partition travel: twice, where they are counted in two ways."""
+    # Rows of weight 0 are rows too, and weights may add up to less than these.
+    return home.send(replace(plan, total=max(plan.total, plan.rows)), ways, source, *rows)
 
 
 def find_part(plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame) -> ByAttribute:
     """What is found in a part."""
-    engine = task_engine(plan.device)
     with task_workers() as workers:
-        found = [
-            search.find(engine, job, Reporter(visible=False), workers, Stopwatch())
-            for job in _jobs(plan, search, ways, part, frame)
-        ]
-    return combine(search.most, *found)
+        tools = Tools(task_engine(plan.device), workers, Reporter(visible=False), Stopwatch())
+        found = [search.find(rows, tools) for rows in _table_parts(plan, search, ways, part, frame)]
+    return combine(search.request.groups, *found)
 
 
 def find_part_again(
-    second: Second, plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame
+    second: SecondLook, plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame
 ) -> ByAttribute:
     """What is found in a part at a second look, if one is needed."""
     if not second.measures:
         return {}
-    engine = task_engine(plan.device)
-    found = [
-        search.find_again(engine, job, Reporter(visible=False), second.measures, Stopwatch())
-        for job in _jobs(plan, search, ways, part, frame)
-    ]
-    return combine(search.most, *found)
+    with task_workers() as workers:
+        tools = Tools(task_engine(plan.device), workers, Reporter(visible=False), Stopwatch())
+        parts = _table_parts(plan, search, ways, part, frame)
+        found = [search.find_again(rows, second.measures, tools) for rows in parts]
+    return combine(search.request.groups, *found)
 
 
-def _jobs(plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame) -> Iterator[Job]:
+def _table_parts(plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame) -> Iterator[TablePart]:
     """What the rows that reached a part are looked at in: those of each cut for its attributes."""
+    columns = list(range(len(search.columns)))
     for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
-        rows = np.concatenate([parcel.items.reshape(-1, plan.layout.words + 1) for parcel in group])
-        codes = unpack_keys(rows, plan.layout)
-        yield search.part(ways.cuts[cut].targets, codes, rows[:, -1].astype(np.int64))
+        parcels = list(group)
+        # The same rows, in the same order, counted in both ways.
+        rows, by_people = (
+            np.concatenate([parcel.items.reshape(-1, plan.layout.words + 1) for parcel in some] or [_none(plan)])
+            for some in (
+                [parcel for parcel in parcels if parcel.source < ways.partitions],
+                [parcel for parcel in parcels if parcel.source >= ways.partitions],
+            )
+        )
+        people = None if plan.weights is None else by_people[:, -1].astype(np.int64)
+        keys, times = np.ascontiguousarray(rows[:, :-1]), rows[:, -1].astype(np.int64)
+        yield TablePart.of(search.job, ways.cuts[cut].targets, columns, keys, times, people)
 
 
-def conclude(plan: Plan, search: Search, first: ByAttribute, second: Second, again: ByAttribute) -> Assessed:
+def _none(plan: Plan) -> Any:
+    return np.empty((0, plan.layout.words + 1), np.uint64)
+
+
+def conclude(plan: Plan, search: Search, first: ByAttribute, second: SecondLook, again: ByAttribute) -> Assessed:
     """What goes to the client."""
     return search.conclude(first, second, again, plan.devices, {})

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ..utils.information import Sizes
+from .estimated import EstimatedSums
 from .homogeneity import Homogeneous
 
 
@@ -20,35 +21,41 @@ from .homogeneity import Homogeneous
 class Findings:
     """What is found of one sensitive attribute.
 
-    sizes: of the equivalence classes, but those of one row. extremes: measure of its cells to the lowest and highest.
-    homogeneous: None where it was not looked for.
+    sizes: how many rows are in equivalence classes of each size, but of those of one row. extremes: measure of its
+    cells to the lowest and highest. homogeneous: None where it was not looked for; estimated: None without weights.
     """
 
     sizes: Sizes
     extremes: Mapping[str, tuple[float, float]]
     homogeneous: Homogeneous | None = None
+    estimated: EstimatedSums | None = None
 
     @classmethod
-    def total(cls, parts: list[Findings], most: int) -> Findings:
-        """What is found in several parts together; most: how many homogeneous classes are wanted."""
+    def total(cls, parts: list[Findings], groups: int) -> Findings:
+        """What is found in several parts together; groups: how many homogeneous classes are wanted."""
         extremes = {
             name: (min(part.extremes[name][0] for part in parts), max(part.extremes[name][1] for part in parts))
             for name in parts[0].extremes
         }
         homogeneous = [part.homogeneous for part in parts if part.homogeneous is not None]
-        groups = Homogeneous.total(homogeneous, most) if homogeneous else None
-        return cls(Sizes.total(part.sizes for part in parts), extremes, groups)
+        estimated = [part.estimated for part in parts if part.estimated is not None]
+        return cls(
+            Sizes.total(part.sizes for part in parts),
+            extremes,
+            Homogeneous.total(homogeneous, groups) if homogeneous else None,
+            EstimatedSums.total(estimated) if estimated else None,
+        )
 
 
 # By the place of the attribute among the columns.
 ByAttribute = dict[int, Findings]
 
 
-def combine(most: int, *parts: ByAttribute) -> ByAttribute:
+def combine(groups: int, *parts: ByAttribute) -> ByAttribute:
     """What is found in several parts together; not all need have all attributes."""
     attributes = sorted({attribute for part in parts for attribute in part})
     return {
-        attribute: Findings.total([part[attribute] for part in parts if attribute in part], most)
+        attribute: Findings.total([part[attribute] for part in parts if attribute in part], groups)
         for attribute in attributes
     }
 

@@ -6,13 +6,14 @@ being told from the others.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..engines.cpu.counting import Numbered, SubsetCounter, number_rows
+from ..utils.arrays import on_host
 from ..utils.display import json_value
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ class Group:
 
     quasi_identifiers: the values that its rows agree on, by column, None for missing. rows: how many. attribute: the
     sensitive attribute; value: its most frequent value there; share: of the rows that have it, in (0, 1]; entropy: of
-    the attribute's values there, bits.
+    the attribute's values there, bits. With sampling weights share and entropy are of the people that rows stand for.
+    Where missing values match every value, it is all rows that match these values, and share and entropy are of the
+    known values of the attribute.
     """
 
     quasi_identifiers: Mapping[Hashable, Any]
@@ -72,86 +75,178 @@ class Homogeneous:
         return cls(first[:most], sum(part.classes for part in parts), sum(part.rows for part in parts))
 
 
+class Ranking(NamedTuple):
+    """Sensitive attributes and quasi-identifiers as groups are ranked by them.
+
+    columns: the quasi-identifiers, the first `known` of them, then sensitive attributes; with codes. orders: of each
+    column the `value_order`. most: how many groups are wanted.
+    """
+
+    columns: Sequence[Column]
+    known: int
+    orders: Sequence[npt.NDArray[np.int64]]
+    most: int
+
+    def of(self, codes: Sequence[npt.NDArray[Any]]) -> Ranking:
+        """The same with these codes of the columns."""
+        return self._replace(
+            columns=[replace(column, codes=on_host(own)) for column, own in zip(self.columns, codes, strict=True)]
+        )
+
+    def in_order(self, place: int) -> npt.NDArray[Any]:
+        """The codes of a column renumbered in the order of its values."""
+        codes, order = self.columns[place].codes, self.orders[place]
+        return codes if (order == np.arange(len(order))).all() else order.astype(codes.dtype)[codes]
+
+    def value(self, place: int, rank: int) -> Any:
+        """The value of a column at a place in the order of its values, None for missing."""
+        return self.columns[place].values([int(np.flatnonzero(self.orders[place] == rank)[0])])[0]
+
+    def group(self, target: int, shares: Shares, number: int) -> tuple[Rank, Group]:
+        """One of some classes of which `shares` are known, and its rank."""
+        of_class = tuple(int(codes[number]) for codes in shares.codes)
+        values = {self.columns[place].name: self.value(place, code) for place, code in enumerate(of_class)}
+        size, share, bits = int(shares.rows[number]), float(shares.shares[number]), float(shares.entropies[number])
+        rank = (-share, float(shares.rounded[number]), -size, target, of_class)
+        value = self.value(target, shares.value(number))
+        return rank, Group(values, size, self.columns[target].name, value, share, bits)
+
+    def homogeneous(self, target: int, shares: Shares) -> Homogeneous:
+        """The most homogeneous of some classes."""
+        groups = [self.group(target, shares, number) for number in shares.first(self.most)]
+        whole = shares.shares == 1.0
+        return Homogeneous(groups, int(whole.sum()), int(shares.rows[whole].sum()))
+
+
+class Shares(NamedTuple):
+    """Classes of several rows in which an attribute has a value.
+
+    codes: by quasi-identifier, in the order of values, by which classes are sorted. rows: how many; shares: of the most
+    frequent value; entropies: of the values, bits. value: finds the most frequent value of a class, by its place, in
+    the order of values.
+    """
+
+    codes: Sequence[npt.NDArray[Any]]
+    rows: npt.NDArray[np.int64]
+    shares: npt.NDArray[np.float64]
+    entropies: npt.NDArray[np.float64]
+    value: Callable[[int], int]
+
+    @property
+    def rounded(self) -> npt.NDArray[np.float64]:
+        """Entropies without what differs by rounding."""
+        return np.round(self.entropies, PLACES) + 0.0
+
+    def first(self, most: int) -> list[int]:
+        """The places of the most homogeneous."""
+        kept = np.arange(len(self.shares))
+        if most < len(kept):
+            kept = np.flatnonzero(self.shares >= np.partition(self.shares, -most)[-most])
+        order = np.lexsort((-self.rows[kept], self.rounded[kept], -self.shares[kept]))
+        return kept[order][:most].tolist()  # type: ignore[no-any-return]
+
+
 def find_homogeneous(
-    columns: Sequence[Column],
-    known: int,
+    ranking: Ranking,
     targets: Sequence[int],
-    orders: Sequence[npt.NDArray[np.int64]],
-    most: int,
     workers: Workers,
     times: npt.NDArray[np.int64] | None = None,
+    people: npt.NDArray[np.int64] | None = None,
 ) -> dict[int, Homogeneous]:
-    """The most homogeneous classes of several rows, `most` of them, for each of some sensitive attributes.
+    """The most homogeneous classes of several rows for each of some sensitive attributes.
 
-    columns: the quasi-identifiers, the first `known` of them, then sensitive attributes; targets: places of these.
-    orders: of each column the `value_order`. times: how often each row occurs, None: once.
+    targets: their places among the columns. times: how often each row occurs, None: once. people: how many people, in
+    units, these rows stand for together, where they have weights: shares are then of people, in classes that have any.
 
     The highest share comes first, of equal ones the lowest entropy, then the most rows, then the lowest values of the
     quasi-identifiers.
     """
-    codes = [_in_order(columns[place], orders[place]) for place in range(known)]
+    columns, known = ranking.columns, ranking.known
+    codes = [ranking.in_order(place) for place in range(known)]
     numbered = number_rows(codes, [column.cardinality for column in columns[:known]], workers, times)
-    back = {place: np.argsort(orders[place]) for place in (*range(known), *targets)}
+    amounts = times if people is None else people
     found = {}
     for target in targets:
-        column = columns[target]
-        share = _Shares(numbered, _in_order(column, orders[target]), column.cardinality, workers, times)
-        groups: list[tuple[Rank, Group]] = []
-        for number in share.first(most):
-            of_class = tuple(int(part[share.classes[number]]) for part in numbered.combinations.codes)
-            values = {
-                columns[place].name: columns[place].values([int(back[place][code])])[0]
-                for place, code in enumerate(of_class)
-            }
-            value = column.values([int(back[target][share.values[number]])])[0]
-            size, bits = int(share.sizes[number]), float(share.entropies[number])
-            part = int(share.tops[number]) / size
-            rank = (-part, float(share.rounded[number]), -size, target, of_class)
-            groups.append((rank, Group(values, size, column.name, value, part, bits)))
-        whole = share.tops == share.sizes
-        found[target] = Homogeneous(groups, int(whole.sum()), int(share.sizes[whole].sum()))
+        values, cardinality = ranking.in_order(target), columns[target].cardinality
+        found[target] = ranking.homogeneous(target, _shares(numbered, values, cardinality, workers, amounts))
     return found
 
 
-def _in_order(column: Column, order: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """The codes of a column renumbered in the order of its values."""
-    codes = column.on_host().codes
-    return codes if (order == np.arange(len(order))).all() else order.astype(codes.dtype)[codes]
+def _shares(
+    numbered: Numbered,
+    values: npt.NDArray[Any],
+    cardinality: int,
+    workers: Workers,
+    amounts: npt.NDArray[np.int64] | None,
+) -> Shares:
+    """The shares of values in classes that have any; amounts: what each row counts, None: 1."""
+    sizes = numbered.combinations.counts
+    counter = SubsetCounter([[0, 1]], [len(sizes), cardinality], len(values), workers)
+    counter.add([numbered.number, values], amounts)
+    found = counter.combinations(0)
+    counted = np.flatnonzero(found.counts)
+    # By class, and by value within each.
+    of_class, of_value, counts = (array[counted] for array in (*found.codes, found.counts))
+    if not len(counts):
+        nothing = np.empty(0)
+        return Shares([], np.empty(0, np.int64), nothing, nothing, int)
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(of_class)) + 1])
+    tops, totals = np.maximum.reduceat(counts, starts), np.add.reduceat(counts, starts)
+    sums = np.add.reduceat(counts * np.log2(counts), starts)
+    firsts = np.flatnonzero(counts == np.repeat(tops, np.diff(starts, append=len(counts))))
+    classes, place = np.unique(of_class[firsts], return_index=True)
+    tops_of = of_value[firsts[place]]
+    several = np.flatnonzero(sizes[classes] > 1)
+    tops, totals, classes = tops[several], totals[several], classes[several]
+    bits = np.maximum(0.0, np.log2(totals) - sums[several] / totals)
+    return Shares(
+        [codes[classes] for codes in numbered.combinations.codes],
+        sizes[classes],
+        tops / totals,
+        np.where(tops == totals, 0.0, bits),
+        lambda number: int(tops_of[several[number]]),
+    )
 
 
-class _Shares:
-    """Of each class of several rows: which it is, its rows, the rows of its most frequent value, that, the entropy."""
+def homogeneous_matches(
+    ranking: Ranking,
+    target: int,
+    wild: Sequence[int],
+    amounts: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    scores: Mapping[str, npt.NDArray[np.float64]],
+    workers: Workers,
+) -> Homogeneous:
+    """The most homogeneous classes for an attribute where missing values match every value.
 
-    def __init__(
-        self,
-        numbered: Numbered,
-        codes: npt.NDArray[Any],
-        cardinality: int,
-        workers: Workers,
-        times: npt.NDArray[np.int64] | None,
-    ) -> None:
-        sizes = numbered.combinations.counts
-        counter = SubsetCounter([[0, 1]], [len(sizes), cardinality], len(codes), workers)
-        counter.add([numbered.number, codes], times)
-        cells = counter.combinations(0)
-        starts = np.searchsorted(cells.codes[0], np.arange(len(sizes), dtype=cells.codes[0].dtype))
-        tops = np.maximum.reduceat(cells.counts, starts)
-        sums = np.add.reduceat(cells.counts * np.log2(cells.counts), starts)
-        firsts = np.flatnonzero(cells.counts == tops[cells.codes[0]])
-        _, place = np.unique(cells.codes[0][firsts], return_index=True)
-        several = np.flatnonzero(sizes > 1)
-        self.classes = several
-        self.sizes, self.tops = sizes[several], tops[several]
-        self.values = cells.codes[1][firsts[place]][several]
-        bits = np.maximum(0.0, np.log2(self.sizes) - sums[several] / self.sizes)
-        self.entropies = np.where(self.tops == self.sizes, 0.0, bits)
-        self.rounded = np.round(self.entropies, PLACES)
+    Each combination of quasi-identifiers that occurs has a class, all rows that match it. wild: the columns whose
+    missing values do, the last code. amounts: what each row counts, of values. sizes, scores: of the class of each row
+    how many rows it has, and the measures "recursive_1", the highest share of a value, and "entropy".
+    """
+    codes = [ranking.in_order(place) for place in range(ranking.known)]
+    numbered = number_rows(codes, [column.cardinality for column in ranking.columns[: ranking.known]], workers)
+    shares = scores["recursive_1"]
+    # Rows that stand for nobody are no class's first.
+    counted = np.flatnonzero(amounts)
+    _, place = np.unique(numbered.number[counted], return_index=True)
+    first = counted[place]
+    first = first[(sizes[first] > 1) & ~np.isnan(shares[first])]
+    missing = {column: ranking.orders[column][len(ranking.columns[column].counts) - 1] for column in wild}
+    values = ranking.in_order(target)
 
-    def first(self, most: int) -> list[int]:
-        """The places of the most homogeneous."""
-        shares = self.tops / self.sizes
-        kept = np.arange(len(shares))
-        if most < len(shares):
-            kept = np.flatnonzero(shares >= np.partition(shares, -most)[-most])
-        order = np.lexsort((-self.sizes[kept], self.rounded[kept], -shares[kept]))
-        return kept[order][:most].tolist()  # type: ignore[no-any-return]
+    def value(number: int) -> int:
+        matching = amounts > 0
+        for column, own in enumerate(codes):
+            if column not in missing:
+                matching &= own == own[first[number]]
+            elif own[first[number]] != missing[column]:
+                matching &= (own == own[first[number]]) | (own == missing[column])
+        if target in missing:
+            matching &= values != missing[target]
+        totals = np.zeros(len(ranking.orders[target]), np.int64)
+        np.add.at(totals, values[matching], amounts[matching])
+        return int(totals.argmax())
+
+    entropies = np.where(shares[first] == 1.0, 0.0, scores["entropy"][first])
+    of_class = [own[first] for own in codes]
+    return ranking.homogeneous(target, Shares(of_class, sizes[first], shares[first], entropies, value))

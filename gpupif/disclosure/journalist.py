@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from ..utils.quantities import share
+from ..utils.validation import share
 from .class_sizes import size_array
 from .classes import AttackRisk
 
@@ -94,10 +94,10 @@ def population_risks(sample_sizes: Any, population_sizes: Any, *, threshold: flo
             f"population_sizes: expected no class smaller than in the sample, got {population[place]} people for "
             f"{sample[place]} rows at position {place}. The sample has to be part of the population."
         )
-    return ClassesThere.of(sample, population).risks(limit)
+    return PopulationClasses.of(sample, population).risks(limit)
 
 
-class ClassesThere(NamedTuple):
+class PopulationClasses(NamedTuple):
     """Equivalence classes of a sample by their size in the population: integers, so that parts add up exactly.
 
     sizes: people of a class in the population, ascending. classes: how many classes have so many; rows: of the sample,
@@ -109,7 +109,7 @@ class ClassesThere(NamedTuple):
     rows: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> ClassesThere:
+    def of(cls, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> PopulationClasses:
         """Of classes with so many rows in the sample and in the population, which has those of the sample at least.
 
         Classes without a row in the sample are left out.
@@ -118,21 +118,21 @@ class ClassesThere(NamedTuple):
         return cls.total(*(cls._of_block(sampled[block], there[block]) for block in blocks))
 
     @classmethod
-    def _of_block(cls, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> ClassesThere:
+    def _of_block(cls, sampled: npt.NDArray[np.int64], there: npt.NDArray[np.int64]) -> PopulationClasses:
         found = np.flatnonzero(sampled)
         people = np.maximum(sampled, there)[found]
         return cls(people, np.ones(len(found), np.int64), sampled[found])._added_up()
 
     @classmethod
-    def total(cls, *parts: ClassesThere) -> ClassesThere:
+    def total(cls, *parts: PopulationClasses) -> PopulationClasses:
         """Classes of several parts together."""
         return cls(*(np.concatenate(several) for several in zip(*parts, strict=True)))._added_up()
 
-    def _added_up(self) -> ClassesThere:
+    def _added_up(self) -> PopulationClasses:
         """The same with each size once."""
         order = np.argsort(self.sizes, kind="stable")
         sizes, starts = np.unique(self.sizes[order], return_index=True)
-        return ClassesThere(sizes, *(np.add.reduceat(one[order], starts) for one in (self.classes, self.rows)))
+        return PopulationClasses(sizes, *(np.add.reduceat(one[order], starts) for one in (self.classes, self.rows)))
 
     def risks(self, threshold: float) -> PopulationRisks:
         """Journalist and marketer risk: of sums of integers, each rounded once."""

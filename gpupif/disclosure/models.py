@@ -39,6 +39,13 @@ def _scaled(distance: float, axis: Axis | None) -> float:
     return distance if axis is None else distance / axis.longest
 
 
+SHARES = "shares are of weights in place of rows; rows of weight 0 are in no class"
+BY_VALUE = (
+    "it bounds every value of a class, and of classes that overlap the measures of cells tell only of the value of the "
+    "row that a class is of"
+)
+
+
 @dataclass(frozen=True)
 class Model:
     """A disclosure measure of a table.
@@ -47,6 +54,9 @@ class Model:
     extreme of; where that ends in _, of the family, with l behind it. highest: the highest, else the lowest. unit,
     range: of its values; meaning; source: where it is defined. finish: makes it of that extreme and of where the values
     of the attribute lie. example: its value for the table of `Measure`, g being the quasi-identifier (l: 2).
+    weights: what it is of rows with sampling weights. wildcards: what it is where missing values match every value, so
+    that classes overlap; or, where it is not defined there, undefined: why. matching: the measure of a cell then, where
+    it is another one.
     """
 
     name: str
@@ -58,15 +68,19 @@ class Model:
     source: str
     finish: Callable[[float, Axis | None], float] = _plain
     example: float = math.nan
+    weights: str = SHARES
+    wildcards: str = ""
+    undefined: str = ""
+    matching: str = ""
 
     @property
     def of_l(self) -> bool:
         """Whether it is a measure for a given l."""
         return self.cell.endswith("_")
 
-    def measure(self, l_values: int) -> str:
-        """The measure of a cell that it is the extreme of."""
-        return f"{self.cell}{l_values}" if self.of_l else self.cell
+    def measure(self, l_values: int, matching: bool = False) -> str:
+        """The measure of a cell that it is the extreme of; matching: where missing values match every value."""
+        return f"{self.cell}{l_values}" if self.of_l else (matching and self.matching) or self.cell
 
     def worst(self, values: Iterable[float]) -> float:
         """The one that tells most, of several attributes."""
@@ -88,6 +102,8 @@ MODELS: dict[str, Model] = {
             "Sweeney, k-Anonymity (2002)",
             _count,
             example=4,
+            weights="counts rows, whatever their weights",
+            wildcards="the fewest rows that match a row",
         ),
         Model(
             "alpha",
@@ -98,6 +114,9 @@ MODELS: dict[str, Model] = {
             "alpha of (alpha,k)-anonymity: the highest share that a sensitive value has of a class",
             "Wong, Li, Fu & Wang, (alpha, k)-Anonymity (2006), section 2",
             example=0.75,
+            wildcards="the highest share of a value in the known values of the rows that match a row",
+            # Of the cell's own value, which in a class that overlaps others need not be the most frequent one.
+            matching="recursive_1",
         ),
         Model(
             "distinct_l",
@@ -109,6 +128,8 @@ MODELS: dict[str, Model] = {
             L_DIVERSITY.format("4"),
             _count,
             example=2,
+            weights="values that a row of a weight above 0 has",
+            wildcards="the fewest different known values of the rows that match a row, if they have one",
         ),
         Model(
             "entropy_l",
@@ -120,6 +141,7 @@ MODELS: dict[str, Model] = {
             L_DIVERSITY.format("4.1"),
             _effective,
             example=1.754765,
+            wildcards="of the known values of the rows that match a row",
         ),
         Model(
             "recursive_c",
@@ -131,6 +153,8 @@ MODELS: dict[str, Model] = {
             "highest first; it holds for any greater c",
             L_DIVERSITY.format("4.2"),
             example=3.0,
+            weights="counts by value are sums of weights",
+            wildcards="of the known values of the rows that match a row",
         ),
         Model(
             "t",
@@ -143,6 +167,7 @@ MODELS: dict[str, Model] = {
             "Li, Li & Venkatasubramanian, t-Closeness (2007), sections 4 and 5",
             _scaled,
             example=0.25,
+            wildcards="from the known values of the rows that match a row to all known values",
         ),
         Model(
             "basic_beta",
@@ -153,6 +178,7 @@ MODELS: dict[str, Model] = {
             "basic beta-likeness: by what share of itself the frequency of a sensitive value rises at most in a class",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 2",
             example=1.0,
+            undefined=BY_VALUE,
         ),
         Model(
             "enhanced_beta",
@@ -164,6 +190,7 @@ MODELS: dict[str, Model] = {
             "infinite: no beta holds",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 3",
             example=1.0,
+            undefined=BY_VALUE,
         ),
         Model(
             "delta",
@@ -175,15 +202,19 @@ MODELS: dict[str, Model] = {
             "of values that the class has; it holds for any greater delta",
             "Brickell & Shmatikov, The Cost of Privacy (2008), section 4",
             example=0.693147,
+            undefined=BY_VALUE,
         ),
     )
 }
 
 
-def resolve_models(names: str | Iterable[str] | None) -> list[Model]:
-    """The disclosure measures of these names (None: all), each once; raises InputError for a name that is none."""
+def resolve_models(names: str | Iterable[str] | None, missing: str = "category") -> list[Model]:
+    """The disclosure measures of these names, each once; None: all that are defined where missing values are so taken.
+
+    Raises InputError for a name that is none.
+    """
     if names is None:
-        return list(MODELS.values())
+        return [model for model in MODELS.values() if missing != "wildcard" or not model.undefined]
     wanted = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(dict.fromkeys(names))
     unknown = [name for name in wanted if not isinstance(name, str) or name not in MODELS]
     if unknown or not wanted:

@@ -11,35 +11,39 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..out_of_core.encode import weigh_chunks
 from ..out_of_core.temporary_table import open_stream
-from .assess import assess_parts
 from .findings import Stopwatch
 from .parts import Parts
-from .request import Asked
-from .search import Assessed, Search
+from .search import Assessed, Search, assess_parts
 
 if TYPE_CHECKING:
     from ..engines.base import Engine
     from ..utils.progress import Reporter
-    from .with_population import Beside
+    from .request import RiskRequest
+    from .with_population import PopulationSource
 
 
 def assess_files(
-    table: Any, asked: Asked, most: int, engine: Engine, report: Reporter, beside: Beside | None = None
+    table: Any, request: RiskRequest, engine: Engine, report: Reporter, population: PopulationSource | None = None
 ) -> Assessed:
     """`assess` of what a path names, within a memory limit."""
     watch = Stopwatch()
+    missing, joined = request.kept_missing, population is not None
     with watch("read and encode"):
-        joined = beside is not None
-        opened = open_stream(table, asked.choose, asked.missing, report, asked.sep, copies=2, joined=joined)
+        opened = open_stream(table, request.choose, missing, report, request.sep, copies=2, joined=joined)
     with opened as stream:
-        search = Search.of(asked, stream.chunks.columns, stream.chunks.rows, most, {})
+        chunks, used = stream.chunks, len(request.columns)
+        place = used if request.weights is None else request.read.index(request.weights)
+        units, weighted = (None, None) if request.weights is None else weigh_chunks(chunks, place, used)
+        search = Search.of(request, chunks.columns[:used], chunks.rows, {}, weighted)
+        folder = stream.folder / "parts"
         with watch("collapse and cut"):
-            parts = Parts(search.job, stream.chunks, stream.budget, stream.folder / "parts", report)
+            parts = Parts(search.job, chunks, stream.budget, folder, report, units=units, weights=place)
         with contextlib.closing(parts):
             found = assess_parts(search, parts, engine, report, watch)
-        if beside is None:
+        if population is None:
             return found
         with watch("population"):
-            there = beside.classes_of(stream, asked, report)
-        return replace(found, there=there, seconds=watch.seconds)
+            classes = population.classes_of_files(stream, request, report)
+        return replace(found, in_population=classes, seconds=watch.seconds)

@@ -10,52 +10,70 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engines.block_scoring import pack_keys, unpack_keys
-from ..engines.part_jobs import part_job
+from ..errors import InputError
 from ..out_of_core.chunks import Chunks
 from ..out_of_core.shuffle import Cut, Span, cut
-from ..rows.distinct import distinct_rows
+from ..rows.accumulate import DistinctRows
 from ..rows.keys import KeyLayout
-from ..rows.partition import Rows, index_type
+from ..rows.partition import index_type
 from ..rows.threads import Workers
+from .table_part import TablePart, layout_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..attack.weights import Units
     from ..engines.base import Job
     from ..out_of_core.budget import Budget
     from ..utils.progress import Reporter
 
 
-class CollapsedChunks(Chunks):
-    """The distinct rows of each chunk of a table, in order of first appearance; the last column is how often each
-    occurs there.
+class DistinctChunks(Chunks):
+    """The distinct rows of each chunk of a table, in order of first appearance.
+
+    The last column is how often each occurs there; before it, of rows that have weights, the people, in `units`, that
+    these rows stand for together. weights: the place of the column that holds the weights.
     """
 
-    def __init__(self, chunks: Chunks, layout: KeyLayout, rows: int, workers: Workers) -> None:
+    def __init__(
+        self, chunks: Chunks, layout: KeyLayout, workers: Workers, units: Units | None = None, weights: int = 0
+    ) -> None:
         self.sizes = chunks.sizes
         self._chunks = chunks
         self._layout = layout
-        self._type = index_type(rows + 1)
+        self._kind = index_type(chunks.rows + 1)
         self._workers = workers
+        self._units = units
+        self._weights = weights
 
     def codes(self, number: int) -> list[npt.NDArray[Any]]:
         """See `Chunks`."""
         codes = self._chunks.codes(number)
+        amounts = [np.ones(self.sizes[number], np.int64)]
+        if self._units is not None:
+            amounts.insert(0, self._units.times(codes[self._weights]))
+        columns = len(self._layout.fields)
         # A column that takes the place of a sensitive attribute takes no bits.
-        codes += [codes[0]] * (len(self._layout.fields) - len(codes))
-        found = distinct_rows(Rows(pack_keys(codes, self._layout, self._workers)), self.sizes[number], self._workers)
-        return [*unpack_keys(found.rows.keys, self._layout), found.rows.counts.astype(self._type)]
+        codes = [*codes, codes[0]][:columns]
+        rows = DistinctRows(self._layout.words, len(amounts), self._workers)
+        rows.add(pack_keys(codes, self._layout, self._workers), *amounts)
+        *people, times = rows.sums
+        return [*unpack_keys(rows.keys, self._layout), *people, times.astype(self._kind)]
 
     def close(self) -> None:
         """See `Chunks`: the table is closed by itself."""
 
 
 class Parts:
-    """The parts of an encoded table, as jobs; to be gone through more than once.
+    """The parts of an encoded table; to be gone through more than once.
 
     job: for all of it, without codes of rows; the columns known come first. folder: for what is cut. report: hears of
     it; what: the table is, in words, where that has to be said. share: how many of the rows that there is memory for
-    are looked at at once, where more than scores is made of them.
+    are looked at at once, where more than scores is made of them. units: of the weights that the chunks' column at
+    `weights` holds, where rows have weights.
+
+    Raises InputError where missing values match every value and the distinct rows, which are one part then, are too
+    many.
     """
 
     def __init__(
@@ -67,20 +85,23 @@ class Parts:
         report: Reporter,
         what: str = "",
         share: float = 1.0,
+        units: Units | None = None,
+        weights: int = 0,
     ) -> None:
         self._job = job
         self._table = chunks
+        self._units = units
+        self._weights = weights
         self._folder = folder
         self._report = report
         self._what = what
         self._cardinalities = [len(counts) for counts in job.counts]
         self.limit = max(1, int(share * budget.part_rows(job)))
         self._planned = budget.planned_rows(self.limit, chunks.rows, len(job.counts))
-        self._type = index_type(chunks.rows + 1)
         with Workers() as workers:
             self._whole, self._cut = self._prepare(workers)
 
-    def __iter__(self) -> Iterator[Job]:
+    def __iter__(self) -> Iterator[TablePart]:
         if self._whole is not None:
             yield self._whole
         if self._cut is not None:
@@ -92,19 +113,26 @@ class Parts:
         if self._cut is not None:
             shutil.rmtree(self._cut.folder)
 
-    def _prepare(self, workers: Workers) -> tuple[Job | None, Cut | None]:
+    def _prepare(self, workers: Workers) -> tuple[TablePart | None, Cut | None]:
         """The whole table as one part, or where its distinct rows are too many, cut."""
         layout = KeyLayout.of(self._cardinalities)
-        collapsed = CollapsedChunks(self._table, layout, self._table.rows, workers)
+        distinct = DistinctChunks(self._table, layout, workers, self._units, self._weights)
         self._report.stage(f"collapse{self._what}", self._table.rows, "rows")
-        whole = self._collapse(collapsed, self._job.targets, workers, self._report)
+        whole = self._collapse(distinct, self._job.targets, workers, self._report)
         if whole is not None:
             return whole, None
+        if self._job.wildcards:
+            raise InputError(
+                f"missing: 'wildcard' compares all different rows with each other, and these have to fit into memory: "
+                f"they are more than {self.limit:,} of the {self._table.rows:,} rows, for which the memory limit has "
+                "room. Raise it (memory_limit), name fewer quasi-identifiers or sensitive attributes, or use "
+                "missing='category'."
+            )
         self._report.stage(f"cut{self._what}", self._table.rows, "rows")
         parts = max(2, -(-self._table.rows // self._planned))
-        return None, self._cut_up(collapsed, parts, self._folder, None, workers, self._report)
+        return None, self._cut_up(distinct, parts, self._folder, None, workers, self._report)
 
-    def _pieces(self, pieces: Cut, targets: Sequence[int], span: Span, workers: Workers) -> Iterator[Job]:
+    def _pieces(self, pieces: Cut, targets: Sequence[int], span: Span, workers: Workers) -> Iterator[TablePart]:
         """What the parts of a cut are looked at in; span: of what was cut."""
         for part in range(pieces.parts):
             piece = pieces.part(part)
@@ -117,11 +145,11 @@ class Parts:
 
     def _part(
         self, chunks: Chunks, targets: Sequence[int], span: Span, folder: Path, workers: Workers, tried: bool = False
-    ) -> Iterator[Job]:
+    ) -> Iterator[TablePart]:
         """What a part is looked at in. tried: it cannot be cut by the quasi-identifiers any more."""
-        job = self._collapse(chunks, targets, workers)
-        if job is not None:
-            yield job
+        part = self._collapse(chunks, targets, workers)
+        if part is not None:
+            yield part
             return
         if not tried:
             finer = self._cut_up(chunks, -(-2 * chunks.rows // self.limit), folder, span, workers)
@@ -135,7 +163,7 @@ class Parts:
         if len(targets) == 1:
             # Not many more rows than the attribute has values.
             *_, rows = self._collapsing(chunks, targets, workers)
-            yield self._part_job(targets, rows)
+            yield self._table_part(targets, rows)
             return
         middle = len(targets) // 2
         for half in (targets[:middle], targets[middle:]):
@@ -156,48 +184,39 @@ class Parts:
 
     def _collapse(
         self, chunks: Chunks, targets: Sequence[int], workers: Workers, report: Reporter | None = None
-    ) -> Job | None:
-        """The job for a part, None where it has more distinct rows than are looked at at once."""
+    ) -> TablePart | None:
+        """A part with some of the targets, None where it has more distinct rows than are looked at at once."""
         for rows in self._collapsing(chunks, targets, workers, report):
-            if len(rows.keys) > self.limit:
+            if len(rows) > self.limit:
                 return None
-        return self._part_job(targets, rows)
+        return self._table_part(targets, rows)
 
     def _collapsing(
         self, chunks: Chunks, targets: Sequence[int], workers: Workers, report: Reporter | None = None
-    ) -> Iterator[Rows]:
-        """The distinct rows, over the quasi-identifiers and these attributes, of more and more collapsed chunks, at
-        last of all; in order of first appearance.
+    ) -> Iterator[DistinctRows]:
+        """The distinct rows, over the quasi-identifiers and these attributes, of more and more distinct chunks, at
+        last of all; summed up are how often they occur and, where rows have weights, people.
         """
         used = self._used(targets)
-        layout = KeyLayout.of([self._cardinalities[column] for column in used])
-        seen: list[Rows] = []
-        waiting = 0
+        layout = layout_of(self._job, used)
+        sums = 1 if self._units is None else 2
+        rows = DistinctRows(layout.words, sums, workers)
+        waiting: list[tuple[npt.NDArray[Any], ...]] = []
         for number, size in enumerate(chunks.sizes):
-            *codes, times = chunks.codes(number)
-            seen.append(Rows(pack_keys([codes[column] for column in used], layout, workers), times))
-            waiting += len(times)
+            codes = chunks.codes(number)
+            keys = pack_keys([codes[column] for column in used], layout, workers)
+            waiting.append((keys, *(amount.astype(np.int64) for amount in reversed(codes[-sums:]))))
             if report is not None:
                 report.advance(size)
-            # Not each time, for what is merged is merged again.
-            if waiting > self.limit // 2 or number == len(chunks.sizes) - 1:
-                seen, waiting = [self._merged(seen, workers)], 0
-                yield seen[0]
-
-    def _merged(self, several: Sequence[Rows], workers: Workers) -> Rows:
-        """Equal rows as one."""
-        keys, counts = (np.concatenate([getattr(rows, name) for rows in several]) for name in ("keys", "counts"))
-        return distinct_rows(Rows(keys, counts.astype(self._type, copy=False)), self._table.rows, workers).rows
+            # Not each time, for what is added is compared with all that is there.
+            if sum(len(keys) for keys, *_ in waiting) > self.limit // 2 or number == len(chunks.sizes) - 1:
+                rows.add(*map(np.concatenate, zip(*waiting, strict=True)))
+                waiting.clear()
+                yield rows
 
     def _used(self, targets: Sequence[int]) -> list[int]:
+        """The quasi-identifiers and these attributes."""
         return [*self._job.known, *targets]
 
-    def _part_job(self, targets: Sequence[int], rows: Rows) -> Job:
-        """The job for distinct rows over the quasi-identifiers and these attributes."""
-        used = self._used(targets)
-        layout = KeyLayout.of([self._cardinalities[column] for column in used])
-        # Those of other attributes do not matter.
-        codes: list[npt.NDArray[Any]] = [np.zeros(len(rows.keys), np.uint8)] * len(self._cardinalities)
-        for column, own in zip(used, unpack_keys(rows.keys, layout), strict=True):
-            codes[column] = own
-        return part_job(self._job, targets, codes, rows.counts.astype(np.int64))
+    def _table_part(self, targets: Sequence[int], rows: DistinctRows) -> TablePart:
+        return TablePart.of(self._job, targets, self._used(targets), rows.keys, *rows.sums)

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..attack.request import check_word
 from ..errors import InputError
-from ..utils.quantities import MOST, brief, share, whole_number
+from ..utils.validation import MOST, brief, check_word, share, whole_number
 from .class_sizes import histogram_of
 from .numeric import NoEstimateError, log_rising
 from .pitman import fit_pitman, pitman_uniques

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-from rich.text import Text
-
-from ..utils.display import as_found, as_text
+from ..utils.display import Heading, as_found, as_percent, as_text, draw_table
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    import pandas as pd
+    from rich.table import Table
 
-    from .risk import DisclosureRisk
+    from .classes import ClassRisks
+    from .estimated import EstimatedRisks
+    from .homogeneity import Group
+    from .journalist import PopulationRisks
+    from .population_uniques import PopulationUniques
 
 HEADS = {
     "values": "values",
@@ -30,92 +33,89 @@ HEADS = {
 }
 
 
-def print_risk(found: DisclosureRisk, console: Console) -> None:
-    """Print the classes by size with their risk, the measures by sensitive attribute, and the homogeneous classes."""
-    spent = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in found.seconds.items())
-    console.print(
-        f"[bold]{found.rows:,}[/] rows, {len(found.quasi_identifiers)} quasi-identifiers: "
-        f"[bold]{found.classes.classes:,}[/] equivalence classes, device [bold]{found.device}[/], {spent}",
-        highlight=False,
+def heading(rows: int, known: int, classes: int | None, device: str, seconds: Mapping[str, float]) -> str:
+    """What was looked at, and in what time; classes: None where they overlap."""
+    spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in seconds.items())
+    found = "overlapping" if classes is None else f"[bold]{classes:,}[/]"
+    return (
+        f"[bold]{rows:,}[/] rows, {known} quasi-identifiers: {found} equivalence classes, device [bold]{device}[/], "
+        f"{spent}"
     )
-    console.print()
-    console.print(_classes(found))
-    if len(found.attributes):
-        console.print()
-        console.print(_attributes(found))
-    if found.groups:
-        console.print()
-        console.print(_groups(found))
 
 
-def _classes(found: DisclosureRisk) -> Table:
+def classes_table(
+    classes: ClassRisks,
+    estimated: EstimatedRisks | None,
+    people: PopulationRisks | None,
+    uniques: PopulationUniques | None,
+) -> Table:
     """Sizes of classes, and the risk of re-identification."""
-    classes, people, uniques = found.classes, found.population, found.uniques
-    below = f"fewer than {classes.wanted_k} rows"
+    below = f"{classes.rows_below:,} rows"
+    shown_size = [] if classes.average_size is None else [("rows a class", f"{classes.average_size:,.2f}")]
+    if classes.classes_below is not None:
+        below = f"{classes.classes_below:,}, {below}"
     facts = [
         ("k, rows of the smallest class", f"{classes.k:,}"),
         ("rows of the largest class", f"{classes.largest:,}"),
-        ("rows a class", f"{classes.average_size:,.2f}"),
-        ("unique rows", f"{classes.uniques:,} ({_percent(classes.unique_share)})"),
-        (f"classes of {below}", f"{classes.classes_below:,}, {classes.rows_below:,} rows"),
-        ("prosecutor risk, highest", _percent(classes.prosecutor.highest)),
-        ("prosecutor risk, average", _percent(classes.prosecutor.average)),
-        (f"rows at risk (above {classes.threshold:.3g})", _percent(classes.prosecutor.at_risk)),
-        ("marketer risk", _percent(classes.marketer)),
+        *shown_size,
+        ("unique rows", f"{classes.uniques:,} ({as_percent(classes.unique_share)})"),
+        (f"classes of fewer than {classes.wanted_k} rows", below),
+        ("prosecutor risk, highest", as_percent(classes.prosecutor.highest)),
+        ("prosecutor risk, average", as_percent(classes.prosecutor.average)),
+        (f"rows at risk (above {classes.threshold:.3g})", as_percent(classes.prosecutor.at_risk)),
+        ("marketer risk", as_percent(classes.marketer)),
         ("discernibility", f"{classes.discernibility:,}"),
     ]
+    if estimated is not None:
+        facts += [
+            ("people in the population, estimated", f"{estimated.people:,.4g}"),
+            ("people of the smallest class there", f"{estimated.k_map:,.4g}"),
+            ("journalist risk there, highest", as_percent(estimated.journalist.highest)),
+            ("journalist risk there, average", as_percent(estimated.journalist.average)),
+            ("individual risk, highest", as_percent(estimated.individual.highest)),
+            ("individual risk, average", as_percent(estimated.individual.average)),
+            ("re-identifications expected", f"{estimated.reidentifications:,.4g}"),
+        ]
     if people is not None:
         facts += [
             ("k-map, people of the smallest class in the population", f"{people.k_map:,}"),
-            ("journalist risk, highest", _percent(people.journalist.highest)),
-            ("journalist risk, average", _percent(people.journalist.average)),
-            ("marketer risk in the population", _percent(people.marketer)),
+            ("journalist risk, highest", as_percent(people.journalist.highest)),
+            ("journalist risk, average", as_percent(people.journalist.average)),
+            ("marketer risk in the population", as_percent(people.marketer)),
         ]
     if uniques is not None:
         shown = "no estimate" if math.isnan(uniques.uniques) else f"{uniques.uniques:,.0f}"
         facts.append((f"unique in the population of {uniques.population:,} ({uniques.model})", shown))
-    table = _table("Equivalence classes and re-identification")
-    table.add_column("", overflow="fold")
-    table.add_column("", justify="right", overflow="fold")
-    table.show_header = False
-    for name, fact in facts:
-        table.add_row(name, fact)
-    return table
+    headings = [Heading("", text=True), Heading("", folds=True)]
+    return draw_table("Equivalence classes and re-identification", headings, facts, show_headings=False)
 
 
-def _attributes(found: DisclosureRisk) -> Table:
+def attributes_table(attributes: pd.DataFrame, l_values: int | None) -> Table:
     """The measures of each sensitive attribute."""
-    of_l = "" if found.l_values is None else f" (c for l = {found.l_values})"
-    table = _table(f"Sensitive attributes, the worst class of each{of_l}")
-    table.add_column("attribute", overflow="fold")
-    keys = list(found.attributes.columns)
-    for key in keys:
-        table.add_column(HEADS[key], justify="right", overflow="fold")
-    for name, row in zip(found.attributes.index, found.attributes.to_dict("records"), strict=True):
-        table.add_row(Text(as_text(name)), *(_number(row[key]) for key in keys))
-    return table
+    of_l = "" if l_values is None else f" (c for l = {l_values})"
+    headings = [Heading("attribute", text=True)]
+    headings += [Heading(HEADS[key], folds=True, show=_number) for key in attributes.columns]
+    records = zip(attributes.index, attributes.to_dict("records"), strict=True)
+    rows = [(name, *record.values()) for name, record in records]
+    return draw_table(f"Sensitive attributes, the worst class of each{of_l}", headings, rows)
 
 
-def _groups(found: DisclosureRisk) -> Table:
+def groups_table(groups: Sequence[Group]) -> Table:
     """The most homogeneous classes."""
-    table = _table("Most homogeneous classes of several rows: whoever is in one need not be told from the others")
-    for head in ("class", "attribute", "value"):
-        table.add_column(head, overflow="fold")
-    for head in ("rows", "share", "entropy"):
-        table.add_column(head, justify="right")
-    for group in found.groups:
+    headings = [
+        Heading("class", text=True),
+        Heading("attribute", text=True),
+        Heading("value", text=True, show=as_found),
+        Heading("rows"),
+        Heading("share", show=as_percent),
+        Heading("entropy", show="{:.3f}".format),
+    ]
+    rows = []
+    for group in groups:
         values = ", ".join(f"{as_text(name)}={as_found(value)}" for name, value in group.quasi_identifiers.items())
-        named = [Text(values), Text(as_text(group.attribute)), Text(as_found(group.value))]
-        table.add_row(*named, f"{group.rows:,}", _percent(group.share), f"{group.entropy:.3f}")
-    return table
-
-
-def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", header_style="bold")
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.4g} %"
+        rows.append((values, group.attribute, group.value, group.rows, group.share, group.entropy))
+    title = "Most homogeneous classes of several rows: whoever is in one need not be told from the others"
+    return draw_table(title, headings, rows)
 
 
 def _number(value: Any) -> str:

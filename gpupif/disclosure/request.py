@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ..attack.distances import CategoryOrder
-from ..attack.request import check_word
+from ..attack.request import MISSING
 from ..engines.choose import AskedDevice, asked_device
 from ..errors import InputError
-from ..utils.names import as_columns, check_exist, check_unique
-from ..utils.quantities import whole_number
+from ..utils.validation import as_columns, check_exist, check_unique, check_weights, check_word, whole_number
 from .models import Model
 
 if TYPE_CHECKING:
@@ -19,13 +18,27 @@ if TYPE_CHECKING:
 
 # Distances that are told by a word.
 WORDS = ("ordered", "nominal")
+# Codes of values have 31 bits.
+MOST_VALUES = 2**31 - 1
+
+
+class RiskOptions(TypedDict, total=False):
+    """Further arguments of `gpupif.risk` and the functions for one measure, as they come; l_values is its l."""
+
+    l_values: Any
+    distance: Any
+    weights: Hashable
+    missing: str
+    sep: str | None
 
 
 @dataclass(frozen=True)
-class Asked:
+class RiskRequest:
     """What is asked of a table: columns, disclosure measures and how to find them; checked as far as that is possible.
 
-    l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. sep: of a CSV file, None: found.
+    l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. weights: the column of sampling
+    weights. sep: of a CSV file, None: found. groups: how many of the most
+    homogeneous classes are wanted. threshold: an estimated risk above it counts as at risk.
     """
 
     quasi_identifiers: list[Hashable]
@@ -34,8 +47,11 @@ class Asked:
     l_values: int | None
     distance: Any
     missing: str
+    weights: Hashable
     device: AskedDevice
     sep: str | None = None
+    groups: int = 0
+    threshold: float = 1.0
 
     @classmethod
     def of(
@@ -44,15 +60,14 @@ class Asked:
         quasi_identifiers: Any,
         sensitive: Any,
         models: Sequence[Model],
-        *,
-        l_values: Any = None,
-        distance: Any = None,
-        missing: str = "category",
-        sep: str | None = None,
-    ) -> Asked:
+        **options: Unpack[RiskOptions],
+    ) -> RiskRequest:
         """From arguments as they come, about a table; sensitive None: no attribute. Raises InputError."""
         known = as_columns("quasi_identifiers", quasi_identifiers, table)
         targets = [] if sensitive is None else as_columns("sensitive", sensitive, table)
+        l_values, distance = options.get("l_values"), options.get("distance")
+        missing = options.get("missing", "category")
+        check_word("missing", missing, MISSING)
         if not targets and (distance is not None or l_values is not None):
             idle = "l" if distance is None else "distance"
             raise InputError(f"{idle}: expected only with a sensitive attribute. Name one with sensitive=.")
@@ -62,16 +77,45 @@ class Asked:
                 f"sensitive: column {both[0]!r} is a quasi-identifier too: the attacker knows it, so there is nothing "
                 "left to learn. Name it in one of them only."
             )
-        check_word("missing", missing, ("category", "error"))
         if l_values is not None and not any(model.of_l for model in models):
             raise InputError("l: expected with the measure 'recursive_c' only. Add it to models=, or leave l= out.")
-        least = None if l_values is None else whole_number("l", l_values, "values")
-        return cls(known, targets, models, least, distance, missing, asked_device(), sep)
+        refused = [model for model in models if model.undefined and missing == "wildcard"]
+        if refused:
+            raise InputError(
+                f"models: {refused[0].name!r} is not defined for missing='wildcard': {refused[0].undefined}. Leave it "
+                "out, or use missing='category'."
+            )
+        return cls(
+            quasi_identifiers=known,
+            sensitive=targets,
+            models=models,
+            l_values=None if l_values is None else whole_number("l", l_values, "values", most=MOST_VALUES),
+            distance=distance,
+            missing=missing,
+            weights=options.get("weights"),
+            device=asked_device(),
+            sep=options.get("sep"),
+        )
 
     @property
     def columns(self) -> list[Hashable]:
         """All columns that are needed."""
         return [*self.quasi_identifiers, *self.sensitive]
+
+    @property
+    def read(self) -> list[Hashable]:
+        """All columns that are read: these, and at last that of the weights if it is none of them."""
+        return self.columns if self.weights is None or self.weights in self.columns else [*self.columns, self.weights]
+
+    @property
+    def matching(self) -> bool:
+        """Whether missing values match every value."""
+        return self.missing == "wildcard"
+
+    @property
+    def kept_missing(self) -> str:
+        """How missing values are encoded: refused, or as a value of their own."""
+        return "category" if self.matching else self.missing
 
     @property
     def may_look_again(self) -> bool:
@@ -80,16 +124,16 @@ class Asked:
 
     def check(self, names: Sequence[Hashable]) -> None:
         """Raise InputError where a table with columns `names` is none to ask this of."""
-        pick_needed(self.quasi_identifiers, self.sensitive, names)
+        self.pick(names)
 
-    def pick(self, names: Sequence[str]) -> list[str]:
+    def pick(self, names: Sequence[Any]) -> list[Any]:
         """Of a file's columns those that are needed; raises InputError as `check`."""
-        return pick_needed(self.quasi_identifiers, self.sensitive, names)
+        return pick_needed(self.quasi_identifiers, self.sensitive, names, self.weights)
 
     def choose(self, source: Source) -> list[str]:
         """The columns that are needed of a table of files; raises InputError as `check`."""
         self.check(source.names)
-        return [str(name) for name in self.columns]
+        return [str(name) for name in self.read]
 
     def distances(self, orders: Mapping[Hashable, Sequence[Any]]) -> Mapping[Any, Any]:
         """The distance of each sensitive attribute that one is given of, or that has ordered categories, `orders`."""
@@ -116,16 +160,19 @@ class Asked:
         return dict.fromkeys(names, given)
 
 
-def pick_needed(known: Sequence[Hashable], sensitive: Sequence[Hashable], names: Sequence[Any]) -> list[Any]:
-    """Of a table's columns `names` the quasi-identifiers and sensitive attributes; raises InputError where one is not
-    there.
+def pick_needed(
+    known: Sequence[Hashable], sensitive: Sequence[Hashable], names: Sequence[Any], weights: Hashable = None
+) -> list[Any]:
+    """Of a table's columns `names` the quasi-identifiers, sensitive attributes and weights; raises InputError where one
+    is not there.
     """
     if not names:
         raise InputError("table: expected at least one column, got none.")
     check_unique(names)
     check_exist("quasi_identifiers", known, names)
     check_exist("sensitive", sensitive, names)
-    return [name for name in names if name in known or name in sensitive]
+    check_weights(weights, names)
+    return [name for name in names if name in known or name in sensitive or (weights is not None and name == weights)]
 
 
 def _by_attribute(given: Mapping[Any, Any]) -> bool:

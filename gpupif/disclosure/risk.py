@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ..attack.population import Population
 from ..errors import InputError
-from ..utils.display import Printed, json_value
-from ..utils.quantities import whole_number
+from ..utils.display import Displayable, json_value
+from ..utils.validation import whole_number
 from .assess import assess
-from .classes import ClassRisks, class_risks
+from .classes import ClassRisks, check_limits, risks_of
+from .estimated import EstimatedRisks
 from .homogeneity import Group
 from .journalist import PopulationRisks
 from .models import MODELS, resolve_models
 from .population_uniques import PopulationUniques, population_uniques
-from .request import Asked
+from .request import RiskOptions, RiskRequest
+from .scope import NO_CLASSES, OF_CLASSES, SIMPLE_SAMPLE
 from .search import Assessed
-from .with_population import Beside
+from .with_population import PopulationSource
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class DisclosureRisk(Printed):
+class DisclosureRisk(Displayable):
     """Disclosure risk of a table; made by `gpupif.risk`. Prints as tables.
 
     rows: of the table. quasi_identifiers, sensitive: columns. device: which ran.
@@ -43,7 +45,8 @@ class DisclosureRisk(Printed):
     l_values: the l of recursive_c, None without it.
 
     groups: the most homogeneous classes of several rows, see `Group`. population: journalist and marketer risk and
-    k-map, see `gpupif.population_risks`; None without a population. uniques: people who are unique in the population,
+    k-map, see `gpupif.population_risks`; None without a population. estimated: risk in the population that sampling
+    weights estimate, see `EstimatedRisks`; None without weights. uniques: people who are unique in the population,
     estimated; None where neither sampling_fraction nor population_size was given. seconds: wall time by stage.
     """
 
@@ -57,6 +60,7 @@ class DisclosureRisk(Printed):
     l_values: int | None
     groups: Sequence[Group]
     population: PopulationRisks | None
+    estimated: EstimatedRisks | None
     uniques: PopulationUniques | None
     seconds: Mapping[str, float]
 
@@ -82,6 +86,7 @@ class DisclosureRisk(Printed):
             ],
             "groups": [group.to_dict() for group in self.groups],
             "population": None if self.population is None else self.population.to_dict(),
+            "estimated": None if self.estimated is None else self.estimated.to_dict(),
             "uniques": None if self.uniques is None else self.uniques.to_dict(),
         }
 
@@ -90,9 +95,18 @@ class DisclosureRisk(Printed):
 
     def print(self, console: Console) -> None:
         """Draw it on a console of rich."""
-        from .report import print_risk
+        from .report import attributes_table, classes_table, groups_table, heading
 
-        print_risk(self, console)
+        known, classes = len(self.quasi_identifiers), self.classes.classes
+        console.print(heading(self.rows, known, classes, self.device, self.seconds), highlight=False)
+        tables = [classes_table(self.classes, self.estimated, self.population, self.uniques)]
+        if len(self.attributes):
+            tables.append(attributes_table(self.attributes, self.l_values))
+        if self.groups:
+            tables.append(groups_table(self.groups))
+        for table in tables:
+            console.print()
+            console.print(table)
 
 
 def risk(
@@ -109,6 +123,7 @@ def risk(
     population: Any = None,
     sampling_fraction: float | None = None,
     population_size: int | None = None,
+    weights: Hashable = None,
     missing: str = "category",
 ) -> DisclosureRisk:
     """Disclosure risk of a table: what its equivalence classes reveal of identities and of sensitive attributes.
@@ -143,7 +158,7 @@ def risk(
     sampling_fraction, population_size:
         Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
         the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
-    missing:
+    weights, missing:
         As of `gpupif.k_anonymity`.
 
     Returns
@@ -193,6 +208,7 @@ def risk(
         population=population,
         sampling_fraction=sampling_fraction,
         population_size=population_size,
+        weights=weights,
         missing=missing,
     )
 
@@ -209,47 +225,66 @@ def find_risk(
     population: Any = None,
     sampling_fraction: float | None = None,
     population_size: int | None = None,
-    **options: Any,
+    **options: Unpack[RiskOptions],
 ) -> DisclosureRisk:
-    """`risk`; options: further ones of `Asked.of`."""
+    """`risk`, one parameter for one of its; options: further ones, that the functions for one measure have too."""
     # What is wrong with these is to be said before a large table is read.
     most = whole_number("groups", groups, "classes", 0)
-    class_risks([1], k=k, threshold=threshold)
-    sampled = sampling_fraction is not None or population_size is not None
-    if sampling_fraction is not None and population_size is not None:
-        raise InputError("sampling_fraction, population_size: expected one of them, got both.")
-    wanted = resolve_models(models)
+    _, limit = check_limits(k, threshold)
+    people = {"sampling_fraction": sampling_fraction, "population": population_size}
+    _check_population(people, population, options)
+    wanted = resolve_models(models, options.get("missing", "category"))
     if sensitive is None:
         if models is not None and [model.name for model in wanted] != ["k"]:
             raise InputError("models: expected only 'k' without a sensitive attribute. Name one with sensitive=.")
         wanted = [MODELS["k"]]
-    asked = Asked.of(table, quasi_identifiers, sensitive, wanted, **options)
-    people = Population.of(population)
-    beside = None if people is None else Beside(people.table, people.lacks)
-    found = assess(table, asked, most, beside)
-    uniques = None
-    if sampled:
-        try:
-            uniques = population_uniques(
-                found.sizes, found.rows, population=population_size, sampling_fraction=sampling_fraction
-            )
-        except InputError as error:
-            raise InputError(str(error).replace("population:", "population_size:", 1)) from None
-    classes = class_risks(found.sizes, found.rows, k=k, threshold=threshold)
+    request = RiskRequest.of(table, quasi_identifiers, sensitive, wanted, **options)
+    request = replace(request, groups=most, threshold=limit)
+    given = Population.of(population)
+    source = None if given is None else PopulationSource(given.table, given.lacks)
+    found = assess(table, request, source)
     return DisclosureRisk(
         rows=found.rows,
-        quasi_identifiers=found.asked.quasi_identifiers,
-        sensitive=found.asked.sensitive,
+        quasi_identifiers=found.request.quasi_identifiers,
+        sensitive=found.request.sensitive,
         device=found.device,
-        classes=classes,
+        classes=risks_of(found.sizes, k, threshold),
         attributes=_attributes(found),
         worst={name: found.worst(name) for name in found.values},
         l_values=found.l_values or None,
         groups=[group for _, group in found.groups.first],
-        population=None if found.there is None else found.there.risks(classes.threshold),
-        uniques=uniques,
+        population=None if found.in_population is None else found.in_population.risks(limit),
+        estimated=found.estimated,
+        uniques=_uniques(found, people),
         seconds=dict(found.seconds),
     )
+
+
+def _check_population(people: Mapping[str, Any], population: Any, options: RiskOptions) -> None:
+    """Raise InputError for what is said of a population and does not go with the rest."""
+    given = [name for name, value in people.items() if value is not None]
+    if len(given) > 1:
+        raise InputError("sampling_fraction, population_size: expected one of them, got both.")
+    argument = given[0].replace("population", "population_size") if given else ""
+    if given and options.get("weights") is not None:
+        raise InputError(
+            f"{argument}: does not go with weights=: {SIMPLE_SAMPLE}. Leave one of them out; what weights tell of the "
+            "population is found without it."
+        )
+    if given and options.get("missing") == "wildcard":
+        raise InputError(f"{argument}: does not go with missing='wildcard': {NO_CLASSES}. Use missing='category'.")
+    if population is not None and options.get("missing") == "wildcard":
+        raise InputError(f"population: does not go with missing='wildcard': {OF_CLASSES}. Use missing='category'.")
+
+
+def _uniques(found: Assessed, people: Mapping[str, Any]) -> PopulationUniques | None:
+    """People who are unique in the population, where its size is known."""
+    if all(value is None for value in people.values()):
+        return None
+    try:
+        return population_uniques(found.sizes.classes_of_size, **people)
+    except InputError as error:
+        raise InputError(str(error).replace("population:", "population_size:", 1)) from None
 
 
 def _attributes(found: Assessed) -> pd.DataFrame:
@@ -257,12 +292,12 @@ def _attributes(found: Assessed) -> pd.DataFrame:
     import pandas as pd
 
     records = []
-    for name in found.asked.sensitive:
+    for name in found.request.sensitive:
         record: dict[str, float] = {"values": found.cardinalities[name]}
         record |= {model: values[name] for model, values in found.values.items() if model != "k"}
         if name in found.homogeneous:
             record["homogeneous_classes"] = found.homogeneous[name].classes
             record["homogeneous_rows"] = found.homogeneous[name].rows
         records.append(record)
-    index = pd.Index(found.asked.sensitive, name="attribute", tupleize_cols=False)
+    index = pd.Index(found.request.sensitive, name="attribute", tupleize_cols=False)
     return pd.DataFrame(records, index=index)

@@ -5,57 +5,62 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from ..encoding.column import Column, value_order
-from ..engines.part_jobs import dense, part_job
 from ..errors import InputError
 from ..measures import resolve_measures
-from ..utils.arrays import on_host
-from .cells import FIRST_OF_ALL, about_distance, ask_risk, check_columns, constant_column
-from .findings import ByAttribute, Findings, Stopwatch
-from .homogeneity import Homogeneous, find_homogeneous
+from ..rows.threads import Workers
+from ..utils.progress import Reporter
+from .cells import DISTINCT, about_distance, check_columns, constant_column, first_of_all, question_of
+from .class_sizes import ClassSizes
+from .findings import ByAttribute, Stopwatch, combine
+from .homogeneity import Homogeneous, Ranking
+from .look import Aim, Tools, look_again, look_at
 from .models import MODELS
-from .request import Asked
+from .request import RiskRequest
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from collections.abc import Callable
 
-    from ..engines.base import Engine, EngineResult, Job, Progress
-    from ..rows.threads import Workers
-    from ..utils.information import Sizes
-    from .journalist import ClassesThere
+    from ..attack.weights import Weighted
+    from ..engines.base import Engine, Job
+    from .estimated import EstimatedRisks
+    from .journalist import PopulationClasses
+    from .table_part import TablePart
 
 
 @dataclass(frozen=True)
 class Assessed:
     """What was found.
 
-    cardinalities: of the sensitive attributes. sizes: of the
-    equivalence classes, but those of one row. values: by disclosure measure and sensitive attribute. l_values: l of
-    recursive (c,l)-diversity, 0 where not asked for. homogeneous: by attribute, where looked for; groups: of all.
-    there: the classes in a population, if there is one.
+    cardinalities: of the sensitive attributes. sizes: of the equivalence classes. values: by disclosure measure and
+    sensitive attribute. l_values: l of recursive (c,l)-diversity, 0 where not asked for. homogeneous: by attribute,
+    where looked for; groups: of all. estimated: risk in the population that weights estimate, if there are weights.
+    in_population: the classes in a population, if there is one.
     """
 
-    asked: Asked
+    request: RiskRequest
     rows: int
     cardinalities: Mapping[Hashable, int]
-    sizes: Sizes
+    sizes: ClassSizes
     values: Mapping[str, Mapping[Hashable, float]]
     l_values: int
     homogeneous: Mapping[Hashable, Homogeneous]
     groups: Homogeneous
+    estimated: EstimatedRisks | None
     device: str
     seconds: Mapping[str, float]
-    there: ClassesThere | None = None
+    in_population: PopulationClasses | None = None
 
     def worst(self, model: str) -> float:
         """The worst value of a disclosure measure, over the attributes."""
         return MODELS[model].worst(self.values[model].values())
 
 
-class Second(NamedTuple):
+class SecondLook(NamedTuple):
     """L of recursive (c,l)-diversity, 0 where it is not asked for, and the measures that it takes a second look at."""
 
     l_values: int
@@ -67,117 +72,124 @@ class Search:
     """What is looked for in a table or its parts.
 
     columns: the quasi-identifiers, then the sensitive attributes, or one that is `constant_column`. job: what an engine
-    is to do; without codes where parts come one by one. rows: of the table. most: how many homogeneous classes are
-    wanted.
+    is to do; without codes where parts come one by one. rows: of the table.
     """
 
-    asked: Asked
+    request: RiskRequest
     columns: Sequence[Column]
     job: Job
     rows: int
-    most: int
 
     @classmethod
     def of(
         cls,
-        asked: Asked,
+        request: RiskRequest,
         columns: Sequence[Column],
         rows: int,
-        most: int,
         orders: Mapping[Hashable, Sequence[Any]],
+        weighted: Weighted | None = None,
         place: str = "host",
     ) -> Search:
-        """From the columns that are needed of a table; orders: of ordered categories; place: as `Job.scores_on`.
+        """From the columns that are needed of a table; orders: of ordered categories; weighted: how many people its
+        rows stand for; place: as `Job.scores_on`.
 
         Raises InputError; warns.
         """
-        check_columns(columns, rows, asked)
-        used = [*columns] if asked.sensitive else [*columns, constant_column(rows, len(columns[0].codes))]
+        check_columns(columns, rows, request)
+        used = list(columns)
+        if not request.sensitive:
+            used.append(constant_column(rows, len(columns[0].codes)))
+            if weighted is not None:
+                weighted = replace(weighted, counts={**weighted.counts, used[-1].name: np.array([weighted.total])})
         with about_distance():
-            job, _ = ask_risk(asked, orders).job(used, rows, place, lambda *_: None)
-        return cls(asked, used, replace(job, extremes_only=True), rows, most)
+            job, _ = question_of(request, orders).job(used, rows, place, lambda *_: None, weighted)
+        return cls(request, used, job, rows).checked()
+
+    def checked(self) -> Search:
+        """The same; raises InputError where nobody has a value of a sensitive attribute."""
+        for target in self.job.targets:
+            if not self.job.priors[target].any():
+                raise InputError(
+                    f"sensitive: column {self.columns[target].name!r}: expected a value in a row of a weight above 0, "
+                    "got missing values, which match any value, in all of them. Leave it out."
+                )
+        return self
 
     @property
     def known(self) -> int:
         """How many quasi-identifiers there are."""
-        return len(self.asked.quasi_identifiers)
+        return len(self.request.quasi_identifiers)
 
     @cached_property
-    def _orders(self) -> list[npt.NDArray[np.int64]]:
-        return [value_order(column) for column in self.columns]
+    def _aim(self) -> Aim:
+        request = self.request
+        ranking = None
+        if request.groups and request.sensitive:
+            ranking = Ranking(
+                self.columns, self.known, [value_order(column) for column in self.columns], request.groups
+            )
+        return Aim(request.threshold, ranking)
 
-    def part(self, targets: Sequence[int], codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[np.int64]) -> Job:
-        """The job for a part: rows with these codes, each so many times, and some of the attributes."""
-        return part_job(self.job, targets, codes, times)
-
-    def find(self, engine: Engine, job: Job, progress: Progress, workers: Workers, watch: Stopwatch) -> ByAttribute:
+    def find(self, part: TablePart, tools: Tools) -> ByAttribute:
         """What is found in a part, or in the whole table."""
-        with watch("score"):
-            result = engine.score(_narrow(job), progress)
-        homogeneous: dict[int, Homogeneous] = {}
-        if self.most and self.asked.sensitive:
-            with watch("groups"):
-                columns = [
-                    replace(column, codes=on_host(codes)) for column, codes in zip(self.columns, job.codes, strict=True)
-                ]
-                rest = (self._orders, self.most, workers, job.times)
-                homogeneous = find_homogeneous(columns, self.known, job.targets, *rest)
-        return _findings(job, result, homogeneous)
+        return look_at(part, self._aim, tools)
 
-    def second(self, found: ByAttribute) -> Second:
+    def second(self, found: ByAttribute) -> SecondLook:
         """What is left to look for; raises InputError for an l that no class can have."""
-        models = [model for model in self.asked.models if model.of_l]
+        models = [model for model in self.request.models if model.of_l]
         if not models:
-            return Second(0, ())
-        if self.asked.l_values is None:
-            fewest = int(min(one.extremes[MODELS["distinct_l"].cell][0] for one in found.values()))
-            return Second(fewest, [model.measure(fewest) for model in models] if fewest > 1 else ())
+            return SecondLook(0, ())
+        if self.request.l_values is None:
+            fewest = int(min(one.extremes[DISTINCT][0] for one in found.values()))
+            return SecondLook(fewest, [model.measure(fewest) for model in models] if fewest > 1 else ())
         sizes = next(iter(found.values())).sizes.sizes
-        largest, least = int(sizes.max()) if len(sizes) else 1, self.asked.l_values
+        largest, least = int(sizes.max()) if len(sizes) else 1, self.request.l_values
         if least > largest:
             raise InputError(f"l: expected at most {largest:,}, the rows of the largest class; got {least:,}.")
-        return Second(least, ())
+        return SecondLook(least, ())
 
-    def find_again(
-        self, engine: Engine, job: Job, progress: Progress, measures: Iterable[str], watch: Stopwatch
-    ) -> ByAttribute:
+    def find_again(self, part: TablePart, measures: Iterable[str], tools: Tools) -> ByAttribute:
         """In a part, or in the whole table, the extremes of measures that were not known to be needed before."""
-        again = replace(job, measures=resolve_measures(measures), axes=None)
-        with watch("score"):
-            return _findings(again, engine.score(_narrow(again), progress), {})
+        return look_again(part, resolve_measures(measures), tools)
 
     def conclude(
         self,
         found: ByAttribute,
-        second: Second,
+        second: SecondLook,
         again: ByAttribute,
         device: str,
         seconds: Mapping[str, float],
     ) -> Assessed:
         """What follows from what was found in all parts, at first and again."""
-        name_of = {target: self.columns[target].name for target in self.job.targets}
+        job = self.job
+        name_of = {target: self.columns[target].name for target in job.targets}
         homogeneous = {name_of[target]: one.homogeneous for target, one in found.items() if one.homogeneous is not None}
+        # Classes are the same for all attributes.
+        one = next(iter(found.values()))
+        overlapping = any(column in job.wildcards for column in job.known)
+        people = 0.0 if job.unit is None else int(job.counts[job.known[0]].sum()) * job.unit
         return Assessed(
-            asked=self.asked,
+            request=self.request,
             rows=self.rows,
-            cardinalities={name_of[target]: self.columns[target].cardinality for target in self.job.targets},
-            sizes=next(iter(found.values())).sizes,
+            cardinalities={name_of[target]: self.columns[target].cardinality for target in job.targets},
+            sizes=ClassSizes.of_rows(one.sizes, self.rows, overlapping),
             values=self._values(found, second, again),
             l_values=second.l_values,
             homogeneous=homogeneous,
-            groups=Homogeneous.total(list(homogeneous.values()), self.most),
+            groups=Homogeneous.total(list(homogeneous.values()), self.request.groups),
+            estimated=None if one.estimated is None else one.estimated.risks(people, self.request.threshold),
             device=device,
             seconds=seconds,
         )
 
-    def _values(self, found: ByAttribute, second: Second, again: ByAttribute) -> dict[str, dict[Hashable, float]]:
+    def _values(self, found: ByAttribute, second: SecondLook, again: ByAttribute) -> dict[str, dict[Hashable, float]]:
         """By disclosure measure and sensitive attribute."""
         values: dict[str, dict[Hashable, float]] = {}
-        for model in self.asked.models:
-            measure = model.measure(second.l_values)
+        for model in self.request.models:
+            measure = model.measure(second.l_values, self.request.matching)
             looked = again if measure in second.measures else found
-            if model.of_l and self.asked.may_look_again and not second.measures:
-                measure = FIRST_OF_ALL
+            if model.of_l and self.request.may_look_again and not second.measures:
+                measure = first_of_all(self.request.matching)
             values[model.name] = {}
             for target in self.job.targets:
                 extreme = looked[target].extremes[measure][int(model.highest)]
@@ -186,15 +198,27 @@ class Search:
         return values
 
 
-def _narrow(job: Job) -> Job:
-    """The job of a part without the values that its columns have elsewhere; of a table as it is."""
-    return job if job.times is None else dense(job)
+def assess_parts(
+    search: Search, parts: Iterable[TablePart], engine: Engine, report: Reporter, watch: Stopwatch
+) -> Assessed:
+    """What is found in the parts of a table, gone through once or twice."""
+    with Workers() as workers:
 
+        def go_through(look: Callable[[TablePart, Tools], ByAttribute]) -> ByAttribute:
+            targets = len(search.job.targets)
+            report.stage("score", search.rows * targets, "cells")
+            found: ByAttribute = {}
+            for part in parts:
+                # Cells of distinct rows are not those of the table.
+                whole = part.job.times is None and part.people is None and not part.job.wildcards
+                progress = report if whole else Reporter(visible=False)
+                found = combine(search.request.groups, found, look(part, Tools(engine, workers, progress, watch)))
+                if not whole:
+                    report.advance(part.job.total * len(part.job.targets))
+            return found
 
-def _findings(job: Job, result: EngineResult, homogeneous: Mapping[int, Homogeneous]) -> ByAttribute:
-    found = {}
-    for place, target in enumerate(job.targets):
-        extremes = {name: (float(both[place, 0]), float(both[place, 1])) for name, both in result.extremes.items()}
-        # Without sampling weights cohorts are kept by size.
-        found[target] = Findings(cast("Sizes", result.cohorts[place]), extremes, homogeneous.get(target))
-    return found
+        found = go_through(search.find)
+        second, again = search.second(found), ByAttribute()
+        if second.measures:
+            again = go_through(lambda part, tools: search.find_again(part, second.measures, tools))
+    return search.conclude(found, second, again, engine.device, watch.seconds)

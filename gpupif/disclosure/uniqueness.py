@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..attack.priors import SUM_TOLERANCE
-from ..attack.request import check_word
 from ..errors import InputError
-from ..utils.quantities import brief, is_number, is_whole, whole_number, within
+from ..utils.validation import brief, check_word, is_number, is_whole, whole_number, within
 from .combinations import exactly, on_lattice
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from ..out_of_core.chunks import HeldChunks, TableChunks
 from ..out_of_core.joined import NOBODY, Joined, Lacking
 from ..out_of_core.temporary_table import in_streams, open_stream
 from ..rows.threads import Workers
-from ..utils.names import check_exist
-from .journalist import ClassesThere
+from ..utils.validation import check_exist
+from .journalist import PopulationClasses
 from .parts import Parts
 
 if TYPE_CHECKING:
@@ -31,52 +31,52 @@ if TYPE_CHECKING:
     from ..out_of_core.budget import Budget
     from ..out_of_core.temporary_table import Stream
     from ..utils.progress import Reporter
-    from .request import Asked
+    from .request import RiskRequest
 
 # Of the rows that there is memory for: they are matched, beside the part that they come in.
 SHARE = 0.5
 
 
-class Beside(NamedTuple):
-    """What a table is looked at beside. population: of any kind; lacks: as of `gpupif.Population`."""
+class PopulationSource(NamedTuple):
+    """The population that a table is compared with, of any kind; lacks: as of `gpupif.Population`."""
 
     population: Any
     lacks: str
 
-    def classes(self, columns: Sequence[Column], asked: Asked, report: Reporter) -> ClassesThere:
+    def classes(self, columns: Sequence[Column], request: RiskRequest, report: Reporter) -> PopulationClasses:
         """The classes of a table in memory; columns: its quasi-identifiers.
 
         Raises InputError where the table is no part of the population; TableReadError, OutputError.
         """
-        names = asked.quasi_identifiers
+        names = request.quasi_identifiers
         if in_streams(self.population, partial(_choose, names)):
-            with self._open(asked, report, None) as people:
+            with self._open(request, report, None) as people:
                 table = HeldChunks(columns, people.budget.chunk_rows)
                 return self._in_parts(table, people.chunks, len(names), people.budget, people.folder, report)
-        found = match_population(open_population(self.population, names), columns, asked.missing, self.lacks)
-        return ClassesThere.of(found.sampled, found.times)
+        found = match_population(open_population(self.population, names), columns, request.missing, self.lacks)
+        return PopulationClasses.of(found.sampled, found.times)
 
-    def classes_of(self, table: Stream, asked: Asked, report: Reporter) -> ClassesThere:
+    def classes_of_files(self, table: Stream, request: RiskRequest, report: Reporter) -> PopulationClasses:
         """The classes of a table in files, whose first columns are its quasi-identifiers; see `classes`."""
-        names = asked.quasi_identifiers
+        names = request.quasi_identifiers
         with contextlib.ExitStack() as files:
             people: TableChunks
             if isinstance(self.population, str | os.PathLike):
-                stream = files.enter_context(self._open(asked, report, table.budget))
+                stream = files.enter_context(self._open(request, report, table.budget))
                 people, budget = stream.chunks, stream.budget
             else:
                 frame = open_population(self.population, names)
                 with Workers() as workers:
-                    columns = encode_population(frame, names, asked.missing, workers)
+                    columns = encode_population(frame, names, request.missing, workers)
                 people, budget = HeldChunks(columns, table.budget.chunk_rows), table.budget
             return self._in_parts(table.chunks, people, len(names), budget, table.folder, report)
 
-    def _open(self, asked: Asked, report: Reporter, budget: Budget | None) -> Stream:
+    def _open(self, request: RiskRequest, report: Reporter, budget: Budget | None) -> Stream:
         """The files of the population, encoded on disk; budget: that the table was read with."""
         return open_stream(
             self.population,
-            partial(_choose, asked.quasi_identifiers),
-            asked.missing,
+            partial(_choose, request.quasi_identifiers),
+            request.missing,
             report,
             copies=2,
             joined=True,
@@ -86,22 +86,21 @@ class Beside(NamedTuple):
 
     def _in_parts(
         self, table: TableChunks, people: TableChunks, known: int, budget: Budget, folder: Path, report: Reporter
-    ) -> ClassesThere:
+    ) -> PopulationClasses:
         joined = Joined(table, people, known)
         both = joined.both(range(known))
         whose = np.array([table.rows, people.rows])
         job = counting_job([*joined.counts, whose], targets=[known], known=list(range(known)))
-        parts = Parts(job, both, budget, folder / "beside", report, " with the population", SHARE)
+        parts = Parts(job, both, budget, folder / "population", report, " with the population", SHARE)
         report.stage("compare with the population", both.rows, "rows")
         lacking = Lacking(joined, parts.limit)
-        found: list[ClassesThere] = []
+        found: list[PopulationClasses] = []
         with contextlib.closing(parts), Workers() as workers:
             for part in parts:
-                assert part.times is not None
-                *codes, from_whom = part.codes
+                *codes, from_whom = part.job.codes
                 keys = pack_keys(codes, joined.layout, workers)
                 met = Met.of(keys, part.times, from_whom == NOBODY, workers)
-                found = [ClassesThere.total(*found, ClassesThere.of(met.sampled, met.there))]
+                found = [PopulationClasses.total(*found, PopulationClasses.of(met.sampled, met.there))]
                 if self.lacks == "error":
                     lacking.add(met.short())
                 report.advance(int(part.times.sum()))

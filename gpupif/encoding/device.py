@@ -90,7 +90,7 @@ def encode_on_device(
             except DeviceMemoryError as error:
                 raise DeviceError(
                     f"column {name!r}: the GPU ran out of memory when its values were numbered; {free / 2**30:.3f} GiB "
-                    "were free. Free some, or use device='cpu'."
+                    "were free. Free some, or use gpupif.config(device='cpu')."
                 ) from error
         if not leave:
             encoded[-1] = encoded[-1].on_host()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..measures import alike, wanted_of
+from ..measures import deduplicate, wanted_of
 from ..rows.keys import KeyLayout
 from ..rows.partition import CohortBlocks
 from ..rows.threads import Workers
@@ -116,7 +116,7 @@ class Run:
         self.workers = workers
         self.block_rows = block_rows
         self.scorer = scorer
-        different, self.slots = alike(job.measures)
+        different, self.slots = deduplicate(job.measures)
         self.wanted = wanted_of(different, job.unit)
         self.logs = small_logs()
         self.results = Results(job)

@@ -91,7 +91,7 @@ def count_rows(codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], 
 
 def shared_by_targets(job: Job) -> list[Measure]:
     """The measures of rows, where they are the same for all targets: those of equal rows; others are scored anyway."""
-    of_rows = [measure for measure in job.measures if measure.of_class]
+    of_rows = [measure for measure in job.measures if measure.is_row_measure]
     everything = set(range(len(job.codes)))
     alike = everything == {*job.known} and len(job.targets) > 1
     alike = alike and not job.extremes_only and not job.class_without_target

@@ -54,22 +54,26 @@ def choose_engine(device: str) -> CountingEngine:
         if grouping != "auto":
             raise DeviceError(
                 f"gpu_grouping={grouping!r} is a way of GPUs, and none can be used here: {status.reason}. Use "
-                "gpu_grouping='auto', or leave it out."
+                "gpupif.config(gpu_grouping='auto'), or leave it out."
             )
         return CpuEngine()
     if colon and status.gpus and int(number) >= len(status.gpus):
         raise DeviceError(f"device {device!r}: expected a number below {len(status.gpus)}, as many GPUs are here.")
     if colon and status.usable and int(number) not in status.devices:
         gpu = status.gpus[int(number)]
-        raise DeviceError(f"device {device!r} cannot be used: {gpu} is {gpu.reason}. Use another, or device='cpu'.")
+        raise DeviceError(
+            f"device {device!r} cannot be used: {gpu} is {gpu.reason}. Use another, or gpupif.config(device='cpu')."
+        )
     if not status.usable:
-        raise DeviceError(f"device {device!r} cannot be used here: {status.reason}. Use device='cpu' or device='auto'.")
+        raise DeviceError(
+            f"device {device!r} cannot be used here: {status.reason}. Use gpupif.config(device='cpu') or device='auto'."
+        )
     from .cuda.engine import CudaEngine
 
     if grouping == "cudf" and status.no_cudf:
         raise DeviceError(
-            f"gpu_grouping='cudf' cannot be used here: {status.no_cudf}. Use gpu_grouping='rotation' or "
-            "gpu_grouping='auto'."
+            f"gpu_grouping='cudf' cannot be used here: {status.no_cudf}. Use "
+            "gpupif.config(gpu_grouping='rotation') or gpu_grouping='auto'."
         )
     if grouping == "auto":
         grouping = "rotation" if status.no_cudf else "cudf"

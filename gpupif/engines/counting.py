@@ -22,7 +22,7 @@ class Counter(Protocol):
     """Counts the combinations of sets of columns, known by their places (see `SubsetCounter`)."""
 
     def add(self, codes: Sequence[Any], times: npt.NDArray[Any] | None = None) -> None:
-        """Count further rows."""
+        """Count further rows. times: what each counts, 0 or more (None: 1); combinations that count 0 do not occur."""
 
     def nbytes(self) -> int:
         """What of all rows so far the host keeps."""
@@ -51,8 +51,9 @@ class Counting(Protocol):
         cardinalities: Sequence[int],
         sets: Sequence[Sequence[int]],
         times: npt.NDArray[Any] | None = None,
+        differ: bool = False,
     ) -> Iterator[tuple[Counter, int]]:
-        """For each of these sets in turn a counter of all rows and its place there; see `subsets.counters`."""
+        """For each of these sets in turn a counter of all rows and its place there; see `cpu.counting.counters`."""
 
     def singles(
         self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]
@@ -95,9 +96,10 @@ class CpuCounting:
         cardinalities: Sequence[int],
         sets: Sequence[Sequence[int]],
         times: npt.NDArray[Any] | None = None,
+        differ: bool = False,
     ) -> Iterator[tuple[SubsetCounter, int]]:
         """See `Counting`."""
-        return counters(codes, cardinalities, sets, self._workers, times)
+        return counters(codes, cardinalities, sets, self._workers, times, differ)
 
     def singles(self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]) -> None:
         """See `Counting`."""

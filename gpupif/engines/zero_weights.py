@@ -121,10 +121,10 @@ class _Filler:
     ) -> npt.NDArray[Any]:
         """Scores of one measure; scores: those of the rows that the places in `cohort` and `equal` mean."""
         found = np.zeros(len(cohort), scores.dtype)
-        if measure.of_cohort or measure.of_class:
+        if measure.of_cohort or measure.is_row_measure:
             # The same for all cells of a cohort, or all rows of a class.
             inside = target in self.job.known and not self.job.class_without_target
-            first = equal if measure.of_class and inside else cohort
+            first = equal if measure.is_row_measure and inside else cohort
             found[first >= 0] = scores[first[first >= 0]]
             if measure.statistic is not None and measure.statistic.kind == "RECURSIVE":
                 # As where a cohort has fewer values than are asked for.

@@ -69,7 +69,7 @@ def csv_on_device(file: Path, pick: Pick, sep: str | None, library: FrameLibrary
         reason = " ".join(str(error).split()).rstrip(".")
         if library.ran_out(error):
             reason = f"its memory ran out, {library.free_bytes() / 2**30:.3f} GiB are free"
-        raise DeviceError(f"{file}: the GPU could not read it ({reason}). Use device='cpu'.") from error
+        raise DeviceError(f"{file}: the GPU could not read it ({reason}). Use gpupif.config(device='cpu').") from error
     if not _type(parts):
         return None
     frame.check_unchanged()

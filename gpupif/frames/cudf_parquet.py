@@ -95,7 +95,8 @@ class ParquetOnDevice(DeviceFile):
             # What is wrong with the file the CPU's reader says in the usual words.
             read_table(file, lambda _: [name])
             raise DeviceError(
-                f"{file}: cuDF could not read it ({' '.join(str(error).split()).rstrip('.')}). Use device='cpu'."
+                f"{file}: cuDF could not read it ({' '.join(str(error).split()).rstrip('.')}). Use "
+                "gpupif.config(device='cpu')."
             ) from error
         self.check_unchanged()
         return series
@@ -107,7 +108,7 @@ def _check_type(name: str, kind: pa.DataType) -> None:
     if not any(is_known(kind) for is_known in KNOWN):
         raise InputError(
             f"column {name!r}: expected a type that cuDF has, which reads files for the GPU; got {kind}. Convert it to "
-            "text, leave the column out with columns=, or use device='cpu'."
+            "text, leave the column out with columns=, or use gpupif.config(device='cpu')."
         )
 
 

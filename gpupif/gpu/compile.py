@@ -18,7 +18,10 @@ from ..utils.versions import installed_version
 # Of numba-cuda, whatever the environment asks of it; and of NVVM beside those.
 NUMBA_OPTIONS = {"opt": True, "debug": False}
 NVVM_OPTIONS = {"fma": False}
-MEND = "Install what gpupif is known to work with: pip install 'gpupif[gpu-cu13]' (or gpu-cu12); or use device='cpu'."
+MEND = (
+    "Install what gpupif is known to work with: pip install 'gpupif[gpu-cu13]' (or gpu-cu12); or use "
+    "gpupif.config(device='cpu')."
+)
 # From this capability on, numba-cuda compiles for what only devices of exactly one capability have.
 SPECIFIC = (9, 0)
 

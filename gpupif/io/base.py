@@ -10,7 +10,7 @@ from typing import IO, Any, NamedTuple
 import pyarrow as pa
 
 from ..errors import TableReadError
-from ..utils.names import check_unique
+from ..utils.validation import check_unique
 from .common import Pick, Stamp, check_unchanged, unreadable
 
 # Of a cell of a file that does not say how many rows it has.

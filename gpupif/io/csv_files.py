@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InputError, OutputError, TableReadError
-from ..utils.names import check_unique
+from ..utils.validation import check_unique
 from .base import Describe, FileFormat, Input, Source
 from .common import Pick, check_alike, mark_encoded, unreadable
 

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from ..utils.names import check_unique
+from ..utils.validation import check_unique
 from .base import Describe, FileFormat, Input, Source
 from .common import Pick, check_alike, check_values, pandas_index_names, unreadable
 

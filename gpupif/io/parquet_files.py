@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import TableReadError
-from ..utils.names import check_unique
+from ..utils.validation import check_unique
 from .base import Describe, FileFormat, Input, Source
 from .common import Pick, check_alike, check_values, every_column, mark_encoded, pandas_index_names, unreadable
 

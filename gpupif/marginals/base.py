@@ -1,27 +1,49 @@
-"""Combinations of values of sets of columns, counted wherever the table is: in memory, on disk, or with Dask."""
+"""Combinations of values of sets of columns, counted wherever the table is: what all ways to count have in common."""
 
 from __future__ import annotations
 
-import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
-from typing import Any, NamedTuple, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from ..encoding.column import Column
-from ..engines.choose import asked_device, choose_engine
-from ..engines.counting import Counter, CountingEngine
-from ..frames.dask_frame import is_dask
-from ..out_of_core.temporary_table import in_streams, open_stream
-from ..rows.threads import Workers
-from ..utils.progress import Reporter
-from .coded_table import chosen_of, code_columns
+if TYPE_CHECKING:
+    from ..attack.weights import Weighted
+    from ..encoding.column import Column
+    from ..engines.counting import Counter
+
+
+class Total(NamedTuple):
+    """All rows of a table together: how many, how many units they count, and for how many people one unit stands.
+
+    Without weights each row counts 1, and `unit` is None; with them, as many units as its weight is (see
+    `attack.weights`). Counts of combinations are sums of what their rows count.
+    """
+
+    rows: int
+    units: int
+    unit: float | None = None
+
+    @classmethod
+    def of(cls, rows: int, weighted: Weighted | None) -> Total:
+        """Of a table of so many rows, with or without weights."""
+        return cls(rows, rows) if weighted is None else cls(rows, weighted.total, weighted.unit)
+
+    @property
+    def alone(self) -> int:
+        """The highest count that is at most one person."""
+        return 1 if self.unit is None else int(1 / self.unit)
+
+    def people(self, count: int) -> int | float:
+        """How many rows, or with weights people, a count stands for."""
+        return count if self.unit is None else count * self.unit
+
 
 # What is looked for: find(set of columns, counter, the set's place there) in each part of the table in which the set's
 # combinations lie whole. It must not depend on how many parts there are.
-Find = Callable[[Sequence[int], Counter, int], Any]
-# Makes one of the table's columns, without codes of rows, and of how many rows it has. Dask sends it to workers.
-MakeFind = Callable[[Sequence[Column], int], Find]
+Find = Callable[[Sequence[int], "Counter", int], Any]
+# Makes one of the table's columns, without codes of rows, and of what its rows count. Dask sends it to workers.
+MakeFind = Callable[[Sequence["Column"], Total], Find]
 
 
 class Wanted(NamedTuple):
@@ -37,10 +59,12 @@ class Wanted(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """columns: of the table, without codes of rows. rows: of it. found: by set what was found in each part."""
+    """columns: of the table, with codes of rows or without; their `counts` are of what rows count. found: by set what
+    was found in each part.
+    """
 
     columns: Sequence[Column]
-    rows: int
+    total: Total
     found: list[list[Any]]
 
 
@@ -58,69 +82,9 @@ class SetCounts(ABC):
 
     @abstractmethod
     def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
-        """What is found in the combinations of each set."""
+        """What is found in the combinations of each set; those whose rows count 0 do not occur."""
 
 
-class MemoryCounts(SetCounts):
-    """A table in memory: everything is one part."""
-
-    def __init__(
-        self,
-        table: Any,
-        columns: Sequence[Hashable] | None,
-        missing: str,
-        argument: str,
-        report: Reporter,
-        sep: str | None,
-        engine: CountingEngine,
-    ) -> None:
-        self._report = report
-        self.device = engine.device
-        with contextlib.ExitStack() as opened:
-            workers = opened.enter_context(Workers())
-            self._coded = code_columns(table, columns, missing, workers, report, argument, sep, engine.frames)
-            self._counting = opened.enter_context(engine.counting(workers))
-            self._opened = opened.pop_all()
-        self.names = self._coded.names
-
-    def __exit__(self, *error: Any) -> None:
-        self._opened.__exit__(*error)
-
-    def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
-        """See `SetCounts`."""
-        coded = self._coded
-        find = make(coded.columns, coded.rows)
-        self._report.stage("count", len(sets), "sets")
-        found = []
-        each = self._counting.counters(coded.codes, coded.cardinalities, [one.columns for one in sets])
-        for one, (counter, place) in zip(sets, each, strict=True):
-            found.append([find(one.columns, counter, place)])
-            self._report.advance()
-        return Counted(coded.columns, coded.rows, found)
-
-
-def open_counts(
-    table: Any,
-    columns: Sequence[Hashable] | None,
-    missing: str,
-    report: Reporter,
-    argument: str = "columns",
-    sep: str | None = None,
-) -> SetCounts:
-    """A table of any kind, or a path, in streams where it is too large; argument: what errors call `columns`.
-
-    sep: the separator of a CSV file (None: found by itself). Raises InputError, TableReadError, OutputError,
-    DeviceError.
-    """
-    if is_dask(table):
-        from .dask import DaskCounts
-
-        return DaskCounts(table, columns, missing, argument, asked_device())
-    engine = choose_engine(asked_device())
-    choose = partial(chosen_of, columns=columns, argument=argument)
-    if in_streams(table, choose, sep):
-        from .out_of_core import ChunkCounts
-
-        stream = open_stream(table, choose, missing, report, sep, copies=2)
-        return ChunkCounts(stream, report, engine)
-    return MemoryCounts(table, columns, missing, argument, report, sep, engine)
+def with_counts(columns: Sequence[Column], weighted: Weighted | None) -> Sequence[Column]:
+    """The columns with what the rows of each value count."""
+    return columns if weighted is None else [replace(one, counts=weighted.counts[one.name]) for one in columns]

@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..attack.request import check_word
 from ..encoding.column import Column
 from ..encoding.encode import encode_table
-from ..errors import InputError
 from ..frames.arrow_frame import FileFrame
 from ..frames.open import open_table
-from ..utils.names import as_list, check_exist, check_unique
 from ..utils.progress import Reporter
 
 if TYPE_CHECKING:
@@ -22,18 +19,20 @@ if TYPE_CHECKING:
 
     from ..frames.base import Frame
     from ..gpu.base import FrameLibrary
-    from ..io.base import Source
-    from ..io.common import Pick
     from ..out_of_core.temporary_table import Stream
     from ..rows.threads import Workers
+    from .request import CountRequest
 
 
 @dataclass(frozen=True)
 class Coded:
-    """Columns of a table as codes, on the host or, if that was asked for, on a device. frame: the table."""
+    """Columns of a table as codes, on the host or, if that was asked for, on a device. frame: the table. weights: the
+    column of sampling weights, if there is one.
+    """
 
     frame: Frame
     columns: Sequence[Column]
+    weights: Column | None = None
 
     @property
     def rows(self) -> int:
@@ -58,76 +57,42 @@ class Coded:
 
 def code_columns(
     table: Any,
-    columns: Sequence[Hashable] | None,
-    missing: str,
+    request: CountRequest,
     workers: Workers,
     report: Reporter | None = None,
-    argument: str = "columns",
-    sep: str | None = None,
     library: FrameLibrary | None = None,
 ) -> Coded:
-    """The columns of a table (None: all) as codes, in the order they are named in.
+    """The columns of a table that are asked for as codes, in the order they are named in.
 
-    library: frames of a device, which reads files then and keeps the codes of tables that it has (None: codes are on
-    the host).
-
-    table, missing: as of `gpupif.score`. argument: what errors call `columns`. sep: the separator of a CSV
-    file (None: found by itself). Raises InputError, TableReadError.
+    table: as of `gpupif.score`. library: frames of a device, which reads files then and keeps the codes of tables that
+    it has (None: codes are on the host). Raises InputError, TableReadError.
     """
-    check_word("missing", missing, ("category", "error"))
     report = report or Reporter(False)
-
-    frame = open_table(table, picked(columns, argument), library, sep)
-    names = chosen(frame.names, frame.index_names, columns, argument)
-    report.stage("encode", len(names), "columns")
+    frame = open_table(table, request.pick, library, request.sep)
+    names = request.chosen(frame.names, frame.index_names)
+    read = request.read(names)
+    report.stage("encode", len(read), "columns")
     with frame.active():
-        arrays = [frame.column(frame.names.index(name)) for name in names]
-        encoded = encode_table(names, arrays, frame.rows, missing, workers, report.advance)
-        return Coded(frame, [column if library else column.on_host() for column in encoded.columns])
+        arrays = [frame.column(frame.names.index(name)) for name in read]
+        encoded = encode_table(read, arrays, frame.rows, request.missing, workers, report.advance)
+        columns = [column if library else column.on_host() for column in encoded.columns]
+    weights = None if request.weights is None else columns[read.index(request.weights)]
+    return Coded(frame, columns[: len(names)], weights)
 
 
-def without_codes(stream: Stream) -> Coded:
+def without_codes(stream: Stream, request: CountRequest) -> Coded:
     """A table that is encoded on disk, its codes left there; frames of its rows are of the kind that files give."""
     frame = FileFrame(pa.table({}))
     frame.names, frame.rows = list(stream.names), stream.chunks.rows
-    return Coded(frame, stream.chunks.columns)
+    columns = stream.chunks.columns
+    names = request.chosen(stream.names)
+    weights = None if request.weights is None else columns[list(stream.names).index(request.weights)]
+    return Coded(frame, columns[: len(names)], weights)
 
 
-def code_stream(stream: Stream) -> Coded:
+def code_stream(stream: Stream, request: CountRequest) -> Coded:
     """A table that is encoded on disk as codes in memory."""
-    table, codes = without_codes(stream), stream.chunks.all_codes()
-    return Coded(table.frame, [replace(column, codes=own) for column, own in zip(table.columns, codes, strict=True)])
-
-
-def chosen(
-    names: Sequence[Hashable],
-    index_names: Sequence[Hashable],
-    columns: Sequence[Hashable] | None,
-    argument: str = "columns",
-) -> list[Hashable]:
-    """The columns that are asked for (None: all but row labels) of a table with columns `names`; raises InputError."""
-    if not names:
-        raise InputError("table: expected at least one column, got none.")
-    check_unique(names)
-    if columns is None:
-        labels = index_names if len(index_names) < len(names) else ()
-        return [name for name in names if name not in labels]
-    wanted = as_list(argument, columns)
-    if not wanted:
-        raise InputError(f"{argument}: expected at least one column, got an empty list.")
-    check_exist(argument, wanted, names)
-    return wanted
-
-
-def picked(columns: Sequence[Hashable] | None, argument: str = "columns") -> Pick:
-    """Of a file's columns those that are asked for (None: all); raises InputError as `chosen`."""
-
-    def pick(names: Sequence[str]) -> list[str] | None:
-        return None if columns is None else [str(name) for name in chosen(names, (), columns, argument)]
-
-    return pick
-
-
-def chosen_of(source: Source, columns: Sequence[Hashable] | None, argument: str = "columns") -> list[Hashable]:
-    """`chosen` of a table of files."""
-    return chosen(source.names, source.index_names, columns, argument)
+    table, codes = without_codes(stream, request), dict(zip(stream.names, stream.chunks.all_codes(), strict=True))
+    columns = [replace(column, codes=codes[column.name]) for column in table.columns]
+    weights = None if table.weights is None else replace(table.weights, codes=codes[table.weights.name])
+    return Coded(table.frame, columns, weights)

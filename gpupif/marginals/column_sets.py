@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,27 +15,28 @@ from ..engines.counting import Counter
 from ..engines.cpu.counting import number_rows
 from ..rows.threads import Workers
 from ..utils.information import LogSum, Sizes
-from ..utils.names import as_columns
 from ..utils.progress import Reporter, announce_compilation
-from .base import SetCounts, Wanted, open_counts
+from ..utils.validation import as_columns
+from .base import SetCounts, Total, Wanted
+from .independence import NEARLY_NONE, as_often_as_parts
+from .open import open_counts
+from .request import CountRequest
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-# Information below so many bits may be none at all: whether it is, whole numbers decide.
-NEARLY_NONE = 1e-6
 
 
 class ColumnSets:
     """Sets of columns of one table, and their entropies; a context manager.
 
-    sets: the places of the columns of each set that was given.
+    given: by the argument that names it, each set's columns (None: all). sets: the places of the columns of each set
+    that was given.
 
     With S(X), the sum of c log2 c over the counts c of the values of X, and N = n log2 n, the entropy of X is
     (N - S(X)) / n; the sums are the same wherever the counts are, so that what must be 0 is 0.
     """
 
-    def __init__(self, table: Any, given: Mapping[str, Any], missing: str) -> None:
+    def __init__(self, table: Any, given: Mapping[str, Any], weights: Hashable, missing: str) -> None:
         wanted = [
             None if columns is None else as_columns(argument, columns, table, empty=argument == "given")
             for argument, columns in given.items()
@@ -44,13 +45,13 @@ class ColumnSets:
         with contextlib.ExitStack() as opened:
             report = opened.enter_context(Reporter())
             opened.enter_context(announce_compilation())
-            argument = ", ".join(given)
-            self._counts: SetCounts = open_counts(table, every, missing, report, argument)
+            request = CountRequest(every, weights, missing, ", ".join(given))
+            self._counts: SetCounts = open_counts(table, request, report)
             opened.push(self._counts)
             self._opened = opened.pop_all()
         names = list(self._counts.names)
         self.sets = [[names.index(name) for name in (names if columns is None else columns)] for columns in wanted]
-        self._rows = 0
+        self._total = Total(0, 0)
 
     def __enter__(self) -> ColumnSets:
         return self
@@ -62,14 +63,14 @@ class ColumnSets:
         """N, which is only known when rows were counted, and S of each set of columns."""
         some = [set_ for set_ in sets if set_]
         counted = self._counts.count([Wanted(set_) for set_ in some], _make_sizes)
-        self._rows = counted.rows
+        self._total = counted.total
         sums = iter(counted.found)
-        whole = Sizes.of(np.array([self._rows])).sum_log()
+        whole = Sizes.of(np.array([self._total.units])).sum_log()
         # On no columns all rows agree.
         return [whole, *(LogSum.total(next(sums)).sum_log() if set_ else whole for set_ in sets)]
 
     def _bits(self, terms: Iterable[float]) -> float:
-        return max(0.0, math.fsum(terms) / self._rows)
+        return max(0.0, math.fsum(terms) / self._total.units)
 
     def entropy(self, x: Sequence[int]) -> float:
         """H(X)."""
@@ -113,7 +114,7 @@ class ColumnSets:
         counted = self._counts.count([Wanted(a), Wanted(b)], _make_different)
         first, second = map(sum, counted.found)
         # Every value of A goes with every one of B then, so that one of them has few.
-        if first * second > self._rows:
+        if first * second > self._total.rows:
             return False
         many, few = (a, b) if first > second else (b, a)
         parts = self._counts.count([Wanted(few)], _make_combinations).found[0]
@@ -123,17 +124,17 @@ class ColumnSets:
         return all(self._counts.count([joint], partial(_Independent, len(many), known)).found[0])
 
 
-def _make_sizes(columns: Sequence[Column], rows: int) -> Any:
+def _make_sizes(columns: Sequence[Column], total: Total) -> Any:
     """Finds the terms of S."""
     return lambda set_, counter, place: counter.sizes(place).log_sum()
 
 
-def _make_different(columns: Sequence[Column], rows: int) -> Any:
+def _make_different(columns: Sequence[Column], total: Total) -> Any:
     """Finds how many combinations there are."""
     return lambda set_, counter, place: len(counter.counts(place))
 
 
-def _make_combinations(columns: Sequence[Column], rows: int) -> Any:
+def _make_combinations(columns: Sequence[Column], total: Total) -> Any:
     """Finds the combinations."""
     return lambda set_, counter, place: counter.combinations(place)
 
@@ -144,11 +145,11 @@ class _Independent:
     A: the first `many` columns of the set. known: c(b) of all B, in their order.
     """
 
-    def __init__(self, many: int, known: npt.NDArray[np.int64], columns: Sequence[Column], rows: int) -> None:
+    def __init__(self, many: int, known: npt.NDArray[np.int64], columns: Sequence[Column], total: Total) -> None:
         self._many = many
         self._known = known
         self._cardinalities = [column.cardinality for column in columns]
-        self._rows = rows
+        self._total = total
 
     def __call__(self, set_: Sequence[int], counter: Counter, place: int) -> bool:
         found = counter.combinations(place)
@@ -163,8 +164,8 @@ class _Independent:
             # Of A and B together all that are possible occur, so those of B here are all that there are.
             if len(other.combinations.counts) < len(self._known) or len(found.counts) < len(counts) * len(self._known):
                 return False
-        expected = counts[one.number] * self._known[other.number]
-        return bool((found.counts * self._rows == expected).all())
+        parts = counts[one.number], self._known[other.number]
+        return as_often_as_parts(found.counts, parts, self._total.units)
 
 
 def _union(a: Sequence[int], b: Sequence[int]) -> list[int]:

@@ -16,58 +16,70 @@ import numpy as np
 
 from gpupif.kernels.partition import partition_ids
 
-from ..attack.request import check_word
+from ..attack.weights import Weighted
 from ..dask import partition as home
 from ..dask import plan
 from ..dask.graph import Graph, ref
 from ..dask.parcels import Parcel, pack, unpack
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers
-from ..encoding.merge import final_order, merged_column
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.cpu.count_tables import key_layout
 from ..errors import InputError
 from ..utils.progress import Reporter
-from .base import Counted, MakeFind, SetCounts, Wanted
-from .coded_table import chosen
+from .base import Counted, MakeFind, SetCounts, Total, Wanted, with_counts
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
+    from ..attack.weights import Units
     from ..dask.partition import Local
-    from ..dask.plan import Totals
+    from ..dask.plan import Totals, WeightedCounts, Weights
     from ..encoding.column import Column
+    from .request import CountRequest
 
 
 class Read(NamedTuple):
-    """What is read of a table. read: its columns. missing: "category" or "error"."""
+    """What is read of a table. read: its columns, of which `used` are counted. missing: "category" or "error"."""
 
-    read: Sequence[Hashable]
+    read: list[Hashable]
+    used: list[Hashable]
+    weights: Hashable
     missing: str
 
 
 class Whole(NamedTuple):
-    """What all parts know of the table: its columns, without codes of rows; its rows; device: that counts them."""
+    """What all parts know of the table. read: the columns that are read, without codes of rows; columns: those that are
+    counted. units: of the weights, in the column of this place. device: that counts.
+    """
 
-    columns: list[Column]
-    rows: int
+    read: Sequence[Column]
+    columns: Sequence[Column]
+    total: Total
     device: str
+    units: tuple[int, Units] | None = None
+
+    def rows(self, local: Local) -> tuple[list[npt.NDArray[Any]], npt.NDArray[Any]]:
+        """The codes, by column, of the distinct rows of a partition, and what they count."""
+        codes = home.global_codes(self.read, local)
+        if self.units is None:
+            return codes, local.times
+        place, units = self.units
+        return codes, units.times(codes[place]) * local.times
 
 
 class DaskCounts(SetCounts):
     """A Dask frame; it is computed anew by each `count`."""
 
-    def __init__(
-        self, table: Any, columns: Sequence[Hashable] | None, missing: str, argument: str, device: str
-    ) -> None:
+    def __init__(self, table: Any, request: CountRequest, device: str) -> None:
         from dask.dataframe import DataFrame
 
-        check_word("missing", missing, ("category", "error"))
         if not isinstance(table, DataFrame):
             raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
-        self.names = chosen(list(table.columns), (), columns, argument)
+        self.names = request.chosen(list(table.columns))
         self._all_names = list(table.columns)
-        self._read = Read(self.names, missing)
+        self._read = Read(request.read(self.names), list(self.names), request.weights, request.missing)
         self._table = table
         # As it was asked for; what that means is known to the workers.
         self.device = self._asked = device
@@ -93,22 +105,39 @@ class DaskCounts(SetCounts):
 
     def see(self, graph: Graph) -> tuple[list[Any], Any]:
         """Tasks that encode each partition, and one that returns the `Whole`; as arguments of others."""
-        table, names = self._table, self._all_names
-        partitions = list(map(ref, graph.take(table[self._read.read] if list(self.names) != names else table)))
-        encoded = list(map(ref, graph.each("encode", partial(home.encode, self._read, self._asked), partitions)))
-        found = graph.each("values", home.totals, list(map(ref, graph.each("counted", itemgetter(0), encoded))))
-        totals = ref(graph.tree("totals", partial(plan.add_totals, self._read.read), found))
-        return encoded, ref(graph.one("whole", partial(see_whole, self._read, names), totals))
+        read, table, names = self._read, self._table, self._all_names
+        partitions = list(map(ref, graph.take(table[read.read] if read.read != names else table)))
+        encoded = list(map(ref, graph.each("encode", partial(home.encode, read, self._asked), partitions)))
+        local = list(map(ref, graph.each("counted", itemgetter(0), encoded)))
+        totals = ref(
+            graph.tree("totals", partial(plan.add_totals, read.read), graph.each("values", home.totals, local))
+        )
+        if read.weights is None:
+            return encoded, ref(graph.one("whole", partial(see_whole, read, names), totals))
+        weights = ref(graph.one("units", partial(plan.find_units, read, names), totals))
+        counts = graph.each("weigh", partial(home.weigh, read), [weights] * len(local), local)
+        every = ref(graph.tree("weights-of-values", plan.add_counts, counts))
+        return encoded, ref(graph.one("whole", partial(see_weighted, read), totals, weights, every))
 
 
 def see_whole(read: Read, names: list[Hashable], totals: Totals) -> Whole:
     """The table by its totals; raises InputError for one without rows, or with missing values where they are errors."""
     plan.check_totals(read, names, totals)
-    columns = [
-        merged_column(name, values, final_order(values.labels, ascending=True))
-        for name, values in zip(read.read, totals.values, strict=True)
-    ]
-    return Whole(columns, totals.rows, " and ".join(sorted(totals.devices)))
+    columns = plan.merged_columns(read.read, totals.values)
+    return Whole(columns, columns, Total(totals.rows, totals.rows), _devices(totals))
+
+
+def see_weighted(read: Read, totals: Totals, weights: Weights, counts: WeightedCounts) -> Whole:
+    """A table whose rows have weights; counts: what the rows of each value count."""
+    units = weights.units
+    weighted = Weighted(None, counts, units.total, units.unit)
+    columns = with_counts(weights.columns[: len(read.used)], weighted)
+    place = read.read.index(read.weights)
+    return Whole(weights.columns, columns, Total.of(totals.rows, weighted), _devices(totals), (place, units))
+
+
+def _devices(totals: Totals) -> str:
+    return " and ".join(sorted(totals.devices))
 
 
 def send_combinations(
@@ -116,12 +145,12 @@ def send_combinations(
 ) -> pd.DataFrame:
     """The parcels in which the combinations of partition `source` travel: keys, and how often each occurs."""
     cardinalities = [column.cardinality for column in whole.columns]
-    codes = home.global_codes(whole.columns, local)
     parcels: list[Parcel] = []
     if not len(local.times):
         return pack(parcels)
+    codes, times = whole.rows(local)
     with task_workers() as workers, task_engine(device).counting(workers) as counting:
-        each = counting.counters(codes, cardinalities, [one.columns for one in sets], local.times)
+        each = counting.counters(codes, cardinalities, [one.columns for one in sets], times, differ=True)
         for number, (one, (counter, place)) in enumerate(zip(sets, each, strict=True)):
             found = counter.combinations(place)
             layout = key_layout([cardinalities[column] for column in one.columns])
@@ -144,7 +173,7 @@ def count_part(
     sets: Sequence[Wanted], device: str, make: MakeFind, whole: Whole, part: int, frame: pd.DataFrame
 ) -> list[list[Any]]:
     """What is found in the combinations that reached a part, by set."""
-    find = make(whole.columns, whole.rows)
+    find = make(whole.columns, whole.total)
     found: list[list[Any]] = [[] for _ in sets]
     with task_workers() as workers, task_engine(device).counting(workers) as counting:
         for number, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
@@ -169,4 +198,4 @@ def _same(make: MakeFind) -> MakeFind:
 
 
 def _result(whole: Whole, found: list[list[Any]]) -> tuple[str, Counted]:
-    return whole.device, Counted(whole.columns, whole.rows, found)
+    return whole.device, Counted(whole.columns, whole.total, found)

@@ -15,6 +15,7 @@ def entropy(
     table: Any,
     columns: Columns | None = None,
     *,
+    weights: Hashable = None,
     missing: str = "category",
 ) -> float:
     """Entropy of a column, or joint entropy of several: H(X) = -sum of p(x) log2 p(x).
@@ -29,9 +30,14 @@ def entropy(
         pattern, or a Dask DataFrame, which is computed at once. Files that do not fit into memory are counted in parts
         on disk; what comes out is the same, to the last bit, there and on every device (see `gpupif.config`).
     columns:
-        A column, or a list or tuple of columns; default all. A tuple that is a column's name is that column.
+        A column, or a list or tuple of columns; default all, but for that of the weights. A tuple that is a column's
+        name is that column.
+    weights:
+        A column with the sampling weight of each row, as of `gpupif.score`: p(x) is then a share of weights, of the
+        people that the rows stand for, and a row of weight 0 is as if it was not there.
     missing:
-        "category": missing values are one value of their own; "error": refuse them.
+        "category": missing values are one value of their own; "error": refuse them. (Not "wildcard": rows that match
+        several values are in all of them, and their shares are no distribution.)
 
     Returns
     -------
@@ -41,8 +47,8 @@ def entropy(
     Raises
     ------
     InputError
-        No rows, no such column, missing values under "error", values that are no categories (ColumnTypeError),
-        too little memory.
+        No rows, no such column, missing values under "error", values that are no categories (ColumnTypeError), weights
+        that are missing, negative or infinite, or sum to 0; too little memory.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     DeviceError
@@ -62,7 +68,7 @@ def entropy(
     1.5
 
     """
-    with ColumnSets(table, {"columns": columns}, missing) as found:
+    with ColumnSets(table, {"columns": columns}, weights, missing) as found:
         return found.entropy(found.sets[0])
 
 
@@ -72,13 +78,14 @@ def conditional_entropy(
     columns: Columns,
     given: Columns,
     *,
+    weights: Hashable = None,
     missing: str = "category",
 ) -> float:
     """Conditional entropy: H(X | Y) = H(X, Y) - H(Y), what X still tells somebody who knows Y.
 
     Parameters
     ----------
-    table, missing:
+    table, weights, missing:
         As of `gpupif.entropy`.
     columns, given:
         X and Y: a column or a list of columns each. An empty list as `given`: nothing is known.
@@ -105,7 +112,7 @@ def conditional_entropy(
     0.5
 
     """
-    with ColumnSets(table, {"columns": columns, "given": given}, missing) as found:
+    with ColumnSets(table, {"columns": columns, "given": given}, weights, missing) as found:
         return found.conditional(*found.sets)
 
 
@@ -115,13 +122,14 @@ def mutual_information(
     a: Columns,
     b: Columns,
     *,
+    weights: Hashable = None,
     missing: str = "category",
 ) -> float:
     """Mutual information: I(A; B) = H(A) + H(B) - H(A, B), what each tells of the other.
 
     Parameters
     ----------
-    table, missing:
+    table, weights, missing:
         As of `gpupif.entropy`.
     a, b:
         A column or a list of columns each.
@@ -148,7 +156,7 @@ def mutual_information(
     0.311
 
     """
-    with ColumnSets(table, {"a": a, "b": b}, missing) as found:
+    with ColumnSets(table, {"a": a, "b": b}, weights, missing) as found:
         return found.mutual(*found.sets)
 
 
@@ -157,13 +165,14 @@ def total_correlation(
     table: Any,
     columns: Sequence[Hashable] | None = None,
     *,
+    weights: Hashable = None,
     missing: str = "category",
 ) -> float:
     """Total correlation: the sum of H(X_i) - H(X_1, ..., X_m), what the columns share, told as often as it is held.
 
     Parameters
     ----------
-    table, columns, missing:
+    table, columns, weights, missing:
         As of `gpupif.entropy`.
 
     Returns
@@ -189,7 +198,7 @@ def total_correlation(
     1.0
 
     """
-    with ColumnSets(table, {"columns": columns}, missing) as found:
+    with ColumnSets(table, {"columns": columns}, weights, missing) as found:
         return found.total_correlation(found.sets[0])
 
 
@@ -198,13 +207,14 @@ def dual_total_correlation(
     table: Any,
     columns: Sequence[Hashable] | None = None,
     *,
+    weights: Hashable = None,
     missing: str = "category",
 ) -> float:
     """Dual total correlation: H(X_1, ..., X_m) - the sum of H(X_i | all others), the information that columns share.
 
     Parameters
     ----------
-    table, columns, missing:
+    table, columns, weights, missing:
         As of `gpupif.entropy`.
 
     Returns
@@ -230,7 +240,7 @@ def dual_total_correlation(
     2.0
 
     """
-    with ColumnSets(table, {"columns": columns}, missing) as found:
+    with ColumnSets(table, {"columns": columns}, weights, missing) as found:
         return found.dual(found.sets[0])
 
 
@@ -239,6 +249,7 @@ def residual_entropy(
     table: Any,
     columns: Sequence[Hashable] | None = None,
     *,
+    weights: Hashable = None,
     missing: str = "category",
 ) -> float:
     """Residual entropy: the sum of H(X_i | all others), what only single columns tell.
@@ -248,7 +259,7 @@ def residual_entropy(
 
     Parameters
     ----------
-    table, columns, missing:
+    table, columns, weights, missing:
         As of `gpupif.entropy`.
 
     Returns
@@ -274,5 +285,5 @@ def residual_entropy(
     1.0
 
     """
-    with ColumnSets(table, {"columns": columns}, missing) as found:
+    with ColumnSets(table, {"columns": columns}, weights, missing) as found:
         return found.residual(found.sets[0])

@@ -6,6 +6,7 @@ common: all that leave out one column of many are served by two cuts.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import shutil
 import tempfile
@@ -21,14 +22,19 @@ from ..engines.cpu.counting import in_batches
 from ..errors import InputError
 from ..out_of_core.budget import SPARE_FILES, files_to_open
 from ..out_of_core.chunks import Chunks, SomeColumns
+from ..out_of_core.encode import weigh_chunks
 from ..out_of_core.shuffle import Span, cut
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
-from .base import Counted, Find, MakeFind, SetCounts, Wanted
+from .base import Counted, Find, MakeFind, SetCounts, Total, Wanted, with_counts
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..attack.weights import Units
     from ..out_of_core.temporary_table import Stream
     from ..utils.progress import Reporter
+    from .request import CountRequest
 
 # Of the working memory: what the combinations may take that are counted at once. While they are merged, or looked at,
 # they take so many times what they take from chunk to chunk; more where several sets are counted from them.
@@ -47,34 +53,56 @@ class _Part(NamedTuple):
     span: Span
 
 
-class ChunkCounts(SetCounts):
-    """A table on disk. report: hears of rows. engine: counts."""
+class _Weights(NamedTuple):
+    """Which column of a chunk's codes says what each row counts, and how."""
 
-    def __init__(self, stream: Stream, report: Reporter, engine: CountingEngine) -> None:
-        self.names = stream.names
+    place: int
+    units: Units
+
+    def times(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+        """What the rows with these codes, by column, count."""
+        return self.units.times(codes[self.place])
+
+
+class ChunkCounts(SetCounts):
+    """A table on disk, which is closed with it. report: hears of rows. engine: counts."""
+
+    def __init__(self, stream: Stream, request: CountRequest, report: Reporter, engine: CountingEngine) -> None:
+        chunks, used = stream.chunks, len(request.chosen(stream.names))
+        self.names = stream.names[:used]
         self.device = engine.device
+        self._weights, weighted = None, None
+        with contextlib.ExitStack() as opened:
+            opened.push(stream)
+            if request.weights is not None:
+                place = list(stream.names).index(request.weights)
+                units, weighted = weigh_chunks(chunks, place, used)
+                self._weights = _Weights(place, units)
+            self._opened = opened.pop_all()
+        self._columns = with_counts(chunks.columns[:used], weighted)
+        self._total = Total.of(chunks.rows, weighted)
         self._engine = engine
         self._stream = stream
         self._report = report
         self._memory = int(COUNTS_SHARE * stream.budget.working)
 
     def __exit__(self, *error: Any) -> None:
-        self._stream.__exit__(*error)
+        self._opened.__exit__(*error)
 
     def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
         """See `SetCounts`."""
         chunks = self._stream.chunks
         with Workers() as workers, self._engine.counting(workers) as counting:
-            find = make(chunks.columns, chunks.rows)
-            run = _Run(chunks, sets, find, self._memory, self._report, workers, counting)
+            find = make(self._columns, self._total)
+            run = _Run(chunks, sets, find, self._memory, self._report, workers, counting, self._weights)
             run.narrow()
             if run.wide:
                 run.count_wide(self._stream.folder)
-        return Counted(chunks.columns, chunks.rows, run.found)
+        return Counted(self._columns, self._total, run.found)
 
 
 class _Run:
-    """wide: the sets that are not counted yet. found: by set what was found in each part."""
+    """wide: the sets that are not counted yet. found: by set what was found in each part. weights: of the rows."""
 
     def __init__(
         self,
@@ -85,6 +113,7 @@ class _Run:
         report: Reporter,
         workers: Workers,
         counting: Counting,
+        weights: _Weights | None,
     ) -> None:
         self.found: list[list[Any]] = [[] for _ in sets]
         self.wide: list[int] = []
@@ -95,6 +124,8 @@ class _Run:
         self._report = report
         self._workers = workers
         self._counting = counting
+        self._weights = weights
+        self._total = chunks.rows if weights is None else weights.units.total
         self._cardinalities = [column.cardinality for column in chunks.columns]
         self._entropies = [entropy_of_counts(column.counts) for column in chunks.columns]
         self._to_read = 0
@@ -104,29 +135,32 @@ class _Run:
         self._to_read += rows
         self._report.expect(self._to_read)
 
+    def _add_rows(self, counter: Counter, codes: Sequence[npt.NDArray[Any]]) -> None:
+        """Count the rows of a chunk."""
+        counter.add(codes, None if self._weights is None else self._weights.times(codes))
+        self._report.advance(len(codes[0]))
+
     def narrow(self) -> None:
         """Count the sets that fit into memory, in as few passes over the table as do."""
         rows = self._chunks.rows
-
         tables = int(TABLES_SHARE * self._memory)
 
         def fits(place: int) -> bool:
             cardinalities = [self._cardinalities[column] for column in self._sets[place].columns]
             most = min(math.prod(cardinalities), rows)
-            return needed_bytes(cardinalities, rows) <= tables and LOOK_BYTES * most <= self._memory
+            return needed_bytes(cardinalities, rows, self._total) <= tables and LOOK_BYTES * most <= self._memory
 
         self.wide = [place for place in range(len(self._sets)) if not fits(place)]
         small = [place for place in range(len(self._sets)) if place not in set(self.wide)]
         lists = [self._sets[place].columns for place in small]
-        batches = list(in_batches(lists, self._cardinalities, rows, tables))
+        batches = list(in_batches(lists, self._cardinalities, rows, tables, self._total))
         self._report.stage("count", 0, "rows")
         self._passes(len(batches) * rows)
         places = iter(small)
         for batch in batches:
             counter = self._counting.counter(batch, self._cardinalities, rows)
-            for number, size in enumerate(self._chunks.sizes):
-                counter.add(self._chunks.codes(number))
-                self._report.advance(size)
+            for number in range(len(self._chunks.sizes)):
+                self._add_rows(counter, self._chunks.codes(number))
             for at, place in enumerate(next(places) for _ in batch):
                 self._add(place, batch[at], counter, at)
 
@@ -135,7 +169,9 @@ class _Run:
 
     def count_wide(self, folder: Path) -> None:
         """Count the others, in parts."""
+        weights = self._weights
         used = sorted({column for place in self.wide for column in self._sets[place].columns})
+        used += [] if weights is None or weights.place in used else [weights.place]
         at = {column: place for place, column in enumerate(used)}
         sets = {
             place: Wanted(*([at[column] for column in columns] for columns in (one.columns, one.by)))
@@ -144,6 +180,7 @@ class _Run:
         self._cardinalities, self._entropies = (
             [each[column] for column in used] for each in (self._cardinalities, self._entropies)
         )
+        self._weights = None if weights is None else weights._replace(place=at[weights.place])
         self._count_part(_Part(SomeColumns(self._chunks, used), [], Span()), sets, folder)
 
     def _count_part(self, part: _Part, sets: dict[int, Wanted], folder: Path) -> None:
@@ -191,9 +228,8 @@ class _Run:
         share = max(LEAST_BYTES, self._memory // (MERGING if alone else SEVERAL))
         counter = self._counting.counter([used], self._cardinalities, part.chunks.rows, dense=1)
         self._passes(part.chunks.rows)
-        for number, size in enumerate(part.chunks.sizes):
-            counter.add(part.chunks.codes(number))
-            self._report.advance(size)
+        for number in range(len(part.chunks.sizes)):
+            self._add_rows(counter, part.chunks.codes(number))
             if counter.nbytes() > share:
                 self._passes(-sum(part.chunks.sizes[number + 1 :]))
                 return False
@@ -207,7 +243,7 @@ class _Run:
             codes[column] = own
         del counter
         lists = [one.columns for one in sets.values()]
-        each = self._counting.counters(codes, self._cardinalities, lists, rows.counts)
+        each = self._counting.counters(codes, self._cardinalities, lists, rows.counts, differ=True)
         for place, (counted, at) in zip(sets, each, strict=True):
             self._add(place, self._sets[place].columns, counted, at)
         return True

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.request import warn_of_unique
 from ..errors import InputError
-from ..utils.display import Printed, json_value
+from ..utils.display import Displayable, json_records, json_value
 from ..utils.progress import Reporter, announce_compilation
-from ..utils.quantities import brief, is_whole, whole_number
-from .base import Wanted, open_counts
+from ..utils.validation import brief, is_whole, whole_number
+from .base import Wanted
+from .open import open_counts
+from .request import CountRequest
+from .toxic_report import print_toxic
 from .toxic_values import Measured
 
 if TYPE_CHECKING:
@@ -25,10 +28,12 @@ SIZES = {2: "pairs", 3: "triples"}
 
 
 @dataclass(frozen=True)
-class ToxicPairs(Printed):
+class ToxicPairs(Displayable):
     """Pairs (or triples) of columns and of values; made by `gpupif.toxic_pairs`. Prints as a table.
 
-    rows: of the table. columns: that were looked at. size: 2 or 3. device: which counted.
+    rows: of the table. columns: that were looked at. size: 2 or 3. device: which counted. people: the sum of the
+    sampling weights; None without them. With weights all that is said of rows below is said of people, in floats: a
+    person is unique where the weights of all who agree sum to at most 1.
 
     pairs: one row a pair of columns, the highest joint entropy first: column_1, column_2 (and column_3); joint_entropy
     (bits); mutual_information (bits; of triples total_correlation); unique_share and unique_rows (rows that no other
@@ -49,17 +54,19 @@ class ToxicPairs(Printed):
     pairs: pd.DataFrame
     values: pd.DataFrame
     seconds: Mapping[str, float]
+    people: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
         return {
             "rows": self.rows,
+            **({} if self.people is None else {"people": self.people}),
             "columns": [json_value(name) for name in self.columns],
             "size": self.size,
             "device": self.device,
             "seconds": dict(self.seconds),
-            SIZES[self.size]: _records(self.pairs),
-            "values": _records(self.values),
+            SIZES[self.size]: json_records(self.pairs),
+            "values": json_records(self.values),
         }
 
     def __repr__(self) -> str:
@@ -67,9 +74,7 @@ class ToxicPairs(Printed):
 
     def print(self, console: Console) -> None:
         """Draw it on a console of rich."""
-        from .toxic_report import print_toxic
-
-        print_toxic(self, console)
+        print_toxic(self.rows, self.people, len(self.columns), self.seconds, self.pairs, self.values, console)
 
 
 def toxic_pairs(
@@ -78,6 +83,7 @@ def toxic_pairs(
     columns: Sequence[Hashable] | None = None,
     *,
     top: int = 20,
+    weights: Hashable = None,
     missing: str = "category",
 ) -> ToxicPairs:
     """Rank all pairs of columns by what they tell together, and find the pairs of values far rarer than their parts.
@@ -99,11 +105,16 @@ def toxic_pairs(
     size:
         2 for pairs, 3 for triples (then of a, b and c, with p(a) p(b) p(c)).
     columns:
-        Columns to look at; default all.
+        Columns to look at; default all, but for that of the weights.
     top:
         How many pairs of values to list, from 1.
+    weights:
+        A column with the sampling weight of each row, as of `gpupif.score`: shares of rows are then shares of weights,
+        and numbers of rows sums of weights, of people. A row of weight 0 stands for nobody, and is as if it was not
+        there.
     missing:
-        "category": missing values are one value of their own; "error": refuse them.
+        "category": missing values are one value of their own; "error": refuse them. (Not "wildcard": a row that matches
+        several pairs of values would be in all of them, and their shares would be no distribution.)
 
     Returns
     -------
@@ -146,35 +157,31 @@ def toxic_pairs(
     {'unique_rows': 2, 'combinations': 4}
 
     """
-    return find_toxic(table, size, columns, top, missing)
+    return find_toxic(table, CountRequest(columns, weights, missing), size, top)
 
 
-def find_toxic(
-    table: Any,
-    size: int,
-    columns: Sequence[Hashable] | None,
-    top: int,
-    missing: str,
-    sep: str | None = None,
-) -> ToxicPairs:
-    """`toxic_pairs`; sep: the separator of a CSV file (None: found by itself)."""
+def find_toxic(table: Any, request: CountRequest, size: int, top: int) -> ToxicPairs:
+    """See `toxic_pairs`."""
     size, top = _check_size(size), whole_number("top", top, "pairs of values")
     started = time.perf_counter()
     with (
         Reporter() as report,
         announce_compilation(),
-        open_counts(table, columns, missing, report, sep=sep) as counts,
+        open_counts(table, request, report) as counts,
     ):
         check_enough(counts.names, size)
         opened = time.perf_counter()
         subsets = list(combinations(range(len(counts.names)), size))
         counted = counts.count(list(map(Wanted, subsets)), partial(Measured, top=top))
-        warn_of_unique(counted.columns, counted.rows)
-        measured = Measured(counted.columns, counted.rows, top)
+        total = counted.total
+        warn_of_unique(counted.columns, total.rows)
+        measured = Measured(counted.columns, total, top)
         for subset, parts in zip(subsets, counted.found, strict=True):
             measured.add(subset, parts)
     seconds = {"encode": opened - started, "count": time.perf_counter() - opened}
-    return ToxicPairs(counted.rows, counts.names, size, counts.device, measured.sets(), measured.values(), seconds)
+    people = None if total.unit is None else total.units * total.unit
+    tables = measured.sets(), measured.values()
+    return ToxicPairs(total.rows, counts.names, size, counts.device, *tables, seconds, people)
 
 
 def _check_size(size: Any) -> int:
@@ -190,7 +197,3 @@ def check_enough(names: Sequence[Hashable], size: int) -> None:
             f"columns: expected at least {size} columns for {SIZES[size]}, got {len(names)} "
             f"({', '.join(map(repr, names))}). Name more, or choose another size."
         )
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(key): json_value(value) for key, value in record.items()} for record in frame.to_dict("records")]

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-from rich.text import Text
-
-from ..utils.display import as_found, as_text
+from ..utils.display import Heading, as_found, draw_table
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
-
-    from .toxic_pairs import ToxicPairs
+    from rich.table import Table
 
 # Pairs of columns that are shown.
 SHOWN = 20
@@ -30,55 +28,60 @@ HEADS = {
 }
 
 
-def print_toxic(found: ToxicPairs, console: Console) -> None:
-    """Print the pairs of columns that tell most, and the toxic pairs of values."""
-    kind = "pairs" if found.size == 2 else "triples"
-    counted = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in found.seconds.items())
+def print_toxic(
+    rows: int,
+    people: float | None,
+    columns: int,
+    seconds: Mapping[str, float],
+    pairs: pd.DataFrame,
+    values: pd.DataFrame,
+    console: Console,
+) -> None:
+    """Print the pairs (or triples) of columns that tell most, and those of values far rarer than their parts.
+
+    rows, people, columns (their number), seconds: of the table and the run. pairs, values: see `ToxicPairs`.
+    """
+    size = sum(str(name).startswith("column_") for name in pairs)
+    kind = "pairs" if size == 2 else "triples"
+    counted = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in seconds.items())
+    weighted = "" if people is None else f" for [bold]{people:,.6g}[/] people"
     console.print(
-        f"[bold]{found.rows:,}[/] rows x [bold]{len(found.columns)}[/] columns: [bold]{len(found.pairs):,}[/] {kind}, "
-        f"{counted}",
+        f"[bold]{rows:,}[/] rows{weighted} x [bold]{columns}[/] columns: [bold]{len(pairs):,}[/] {kind}, {counted}",
         highlight=False,
     )
     console.print()
-    shown = found.pairs.head(SHOWN)
-    more = f" (the first {SHOWN} of {len(found.pairs):,})" if len(shown) < len(found.pairs) else ""
-    table = _table(f"Columns that tell most together, bits{more}", ["columns"])
-    heads = [key for key in shown.columns if key in HEADS]
-    _numbers(table, heads)
-    for record in shown.to_dict("records"):
-        names = [as_text(record[f"column_{place}"]) for place in range(1, found.size + 1)]
-        table.add_row(Text(" + ".join(names)), *(_number(key, record[key]) for key in heads))
-    console.print(table)
+    shown = pairs.head(SHOWN)
+    more = f" (the first {SHOWN} of {len(pairs):,})" if len(shown) < len(pairs) else ""
+    console.print(_table(f"Columns that tell most together, bits{more}", shown, size, {"columns": "column"}))
     console.print()
-    table = _table("Values far rarer together than their parts would make them, bits", ["columns", "values"])
-    heads = [key for key in found.values.columns if key in HEADS]
-    _numbers(table, heads)
-    for record in found.values.to_dict("records"):
-        places = range(1, found.size + 1)
-        names, values = ([record[f"{what}_{place}"] for place in places] for what in ("column", "value"))
-        table.add_row(
-            Text(" + ".join(map(as_text, names))),
-            Text(" + ".join(map(as_found, values))),
-            *(_number(key, record[key]) for key in heads),
-        )
-    console.print(table)
+    parts = {"columns": "column", "values": "value"}
+    console.print(_table("Values far rarer together than their parts would make them, bits", values, size, parts))
 
 
-def _table(title: str, heads: list[str]) -> Table:
-    table = Table(title=title, title_justify="left", header_style="bold")
-    for head in heads:
-        table.add_column(head, overflow="fold")
-    return table
+def _table(title: str, frame: pd.DataFrame, size: int, parts: Mapping[str, str]) -> Table:
+    """A table of what is said of pairs, or triples; parts: by heading, which columns are put together below it."""
+    keys = [key for key in frame.columns if key in HEADS]
+    headings = [Heading(name, text=True) for name in parts]
+    headings += [Heading(HEADS[key], folds=True, show=_number(key)) for key in keys]
+    rows = [
+        [
+            *(
+                " + ".join(as_found(record[f"{part}_{place}"]) for place in range(1, size + 1))
+                for part in parts.values()
+            ),
+            *(record[key] for key in keys),
+        ]
+        for record in frame.to_dict("records")
+    ]
+    return draw_table(title, headings, rows)
 
 
-def _numbers(table: Table, keys: list[str]) -> None:
-    for key in keys:
-        table.add_column(HEADS[key], justify="right")
-
-
-def _number(key: str, value: Any) -> str:
+def _number(key: str) -> Callable[[Any], str]:
+    """How a number is shown."""
     if key == "unique_share":
-        return f"{100 * value:.2f} %"
+        return lambda value: f"{100 * value:.2f} %"
+    if key == "expected":
+        return lambda value: f"{value:,.1f}"
     if key in ("count", "smallest_cohort", "combinations"):
-        return f"{value:,}"
-    return f"{value:,.1f}" if key == "expected" else f"{value:.2f}"
+        return lambda value: f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    return lambda value: f"{value:.2f}"

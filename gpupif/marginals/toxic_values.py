@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,21 +14,20 @@ from ..encoding.column import value_order
 from ..engines.counting import Counter
 from ..engines.cpu.count_tables import Combinations
 from ..utils.information import LogSum, Sizes
+from .independence import NEARLY_NONE, as_often_as_parts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..encoding.column import Column
-
-# Information below so many bits may be none at all: whether it is, whole numbers decide.
-NEARLY_NONE = 1e-6
+    from .base import Total
 
 
 @dataclass(frozen=True)
 class Rare:
     """The rarest combinations of a set of columns, the first the rarest for its parts.
 
-    times: by how much the rows with it are fewer than its parts would make them. counts: rows. codes: of each column.
+    times: by how much its count is less than its parts would make it. codes: of each column.
     """
 
     times: npt.NDArray[np.float64]
@@ -46,12 +45,12 @@ class Rare:
 class SetPart(NamedTuple):
     """What is said of some of the combinations of a set of columns.
 
-    repeated: sum of c log2 c over their counts c. unique: how many are of one row. smallest: count. different: how many
-    there are. independent: whether each occurs just as often as its parts make it.
+    repeated: sum of c log2 c over their counts c. alone: the sum of those counts that are at most one person. smallest:
+    count. different: how many there are. independent: whether each occurs just as often as its parts make it.
     """
 
     repeated: LogSum
-    unique: int
+    alone: int
     smallest: int
     different: int
     independent: bool
@@ -59,16 +58,16 @@ class SetPart(NamedTuple):
 
 
 class Measured:
-    """Sets of columns measured one after the other; finds `SetPart`s (see `set_counts.Find`).
+    """Sets of columns measured one after the other; finds `SetPart`s (see `base.Find`).
 
-    columns: of the table. rows: of it. top: how many rare combinations are wanted.
+    columns, total: of the table (see `base.MakeFind`). top: how many rare combinations are wanted.
     """
 
-    def __init__(self, columns: Sequence[Column], rows: int, top: int) -> None:
+    def __init__(self, columns: Sequence[Column], total: Total, top: int) -> None:
         self._columns = columns
-        self._rows = rows
+        self._total = total
         self._top = top
-        self._whole = Sizes.of(np.array([rows])).sum_log()
+        self._whole = Sizes.of(np.array([total.units])).sum_log()
         self._alone = [self._whole - Sizes.of(column.counts).sum_log() for column in columns]
         self._records: list[dict[str, Any]] = []
         self._rare: list[Rare] = []
@@ -79,31 +78,31 @@ class Measured:
         """What is said of the combinations of a set that a counter has."""
         found = counter.combinations(place)
         counts = found.counts
-        first, *others = self._parts(subset, found)
-        expected = first.astype(np.float64)
-        for part in others:
-            expected = expected * part / self._rows
+        parts = self._parts(subset, found)
+        expected = parts[0].astype(np.float64)
+        for part in parts[1:]:
+            expected = expected * part / self._total.units
         times = expected / counts
         return SetPart(
             Sizes.of(counts).log_sum(),
-            int((counts == 1).sum()),
-            int(counts.min()),
+            int(counts[counts <= self._total.alone].sum()),
+            int(counts.min(initial=self._total.units)),
             len(counts),
-            bool((np.abs(times - 1) < NEARLY_NONE).all()) and self._independent(subset, found),
+            bool((np.abs(times - 1) < NEARLY_NONE).all()) and as_often_as_parts(counts, parts, self._total.units),
             self._rarest(subset, Rare(times, counts, found.codes)),
         )
 
     def add(self, subset: Sequence[int], parts: Sequence[SetPart]) -> None:
         """Measure the next set, from all parts of its combinations."""
         repeated = LogSum.total(part.repeated for part in parts).sum_log()
-        joint = max(0.0, (self._whole - repeated) / self._rows)
+        joint = max(0.0, (self._whole - repeated) / self._total.units)
         terms = [*(self._alone[column] for column in subset), repeated, -self._whole]
-        shared = max(0.0, math.fsum(terms) / self._rows)
+        shared = max(0.0, math.fsum(terms) / self._total.units)
         different = sum(part.different for part in parts)
-        possible = math.prod(self._columns[column].cardinality for column in subset)
+        possible = math.prod(int((self._columns[column].counts > 0).sum()) for column in subset)
         if shared < NEARLY_NONE and different == possible and all(part.independent for part in parts):
             shared = 0.0
-        unique = sum(part.unique for part in parts)
+        alone = sum(part.alone for part in parts)
         self._subsets.append(subset)
         self._rare.append(self._rarest(subset, Rare.together([part.rare for part in parts])))
         self._records.append(
@@ -111,23 +110,16 @@ class Measured:
                 **{f"column_{place}": self._columns[column].name for place, column in enumerate(subset, 1)},
                 "joint_entropy": joint,
                 "mutual_information" if len(subset) == 2 else "total_correlation": shared,
-                "unique_share": unique / self._rows,
-                "unique_rows": unique,
-                "smallest_cohort": min(part.smallest for part in parts),
+                "unique_share": alone / self._total.units,
+                "unique_rows": self._total.people(alone),
+                "smallest_cohort": self._total.people(min(part.smallest for part in parts)),
                 "combinations": different,
             }
         )
 
-    def _parts(self, subset: Sequence[int], found: Combinations) -> Iterable[npt.NDArray[np.int64]]:
-        """For each column the rows with its value in each combination."""
-        return (self._columns[column].counts[codes] for column, codes in zip(subset, found.codes, strict=True))
-
-    def _independent(self, subset: Sequence[int], found: Combinations) -> bool:
-        """Whether every combination occurs just as often as its parts make it: in whole numbers, so beyond doubt."""
-        product: Any = 1
-        for part in self._parts(subset, found):
-            product = product * part.astype(object)
-        return bool((product == found.counts.astype(object) * self._rows ** (len(subset) - 1)).all())
+    def _parts(self, subset: Sequence[int], found: Combinations) -> list[npt.NDArray[np.int64]]:
+        """For each column the count of its value in each combination."""
+        return [self._columns[column].counts[codes] for column, codes in zip(subset, found.codes, strict=True)]
 
     def _rarest(self, subset: Sequence[int], of: Rare) -> Rare:
         """The rarest of some combinations, ordered."""
@@ -163,11 +155,12 @@ class Measured:
                 record[f"column_{number}"] = self._columns[column].name
                 record[f"value_{number}"] = self._columns[column].values([int(codes[at[place]])])[0]
             count = int(counts[place])
+            people = self._total.people(count)
             record |= {
-                "count": count,
-                "expected": float(times[place]) * count,
+                "count": people,
+                "expected": float(times[place]) * people,
                 "rarity": math.log2(times[place]),
-                "information": math.log2(self._rows) - math.log2(count),
+                "information": math.log2(self._total.units) - math.log2(count),
             }
             records.append(record)
         frame = pd.DataFrame.from_records(records)

@@ -116,7 +116,7 @@ class Gatherer:
         for place, target in enumerate(job.targets):
             for measure in job.measures:
                 # In the type of the scores as engines have them, so that the product is what theirs is.
-                factor: Any = self.weights[place] if measure.weighted else 1 if measure.kept_as == "int64" else 1.0
+                factor: Any = self.weights[place] if measure.weighted else 1 if measure.dtype == "int64" else 1.0
                 outs[f"{target}:{source_of(measure)}"].append((factor, arrays[measure.name][place]))
         both = [outs]
         if self._people is not None:

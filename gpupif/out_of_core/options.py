@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..io.base import Source
 from ..io.score_files import is_file
 from ..utils.config import resources
-from ..utils.quantities import whole_number
+from ..utils.validation import whole_number
 
 
 class OfPopulation(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..attack.weights import Units
-from ..engines.base import Engine, Job, Progress, select_columns
+from ..engines.base import SILENT, Engine, Job, Progress, select_columns
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.part_jobs import Pass, part_job, part_measures
 from ..io.ipc_batches import BatchWriter
@@ -33,13 +33,6 @@ from .shuffle import Cut, Gathering, Span, cut
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-
-class Silent:
-    """No progress."""
-
-    def advance(self, cells: int) -> None:
-        """Nothing to say: parts of parts are no further."""
 
 
 def score_columns(job: Job, targets: Sequence[int]) -> dict[str, str]:
@@ -129,7 +122,7 @@ class PartScorer:
     ) -> Found:
         table = collapsed.rows
         codes = unpack_keys(table.keys, self._layout(used))
-        result, found = self._run(one, used, codes, table.counts.astype(np.int64), collapsed.people, Silent())
+        result, found = self._run(one, used, codes, table.counts.astype(np.int64), collapsed.people, SILENT)
         with score_writer(out, self.job, one.targets) as writer, Workers() as workers:
             size = len(table.keys)
             for keys, _, sizes in self._keys(chunks, used, workers, self.asked):

@@ -18,7 +18,7 @@ from gpupif.kernels.codes import add_times
 from ..attack.population import Met, lacking_values, lacks_error, prior_in, sizes_job
 from ..attack.weights import Units
 from ..encoding.column import Column
-from ..engines.base import Job
+from ..engines.base import SILENT, Job
 from ..engines.block_scoring import unpack_keys
 from ..io.ipc_batches import BatchReader, BatchWriter
 from ..rows.keys import code_type
@@ -26,7 +26,7 @@ from ..rows.threads import Workers
 from .chunks import EncodedChunks
 from .joined import NOBODY, SOMEBODY, Added, Joined, Lacking
 from .one_place import scored_by_fold
-from .part_scoring import PartScorer, Silent
+from .part_scoring import PartScorer
 from .passes import Means, Scored
 from .shuffle import Cut, cut
 
@@ -94,7 +94,7 @@ class People:
         units = Units(np.array([NOBODY, SOMEBODY]), 1.0, self.population.rows)
         every = range(len(job.counts))
         layout = self._joined.layout
-        scorer = PartScorer(self.means.engine, job, limit, Silent(), units)
+        scorer = PartScorer(self.means.engine, job, limit, SILENT, units)
         lacking = Lacking(self._joined, limit)
         added = 0
         schema = {str(place): np.dtype(code_type(len(counts))).name for place, counts in enumerate(job.counts)}

@@ -17,8 +17,8 @@ from ..io.ipc_batches import disk_errors
 from ..io.score_files import check_folder, is_file, score_names
 from ..io.write import attacker_names, check_output
 from ..measures import POPULATION_SIZE
-from ..utils.names import check_exist
 from ..utils.signals import Shield
+from ..utils.validation import check_exist
 from .budget import SPARE_FILES, Budget, check_disk, files_to_open, plan_budget
 from .options import OfPopulation, Wish
 from .steps import Steps, about_run, stored_scores

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..attack.request import Question
 from ..engines.base import Engine
-from ..errors import InputError, Teller
+from ..errors import InputError, WarnOnce
 from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity
 from ..io.score_files import Piece, is_file, plan_outputs
@@ -155,12 +155,12 @@ class Steps:
         if question.weights is not None:
             units, weighted = weigh_chunks(chunks, question.read.index(question.weights), len(question.used))
         attacks: Attacks = {}
-        tell = Teller()
+        on_warning = WarnOnce()
         for number, (name, one) in enumerate(question.each().items()):
             places = [question.read.index(column) for column in one.used]
             columns = [chunks.columns[place] for place in places]
             priors = None if people is None else people.priors(columns)
-            job, prior_of = one.job(columns, chunks.rows, "host", tell, weighted, priors)
+            job, prior_of = one.job(columns, chunks.rows, "host", on_warning, weighted, priors)
             subsets = one.subsets(chunks.rows)
             if question.weights is not None:
                 places.append(question.read.index(question.weights))

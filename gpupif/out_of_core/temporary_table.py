@@ -9,7 +9,6 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..attack.request import check_word
 from ..errors import InputError
 from ..io.base import Source
 from ..io.ipc_batches import disk_errors
@@ -17,6 +16,7 @@ from ..io.scan import open_source
 from ..utils.config import resources
 from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter
+from ..utils.validation import check_word
 from .budget import CODE_BYTES, ELSEWHERE, Budget, check_room, plan_reading
 from .encode import JOINED, encode, open_encoded, rows_read
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ..utils.display import Printed, as_text
+from ..utils.display import Displayable, as_text
 from .figures import ROW_MEASURES
 from .summary import AnyKnownSummary, Summary
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AttackerSummary(Printed):
+class AttackerSummary(Displayable):
     """Risk by attacker; made by `Scores.summary` where there are several.
 
     summaries: by attacker its `Summary`. known: by attacker the columns it knows, or of which it knows any few.

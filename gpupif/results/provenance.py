@@ -23,7 +23,7 @@ from ..attack.known_subsets import AnyKnown, KnownSubsets, choose_subsets
 from ..errors import InputError
 from ..io.formats import FEATHER, read_format
 from ..io.score_files import MARK
-from ..measures import find_measure, in_people
+from ..measures import find_measure, as_weighted
 from .base import MEAN, WORST, About, Description, Outcome, ScoredAttacker
 from .figures import ColumnFacts
 from .summary import Summary
@@ -132,7 +132,7 @@ def read_description(file: Path) -> Description | None:
     measures = [find_measure(name) for name in document["measures"]]
     about = About(
         columns=names,
-        measures=measures if request["weights"] is None else [in_people(measure) for measure in measures],
+        measures=measures if request["weights"] is None else [as_weighted(measure) for measure in measures],
         dtype=document["dtype"],
         device=document["device"],
         seconds={},

@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..io.formats import PARQUET
 from ..io.write import check_output
 from ..measures import Measure, as_risk, is_measure
-from ..utils.quantities import percents, whole_number
+from ..utils.validation import percents, whole_number
 from .attacker_summary import AttackerSummary, summarize_attackers
 from .base import MEAN, WORST, Backing, Cell, Cells, Description, Outcome, ScoredAttacker, Wanted, Writing
 from .figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ..utils.display import Printed, json_value
+from ..utils.display import Displayable, json_value
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +23,7 @@ WORDS = ["column", "index", "value", "known", "attacker"]
 
 
 @dataclass(frozen=True)
-class Summary(Printed):
+class Summary(Displayable):
     """Risk of a table; made by `Scores.summary`.
 
     columns: one row a scored column; prior_entropy (bits), cig_mean, cig_median, cig_p95, cig_max (bits per cell), fig

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ..attack.known_subsets import Known, as_attackers, as_known, outputs_of
 from ..attack.population import Population
 from ..attack.prior_files import as_accuracies, as_priors
-from ..attack.request import MISSING, ask, check_word, needed_columns
+from ..attack.request import MISSING, ask, needed_columns
 from ..measures import POPULATION_SIZE, Measure, resolve_measures
+from ..utils.validation import check_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from ..encoding.encode import encode_table
 from ..engines.base import AnyResult
 from ..engines.deduplicated import Collapsed
 from ..engines.known_subsets import score_attacker
-from ..errors import Teller
+from ..errors import WarnOnce
 from ..frames.base import Frame
 from ..measures import POPULATION_SIZE
 from ..results.base import About, Outcome, ScoredAttacker, of_each_fold
@@ -45,7 +45,7 @@ def score_frame(
     subsets = {name: one.subsets(frame.rows) for name, one in asked.items()}
     cells = sum(len(question.targets) if one is None else sum(one.scored.values()) for one in subsets.values())
     report.stage("score", frame.rows * cells, "cells")
-    tell, through_host = Teller(), ""
+    on_warning, through_host = WarnOnce(), ""
     collapsed = None
     if len(asked) > 1 and engine.device == "cpu":
         codes, sizes = [column.codes for column in encoded.columns], [len(column.counts) for column in encoded.columns]
@@ -56,7 +56,7 @@ def score_frame(
         part = EncodedTable([column for column in encoded.columns if column.name in one.used], encoded.rows)
         with frame.active():
             priors = None if people is None else people.priors(part.columns)
-            job, prior_of = one.job(part.columns, frame.rows, frame.scores_on, tell, weighted, priors)
+            job, prior_of = one.job(part.columns, frame.rows, frame.scores_on, on_warning, weighted, priors)
         attacker = ScoredAttacker(name, tuple(one.known), subsets[name])
         sets = None if attacker.subsets is None else attacker.subsets.sets
         if collapsed is None:

@@ -67,11 +67,10 @@ def score(
         column that the attacker does not know. All subsets are tried (r = 3 of 20 columns: 969 for each), unless
         `AnyKnown` says less. No part of a table holds the cohorts of all of them whole, so its *different* rows have to
         fit into memory: of files into the memory limit (`config`), of a Dask DataFrame into that of one worker, 4 GiB
-        at most, and where a GPU scores them into its own. Goes with neither ``weights``, ``attackers``, ``population``
-        nor wildcards.
+        at most, and where a GPU scores them into its own.
     attackers:
-        ``{"neighbour": ["age", "sex"], "employer": [...]}``: several attackers at once, by name what each knows, in
-        place of ``known``.
+        ``{"neighbour": ["age", "sex"], "anyone": 2}``: several attackers at once, by name what each knows, as ``known``
+        says it, in place of that.
     priors:
         ``{column: {value: probability}}`` in place of the table's own distribution. Every value that occurs needs a
         probability above 0; further values are fine. None stands for a missing value. A sum within 1e-6 of 1 is made 1.
@@ -123,7 +122,7 @@ def score(
         are those of "category". The work grows with the number of different patterns of missing values. No part of a
         table holds such cohorts whole, so its *different* rows have to fit into memory together: of files into the
         memory limit, of a Dask DataFrame into that of one worker, 4 GiB at most, and where a GPU scores them into its
-        own. Sampling weights have to be above 0.
+        own.
     dtype:
         "float64" or "float32" of the results; all is computed in float64.
 
@@ -148,9 +147,8 @@ def score(
         (ColumnTypeError), priors that are no distribution over the column's values (PriorError), accuracies outside
         [0, 1], weights that are missing, negative or infinite, or sum to 0, rows that the population lacks, missing
         values under "error", too many patterns of them under "wildcard", or more different rows than fit (also with
-        ``known=r``), which goes with neither a population nor weights of 0; an unknown word for an argument; more known
-        columns than there are others, or more subsets of them than can be scored; what does not go with ``known=r``; on
-        a GPU, a column of a file of a type that cuDF lacks.
+        ``known=r``); an unknown word for an argument; more known columns than there are others, or more subsets of them
+        than can be scored; on a GPU, a column of a file of a type that cuDF lacks.
     TableReadError
         A file that cannot be read, or changes meanwhile.
     DeviceError

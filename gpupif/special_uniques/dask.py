@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from ..attack.request import warn_of_unique
 from ..dask import partition as home
 from ..dask.graph import Graph, ref
 from ..dask.watch import compute
@@ -19,31 +22,35 @@ from ..frames.open import open_frame
 from ..marginals.coded_table import Coded
 from ..marginals.dask import DaskCounts
 from ..utils.progress import Reporter
+from .result import SpecialUniques
 from .search import check_work
 from .search_by_counting import Hits, Minimal, assemble, find_hits, find_minimal
-from .suda import SpecialUniques
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
     import numpy.typing as npt
 
     from ..marginals.dask import Whole
+    from .request import SudaRequest
     from .search_in_memory import Uniques
 
 
 class DaskTable:
     """A Dask frame that is searched. names: of the columns. starts: the row that each partition begins with."""
 
-    def __init__(self, table: Any, columns: Sequence[Hashable] | None, missing: str, device: str) -> None:
-        self._counts = DaskCounts(table, columns, missing, "columns", device)
+    def __init__(self, table: Any, request: SudaRequest, device: str) -> None:
+        # Weights are a column like others here: what is counted is rows.
+        reads = request.reads
+        self.names = reads.chosen(list(table.columns))
+        self._counts = DaskCounts(table, replace(reads, columns=reads.read(self.names), weights=None), device)
+        self._request = request
         self._table = table
-        self.names = list(self._counts.names)
         self.starts: list[int] = []
 
-    def search(self, weights: Sequence[float], contributions: bool) -> tuple[Coded, Uniques]:
-        """The table, without codes, and what is found in it; weights: of a set by its size, less 1."""
-        check_work(len(self.names), len(weights), 1)
-        found = find_minimal(self._counts, len(weights), None)
+    def search(self) -> tuple[Coded, Uniques]:
+        """The table, without codes, and what is found in it."""
+        check_work(len(self.names), self._request.max_size, 1)
+        found = find_minimal(self._counts, self.names, self._request)
         graph = Graph()
         encoded, whole = self._counts.see(graph)
         minimal = ref(graph.one("minimal", dict, found.minimal))
@@ -57,7 +64,7 @@ class DaskTable:
         ]
         frame = FileFrame(pa.table({}))
         frame.names, frame.rows = self.names, found.rows
-        return Coded(frame, found.columns), assemble(found, hits, weights, contributions)
+        return Coded(frame, found.columns), assemble(found, hits, self._request)
 
     def lazy(self, found: Uniques, names: pd.Index[Any], values: npt.NDArray[Any]) -> dd.DataFrame:
         """Values of records (columns, records) as a frame of the table's rows; see `FewRows`."""
@@ -84,7 +91,7 @@ class DaskTable:
 def find_rows(whole: Whole, minimal: Minimal, encoded: tuple[home.Local, home.Back]) -> tuple[int, Hits]:
     """How many rows a partition has, and by set of columns those with a minimal combination."""
     local, back = encoded
-    hits = find_hits(minimal, home.global_codes(whole.columns, local), list(minimal), 0)
+    hits = find_hits(minimal, whole.rows(local)[0], list(minimal), 0)
     # Who has one is the only one of its kind.
     row_of = np.empty(len(local.times), np.int64)
     row_of[back.number] = np.arange(len(back.number))
@@ -115,12 +122,11 @@ class DaskSpecialUniques(SpecialUniques):
         self,
         coded: Coded,
         found: Uniques,
-        weights: Sequence[float],
-        sampling_fraction: float | None,
+        request: SudaRequest,
         seconds: Mapping[str, float],
         table: DaskTable,
     ) -> None:
-        super().__init__(coded, found, weights, sampling_fraction, seconds)
+        super().__init__(coded, found, request, seconds)
         self._table = table
 
     def _lazy(self, values: npt.NDArray[Any], names: Any) -> Any:
@@ -134,3 +140,13 @@ class DaskSpecialUniques(SpecialUniques):
 
     def _wrap(self, values: Sequence[npt.NDArray[Any]]) -> Any:
         return self._table.lazy(self._found, self._table.labels(), np.stack(values))
+
+
+def find_in_dask(table: Any, request: SudaRequest, device: str) -> DaskSpecialUniques:
+    """Special uniques of a Dask frame; see `gpupif.suda`."""
+    started = time.perf_counter()
+    lazy = DaskTable(table, request, device)
+    request.set_weights(len(lazy.names))
+    coded, found = lazy.search()
+    warn_of_unique(coded.columns, coded.rows)
+    return DaskSpecialUniques(coded, found, request, {"search": time.perf_counter() - started}, lazy)

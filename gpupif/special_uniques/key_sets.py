@@ -22,7 +22,7 @@ FEWEST_PLACES, MOST_PLACES = 1 << 10, 1 << 28
 
 
 class KeySet:
-    """Different combinations of some columns. codes: by column. cardinalities: of these columns."""
+    """Combinations of some columns. codes: by column. cardinalities: of these columns."""
 
     def __init__(self, codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int]) -> None:
         self._layout = key_layout(cardinalities)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..errors import InputError
 from ..marginals.coded_table import Coded, code_stream, without_codes
@@ -13,15 +16,18 @@ from ..rows.keys import code_type
 from ..rows.threads import Workers
 from ..utils.memory import resident_bytes
 from .memory import needed_bytes, share_out
+from .request import sample_units
 from .search_by_counting import assemble, find_hits, find_minimal
 from .search_in_memory import Search, Uniques
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ..encoding.column import Column
     from ..engines.counting import CountingEngine
     from ..out_of_core.temporary_table import Stream
     from ..utils.progress import Reporter
+    from .request import SudaRequest
 
 # Sets of columns that are searched at most, and how many rows they may have together.
 MOST_SETS, MOST_VISITS = 10**7, 10**13
@@ -31,47 +37,56 @@ MINIMAL_SHARE = 0.2
 
 def search_codes(
     coded: Coded,
-    weights: Sequence[float],
-    contributions: bool,
+    request: SudaRequest,
     report: Reporter,
     memory_limit: int | None,
     temp: Path | None,
     engine: CountingEngine,
 ) -> Uniques:
-    """Search a table whose codes are in memory; weights: of a set by its size, less 1.
+    """Search a table whose codes are in memory.
 
     memory_limit: of the process; None: what is free. temp: a folder for temporary files; None: the system's.
     """
-    number, size = len(coded.columns), len(weights)
+    number, size, contributions = len(coded.columns), request.max_size, request.contributions
     check_work(number, size, 1)
     sets = count_sets(number, size)
     shares = share_out(memory_limit, coded.rows, coded.cardinalities, size, sets, contributions)
+    units = None if coded.weights is None else sample_units(coded.weights, _first_row(coded.weights))
+    missing = request.missing_values(coded.columns)
     with Workers(shares.threads) as workers, engine.counting(workers) as counting:
-        search = Search(coded.codes, coded.cardinalities, workers, shares.dense, shares.room, temp, counting)
+        search = Search(coded.codes, coded.cardinalities, workers, shares, temp, counting, missing)
         check_work(number, size, search.distinct)
         report.stage("search", sets, "sets")
-        return search.run(weights, contributions, report.advance)
+        found = search.run(request.set_weights(number), contributions, report.advance)
+    if coded.weights is None or units is None:
+        return found
+    in_pairs = units.times(coded.weights.codes[search.in_pairs()])
+    return replace(found, pair_people=int(in_pairs.sum()) * units.unit)
+
+
+def _first_row(column: Column) -> Callable[[int], int]:
+    return lambda code: int(np.argmax(column.codes == code))
 
 
 def search_stream(
-    stream: Stream,
-    weights: Sequence[float],
-    contributions: bool,
-    report: Reporter,
-    limit: int,
-    engine: CountingEngine,
+    stream: Stream, request: SudaRequest, report: Reporter, limit: int, engine: CountingEngine
 ) -> tuple[Coded, Uniques]:
     """Search a table on disk within a memory limit; the table comes with its codes where they fit, else without."""
-    chunks, size = stream.chunks, len(weights)
-    cardinalities = [column.cardinality for column in chunks.columns]
-    sets = count_sets(len(cardinalities), size)
-    check_work(len(cardinalities), size, 1)
-    codes = chunks.rows * sum(code_type(cardinality)().itemsize for cardinality in cardinalities)
-    if codes + needed_bytes(chunks.rows, cardinalities, size, sets, contributions) <= limit - resident_bytes():
-        coded = code_stream(stream)
-        return coded, search_codes(coded, weights, contributions, report, limit, stream.folder, engine)
-    check_work(len(cardinalities), size, chunks.rows)
-    found = find_minimal(ChunkCounts(stream, report, engine), size, int(MINIMAL_SHARE * stream.budget.working))
+    chunks, size = stream.chunks, request.max_size
+    table = without_codes(stream, request.reads)
+    number, cardinalities = len(table.columns), table.cardinalities
+    sets = count_sets(number, size)
+    check_work(number, size, 1)
+    codes = chunks.rows * sum(code_type(column.cardinality)().itemsize for column in chunks.columns)
+    needed = needed_bytes(chunks.rows, cardinalities, size, sets, request.contributions)
+    if codes + needed <= limit - resident_bytes():
+        coded = code_stream(stream, request.reads)
+        return coded, search_codes(coded, request, report, limit, stream.folder, engine)
+    check_work(number, size, chunks.rows)
+    # Weights are a column like others here: what is counted is rows.
+    every = replace(request.reads, columns=stream.names, weights=None)
+    counts = ChunkCounts(stream, every, report, engine)
+    found = find_minimal(counts, table.names, request, int(MINIMAL_SHARE * stream.budget.working))
     names = list(found.minimal)
     report.stage("rows", chunks.rows, "rows")
     hits: list[Any] = []
@@ -83,7 +98,7 @@ def search_stream(
             hits += workers.run(find_hits, [(found.minimal, values, few, start) for few in some if few])
             start += rows
             report.advance(rows)
-    return without_codes(stream), assemble(found, hits, weights, contributions)
+    return table, assemble(found, hits, request)
 
 
 def count_sets(columns: int, size: int) -> int:

@@ -7,22 +7,29 @@ to are found in a last pass over the table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..encoding.column import Column
-from ..engines.counting import Counter
+from ..engines.cpu.counting import number_rows
 from ..errors import InputError
 from ..marginals.base import SetCounts, Wanted
+from ..rows.threads import Workers
 from ..utils.memory import shown
 from .key_sets import KeySet
+from .missing import LackingRows, MissingValues
+from .request import SudaRequest, sample_units
 from .search_in_memory import Uniques
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from ..encoding.column import Column
+    from ..engines.counting import Counter
+    from ..marginals.base import Total
 
 # By set of columns, its minimal combinations.
 Minimal = dict[tuple[int, ...], KeySet]
@@ -30,7 +37,7 @@ Minimal = dict[tuple[int, ...], KeySet]
 
 class Found(NamedTuple):
     """minimal: by set of columns. columns: of the table. rows: of it. unique: of these that differ from all others;
-    pairs: of these that are equal to one other.
+    pairs: of these that are equal to one other; pair_people: the sum of the weights of these (None without weights).
     """
 
     minimal: Minimal
@@ -38,19 +45,35 @@ class Found(NamedTuple):
     rows: int
     unique: int
     pairs: int
+    pair_people: float | None
 
 
 class FindMinimal:
-    """Finds the combinations of a set that occur once and have no part among the minimal ones of fewer columns."""
+    """Finds the combinations of a set that occur once and have no part among the minimal ones of fewer columns.
 
-    def __init__(self, minimal: Minimal, columns: Sequence[Column], rows: int) -> None:
+    missing: values that are none, if any: combinations with them are not minimal. lacking: where they match every
+    value, by set of columns the combinations with them.
+    """
+
+    def __init__(
+        self,
+        minimal: Minimal,
+        missing: MissingValues | None,
+        lacking: Mapping[tuple[int, ...], LackingRows],
+        columns: Sequence[Column],
+        total: Total,
+    ) -> None:
         self._minimal = minimal
+        self._missing = missing
+        self._lacking = lacking
 
     def __call__(self, set_: Sequence[int], counter: Counter, place: int) -> list[npt.NDArray[Any]]:
         """Their codes, by column."""
         found = counter.combinations(place)
-        once = found.counts == 1
-        codes = [values[once] for values in found.codes]
+        keep = found.counts == 1
+        if self._missing is not None:
+            keep &= self._missing.of(set_).lacking(found.codes) == 0
+        codes = [values[keep] for values in found.codes]
         for size in range(1, len(set_)):
             for part in combinations(range(len(set_)), size):
                 fewer = self._minimal.get(tuple(set_[at] for at in part))
@@ -58,57 +81,104 @@ class FindMinimal:
                     keep = np.ones(len(codes[0]), np.bool_)
                     keep[fewer.find([codes[at] for at in part])] = False
                     codes = [values[keep] for values in codes]
+        lacking = self._lacking.get(tuple(set_))
+        if lacking is not None:
+            keep = lacking.unmatched(codes)
+            codes = [values[keep] for values in codes]
         return codes
 
 
-class FindSeldom:
-    """Finds how many combinations occur once, and how many twice."""
+class FindLacking:
+    """Finds the combinations of a set that lack values."""
 
-    def __init__(self, columns: Sequence[Column], rows: int) -> None:
-        """Nothing of the table is needed."""
+    def __init__(self, missing: MissingValues, columns: Sequence[Column], total: Total) -> None:
+        self._missing = missing
+
+    def __call__(self, set_: Sequence[int], counter: Counter, place: int) -> list[npt.NDArray[Any]]:
+        """Their codes, by column."""
+        codes = counter.combinations(place).codes
+        lacks = self._missing.of(set_).lacking(codes) > 0
+        return [values[lacks] for values in codes]
+
+
+class FindSeldom:
+    """Finds how many combinations of the first `keys` columns of a set occur once, and how many twice.
+
+    weights: the place of the weights in the set (None: there are none).
+    """
+
+    def __init__(self, keys: int, weights: int | None, columns: Sequence[Column], total: Total) -> None:
+        self._keys = keys
+        self._weights = weights
+        self._columns = columns
+        self._units = None if weights is None else sample_units(columns[weights])
 
     def __call__(self, set_: Sequence[int], counter: Counter, place: int) -> npt.NDArray[np.int64]:
-        """Both numbers."""
-        counts = counter.counts(place)
-        return np.array([(counts == 1).sum(), (counts == 2).sum()])
+        """Both numbers, and of those that occur twice the sum of the weights, in units."""
+        if self._weights is None or self._units is None:
+            counts = counter.counts(place)
+            return np.array([(counts == 1).sum(), (counts == 2).sum(), 0])
+        found = counter.combinations(place)
+        cardinalities = [self._columns[column].cardinality for column in set_[: self._keys]]
+        with Workers(1) as alone:
+            rows = number_rows(found.codes[: self._keys], cardinalities, alone, found.counts)
+        counts = rows.combinations.counts
+        twice = (counts == 2)[rows.number]
+        units = self._units.times(found.codes[self._weights][twice])
+        return np.array([(counts == 1).sum(), (counts == 2).sum(), (units * found.counts[twice]).sum()])
 
 
-class MakeMinimal:
-    """Makes `FindMinimal`, of what is known so far."""
+def find_minimal(counts: SetCounts, keys: Sequence[Hashable], request: SudaRequest, memory: int | None = None) -> Found:
+    """All minimal sample uniques of a table.
 
-    def __init__(self, minimal: Minimal) -> None:
-        self._minimal = minimal
-
-    def __call__(self, columns: Sequence[Column], rows: int) -> FindMinimal:
-        """See `set_counts.MakeFind`."""
-        return FindMinimal(self._minimal, columns, rows)
-
-
-def find_minimal(counts: SetCounts, max_size: int, memory: int | None) -> Found:
-    """All minimal sample uniques of up to max_size columns.
-
-    memory: bytes that they may take (None: any), else InputError.
+    counts: of its rows; its first columns are the key variables `keys`. memory: bytes that what is found may take
+    (None: any), else InputError.
     """
-    everything = range(len(counts.names))
+    everything = list(range(len(keys)))
+    weights = None if request.reads.weights is None else list(counts.names).index(request.reads.weights)
+    wanted = Wanted(list(range(len(counts.names))), everything)
+    whole = counts.count([wanted], partial(FindSeldom, len(keys), weights))
+    unique, twice, units = np.sum(whole.found[0], axis=0).tolist()
+    people = None if weights is None else units * sample_units(whole.columns[weights]).unit
+    columns = whole.columns[: len(keys)]
+    missing = request.missing_values(columns)
     minimal: Minimal = {}
-    taken = 0
-    whole = counts.count([Wanted(everything)], FindSeldom)
-    unique, twice = np.sum(whole.found[0], axis=0).tolist()
-    for size in range(1, max_size + 1):
+    for size in range(1, request.max_size + 1):
         sets = list(combinations(everything, size))
-        found = counts.count([Wanted(set_) for set_ in sets], MakeMinimal(dict(minimal))).found
+        lacking = _lacking(counts, sets, columns, missing)
+        find = partial(FindMinimal, dict(minimal), missing, lacking)
+        found = counts.count([Wanted(set_) for set_ in sets], find).found
         for set_, parts in zip(sets, found, strict=True):
             codes = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
             if len(codes[0]):
-                minimal[set_] = KeySet(codes, [whole.columns[column].cardinality for column in set_])
-                taken += minimal[set_].nbytes
+                minimal[set_] = KeySet(codes, [columns[column].cardinality for column in set_])
+        taken = sum(each.nbytes for each in minimal.values()) + sum(each.nbytes for each in lacking.values())
         if memory is not None and taken > memory:
+            matching = " and combinations that missing values match" if lacking else ""
             raise InputError(
                 f"memory_limit: of up to {size} columns there are {sum(map(len, minimal.values())):,} minimal sample "
-                f"uniques, which take {shown(taken)}; {shown(memory)} are there for them. Name fewer columns with "
-                "columns=, lower max_size, or raise it."
+                f"uniques{matching}, which take {shown(taken)}; {shown(memory)} are there for them. Name fewer columns "
+                "with columns=, lower max_size, or raise it."
             )
-    return Found(minimal, whole.columns, whole.rows, unique, 2 * twice)
+    return Found(minimal, columns, whole.total.rows, unique, 2 * twice, people)
+
+
+def _lacking(
+    counts: SetCounts, sets: Sequence[tuple[int, ...]], columns: Sequence[Column], missing: MissingValues | None
+) -> dict[tuple[int, ...], LackingRows]:
+    """Where missing values match every value, by set of columns that has some the combinations with them."""
+    if missing is None or not missing.match:
+        return {}
+    some = [set_ for set_ in sets if missing.of(set_).some]
+    found = counts.count([Wanted(set_) for set_ in some], partial(FindLacking, missing)).found if some else []
+    return {
+        set_: LackingRows(
+            [np.concatenate(arrays) for arrays in zip(*parts, strict=True)],
+            [columns[column].cardinality for column in set_],
+            missing.of(set_),
+        )
+        for set_, parts in zip(some, found, strict=True)
+    }
 
 
 class FewRows:
@@ -137,8 +207,9 @@ def find_hits(minimal: Minimal, codes: Sequence[npt.NDArray[Any]], sets: Sequenc
     return {set_: found + start for set_, found in rows.items() if len(found)}
 
 
-def assemble(found: Found, hits: Sequence[Hits], weights: Sequence[float], contributions: bool) -> Uniques:
-    """What `find_hits` found in all rows, by row; weights: of a set by its size, less 1."""
+def assemble(found: Found, hits: Sequence[Hits], request: SudaRequest) -> Uniques:
+    """What `find_hits` found in all rows, by row."""
+    weights, contributions = request.set_weights(len(found.columns)), request.contributions
     nothing = np.empty(0, np.int64)
     rows = np.unique(np.concatenate([nothing, *(found for part in hits for found in part.values())]))
     counts = np.zeros((len(weights), len(rows) + 1), np.uint32)
@@ -154,4 +225,4 @@ def assemble(found: Found, hits: Sequence[Hits], weights: Sequence[float], contr
                     level[at, column] += 1
         shares += weight * level
     numbers = {set_: len(combinations) for set_, combinations in found.minimal.items()}
-    return Uniques(FewRows(rows), found.unique, found.pairs, counts, shares, numbers)
+    return Uniques(FewRows(rows), found.unique, found.pairs, counts, shares, numbers, pair_people=found.pair_people)

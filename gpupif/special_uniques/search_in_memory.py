@@ -26,12 +26,15 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
+from .missing import LackingRows
 from .row_sets import Marks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..engines.counting import Counting
+    from .memory import Shares
+    from .missing import MissingValues
 
 # One byte for each possible combination: at most, of all threads together; and for each row.
 DENSE, DENSE_PER_ROW, DENSE_ALL = 1 << 27, 256, 1 << 28
@@ -42,9 +45,10 @@ class Uniques:
     """The minimal sample uniques of the distinct rows of a table.
 
     number[i]: which distinct row row i is; of slices too. unique: rows that differ from all others; pairs: rows that
-    are equal to one other. counts (sizes, distinct rows): minimal sets by their size less 1. shares (distinct rows,
-    columns): sums over the minimal sets with a column of the weight of their size; empty where it is not wanted. found:
-    by set of columns, for how many rows it is minimal. spilled: bytes that memory had no room for.
+    are equal to one other, and pair_people the sum of their sampling weights (None without). counts (sizes, distinct
+    rows): minimal sets by their size less 1. shares (distinct rows, columns): sums over the minimal sets with a column
+    of the weight of their size; empty where it is not wanted. found: by set of columns, for how many rows it is
+    minimal. spilled: bytes that memory had no room for.
     """
 
     number: Any
@@ -54,14 +58,14 @@ class Uniques:
     shares: npt.NDArray[np.float64]
     found: dict[tuple[int, ...], int]
     spilled: int = 0
+    pair_people: float | None = None
 
 
 class Search:
     """The search on one table. cardinalities: of the columns.
 
-    dense: bytes for combinations, of each thread. room: bytes for the rows that are unique on sets of columns (None:
-    any), the rest of which goes to a file in the folder `temp`. counting: may find unique rows faster than the host.
-    None of them changes a result.
+    shares: what it may take; what it keeps beyond `room` goes to a file in the folder `temp`. counting: may find unique
+    rows faster than the host. None of them changes a result. missing: values that are none, if any.
     """
 
     def __init__(
@@ -69,12 +73,12 @@ class Search:
         codes: Sequence[npt.NDArray[Any]],
         cardinalities: Sequence[int],
         workers: Workers,
-        dense: int | None = None,
-        room: int | None = None,
+        shares: Shares,
         temp: str | os.PathLike[str] | None = None,
         counting: Counting | None = None,
+        missing: MissingValues | None = None,
     ) -> None:
-        self._room, self._temp = room, temp
+        self._room, self._temp = shares.room, temp
         layout = KeyLayout.of(cardinalities)
         found = distinct_rows(Rows(pack_keys(codes, layout, workers)), len(codes[0]), workers)
         self._number, self._times = found.number, found.rows.counts
@@ -89,12 +93,27 @@ class Search:
         )
         self._radices = np.array(cardinalities, np.int64)
         self._workers = workers
+        self._missing = missing
+        self._lacking = {} if missing is None else self._lacking_words(missing)
         self._singles = counting.singles(list(self._codes), cardinalities, self._often) if counting else None
         most = max(1 << 22, min(DENSE, DENSE_ALL // workers.threads))
         useful = min(most, max(1 << 16, DENSE_PER_ROW * self.distinct))
-        self._dense = useful if dense is None else min(useful, dense)
+        self._dense = useful if shares.dense is None else min(useful, shares.dense)
         self._tables: deque[npt.NDArray[np.uint8]] = deque()
         self._lock = threading.Lock()
+
+    def _lacking_words(self, missing: MissingValues) -> dict[int, npt.NDArray[np.uint64]]:
+        """By column that has missing values the rows that lack one, as bits."""
+        words = {}
+        for column, code in enumerate(missing.codes):
+            if code >= 0:
+                words[column] = np.zeros(-(-self.distinct // 64), np.uint64)
+                kernels.set_bits(np.flatnonzero(self._codes[column] == code), words[column])
+        return words
+
+    def in_pairs(self) -> npt.NDArray[np.bool_]:
+        """Which rows of the table are equal to one other."""
+        return np.asarray((self._times == 2)[self._number])
 
     def run(self, weights: Sequence[float], with_shares: bool, done: Callable[[], None]) -> Uniques:
         """Find all minimal sets of up to len(weights) columns; weights: of a set by its size, less 1."""
@@ -142,7 +161,34 @@ class Search:
         return Uniques(self._number, unique, pairs, counts, shares, found, spilled)
 
     def _minimal(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
-        """Rows that are unique on these columns and, as `known` has them, on no fewer of them; ascending."""
+        """Rows that are unique on these columns and, as `known` has them, on no fewer of them; ascending.
+
+        Those that lack one of the columns, which is nothing that could make them unique, get known too.
+        """
+        lacking = [self._lacking[column] for column in columns if column in self._lacking]
+        for words in lacking:
+            known |= words
+        rows = self._unlike(columns, known)
+        if lacking and len(rows) and self._missing is not None and self._missing.match:
+            rows = rows[self._unmatched(columns, rows, np.bitwise_or.reduce(lacking), self._missing.of(columns))]
+        return rows
+
+    def _unmatched(
+        self,
+        columns: tuple[int, ...],
+        rows: npt.NDArray[np.uint32],
+        lacking: npt.NDArray[np.uint64],
+        missing: MissingValues,
+    ) -> npt.NDArray[np.bool_]:
+        """Which of the rows no row matches that lacks some of the columns."""
+        others = np.empty(self.distinct, np.uint32)
+        others = others[: kernels.list_bits(lacking, others)]
+        codes = [self._codes[column] for column in columns]
+        lacking_rows = LackingRows([own[others] for own in codes], self._radices[list(columns)].tolist(), missing)
+        return lacking_rows.unmatched([own[rows] for own in codes])
+
+    def _unlike(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
+        """Rows whose values in these columns no other row has, without those that are known; ascending."""
         there = self._singles.find(columns, known) if self._singles else None
         if there is not None:
             return there

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from ..utils.display import Printed, json_value
+from ..utils.display import Displayable, Heading, as_text, draw_table, json_records
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     from rich.console import Console
 
     from .search_in_memory import Uniques
-    from .suda import SpecialUniques
 
 TOP_ROWS = 10
 
 
 @dataclass(frozen=True)
-class SudaSummary(Printed):
+class SudaSummary(Displayable):
     """Special uniques of a table; made by `SpecialUniques.summary`. Prints as tables.
 
     rows, unique_rows, dis: see `SpecialUniques`. scored_rows: with a score above 0.
@@ -47,9 +47,9 @@ class SudaSummary(Printed):
             "scored_rows": self.scored_rows,
             "max_size": self.max_size,
             "dis": self.dis,
-            "sizes": _records(self.sizes.reset_index()),
-            "columns": _records(self.columns.reset_index()),
-            "top": _records(self.top),
+            "sizes": json_records(self.sizes.reset_index()),
+            "columns": json_records(self.columns.reset_index()),
+            "top": json_records(self.top),
         }
 
     def print(self, console: Console) -> None:
@@ -58,9 +58,18 @@ class SudaSummary(Printed):
 
 
 def summarize_suda(
-    result: SpecialUniques, found: Uniques, scores: npt.NDArray[np.float64], top: int = TOP_ROWS
+    columns: Sequence[Hashable],
+    weights: Sequence[float],
+    found: Uniques,
+    scores: npt.NDArray[np.float64],
+    rows: int,
+    dis: float | None,
+    top: pd.DataFrame,
 ) -> SudaSummary:
-    """Summary of special uniques (see `SpecialUniques.summary`)."""
+    """Summary of special uniques (see `SpecialUniques.summary`).
+
+    weights: of a set by its size, less 1. scores: of the distinct rows. rows, dis, top: of the table.
+    """
     # Rows that are equal to others have no MSU.
     sizes, without = [], np.ones(found.counts.shape[1], np.bool_)
     for size, counts in enumerate(found.counts, 1):
@@ -75,34 +84,25 @@ def summarize_suda(
         )
         without = without & ~has
     records = []
-    total = sum(result.weights[len(columns) - 1] * number for columns, number in found.found.items())
-    for place in range(len(result.columns)):
-        sets = {columns: number for columns, number in found.found.items() if place in columns}
-        weight = sum(result.weights[len(columns) - 1] * number for columns, number in sets.items())
+    total = sum(weights[len(set_) - 1] * number for set_, number in found.found.items())
+    for place in range(len(columns)):
+        sets = {set_: number for set_, number in found.found.items() if place in set_}
+        weight = sum(weights[len(set_) - 1] * number for set_, number in sets.items())
         records.append({"msus": sum(sets.values()), "contribution": weight / total if total else 0.0})
     return SudaSummary(
-        rows=result.rows,
-        unique_rows=result.unique_rows,
+        rows=rows,
+        unique_rows=found.unique,
         scored_rows=int((scores > 0).sum()),
-        max_size=result.max_size,
-        dis=result.dis,
+        max_size=len(weights),
+        dis=dis,
         sizes=pd.DataFrame.from_records(sizes).set_index("size"),
-        columns=pd.DataFrame.from_records(records, index=pd.Index(result.columns, name="column", tupleize_cols=False)),
-        top=result.top(top),
+        columns=pd.DataFrame.from_records(records, index=pd.Index(columns, name="column", tupleize_cols=False)),
+        top=top,
     )
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(key): json_value(value) for key, value in record.items()} for record in frame.to_dict("records")]
 
 
 def print_suda(summary: SudaSummary, console: Console) -> None:
     """Print a summary of special uniques."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from ..utils.display import as_cell, as_text
-
     dis = "" if summary.dis is None else f", DIS [bold]{summary.dis:.4f}[/]"
     console.print(
         f"[bold]{summary.rows:,}[/] rows, {summary.unique_rows:,} unique on all columns, [bold]{summary.scored_rows:,}"
@@ -110,23 +110,16 @@ def print_suda(summary: SudaSummary, console: Console) -> None:
         highlight=False,
     )
     console.print()
-    by_size = {str(size): record for size, record in summary.sizes.to_dict("index").items()}
-    by_column = {as_text(name): record for name, record in summary.columns.to_dict("index").items()}
     top = summary.top
     if "index" in top and (top["index"] == top["row"]).all():
         top = top.drop(columns="index")
-    by_row = {as_text(record.pop("row")): record for record in top.to_dict("records")}
-    for title, first, records in (
-        ("Minimal sample uniques by size", "columns", by_size),
-        ("Part of all scores by column", "column", by_column),
-        ("Rows at the highest risk", "row", by_row),
+    for title, frame in (
+        ("Minimal sample uniques by size", summary.sizes.reset_index(names="columns")),
+        ("Part of all scores by column", summary.columns.reset_index()),
+        ("Rows at the highest risk", top),
     ):
-        if not records:
-            continue
-        table = Table(title=title, title_justify="left", header_style="bold")
-        table.add_column(first, overflow="fold")
-        for key in next(iter(records.values())):
-            table.add_column(str(key), justify="right")
-        for label, record in records.items():
-            table.add_row(Text(label), *(as_cell(value) for value in record.values()))
-        console.print(table)
+        if len(frame):
+            first, *others = map(str, frame.columns)
+            headings = [Heading(first, text=True, show=as_text), *(Heading(name, folds=True) for name in others)]
+            # By records, so that whole numbers stay such.
+            console.print(draw_table(title, headings, map(tuple, (one.values() for one in frame.to_dict("records")))))

@@ -33,6 +33,11 @@ def intrusion(unique: int, paired: int, fraction: float) -> float:
     return unique * fraction / (unique * fraction + wrong) if unique else 0.0
 
 
+def estimated_intrusion(unique: int, paired: int, people: float) -> float:
+    """DIS where rows have sampling weights, those in pairs `people` together (Skinner and Carter 2003)."""
+    return unique / (unique + max(0.0, people - paired)) if unique else 0.0
+
+
 def dis_suda(scores: npt.NDArray[np.float64], unique: int, dis: float, columns: int) -> npt.NDArray[np.float64]:
     """DIS-SUDA of scores of rows of a table with so many columns and unique rows; 0 where the score is 0."""
     power = 1 + (8 - columns) / 20

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from ..errors import InputError, OutputError, did_you_mean
 from .docs import documented_as
 from .memory import default_limit, parse_size
-from .quantities import whole_number
+from .validation import whole_number
 
 AUTO = "auto"
 DEVICES = (AUTO, "cpu", "cuda")

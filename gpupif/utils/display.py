@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WIDTH = 120
 
 
-class Printed(ABC):
+class Displayable(ABC):
     """Something that prints as tables."""
 
     @abstractmethod

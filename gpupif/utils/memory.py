@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .quantities import MOST, brief, is_whole
+from .validation import MOST, brief, is_whole
 
 # Of the memory that is free, what a run takes that was given no limit.
 SHARE = 0.6

@@ -350,25 +350,19 @@ def test_example():
     ("arguments", "says"),
     [
         ({"known": 4}, "known: expected at most 3, the number of other columns scored, got 4"),
-        ({"known": -1}, "known: expected a whole number of columns, 0 or more; got -1"),
+        ({"known": -1}, "known: expected columns, or how many of them, 0 or more; got -1"),
         ({"known": AnyKnown(3, among=["age", "sex"])}, "at most 1, the number of other columns named in among="),
         ({"known": 1, "columns": ["age"]}, "at most 0, the number of other columns scored"),
         ({"known": AnyKnown(1, among=["agee"])}, "among: no column 'agee' in the table. Did you mean 'age'"),
         ({"known": 1, "columns": ["x"]}, "columns: no column 'x'"),
-        (
-            {"known": 10**5000},
-            "known: expected a whole number of columns, 0 or more, at most 4.61e+18; got a number of",
-        ),
+        ({"known": 10**5000}, "known: expected columns, or how many of them, 0 or more; got a number of thousands"),
         ({"known": True}, "known: expected a list of column names, got True"),
         (
             {"known": 2.0},
             "known: expected a list of column names, or how many of them as a whole number, 2 say; got 2.0",
         ),
-        ({"known": 1, "weights": "age"}, "weights: does not go with a number of columns"),
-        ({"known": 1, "weights": 0}, "weights: does not go with a number of columns"),
         ({"known": 1, "attackers": {"a": ["age"]}}, "attackers: expected them or known="),
-        ({"attackers": {"a": ["age"], "b": 2}}, "attackers: 'b': a number of columns that the attacker knows does not"),
-        ({"known": 1, "population": pd.DataFrame({"age": [1]})}, "population: does not go with a number of columns"),
+        ({"attackers": {"a": ["age"], "b": 4}}, "known: expected at most 3, the number of other columns scored, got 4"),
         ({"known": 1, "priors": {"age": {1: 1.0}}, "columns": ["sex", "region"]}, "neither scored nor known"),
     ],
 )

@@ -305,9 +305,6 @@ def test_a_column_that_is_missing_everywhere(engine):
 FRAME = pd.DataFrame({"a": ["x", None, "y"], "b": [1.0, 2.0, None]})
 REFUSED = {
     "prior": ({"priors": {"a": {"x": 0.5, "y": 0.25, None: 0.25}}}, "column 'a': expected no probability for missing"),
-    "population": ({"population": FRAME}, "population: does not go with missing='wildcard'"),
-    "any known": ({"known": 1}, "missing='wildcard': does not go with a number of columns"),
-    "weight": ({"weights": "w"}, r"weights: column 'w', row 1 \(from 0\): expected a weight above 0 where missing"),
     "word": ({"missing": "any"}, "missing: expected 'category' or 'error' or 'wildcard'"),
 }
 

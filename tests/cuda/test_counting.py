@@ -49,7 +49,7 @@ class FewBytes(DeviceLibrary):
 def table(repeated, rows=40):
     random = np.random.default_rng(4)
     codes = [random.integers(0, min(size, 9), rows).astype(code_type(size)) for size in CARDINALITIES]
-    return codes, random.integers(1, 5, rows).astype(np.uint32) if repeated else None
+    return codes, random.integers(0, 5, rows).astype(np.uint32) if repeated else None
 
 
 def answers(engine, codes, times, chunks=1):
@@ -114,7 +114,7 @@ def test_a_device_that_fails_is_said(monkeypatch):
             raise ZeroDivisionError("unspecified launch failure")
 
     engine = CudaEngine(libraries=[Broken()])
-    for chosen in ("gpupif.marginals.base.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
+    for chosen in ("gpupif.marginals.open.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
         monkeypatch.setattr(chosen, lambda device: engine)
     for call in (gpupif.entropy, gpupif.toxic_pairs, gpupif.suda):
         with pytest.raises(gpupif.DeviceError, match=r"device 'cuda'.* failed: unspecified launch failure"):
@@ -151,7 +151,7 @@ def test_strictly(tmp_path, monkeypatch, kind):
     with gpupif.config(device="cpu"):
         wanted = gpupif.toxic_pairs(frame), gpupif.residual_entropy(frame)
         scores = gpupif.suda(frame, 2, contributions=True)
-    for chosen in ("gpupif.marginals.base.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
+    for chosen in ("gpupif.marginals.open.choose_engine", "gpupif.special_uniques.suda.choose_engine"):
         monkeypatch.setattr(chosen, lambda device: engine)
     found = gpupif.toxic_pairs(table)
     pd.testing.assert_frame_equal(found.pairs, wanted[0].pairs, check_exact=True)

@@ -62,3 +62,25 @@ def test_auto_is_the_device_where_there_is_one():
     scores = gpupif.score(lazy, "cig").cig.compute()
     with gpupif.config(device="cpu"):
         np.testing.assert_array_equal(scores, gpupif.score(frame, "cig").cig)
+
+
+@pytest.mark.parametrize("missing", ["category", "wildcard"])
+def test_any_attack_by_workers_with_a_device(missing):
+    people = gpupif.datasets.census(40, columns=4)
+    people["region"] = people["region"].where(people.index % 4 > 0)
+    table = people[::2].assign(people=np.arange(20) % 3)
+    asked = {
+        "attackers": {"neighbour": ["age"], "any two": gpupif.AnyKnown(2, among=["region", "age", "sex"])},
+        "columns": ["sex", "region"],
+        "weights": "people",
+        "population": people,
+        "missing": missing,
+    }
+    measures = ["cig", "wcig", "cohort_size", "emd"]
+    with gpupif.config(device="cuda"):
+        scores = gpupif.score(dd.from_pandas(table, npartitions=2, sort=False), measures, **asked).frame().compute()
+    with gpupif.config(device="cpu"):
+        expected = gpupif.score(table, measures, **asked).to_arrow().to_pandas(ignore_metadata=True)
+    assert scores.columns.tolist() == expected.columns.tolist()
+    for name in expected:
+        assert scores[name].to_numpy().tobytes() == expected[name].to_numpy().tobytes(), name

@@ -225,7 +225,9 @@ def test_scores_lie_where_the_table_does(devices, home, share):
 
 
 def test_a_table_on_a_device_that_was_not_asked_for():
-    with pytest.raises(InputError, match=r"device 'cuda:1': the table lies on GPU 0\. Use device='cuda:0' or 'cuda'"):
+    with pytest.raises(
+        InputError, match=r"device 'cuda:1': the table lies on GPU 0\. Use gpupif\.config\(device='cuda:0'\) or 'cuda'"
+    ):
         score(CudaEngine([1], name="cuda:1"), DeviceFrame(census(20)))
 
 

@@ -235,7 +235,9 @@ def test_a_file_that_cudf_cannot_read_and_the_host_can(tmp_path):
     file = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": list("ab")}), file)
     frame = open_file(file, every_column, library=Strict())
-    with pytest.raises(DeviceError, match=r"cuDF could not read it \(CUDF failure at: reader\)\. Use device='cpu'"):
+    with pytest.raises(
+        DeviceError, match=r"cuDF could not read it \(CUDF failure at: reader\)\. Use gpupif\.config\(device='cpu'\)"
+    ):
         encode_column("x", frame.column(0))
     content = bytearray(file.read_bytes())
     content[4:30] = b"\xff" * 26

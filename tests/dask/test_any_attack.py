@@ -93,6 +93,7 @@ def assert_like_memory(table, people, edges=(), lacks="count", **arguments):
     return each
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings", [pytest.param(one, id="-".join(map(str, one.values()))) for one in pairwise_settings(FEATURES)]
 )

@@ -114,7 +114,7 @@ def test_functions(census, small):
     known = ["sex"]
     for kind in ("entropy", "recursive"):
         asked = (census, known, sensitive, kind)
-        assert gpupif.l_diversity(*asked, **limit) == gpupif.l_diversity(*asked)
+        assert configured(gpupif.l_diversity, *asked, **limit) == gpupif.l_diversity(*asked)
     assert gpupif.l_diversity(*asked)[1] > 1
 
 
@@ -188,7 +188,10 @@ def test_populations_of_other_kinds(sampled, tmp_path, small, monkeypatch):
     monkeypatch.setattr(with_population, "in_streams", lambda population, choose: True)
     for table in (place / "in", pd.read_parquet(place / "in")):
         with mock.patch.object(
-            with_population.Beside, "_in_parts", autospec=True, side_effect=with_population.Beside._in_parts
+            with_population.PopulationSource,
+            "_in_parts",
+            autospec=True,
+            side_effect=with_population.PopulationSource._in_parts,
         ) as parts:
             found = gpupif.risk(table, ["age", "sex"], population=people)
         assert found.population == expected

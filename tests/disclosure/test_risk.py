@@ -21,7 +21,7 @@ import gpupif.disclosure.closeness
 import gpupif.disclosure.risk
 from gpupif.disclosure.assess import assess
 from gpupif.disclosure.models import MODELS, resolve_models
-from gpupif.disclosure.request import Asked
+from gpupif.disclosure.request import RiskRequest
 from gpupif.errors import ColumnNotFoundError, InputError
 from tests.helpers.disclosure import questions
 from tests.helpers.naive_disclosure import classes_of, expected, groups_of
@@ -269,7 +269,7 @@ def test_a_new_measure_is_an_entry(monkeypatch):
     )
     monkeypatch.setitem(MODELS, "gain", gain)
     frame = pd.DataFrame(PEOPLE)
-    found = assess(frame, Asked.of(frame, "age", "disease", resolve_models(["gain"])))
+    found = assess(frame, RiskRequest.of(frame, "age", "disease", resolve_models(["gain"])))
     assert found.worst("gain") == gpupif.score(frame, "cig", columns=["disease"], known=["age"]).cig.to_numpy().max()
 
 

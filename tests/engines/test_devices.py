@@ -127,7 +127,7 @@ def test_without_cudf_rows_are_sorted_and_tables_encoded_on_the_host(machine, se
             choose_engine(AskedDevice(word, "cudf"))
         assert reason in str(refused.value)
         assert "gpu_grouping='cudf' cannot be used here" in str(refused.value)
-        assert "Use gpu_grouping='rotation' or gpu_grouping='auto'" in str(refused.value)
+        assert "Use gpupif.config(gpu_grouping='rotation') or gpu_grouping='auto'" in str(refused.value)
 
 
 def test_how_rows_are_grouped(machine):
@@ -148,7 +148,7 @@ def test_a_way_of_gpus_is_refused_without_a_gpu(machine, word):
     machine()
     with gpupif.config(gpu_grouping=word), gpupif.config(device="cpu"):
         assert choose_engine(asked_device()).device == "cpu"
-    refused = rf"gpu_grouping='{word}' is a way of GPUs, and none can be used here: .* no GPU\. Use gpu_grouping='auto'"
+    refused = rf"gpu_grouping='{word}' is a way of GPUs, and none can be used here: .* no GPU\. Use gpupif\.config\("
     with pytest.raises(DeviceError, match=refused):
         choose_engine(AskedDevice("auto", word))
     with pytest.raises(InputError, match=r"gpu_grouping: 'rotation' is a way of GPUs, and device='cpu' was asked for"):

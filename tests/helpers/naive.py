@@ -1,37 +1,55 @@
-"""The oracle: every measure from its definition, with dictionaries and loops. Slow and obvious on purpose."""
+"""The oracle of measures: each from its definition, with dictionaries and loops. Slow and obvious on purpose.
+
+`naive_attack` is that of attacks: which rows make up a cohort, and how much each counts.
+"""
 
 from __future__ import annotations
 
 import datetime
 import math
-from collections import Counter, defaultdict
+from collections import Counter
+
+RECURSIVE = (1, 2, 3)
+# Of the measures of a cohort, those that are unknown, not 0, where its rows have no known value.
+UNKNOWN_OF_NOTHING = ("entropy", *(f"recursive_{least}" for least in RECURSIVE))
+OF_VALUE = (
+    "csf",
+    "posterior",
+    "prior",
+    "pointwise_information",
+    "information_content",
+    "relative_gain",
+    "enhanced_gain",
+    "log_ratio",
+)
+
+
+def shares_of(counts):
+    """Share of each value. counts: how many have it, or how much they count together."""
+    total = sum(counts.values())
+    return {value: float(count / total) for value, count in counts.items()}
 
 
 def distribution(values):
-    """Share of each value."""
-    return {value: count / len(values) for value, count in Counter(values).items()}
+    """Share of each value in a list."""
+    return shares_of(Counter(values))
+
+
+def entropy_of(counts):
+    """Entropy of values, in bits. counts: as of `shares_of`."""
+    return -sum(share * math.log2(share) for share in shares_of(counts).values() if share > 0)
 
 
 def entropy(values):
-    """Entropy of the values, in bits."""
-    return -sum(share * math.log2(share) for share in distribution(values).values())
+    """Entropy of a list of values, in bits."""
+    return entropy_of(Counter(values))
 
 
-def knowledge(target, columns, known):
-    """What the attacker knows when `target` is the unknown column."""
-    return [name for name in (columns if known is None else known) if name != target]
-
-
-def cohort_rows(table, row, names):
-    """Rows that agree with `row` on the columns `names`."""
-    size = len(next(iter(table.values())))
-    return [other for other in range(size) if all(table[name][other] == table[name][row] for name in names)]
-
-
-def posterior_of(cohort_values, prior, accuracy):
-    """Value to probability for an attacker who knows the cohort, over all values of the prior."""
-    share = distribution(cohort_values)
-    return {value: accuracy * share.get(value, 0) + (1 - accuracy) * prior[value] for value in prior}
+def conditional_entropy(table, name, known):
+    """H(X | known) = H(X, known) - H(known), in bits."""
+    size = len(table[name])
+    rows = [tuple(table[other][row] for other in known) for row in range(size)]
+    return entropy([(table[name][row], *rows[row]) for row in range(size)]) - entropy(rows)
 
 
 def renyi(posterior, prior, order):
@@ -53,7 +71,9 @@ def value_order(values, given=None):
     plain = [value for value in values if value is not None]
     if given is None and all(isinstance(value, int | float | datetime.date) for value in plain):
         return [*sorted(plain), *([None] if None in values else [])]
-    return [value for value in given if value in values] if isinstance(given, list) else None
+    if not isinstance(given, list):
+        return None
+    return [*(value for value in given if value in values), *([None] if None in values and None not in given else [])]
 
 
 def earth_movers_distance(posterior, prior, given=None):
@@ -71,12 +91,11 @@ def earth_movers_distance(posterior, prior, given=None):
 def recursive(counts, least):
     """r_1 / (r_l + ... + r_m), the counts in descending order."""
     ordered = sorted(counts, reverse=True)
-    return ordered[0] / sum(ordered[least - 1 :]) if len(ordered) >= least else math.inf
+    return float(ordered[0] / sum(ordered[least - 1 :])) if len(ordered) >= least else math.inf
 
 
-def divergences(posterior, prior, cohort_values, distance=None):
-    """The measures that all cells of a cohort share, by name."""
-    counts = Counter(cohort_values)
+def of_cohort(counts, posterior, prior, distance=None):
+    """The measures that all cells of a cohort share, by name. counts: of the values that somebody there has."""
     pairs = [(posterior[value], prior[value]) for value in prior]
     middle = {value: (posterior[value] + prior[value]) / 2 for value in prior}
     return {
@@ -90,20 +109,29 @@ def divergences(posterior, prior, cohort_values, distance=None):
         "jensen_shannon": (renyi(posterior, middle, 1) + renyi(prior, middle, 1)) / 2,
         "hellinger": math.sqrt(sum((math.sqrt(p) - math.sqrt(q)) ** 2 for p, q in pairs) / 2),
         "emd": earth_movers_distance(posterior, prior, distance),
-        "entropy": entropy(cohort_values),
+        "entropy": entropy_of(counts),
         "distinct_values": len(counts),
-        "recursive_1": recursive(counts.values(), 1),
-        "recursive_2": recursive(counts.values(), 2),
-        "recursive_3": recursive(counts.values(), 3),
+        **{f"recursive_{least}": recursive(counts.values(), least) for least in RECURSIVE},
     }
+
+
+def of_nothing(size):
+    """The same where the cohort has no known value, so that nothing is learnt. size: how much its rows count.
+
+    Where these are none at all its entropy is that of no value, and it has fewer values than any l asks for.
+    """
+    found = dict.fromkeys(of_cohort({0: 1}, {0: 1.0}, {0: 1.0}), 0.0)
+    if size:
+        return found | dict.fromkeys(UNKNOWN_OF_NOTHING, math.nan)
+    return found | {f"recursive_{least}": math.inf for least in RECURSIVE}
 
 
 def of_value(posterior, prior):
     """The measures of a cell's own value, by name."""
     if prior == 0:
-        # With sampling weights, of a value that nobody has: 0 stays 0.
-        same = dict.fromkeys(("pointwise_information", "relative_gain", "enhanced_gain", "log_ratio"), 0.0)
-        return {"csf": 0.0, "posterior": posterior, "prior": 0.0, "information_content": math.inf, **same}
+        # Of a value that nobody has, 0 stays 0.
+        found = dict.fromkeys(OF_VALUE, 0.0)
+        return found | {"posterior": posterior, "information_content": math.inf}
     gain = (posterior - prior) / prior
     return {
         "csf": abs(posterior - prior),
@@ -119,48 +147,6 @@ def of_value(posterior, prior):
 
 def of_size(cohort, people):
     """The measures that follow from how many people are in the cohort, and in the class, by name."""
-    risk = min(1.0, 1 / people) if people else 0.0
+    risk = float(min(1, 1 / people)) if people else 0.0
     unique = float(0 < people <= 1)
     return {"cohort_size": cohort, "class_size": people, "reidentification_risk": risk, "unique": unique}
-
-
-def class_rows(table, row, columns, known):
-    """Rows that agree with `row` on all columns of the attacker, the target too where it is one of them."""
-    return cohort_rows(table, row, columns if known is None else known)
-
-
-def score(table, columns=None, known=None, priors=None, accuracies=None, distances=None):
-    """Measure to column to the list of its scores.
-
-    table: column name to a list of values (None: missing). columns: to score, default all.
-    """
-    columns = list(table) if columns is None else columns
-    scores = defaultdict(lambda: {name: [] for name in columns})
-    for name in columns:
-        values = table[name]
-        prior = (priors or {}).get(name) or distribution(values)
-        accuracy = (accuracies or {}).get(name, 1.0)
-        weight = column_weight(table, name, knowledge(name, columns, known))
-        for row, value in enumerate(values):
-            cohort = cohort_rows(table, row, knowledge(name, columns, known))
-            posterior = posterior_of([values[other] for other in cohort], prior, accuracy)
-            found = divergences(posterior, prior, [values[other] for other in cohort], (distances or {}).get(name))
-            found |= of_value(posterior[value], prior[value])
-            same = class_rows(table, row, columns, known)
-            found |= {"wcig": weight * found["cig"], **of_size(len(cohort), len(same))}
-            for measure, score in found.items():
-                scores[measure][name].append(score)
-    return scores
-
-
-def conditional_entropy(table, name, known):
-    """H(X | known) = H(X, known) - H(known), in bits."""
-    size = len(table[name])
-    rows = [tuple(table[other][row] for other in known) for row in range(size)]
-    return entropy([(table[name][row], *rows[row]) for row in range(size)]) - entropy(rows)
-
-
-def column_weight(table, name, known):
-    """H(X | known) / H(X), 0 for a column with a single value."""
-    own = entropy(table[name])
-    return conditional_entropy(table, name, known) / own if len(set(table[name])) > 1 else 0.0

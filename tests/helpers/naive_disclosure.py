@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections import Counter, defaultdict
 
@@ -61,3 +62,91 @@ def groups_of(table, known, sensitive):
             if len(rows) > 1:
                 found.append((key, (dict(zip(known, values, strict=True)), len(rows), name, value, share, bits)))
     return [group for _, group in sorted(found, key=lambda one: one[0])]
+
+
+def matches(a, b, wildcard):
+    return a == b or (wildcard and (a is None or b is None))
+
+
+def classes_of_rows(table, known, wildcard):
+    """For each row the rows of its class: those that agree with it, or match it."""
+    rows = range(len(next(iter(table.values()))))
+    return [[j for j in rows if all(matches(table[name][i], table[name][j], wildcard) for name in known)] for i in rows]
+
+
+def people_by_value(values, weights, rows, wildcard):
+    """Of some rows, the people of each value that somebody has; a missing one is none where it is a wildcard."""
+    found = defaultdict(float)
+    for row in rows:
+        if weights[row] > 0 and not (wildcard and values[row] is None):
+            found[values[row]] += weights[row]
+    return found
+
+
+def expected_of_people(table, known, name, least, weights, wildcard, distance=None):
+    """Every disclosure measure of one attribute, where rows have weights, or missing values match every value."""
+    values, classes = table[name], classes_of_rows(table, known, wildcard)
+    there = {value: 0.0 for value in values if not (wildcard and value is None)}
+    prior = there | people_by_value(values, weights, range(len(values)), wildcard)
+    total = sum(prior.values())
+    prior = {value: people / total for value, people in prior.items()}
+    counted = [people_by_value(values, weights, classes[i], wildcard) for i in range(len(values)) if weights[i] > 0]
+    counted = [people for people in counted if people]
+    shares = [{value: one / sum(people.values()) for value, one in people.items()} for people in counted]
+    gains = [(share[value] - prior[value]) / prior[value] for share in shares for value in share]
+    bounds = [-math.log(prior[value]) for share in shares for value in share]
+    given = "nominal" if distance == "nominal" else distance
+    moved = [naive.earth_movers_distance({**dict.fromkeys(prior, 0), **share}, prior, given) for share in shares]
+    return {
+        "k": min(map(len, classes)),
+        "alpha": max(max(share.values()) for share in shares),
+        "distinct_l": min(map(len, shares)),
+        "entropy_l": min(math.exp(-sum(p * math.log(p) for p in share.values())) for share in shares),
+        "recursive_c": max(naive.recursive(people.values(), least) for people in counted),
+        "t": max(moved) / longest(prior, distance),
+        "basic_beta": max(gains),
+        "enhanced_beta": max(gains)
+        if all(g <= b * (1 + 1e-12) for g, b in zip(gains, bounds, strict=True))
+        else math.inf,
+        "delta": max(abs(math.log(share[value] / prior[value])) for share in shares for value in share),
+    }
+
+
+def individual_risk(rows, people):
+    """The expected value of 1 / F where F - f is negative binomial: by recurrence, in as many digits as it takes."""
+    if people <= rows:
+        return 1 / rows if people > 0 else 0.0
+    with decimal.localcontext() as context:
+        context.prec = 400
+        fraction = decimal.Decimal(rows) / decimal.Decimal(people)
+        odds = fraction / (1 - fraction)
+        risk = -odds * fraction.ln()
+        for before in range(1, rows):
+            risk = odds * (decimal.Decimal(1) / before - risk)
+        return float(risk)
+
+
+def estimated_of(table, known, weights, wildcard):
+    """Rows and people of the class of each row, the naive and the individual risk."""
+    sizes = [(len(rows), math.fsum(weights[row] for row in rows)) for rows in classes_of_rows(table, known, wildcard)]
+    naively = [min(1.0, 1 / people) if people > 0 else 0.0 for _, people in sizes]
+    return sizes, naively, [individual_risk(*both) for both in sizes]
+
+
+def groups_of_people(table, known, sensitive, weights, wildcard):
+    """All classes of several rows in which somebody has a value of an attribute, the most homogeneous first."""
+    found = {}
+    for row, rows in enumerate(classes_of_rows(table, known, wildcard)):
+        of_class = tuple(table[name][row] for name in known)
+        for place, name in enumerate(sensitive):
+            people = people_by_value(table[name], weights, rows, wildcard)
+            if len(rows) < 2 or not people or weights[row] == 0:
+                continue
+            top, total = max(people.values()), math.fsum(people.values())
+            value = min((v for v in people if people[v] == top), key=lambda v: (v is None, v))
+            bits = -sum(one / total * math.log2(one / total) for one in people.values())
+            order = [(v is None, 0 if v is None else v) for v in of_class]
+            key = (-round(top / total, 12), round(bits, 11) + 0.0, -len(rows), place, order)
+            group = (dict(zip(known, of_class, strict=True)), len(rows), name, value, top / total, bits)
+            found[name, of_class] = (key, group)
+    return [group for _, group in sorted(found.values(), key=lambda one: one[0])]

@@ -10,7 +10,14 @@ import pandas as pd
 import pytest
 
 
-def minimal_uniques(table, max_size):
+def agree(one, other, missing):
+    """Whether a row agrees with one that lacks none of these values; by what missing values are."""
+    if missing == "wildcard":
+        return all(theirs is None or mine == theirs for mine, theirs in zip(one, other, strict=True))
+    return one == other
+
+
+def minimal_uniques(table, max_size, missing="category"):
     """For each row the sets of columns that are its MSUs: every set tried, smaller ones first."""
     rows = len(next(iter(table.values())))
     found = [[] for _ in range(rows)]
@@ -18,8 +25,13 @@ def minimal_uniques(table, max_size):
         for names in combinations(table, size):
             cells = list(zip(*(table[name] for name in names), strict=True))
             counts = Counter(cells)
+            # Rows that lack values of these columns; all others agree only where they are equal.
+            lacking = [cell for cell in counts if None in cell]
             for row, cell in enumerate(cells):
-                if counts[cell] == 1 and not any(set(smaller) <= set(names) for smaller in found[row]):
+                if counts[cell] > 1 or any(set(smaller) <= set(names) for smaller in found[row]):
+                    continue
+                lacks = missing != "category" and None in cell
+                if not lacks and not any(agree(cell, other, missing) for other in lacking if other != cell):
                     found[row].append(names)
     return found
 
@@ -28,8 +40,8 @@ def score_of(sets, columns, max_size):
     return sum(math.prod(columns - i for i in range(len(each), min(max_size, columns - 1) + 1)) for each in sets)
 
 
-def check(found, table, max_size):
-    expected = minimal_uniques(table, max_size)
+def check(found, table, max_size, missing="category"):
+    expected = minimal_uniques(table, max_size, missing)
     columns = len(table)
     scores = [score_of(sets, columns, max_size) for sets in expected]
     assert list(found.msus.columns) == [f"msu_{size}" for size in range(1, max_size + 1)]

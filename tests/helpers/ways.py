@@ -4,16 +4,18 @@ What a new feature has to do in every way is one test with the fixture `way` (te
 
     def test_sizes(way):
         found = way.score(table, "class_size", known=["age"])
-        assert_same_frames(found, MEMORY.score(table, "class_size", known=["age"]))
+        assert_same_outcomes(found, MEMORY.score(table, "class_size", known=["age"]))
+
+Features of attacks have it already: tests/attack/test_any_attack_any_way.py.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -23,10 +25,61 @@ import pytest
 import gpupif
 from gpupif.gpu.status import cuda_status
 from tests.helpers.gpu.without_gpu import WITHOUT_GPU
-from tests.helpers.pieces import in_pieces, write_parts
+from tests.helpers.pieces import assert_same_summaries, in_pieces, nothing_left, write_parts
 
-# Small enough that a table of a few rows is read in several chunks and cut into several parts.
-CHUNK_ROWS, PART_ROWS = 7, 5
+
+class Pieces(NamedTuple):
+    """How tables are cut up where they are.
+
+    edges: where files or partitions begin, as shares of the rows. chunk_rows: of what is read at once. part_rows: of
+    what is scored at once where rows may be parted, few enough that a table of a few rows is cut into several. heavy:
+    from what share of a partition's rows on the rows of one key are parted, on Dask.
+    """
+
+    edges: tuple[float, ...] = (1 / 3, 1 / 3, 2 / 3)
+    chunk_rows: int = 7
+    part_rows: int = 5
+    heavy: float = 0.5
+
+    def places(self, table: pd.DataFrame) -> list[int]:
+        """Rows of a table at which files or partitions begin."""
+        return [int(edge * len(table)) for edge in sorted(self.edges)]
+
+
+class Outcome(NamedTuple):
+    """What a run gives, in memory.
+
+    frame: all scores, columns named <measure>_<column> as files have them, rows in order. weights, priors: by attacker
+    ("" for one without a name) and by fold ("" or "mean"). summaries: likewise, of runs that give them.
+    """
+
+    frame: pd.DataFrame
+    weights: dict[tuple[str, str], dict[Any, float]]
+    priors: dict[tuple[str, str], dict[Any, Any]]
+    summaries: dict[tuple[str, str], Any]
+
+
+def by_attacker(scores: Any) -> dict[tuple[str, str], Any]:
+    """Scores by attacker and fold, see `Outcome`."""
+    each = dict(scores) if isinstance(scores, Mapping) else {"": scores}
+    means = {(name, "mean"): one.mean for name, one in each.items() if hasattr(one, "mean")}
+    return {(name, ""): one for name, one in each.items()} | means
+
+
+def outcome(frame: pd.DataFrame, scores: Any) -> Outcome:
+    """Of scores that are computed, all of them in a frame."""
+    each = by_attacker(scores)
+    return Outcome(
+        frame,
+        {name: dict(one.weights) for name, one in each.items()},
+        {name: dict(one.priors) for name, one in each.items()},
+        {name: without_index(one.summary()) for name, one in each.items()},
+    )
+
+
+def without_index(summary: Any) -> Any:
+    """A summary whose riskiest cells have no labels of rows, which pandas frames have."""
+    return replace(summary, top=summary.top.drop(columns="index", errors="ignore"))
 
 
 @dataclass(frozen=True)
@@ -34,57 +87,77 @@ class Way:
     """A way to run. name: as tests say it. run: scores a pandas frame, with the arguments of `gpupif.score`."""
 
     name: str
-    run: Callable[..., pd.DataFrame]
+    run: Callable[..., Outcome]
 
-    def score(self, table: pd.DataFrame, measures: Any = ("cig", "csf"), **options: Any) -> pd.DataFrame:
-        """All scores in one frame in memory, columns named <measure>_<column> as files have them, rows in order.
+    def score(
+        self, table: pd.DataFrame, measures: Any = ("cig", "csf"), pieces: Pieces | None = None, **options: Any
+    ) -> Outcome:
+        """Score a table.
 
-        options: further arguments of `gpupif.score`; a population is a pandas frame too, and goes the same way as the
-        table. Raises what `gpupif.score` raises, wherever in the run that is.
+        options: further arguments of `gpupif.score`; a population is a pandas frame too, or a `gpupif.Population` of
+        one, and goes the same way as the table. Raises what `gpupif.score` raises, wherever in the run that is.
         """
-        return self.run(table, measures, **options)
+        return self.run(table, measures, pieces or Pieces(), **options)
 
 
-def in_memory(table: pd.DataFrame, measures: Any, device: str = "cpu", **options: Any) -> pd.DataFrame:
+def with_population(options: dict[str, Any], move: Callable[[Any], Any]) -> dict[str, Any]:
+    """The options with the table of a population, where there is one, as `move` makes it."""
+    population = options.get("population")
+    if population is None:
+        return options
+    lacks = isinstance(population, gpupif.Population)
+    moved = gpupif.Population(move(population.table), population.lacks) if lacks else move(population)
+    return options | {"population": moved}
+
+
+def in_memory(table: pd.DataFrame, measures: Any, _: Pieces, device: str = "cpu", **options: Any) -> Outcome:
     """Scored where it lies."""
     with gpupif.config(device=device):
-        return gpupif.score(table, measures, **options).to_arrow().to_pandas(ignore_metadata=True)
+        scores = gpupif.score(table, measures, **options)
+        return outcome(scores.to_arrow().to_pandas(ignore_metadata=True), scores)
 
 
-def in_files(table: pd.DataFrame, measures: Any, **options: Any) -> pd.DataFrame:
+def in_files(table: pd.DataFrame, measures: Any, pieces: Pieces, **options: Any) -> Outcome:
     """Written to Parquet files, scored with next to no memory to a folder, and read from there."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        write_parts(folder / "in", table, [len(table) // 3, len(table) // 2])
-        if "population" in options:
-            people = options["population"]
-            options["population"] = write_parts(folder / "people", people, [len(people) // 4])
-        # Rows that match many others have to fit into memory in one place.
-        part_rows = len(table) if options.get("missing") == "wildcard" else PART_ROWS
-        with in_pieces(CHUNK_ROWS, part_rows), gpupif.config(device="cpu"):
+
+        def write(name: str, rows: pd.DataFrame) -> Path:
+            return write_parts(folder / name, rows, pieces.places(rows))
+
+        write("in", table)
+        options = with_population(options, lambda people: write("people", people))
+        # Rows that match many others have to fit into memory in one place, beside those of a population.
+        rows = sum(pq.read_metadata(file).num_rows for file in folder.rglob("*.parquet"))
+        part_rows = rows if options.get("missing") == "wildcard" else pieces.part_rows
+        with in_pieces(pieces.chunk_rows, part_rows), gpupif.config(device="cpu", memory_limit="16GiB"):
             scores = gpupif.score_files(folder / "in", folder / "out", measures, **options)
-        return pa.concat_tables(map(pq.read_table, scores.files)).to_pandas(ignore_metadata=True)
+        assert nothing_left(folder)
+        frame = pa.concat_tables(map(pq.read_table, scores.files)).to_pandas(ignore_metadata=True)
+        return outcome(frame, scores)
 
 
-def on_dask(table: pd.DataFrame, measures: Any, **options: Any) -> pd.DataFrame:
-    """Cut into partitions, one of them empty, scored and brought together."""
+def on_dask(table: pd.DataFrame, measures: Any, pieces: Pieces, **options: Any) -> Outcome:
+    """Cut into partitions, scored and brought together."""
     import dask
 
     from tests.helpers.dask_frames import cut
 
-    if "population" in options:
-        people = options["population"]
-        options["population"] = cut(people, [len(people) // 4])
-    third = len(table) // 3
-    with dask.config.set(scheduler="sync"):
+    options = with_population(options, lambda people: cut(people, pieces.places(people)))
+    with pytest.MonkeyPatch.context() as patch, dask.config.set(scheduler="sync"):
+        patch.setattr("gpupif.dask.routing.HEAVY", pieces.heavy)
         with gpupif.config(device="cpu"):
-            scores = gpupif.score(cut(table, [third, third, 2 * third]), measures, **options)
-        return scores.frame().compute().reset_index(drop=True)
+            scores = gpupif.score(cut(table, pieces.places(table)), measures, **options)
+        each = by_attacker(scores)
+        frame, *weights = dask.compute(scores.frame(), *(one.weights for one in each.values()))
+        priors = dask.compute(*(one.priors for one in each.values()))
+    said = (dict(zip(each, map(dict, several), strict=True)) for several in (weights, priors))
+    return Outcome(frame.reset_index(drop=True), *said, {})
 
 
-def on_device(table: pd.DataFrame, measures: Any, **options: Any) -> pd.DataFrame:
+def on_device(table: pd.DataFrame, measures: Any, pieces: Pieces, **options: Any) -> Outcome:
     """Scored by the CUDA engine: on a GPU, or on what stands in for one."""
-    return in_memory(table, measures, device="auto" if WITHOUT_GPU else "cuda", **options)
+    return in_memory(table, measures, pieces, device="auto" if WITHOUT_GPU else "cuda", **options)
 
 
 MEMORY = Way("memory", in_memory)
@@ -97,9 +170,15 @@ if WITHOUT_GPU or cuda_status().usable:
     OTHERS.append(pytest.param(DEVICE, id=DEVICE.name, marks=pytest.mark.gpu))
 
 
-def assert_same_frames(found: pd.DataFrame, expected: pd.DataFrame) -> None:
-    """The same columns, types and bits."""
-    assert list(found.columns) == list(expected.columns)
-    assert found.dtypes.tolist() == expected.dtypes.tolist()
-    for name in expected:
-        assert found[name].to_numpy().tobytes() == expected[name].to_numpy().tobytes(), name
+def assert_same_outcomes(found: Outcome, expected: Outcome) -> None:
+    """The same scores to the last bit, with their types and names, and the same of all that is said beside them."""
+    assert list(found.frame.columns) == list(expected.frame.columns)
+    assert found.frame.dtypes.tolist() == expected.frame.dtypes.tolist()
+    for name in expected.frame:
+        assert found.frame[name].to_numpy().tobytes() == expected.frame[name].to_numpy().tobytes(), name
+    assert found.weights == expected.weights
+    assert found.priors == expected.priors
+    # Of scores that were rounded, sums in parts are not those of the whole.
+    if "float32" not in expected.frame.dtypes.astype(str).tolist():
+        for name, summary in found.summaries.items():
+            assert_same_summaries(summary, expected.summaries[name])

@@ -37,8 +37,6 @@ LEVEL = {name: level for level, names in enumerate(LAYERS.strip().splitlines()) 
 MOST_MODULES_IN_THE_ROOT = 5
 # Imports that are still to be mended, whether they tie a circle or go up; not to become more.
 KNOWN = {
-    ("disclosure.assess", "disclosure.out_of_core"),
-    ("disclosure.report", "disclosure.risk"),
     ("marginals.base", "marginals.dask"),
     ("marginals.base", "marginals.out_of_core"),
     ("marginals.toxic_report", "marginals.toxic_pairs"),

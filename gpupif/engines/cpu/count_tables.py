@@ -44,12 +44,12 @@ def is_dense(cardinalities: Sequence[int], rows: int, most: int = DENSE) -> bool
     return math.prod(cardinalities) <= min(most, max(BLOCK_ROWS, DENSE_PER_ROW * rows))
 
 
-def needed_bytes(cardinalities: Sequence[int], rows: int, most: int = DENSE) -> int:
-    """About how much memory the combinations of such columns take in a table of so many rows."""
-    possible = math.prod(cardinalities)
-    if is_dense(cardinalities, rows, most):
-        return 4 * possible
-    return min(possible, rows) * 3 * (8 * key_layout(cardinalities).words + 4)
+def needed_bytes(cardinalities: Sequence[int], rows: int, total: int | None = None) -> int:
+    """About how much memory the combinations of such columns take in a table of so many rows, which count `total`."""
+    possible, each = math.prod(cardinalities), np.dtype(index_type((total or rows) + 1)).itemsize
+    if is_dense(cardinalities, rows):
+        return each * possible
+    return min(possible, rows) * 3 * (8 * key_layout(cardinalities).words + each)
 
 
 def key_layout(cardinalities: Sequence[int]) -> KeyLayout:
@@ -166,7 +166,8 @@ class GroupedSet:
         """See `DenseSets`."""
         keys = pack_keys([codes[column] for column in self.subset], self.layout, workers)
         counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
-        self._seen.append(distinct_rows(Rows(keys, counts), total, workers).rows)
+        rows = distinct_rows(Rows(keys, counts), total, workers).rows
+        self._seen.append(rows if times is None else _occurring(rows))
         self._ordered = False
         # Merged when as many wait as are merged, so that each is merged a few times at most.
         if sum(len(rows.keys) for rows in self._seen[1:]) >= len(self._seen[0].keys):
@@ -198,3 +199,9 @@ class GroupedSet:
             self._seen, self._ordered = [Rows(rows.keys[order], rows.counts[order])], True
         rows = self._seen[0]
         return Combinations(unpack_keys(rows.keys, self.layout), rows.counts.astype(np.int64))
+
+
+def _occurring(rows: Rows) -> Rows:
+    """Those that count for something."""
+    there = rows.counts > 0
+    return rows if there.all() else Rows(rows.keys[there], rows.counts[there])

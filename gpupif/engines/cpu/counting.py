@@ -43,13 +43,17 @@ BATCH_BYTES = 1 << 28
 
 
 def in_batches(
-    subsets: Sequence[Sequence[int]], cardinalities: Sequence[int], rows: int, memory: int = BATCH_BYTES
+    subsets: Sequence[Sequence[int]],
+    cardinalities: Sequence[int],
+    rows: int,
+    memory: int = BATCH_BYTES,
+    total: int | None = None,
 ) -> Iterator[list[Sequence[int]]]:
-    """The sets in turn, so many at once as fit into so many bytes, at least one."""
+    """The sets in turn, so many at once as fit into so many bytes, at least one; total: what the rows count."""
     batch: list[Sequence[int]] = []
     taken = 0
     for subset in subsets:
-        needed = needed_bytes([cardinalities[column] for column in subset], rows)
+        needed = needed_bytes([cardinalities[column] for column in subset], rows, total)
         if batch and taken + needed > memory:
             yield batch
             batch, taken = [], 0
@@ -86,7 +90,7 @@ class SubsetCounter:
     def add(self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None = None) -> None:
         """Count further rows: the codes of all columns, each below its cardinality.
 
-        times: how often each row occurs (None: once).
+        times: what each row counts, 0 or more (None: 1); combinations that count 0 do not occur.
         """
         if not len(codes[0]):
             return
@@ -125,23 +129,28 @@ def counters(
     sets: Sequence[Sequence[int]],
     workers: Workers,
     times: npt.NDArray[Any] | None = None,
+    differ: bool = False,
     dense: int = DENSE,
 ) -> Iterator[tuple[SubsetCounter, int]]:
     """For each of these sets of columns, of any size, in turn a counter of them and their place there.
 
-    times: how often each row occurs (None: once). dense: see `SubsetCounter`.
+    times: what each row counts, 0 or more (None: 1). differ: whether no two rows are known to be equal. dense: see
+    `SubsetCounter`.
     """
     rows = len(codes[0])
+    total = rows if times is None else int(times.sum())
     wide = [set_ for set_ in sets if not is_dense([cardinalities[column] for column in set_], rows, dense)]
-    if times is None and len(wide) > 1 and 2 * len(wide) >= len(sets):
+    if not differ and len(wide) > 1 and 2 * len(wide) >= len(sets):
         # Rows that are equal on all that is asked for go on as one.
         used = sorted({column for set_ in sets for column in set_})
         layout = KeyLayout.of([cardinalities[column] for column in used])
-        found = distinct_rows(Rows(pack_keys([codes[column] for column in used], layout, workers)), rows, workers).rows
+        counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
+        keys = pack_keys([codes[column] for column in used], layout, workers)
+        found = distinct_rows(Rows(keys, counts), total, workers).rows
         at = dict(zip(used, unpack_keys(found.keys, layout), strict=True))
         # Columns that no set has stay without codes of their own.
         codes, times = [at.get(column, found.counts) for column in range(len(cardinalities))], found.counts
-    for batch in in_batches(sets, cardinalities, rows):
+    for batch in in_batches(sets, cardinalities, rows, total=total):
         counter = SubsetCounter(batch, cardinalities, rows, workers, dense)
         counter.add(codes, times)
         for place in range(len(batch)):

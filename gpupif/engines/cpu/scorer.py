@@ -68,7 +68,7 @@ class CpuScorer:
         fields = np.array([layout.fields[column] for column in columns], np.uint64)
         numbers = np.diff(values.first)
         # But for its size, a cohort of one value has the same scores however many rows it is.
-        most = FEW if any(measure.of_size for measure in job.measures) else 1
+        most = FEW if any(measure.is_size for measure in job.measures) else 1
         few = np.clip(SHARED_SCORES // np.maximum(1, numbers), 1, most)
         kernel = kernels.Targets(fields, values, np.empty((values.first[-1], len(run.wanted.measures))), few, run.logs)
 

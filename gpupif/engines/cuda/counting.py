@@ -36,7 +36,7 @@ Answer = TypeVar("Answer")
 
 
 class Chunk(NamedTuple):
-    """Rows: codes by column (None: of no set), of the host or the device, and how often each occurs (None: once)."""
+    """Rows: codes by column (None: of no set), of the host or the device, and what each counts (None: 1)."""
 
     codes: Sequence[Any]
     times: Any
@@ -80,8 +80,11 @@ def count_keys(library: Library, chunk: Chunk, subset: Sequence[int], layout: Ke
         return Counted([ordered[starts[:-1]].astype("uint64") << low], starts[1:] - starts[:-1])
     times = xp.ones(chunk.rows, "int64") if chunk.times is None else chunk.times
     runs = find_runs(library, DeviceRows(keys, times), sort_keys(library, keys, layout), layout.masks(layout.fields))
-    first = runs.order[runs.starts[:-1]]
-    return Counted([words[first] for words in keys], runs.sizes)
+    first, sizes = runs.order[runs.starts[:-1]], runs.sizes
+    if chunk.times is not None:
+        there = sizes > 0
+        first, sizes = first[there], sizes[there]
+    return Counted([words[first] for words in keys], sizes)
 
 
 class CudaCounter:
@@ -232,7 +235,8 @@ class CudaCounter:
     def _too_large(self) -> DeviceError:
         return DeviceError(
             f"device {self._name!r}: {self._library.name} ran out of memory on a single row; "
-            f"{self._library.free_bytes() / 2**30:.3f} GiB are free. Free some, or use device='cpu'."
+            f"{self._library.free_bytes() / 2**30:.3f} GiB are free. Free some, or use "
+            "gpupif.config(device='cpu')."
         )
 
 
@@ -260,8 +264,9 @@ class CudaCounting:
         cardinalities: Sequence[int],
         sets: Sequence[Sequence[int]],
         times: npt.NDArray[Any] | None = None,
+        differ: bool = False,
     ) -> Iterator[tuple[CudaCounter, int]]:
-        """See `Counting`."""
+        """See `Counting`; here equal rows cost no more than others."""
         home = self._libraries[0].device_of(codes[0])
         library = next((one for one in self._libraries if one.device == home), self._libraries[0])
         counter = self._counter(library, sets, cardinalities, len(codes[0]), DENSE)

@@ -220,7 +220,7 @@ class CudaEngine:
         return DeviceError(
             f"device {self.device!r}: {error.library.name} ran out of memory on the worst and mean scores of a single "
             f"column, {error.rows:,} different rows. They need about {needed:.3f} GiB, {free:.3f} GiB are free. Free "
-            "some, ask for fewer measures, or use device='cpu'."
+            "some, ask for fewer measures, or use gpupif.config(device='cpu')."
         )
 
     def _score_matching(
@@ -249,7 +249,8 @@ class CudaEngine:
         raise DeviceError(
             f"device {self.device!r}: {libraries[0].name} ran out of memory on {job.rows:,} rows, which a GPU has to "
             f"hold as a whole where missing values match every value. They need about {needed / 2**30:.3f} GiB, "
-            f"{free / 2**30:.3f} GiB are free. Free some, score or know fewer columns, or use device='cpu'."
+            f"{free / 2**30:.3f} GiB are free. Free some, score or know fewer columns, or use "
+            "gpupif.config(device='cpu')."
         )
 
     def _score_blocks(self, job: Job, progress: _Onward, libraries: Sequence[Library], rows: int) -> EngineResult:
@@ -273,7 +274,7 @@ class CudaEngine:
         return DeviceError(
             f"device {self.device!r}: {block.library.name} ran out of memory on {block.rows:,} rows that belong "
             f"together. They need about {needed:.3f} GiB, {free:.3f} GiB are free. Free some, score fewer columns, or "
-            "use device='cpu'."
+            "use gpupif.config(device='cpu')."
         )
 
     def _brought(self, values: dict[str, Any], job: Job, library: Library) -> dict[str, Any]:
@@ -345,9 +346,12 @@ def _first_on(device: int | None, libraries: Sequence[Library], name: str) -> li
     """The libraries, those of the device that a table lies on first, for its scores are to lie there too."""
     home = [library for library in libraries if library.device == device]
     if device is not None and not home:
-        raise InputError(f"device {name!r}: the table lies on GPU {device}. Use device='cuda:{device}' or 'cuda'.")
+        raise InputError(
+            f"device {name!r}: the table lies on GPU {device}. Use gpupif.config(device='cuda:{device}') or 'cuda'."
+        )
     return home + [library for library in libraries if library not in home]
 
 
 def _failed(what: str, error: Exception) -> DeviceError:
-    return DeviceError(f"{what} failed: {' '.join(str(error).split())}. Try again, or use device='cpu'.")
+    reason = " ".join(str(error).split())
+    return DeviceError(f"{what} failed: {reason}. Try again, or use gpupif.config(device='cpu').")

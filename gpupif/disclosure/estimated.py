@@ -1,0 +1,128 @@
+"""Risk in the population that sampling weights estimate: of classes by their rows and by the people of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..utils.exact_sums import ExactSum
+from .classes import AttackRisk
+from .individual_risk import individual_risk
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# Classes that are looked at at a time.
+BLOCK = 1 << 16
+
+
+@dataclass(frozen=True)
+class EstimatedRisks:
+    """Risk of a sample in the population that its sampling weights estimate.
+
+    rows: of the sample; people: of the population, the sum of the weights. k_map: people of the smallest class there,
+    of those that have any. threshold: a risk above it counts as at risk. Of a row whose class has f rows with weights
+    that sum to F: journalist: 1 / F, at most 1, and 0 where F is 0, as `reidentification_risk` of `gpupif.score`;
+    individual: Benedetti & Franconi's, the expected value of 1 / F where F is negative binomial, as sdcMicro's
+    indivRisk (method "exact", which its default "approx" replaces for f > 2 by p / (f - (1-p)), p = f / F).
+    reidentifications: the individual risks of all rows together, the expected number of rows that are re-identified.
+    """
+
+    rows: int
+    people: float
+    k_map: float
+    threshold: float
+    journalist: AttackRisk
+    individual: AttackRisk
+    reidentifications: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers and dictionaries, ready for JSON."""
+        return asdict(self)
+
+
+class RiskSum(NamedTuple):
+    """One risk of some rows: the highest, how many rows are above the threshold, and the exact sum."""
+
+    highest: float = 0.0
+    at_risk: int = 0
+    sum: ExactSum = ExactSum()
+
+    @classmethod
+    def of(cls, risks: npt.NDArray[np.float64], rows: npt.NDArray[np.int64], threshold: float) -> RiskSum:
+        """Of classes with these risks and so many rows."""
+        return cls(float(risks.max()), int(rows[risks > threshold].sum()), ExactSum.of(risks, rows))
+
+    @classmethod
+    def total(cls, parts: Iterable[RiskSum]) -> RiskSum:
+        """Of several parts together."""
+        several = [cls(), *parts]
+        highest, at_risk = max(part.highest for part in several), sum(part.at_risk for part in several)
+        return cls(highest, at_risk, ExactSum.total(part.sum for part in several))
+
+    def over(self, rows: int) -> AttackRisk:
+        """As a share of all rows."""
+        return AttackRisk(self.highest, self.sum.over(rows), self.at_risk / rows)
+
+
+class EstimatedSums(NamedTuple):
+    """What is known of the estimated classes of a part of a table; several are put together exactly.
+
+    smallest: people of the smallest class that has any, infinite where none has.
+    """
+
+    rows: int
+    smallest: float
+    journalist: RiskSum
+    individual: RiskSum
+
+    @classmethod
+    def of(
+        cls,
+        sizes: npt.NDArray[np.int64],
+        people: npt.NDArray[np.float64],
+        rows: npt.NDArray[np.int64],
+        threshold: float,
+    ) -> EstimatedSums:
+        """Of classes of so many rows in the sample and people in the population; rows: how many have such a class."""
+        blocks = [slice(start, start + BLOCK) for start in range(0, len(sizes), BLOCK)]
+        return cls.total(cls._of_block(sizes[block], people[block], rows[block], threshold) for block in blocks)
+
+    @classmethod
+    def _of_block(
+        cls,
+        sizes: npt.NDArray[np.int64],
+        people: npt.NDArray[np.float64],
+        rows: npt.NDArray[np.int64],
+        threshold: float,
+    ) -> EstimatedSums:
+        naive = np.divide(1.0, people, out=(people > 0).astype(np.float64), where=people > 1)
+        smallest = float(people[people > 0].min(initial=np.inf))
+        risks = (RiskSum.of(each, rows, threshold) for each in (naive, individual_risk(sizes, people)))
+        return cls(int(rows.sum()), smallest, *risks)
+
+    @classmethod
+    def total(cls, parts: Iterable[EstimatedSums]) -> EstimatedSums:
+        """Of several parts together."""
+        several = list(parts)
+        return cls(
+            sum(part.rows for part in several),
+            min((part.smallest for part in several), default=np.inf),
+            RiskSum.total(part.journalist for part in several),
+            RiskSum.total(part.individual for part in several),
+        )
+
+    def risks(self, people: float, threshold: float) -> EstimatedRisks:
+        """The risk that follows; people: of the population."""
+        return EstimatedRisks(
+            rows=self.rows,
+            people=people,
+            k_map=self.smallest,
+            threshold=threshold,
+            journalist=self.journalist.over(self.rows),
+            individual=self.individual.over(self.rows),
+            reidentifications=self.individual.sum.over(1),
+        )

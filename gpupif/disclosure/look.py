@@ -1,0 +1,194 @@
+"""What a part of a table shows: the extremes of cells, the sizes of classes, the most homogeneous ones.
+
+Where classes do not overlap the engine tells the extremes, and how many classes there are of each size. Where missing
+values match every value each distinct row has a class of its own, and the engine tells what is said of each cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from gpupif.kernels.codes import add_times
+
+from ..engines.cpu.counting import number_rows
+from ..engines.part_jobs import dense
+from ..measures import resolve_measures
+from ..utils.arrays import on_host
+from ..utils.information import Sizes
+from .cells import CLASS_SIZE, DISTINCT
+from .estimated import EstimatedSums
+from .findings import ByAttribute, Findings
+from .homogeneity import find_homogeneous, homogeneous_matches
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..engines.base import Engine, EngineResult, Progress
+    from ..measures import Measure
+    from ..rows.threads import Workers
+    from .findings import Stopwatch
+    from .homogeneity import Ranking
+    from .table_part import TablePart
+
+Extremes = dict[str, tuple[float, float]]
+# Of no cell.
+NO_EXTREMES = (np.inf, -np.inf)
+
+
+class Tools(NamedTuple):
+    """Who looks: an engine, and threads; progress hears of cells, watch takes the time."""
+
+    engine: Engine
+    workers: Workers
+    progress: Progress
+    watch: Stopwatch
+
+
+class Aim(NamedTuple):
+    """What is looked for in every part. threshold: an estimated risk above it counts as at risk.
+
+    ranking: of homogeneous classes, its columns without codes; None where these are not looked for.
+    """
+
+    threshold: float
+    ranking: Ranking | None
+
+
+def look_at(part: TablePart, aim: Aim, tools: Tools) -> ByAttribute:
+    """What a part shows."""
+    return (_look_at_matches if part.job.wildcards else _look_at_classes)(part, aim, tools)
+
+
+def look_again(part: TablePart, measures: Sequence[Measure], tools: Tools) -> ByAttribute:
+    """The extremes of measures that were not known to be needed before."""
+    part = part._replace(job=replace(part.job, measures=measures, axes=None))
+    if part.job.wildcards:
+        part = part.distinct(tools.workers)
+        extremes = _extremes_of_matches(part, _score_matches(part, tools))
+    else:
+        extremes = _extremes_of_classes(part, _score_classes(part, tools))
+    nothing = Sizes.total([])
+    return {target: Findings(nothing, found) for target, found in zip(part.job.targets, extremes, strict=True)}
+
+
+def _look_at_classes(part: TablePart, aim: Aim, tools: Tools) -> ByAttribute:
+    """Where classes do not overlap."""
+    job = part.job
+    result = _score_classes(part, tools)
+    extremes = _extremes_of_classes(part, result)
+    estimated = None
+    if part.people is None:
+        assert result is not None
+        # Without sampling weights cohorts are kept by size.
+        classes = cast("Sequence[Sizes]", result.cohorts)
+    else:
+        with tools.watch("classes"):
+            sizes, people = _weighted_classes(part, tools.workers)
+            estimated = EstimatedSums.of(sizes, people, sizes, aim.threshold)
+        classes = [Sizes.of(sizes)] * len(job.targets)
+        extremes = [_with_sizes(found, sizes) for found in extremes]
+    groups: Mapping[int, Any] = {}
+    if aim.ranking is not None:
+        with tools.watch("groups"):
+            groups = find_homogeneous(aim.ranking.of(job.codes), job.targets, tools.workers, job.times, part.people)
+    return {
+        target: Findings(Sizes(own.sizes, own.sizes * own.times), found, groups.get(target), estimated)
+        for target, own, found in zip(job.targets, classes, extremes, strict=True)
+    }
+
+
+def _look_at_matches(part: TablePart, aim: Aim, tools: Tools) -> ByAttribute:
+    """Where missing values match every value."""
+    part = part.distinct(tools.workers)
+    job, times = part.job, part.times
+    result = _score_matches(part, tools)
+    sizes, estimated = on_host(result.values[CLASS_SIZE])[0], None
+    extremes = _extremes_of_matches(part, result)
+    if part.people is not None:
+        people, sizes = sizes, _matching_rows(part, tools)
+        with tools.watch("classes"):
+            estimated = EstimatedSums.of(sizes, people, times, aim.threshold)
+        extremes = [_with_sizes(found, sizes) for found in extremes]
+    found = {}
+    for place, target in enumerate(job.targets):
+        groups = None
+        if aim.ranking is not None:
+            amounts = times if part.people is None else part.people
+            scores = {name: on_host(values)[place] for name, values in result.values.items()}
+            with tools.watch("groups"):
+                ranking = aim.ranking.of(job.codes)
+                groups = homogeneous_matches(ranking, target, job.wildcards, amounts, sizes, scores, tools.workers)
+        found[target] = Findings(Sizes.of(sizes, times), extremes[place], groups, estimated)
+    return found
+
+
+def _score_classes(part: TablePart, tools: Tools) -> EngineResult | None:
+    """What the engine finds in rows that stand for somebody, None where none does."""
+    job = replace(part.somebody, extremes_only=True)
+    if not job.rows:
+        return None
+    with tools.watch("score"):
+        # The job of a part is without the values that its columns have elsewhere, that of a table as it is.
+        return tools.engine.score(job if part.job.times is None else dense(job), tools.progress)
+
+
+def _extremes_of_classes(part: TablePart, result: EngineResult | None) -> list[Extremes]:
+    """By target the lowest and highest of each measure."""
+    if result is None:
+        return [dict.fromkeys((one.name for one in part.job.measures), NO_EXTREMES) for _ in part.job.targets]
+    return [
+        {name: (float(both[place, 0]), float(both[place, 1])) for name, both in result.extremes.items()}
+        for place in range(len(part.job.targets))
+    ]
+
+
+def _score_matches(part: TablePart, tools: Tools) -> EngineResult:
+    """The scores of all cells of distinct rows."""
+    with tools.watch("score"):
+        return tools.engine.score(replace(part.weighted, scores_on="host"), tools.progress)
+
+
+def _extremes_of_matches(part: TablePart, result: EngineResult) -> list[Extremes]:
+    """By target the lowest and highest of each measure, of rows that stand for somebody.
+
+    What is said of a class without a known value is NaN, or no value.
+    """
+    somebody = True if part.people is None else part.people > 0
+    found: list[Extremes] = []
+    for place in range(len(part.job.targets)):
+        extremes = {}
+        for name, values in result.values.items():
+            scores = on_host(values)[place]
+            some = scores[somebody & (scores > 0 if name == DISTINCT else ~np.isnan(scores))]
+            extremes[name] = (float(some.min()), float(some.max())) if len(some) else NO_EXTREMES
+        found.append(extremes)
+    return found
+
+
+def _matching_rows(part: TablePart, tools: Tools) -> npt.NDArray[np.int64]:
+    """For each distinct row how many rows match it."""
+    size = resolve_measures(CLASS_SIZE)
+    job = replace(part.job, measures=size, targets=part.job.targets[:1], unit=None, axes=None, scores_on="host")
+    with tools.watch("score"):
+        return np.asarray(on_host(tools.engine.score(job, tools.progress).values[CLASS_SIZE])[0])
+
+
+def _weighted_classes(part: TablePart, workers: Workers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Of each class how many rows it has, and people."""
+    job = part.job
+    assert part.people is not None
+    assert job.unit is not None
+    codes = [on_host(job.codes[column]) for column in job.known]
+    numbered = number_rows(codes, [len(job.counts[column]) for column in job.known], workers, job.times)
+    sums = np.zeros(len(numbered.combinations.counts), np.int64)
+    add_times(numbered.number, part.people, sums)
+    return numbered.combinations.counts.astype(np.int64), sums * np.float64(job.unit)
+
+
+def _with_sizes(extremes: Extremes, sizes: npt.NDArray[np.int64]) -> Extremes:
+    """With the sizes of classes in rows, where they are looked for."""
+    return extremes | {name: (float(sizes.min()), float(sizes.max())) for name in extremes if name == CLASS_SIZE}

@@ -1,0 +1,64 @@
+"""Sets of columns of a table in memory, counted: everything is one part."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..attack.weights import Weighted, read_weights, weigh
+from ..rows.threads import Workers
+from ..utils.arrays import on_host
+from .base import Counted, MakeFind, SetCounts, Total, Wanted, with_counts
+from .coded_table import code_columns
+
+if TYPE_CHECKING:
+    from ..engines.counting import CountingEngine
+    from ..utils.progress import Reporter
+    from .coded_table import Coded
+    from .request import CountRequest
+
+
+class MemoryCounts(SetCounts):
+    """A table of any kind, or a path, that is read whole."""
+
+    def __init__(self, table: Any, request: CountRequest, report: Reporter, engine: CountingEngine) -> None:
+        self._report = report
+        self.device = engine.device
+        with contextlib.ExitStack() as opened:
+            workers = opened.enter_context(Workers())
+            coded = code_columns(table, request, workers, report, engine.frames)
+            weighted = weigh_coded(coded, workers)
+            self._counting = opened.enter_context(engine.counting(workers))
+            self._opened = opened.pop_all()
+        self._coded = coded
+        self._columns, self._total = with_counts(coded.columns, weighted), Total.of(coded.rows, weighted)
+        self._times = None if weighted is None else weighted.times
+        self.names = coded.names
+
+    def __exit__(self, *error: Any) -> None:
+        self._opened.__exit__(*error)
+
+    def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
+        """See `SetCounts`."""
+        coded = self._coded
+        find = make(self._columns, self._total)
+        self._report.stage("count", len(sets), "sets")
+        found = []
+        lists = [one.columns for one in sets]
+        each = self._counting.counters(coded.codes, coded.cardinalities, lists, self._times)
+        for one, (counter, place) in zip(sets, each, strict=True):
+            found.append([find(one.columns, counter, place)])
+            self._report.advance()
+        return Counted(self._columns, self._total, found)
+
+
+def weigh_coded(coded: Coded, workers: Workers) -> Weighted | None:
+    """What the rows count, where they have weights; raises InputError for a bad one."""
+    if coded.weights is None:
+        return None
+    codes = on_host(coded.weights.codes)
+    units = read_weights(coded.weights, lambda code: int(np.argmax(codes == code)))
+    return weigh(coded.columns, codes, units, workers)

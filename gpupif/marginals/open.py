@@ -1,0 +1,30 @@
+"""The way to count the sets of columns of a table: in memory, on disk, or with Dask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..engines.choose import asked_device, choose_engine
+from ..frames.dask_frame import is_dask
+from .in_memory import MemoryCounts
+from .out_of_core import ChunkCounts
+
+if TYPE_CHECKING:
+    from ..utils.progress import Reporter
+    from .base import SetCounts
+    from .request import CountRequest
+
+
+def open_counts(table: Any, request: CountRequest, report: Reporter) -> SetCounts:
+    """A table of any kind, or a path, in streams where it is too large.
+
+    Raises InputError, TableReadError, OutputError, DeviceError.
+    """
+    if is_dask(table):
+        from .dask import DaskCounts
+
+        return DaskCounts(table, request, asked_device())
+    engine = choose_engine(asked_device())
+    if request.in_streams(table):
+        return ChunkCounts(request.open_stream(table, report), request, report, engine)
+    return MemoryCounts(table, request, report, engine)

@@ -1,0 +1,74 @@
+"""What of a table is counted, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+from ..out_of_core.temporary_table import in_streams, open_stream
+from ..utils.undefined import WILDCARD_ENTROPIES
+from ..utils.validation import as_list, check_exist, check_unique, check_weights, check_word
+
+if TYPE_CHECKING:
+    from ..io.base import Source
+    from ..out_of_core.temporary_table import Stream
+    from ..utils.progress import Reporter
+
+
+@dataclass(frozen=True)
+class CountRequest:
+    """columns: whose combinations are counted (None: all but row labels and weights). weights: the column of sampling
+    weights. argument: what errors call `columns`. sep: of a CSV file (None: found by itself). missing: as of
+    `gpupif.toxic_pairs`. Raises InputError for a word that it cannot be.
+    """
+
+    columns: Sequence[Hashable] | None = None
+    weights: Hashable = None
+    missing: str = "category"
+    argument: str = "columns"
+    sep: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.missing == "wildcard":
+            raise WILDCARD_ENTROPIES.refusal()
+        check_word("missing", self.missing, ("category", "error"))
+
+    def chosen(self, names: Sequence[Hashable], index_names: Sequence[Hashable] = ()) -> list[Hashable]:
+        """The columns that are counted, of a table with columns `names`; raises InputError."""
+        if not names:
+            raise InputError("table: expected at least one column, got none.")
+        check_unique(names)
+        check_weights(self.weights, names)
+        if self.columns is None:
+            labels = index_names if len(index_names) < len(names) else ()
+            every = [name for name in names if name not in labels and (self.weights is None or name != self.weights)]
+            if not every:
+                raise InputError(f"{self.argument}: expected a column beside that of the weights, got none.")
+            return every
+        wanted = as_list(self.argument, self.columns)
+        if not wanted:
+            raise InputError(f"{self.argument}: expected at least one column, got an empty list.")
+        check_exist(self.argument, wanted, names)
+        return wanted
+
+    def read(self, chosen: Sequence[Hashable]) -> list[Hashable]:
+        """What is read of the table: the columns that are counted, then that of the weights if it is none of them."""
+        return [*chosen, *([] if self.weights is None or self.weights in chosen else [self.weights])]
+
+    def pick(self, names: Sequence[str]) -> list[str] | None:
+        """Of a file's columns those that are read (None: all); raises InputError."""
+        return None if self.columns is None else [str(name) for name in self.read(self.chosen(names))]
+
+    def choose(self, source: Source) -> list[Hashable]:
+        """Of the columns of a table of files those that are read; raises InputError."""
+        return self.read(self.chosen(source.names, source.index_names))
+
+    def in_streams(self, table: Any) -> bool:
+        """Whether a table is read in streams."""
+        return in_streams(table, self.choose, self.sep)
+
+    def open_stream(self, table: Any, report: Reporter) -> Stream:
+        """The table in streams; raises InputError, TableReadError, OutputError."""
+        return open_stream(table, self.choose, self.missing, report, self.sep, copies=2)

@@ -1,0 +1,78 @@
+"""What is asked about special uniques, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..attack.weights import read_weights
+from ..errors import InputError
+from ..marginals.request import CountRequest
+from ..utils.undefined import WEIGHTS_AND_FRACTION, WEIGHTS_WITHOUT_SAMPLE, WILDCARD_DIS
+from ..utils.validation import check_word, whole_number, within
+from .missing import MissingValues
+from .weights import check_size, msu_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..attack.weights import Units
+    from ..encoding.column import Column
+
+# How missing values can be taken.
+MISSING = ("category", "ignore", "wildcard", "error")
+
+
+@dataclass(frozen=True)
+class SudaRequest:
+    """reads: what is read of the table, and how; its columns are the key variables. Others: as of `gpupif.suda`."""
+
+    reads: CountRequest
+    max_size: int
+    missing: str
+    sampling_fraction: float | None
+    contributions: bool
+
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[Hashable] | None,
+        max_size: Any,
+        missing: str,
+        sampling_fraction: Any,
+        contributions: bool,
+        weights: Hashable = None,
+    ) -> SudaRequest:
+        """From arguments as they come; raises InputError."""
+        size = whole_number("max_size", max_size, "columns")
+        if sampling_fraction is not None and (not within(sampling_fraction, 0, 1) or sampling_fraction == 0):
+            raise InputError(f"sampling_fraction: expected a share above 0 and up to 1, got {sampling_fraction!r}.")
+        check_word("missing", missing, MISSING)
+        if weights is not None and sampling_fraction is not None:
+            raise WEIGHTS_AND_FRACTION.refusal()
+        if missing == "wildcard" and (weights is not None or sampling_fraction is not None):
+            raise WILDCARD_DIS.refusal()
+        read_as = "error" if missing == "error" else "category"
+        return cls(CountRequest(columns, weights, read_as), size, missing, sampling_fraction, contributions)
+
+    def set_weights(self, columns: int) -> list[float]:
+        """What an MSU of each size adds to a score; raises InputError for a size beyond so many columns."""
+        check_size(columns, self.max_size)
+        return msu_weights(columns, self.max_size)
+
+    def missing_values(self, columns: Sequence[Column]) -> MissingValues | None:
+        """The missing values of the key variables, where they are no values like others."""
+        if self.missing not in ("ignore", "wildcard") or not any(column.missing for column in columns):
+            return None
+        codes = tuple(column.cardinality - 1 if column.missing else -1 for column in columns)
+        return MissingValues(codes, self.missing == "wildcard")
+
+
+def sample_units(column: Column, first_row: Callable[[int], int] | None = None) -> Units:
+    """The sampling weights of a sample, 1 or more each; arguments and what is raised as of `read_weights`."""
+    units = read_weights(column, first_row)
+    least = float(units.of_code.min()) * units.unit
+    if least < 1:
+        raise WEIGHTS_WITHOUT_SAMPLE.refusal(f" (column {column.name!r} has {least:g})")
+    return units

@@ -1,0 +1,188 @@
+"""Special uniques of a table, and the scores of its rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from gpupif.kernels.spread import look_up
+
+from ..errors import InputError
+from ..io.write import check_output, row_groups, write_tables
+from ..results.riskiest import highest
+from ..rows.threads import Workers
+from ..utils.validation import whole_number
+from .search_by_counting import FewRows
+from .summary import TOP_ROWS, SudaSummary, summarize_suda
+from .weights import dis_suda, estimated_intrusion, intrusion
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..marginals.coded_table import Coded
+    from .request import SudaRequest
+    from .search_in_memory import Uniques
+
+
+class SpecialUniques:
+    """Minimal sample uniques (MSU) and SUDA scores of all rows of a table; made by `gpupif.suda`.
+
+    columns: that were searched. max_size: of the sets of columns. rows: of the table. unique_rows: that differ from all
+    others on all columns together, missing values being one value more. dis: the share of matches with unique rows that
+    are right (DIS), None without a sampling fraction or weights. spilled_bytes: that memory had no room for, so that
+    they went to a temporary file. seconds: wall time by stage. All frames are of the kind that came in, with its rows
+    and index.
+    """
+
+    def __init__(
+        self,
+        coded: Coded,
+        found: Uniques,
+        request: SudaRequest,
+        seconds: Mapping[str, float],
+    ) -> None:
+        weights = request.set_weights(len(coded.columns))
+        self.columns = coded.names
+        self.max_size = len(weights)
+        self.rows = coded.rows
+        self.seconds = dict(seconds)
+        self.unique_rows = found.unique
+        self.weights = tuple(weights)
+        self.spilled_bytes = found.spilled
+        self._frame = coded.frame
+        self._found = found
+        self._scores = np.zeros(found.counts.shape[1])
+        for counts, weight in zip(found.counts, weights, strict=True):
+            self._scores += weight * counts
+        self.dis: float | None = None
+        self._dis_scores: npt.NDArray[np.float64] | None = None
+        if request.sampling_fraction is not None:
+            self.dis = intrusion(self.unique_rows, found.pairs, request.sampling_fraction)
+        elif found.pair_people is not None:
+            self.dis = estimated_intrusion(self.unique_rows, found.pairs, found.pair_people)
+        if self.dis is not None:
+            self._dis_scores = dis_suda(self._scores, self.unique_rows, self.dis, len(self.columns))
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} of {self.rows:,} rows x {len(self.columns)} columns, sets of up to "
+            f"{self.max_size}: {int((self._scores > 0).sum()):,} rows with a score>"
+        )
+
+    def _of_rows(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Values of distinct rows as those of all rows."""
+        out = np.empty(self.rows, values.dtype)
+        number = self._found.number
+        with Workers() as workers:
+            workers.run(lambda a, b: look_up(values, number[a:b], out[a:b]), workers.ranges(self.rows))
+        return out
+
+    # Values of distinct rows as frames of all rows.
+
+    def _series(self, values: npt.NDArray[Any], name: str) -> Any:
+        return self._frame.series(self._of_rows(values), name)
+
+    def _named(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
+        return self._frame.named({name: self._of_rows(values) for name, values in columns.items()})
+
+    def _wrap(self, values: Sequence[npt.NDArray[Any]]) -> Any:
+        parts = np.empty((len(values), self.rows))
+        for part, own in zip(parts, values, strict=True):
+            part[:] = self._of_rows(own)
+        return self._frame.wrap(parts, self.columns)
+
+    @property
+    def score(self) -> Any:
+        """SUDA score of each row, 0 for one that no set of up to max_size columns singles out: a series."""
+        return self._series(self._scores, "suda")
+
+    @property
+    def dis_score(self) -> Any:
+        """DIS-SUDA score of each row, a probability: a series.
+
+        Raises InputError without a sampling fraction or weights.
+        """
+        if self._dis_scores is None:
+            raise InputError(
+                "sampling_fraction: DIS-SUDA scores need it, or weights: gpupif.suda(table, sampling_fraction=0.01)."
+            )
+        return self._series(self._dis_scores, "dis_suda")
+
+    @property
+    def msus(self) -> Any:
+        """How many MSUs of each size each row has: a frame with columns msu_1, msu_2, ... (int32)."""
+        counts = self._found.counts.astype(np.int32)
+        return self._named({f"msu_{size}": each for size, each in enumerate(counts, 1)})
+
+    @property
+    def contributions(self) -> Any:
+        """What part of each row's score comes from MSUs with each column: a frame with the table's columns, 0 to 1.
+
+        An MSU counts for each of its columns, so that a row's parts add up to more than 1. Raises InputError unless
+        `gpupif.suda` was asked for them.
+        """
+        if not self._found.shares.size:
+            raise InputError("contributions: they were not asked for. Add contributions=True to gpupif.suda.")
+        scores = np.where(self._scores > 0, self._scores, 1.0)
+        return self._wrap([self._found.shares[:, place] / scores for place in range(len(self.columns))])
+
+    def top(self, n: int = 20) -> pd.DataFrame:
+        """The n rows with the highest scores above 0, of equal ones the first.
+
+        Columns: row (position, from 0), index (the table's label of it, pandas and cuDF only), suda, dis_suda (where
+        there is a DIS), msu_1, msu_2, ...
+        """
+        n = whole_number("top", n, "rows")
+        with self._frame.active():
+            index = self._frame.host_index()
+        number = self._found.number
+        if isinstance(number, FewRows):
+            places = highest(self._scores[1:], n) if len(number.rows) else []
+            riskiest = [(score, int(number.rows[place])) for score, place in places]
+        else:
+            riskiest = highest(self._of_rows(self._scores), n)
+        records = []
+        for score, row in sorted(riskiest, key=lambda pair: (-pair[0], pair[1])):
+            if score > 0:
+                distinct = int(number[row])
+                record: dict[str, Any] = {"row": row} if index is None else {"row": row, "index": index[row]}
+                record["suda"] = score
+                if self._dis_scores is not None:
+                    record["dis_suda"] = float(self._dis_scores[distinct])
+                records.append(
+                    record | {f"msu_{size}": int(each[distinct]) for size, each in enumerate(self._found.counts, 1)}
+                )
+        return pd.DataFrame.from_records(records)
+
+    def summary(self, top: int = TOP_ROWS) -> SudaSummary:
+        """How many rows are at risk, by the size of their MSUs and by column, and the `top` rows; prints as a table."""
+        return summarize_suda(self.columns, self.weights, self._found, self._scores, self.rows, self.dis, self.top(top))
+
+    def write(self, path: str | os.PathLike[str], overwrite: bool = True) -> None:
+        """Write the scores of all rows, in their order, to one .parquet, .csv or .feather file.
+
+        Columns: suda, dis_suda (where there is a DIS), msu_1, msu_2, ..., and where they were asked for
+        contribution_<column>. The file appears whole or not at all. overwrite: replace one that exists. Raises
+        OutputError where it cannot be written or its name ends otherwise.
+        """
+        check_output(path, overwrite)
+        write_tables((self._part(start, stop) for start, stop in row_groups(self.rows)), path, overwrite=overwrite)
+
+    def _part(self, start: int, stop: int) -> pa.Table:
+        """What is written of some rows."""
+        number = self._found.number[start:stop]
+        columns: dict[str, npt.NDArray[Any]] = {"suda": self._scores[number]}
+        if self._dis_scores is not None:
+            columns["dis_suda"] = self._dis_scores[number]
+        for size, counts in enumerate(self._found.counts, 1):
+            columns[f"msu_{size}"] = counts[number].astype(np.int32)
+        if self._found.shares.size:
+            scores = np.where(columns["suda"] > 0, columns["suda"], 1.0)
+            for place, name in enumerate(self.columns):
+                columns[f"contribution_{name}"] = self._found.shares[number, place] / scores
+        return pa.table(columns)

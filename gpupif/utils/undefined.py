@@ -1,0 +1,54 @@
+"""What is asked of measures for which it means nothing: each refused by one sentence that says why."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..errors import InputError
+
+
+class Undefined(NamedTuple):
+    """An option that measures are not defined for. why: as half a sentence. instead: what to do, as a sentence."""
+
+    option: str
+    measures: str
+    why: str
+    instead: str
+
+    def refusal(self, came: str = "") -> InputError:
+        """The error where it is asked for; came: what of the table makes it so, as half a sentence."""
+        return InputError(f"{self.option}: not defined for {self.measures}: {self.why}{came}. {self.instead}")
+
+
+WILDCARD_ENTROPIES = Undefined(
+    "missing='wildcard'",
+    "entropies and toxic pairs",
+    "a row that matches several combinations of values is in all of them, so that their shares add up to more than 1 "
+    "and are no distribution",
+    "Use missing='category' or 'error', or drop rows with missing values.",
+)
+WILDCARD_DIS = Undefined(
+    "missing='wildcard'",
+    "DIS and DIS-SUDA scores",
+    "they count rows that are alone and rows in pairs, and of rows that match several no two need be a pair",
+    "Leave sampling_fraction= and weights= out, or use missing='ignore' or 'category'.",
+)
+WEIGHTS_WITHOUT_SAMPLE = Undefined(
+    "weights",
+    "special uniques, where one is below 1",
+    "it is the reciprocal of the probability to be in the sample, and a row that stands for nobody is in no sample",
+    "Drop such rows, or correct their weights.",
+)
+WEIGHTS_AND_FRACTION = Undefined(
+    "weights",
+    "DIS and DIS-SUDA scores beside sampling_fraction=",
+    "each of the two says by itself what share of the population is in the sample",
+    "Give one of them.",
+)
+UNDEFINED = (WILDCARD_ENTROPIES, WILDCARD_DIS, WEIGHTS_WITHOUT_SAMPLE, WEIGHTS_AND_FRACTION)
+
+
+def undefined_table() -> str:
+    """All of them as a table in Markdown."""
+    lines = [f"| `{one.option}` | {one.measures} | {one.why} |" for one in UNDEFINED]
+    return "\n".join(["| option | not defined for | because |", "|---|---|---|", *lines])

@@ -1,0 +1,198 @@
+"""Any attack, any way to run: everything that can be asked goes with everything else, and means what the oracle says.
+
+In memory scores are the oracle's, on every engine. Files beyond memory, Dask and a device give the bits of the table in
+memory. A new feature of an attack is a line in one of the dictionaries below, and its meaning one in
+`tests/helpers/naive_attack.py`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif import AnyKnown, Population
+from tests.helpers import naive_attack
+from tests.helpers.attacks import any_pieces, attacks, frames_of, known_by, with_drawn
+from tests.helpers.covering import covering
+from tests.helpers.scores import ALL
+from tests.helpers.tables import SHARED_FIXTURES, SIMULATED
+from tests.helpers.ways import MEMORY, assert_same_outcomes
+
+pytestmark = pytest.mark.every_engine
+
+# Rows that repeat, cohorts of one and of many, and values that only rows have that "some" counts 0.
+TABLE = {
+    "sex": ["f", "f", "m", "m", None, "m", "f", "f", "m", "f", "m", None, "f", "m", "x", "f", "m", "f"],
+    "age": [30, 30, 40, 40, 30, 40, 50, 30, 40, 50, 30, 40, 30, None, 60, 50, None, 30],
+    "town": ["A", "B", "A", "A", "B", "B", None, "A", "A", "B", "A", "B", "A", None, "C", "B", "A", "A"],
+    "job": [*"abaabb", *"cabcab", *"abdbab"],
+    "people": [1.5, 2.0, 1.0, 1.0, 0.5, 3.0, 2.0, 1.5, 1.0, 2.0, 4.0, 1.0, 1.5, 2.5, 0.25, 2.0, 1.0, 0.1],
+    "some": [1, 0, 2, 0, 1, 3, 0, 1, 2, 0, 4, 1, 1, 2, 0, 0, 0, 1],
+}
+NAMES = ["sex", "age", "town", "job"]
+NEW = {"sex": ["m", "x", None], "age": [30, 20, None], "town": ["D", "A", "B"], "job": ["a", "e", "b"]}
+VALUES = {"sex": "f", "age": 40, "town": "B", "job": "a"}
+
+
+def taken(start, stop, step=1):
+    """Some rows of the table."""
+    return {name: TABLE[name][start:stop:step] for name in NAMES}
+
+
+def stacked(*tables):
+    """Rows of several tables, one table after the other."""
+    return {name: [value for table in tables for value in table[name]] for name in NAMES}
+
+
+def filled(table):
+    """A table in which nothing is missing."""
+    return table | {name: [VALUES[name] if value is None else value for value in table[name]] for name in NAMES}
+
+
+ATTACKERS = {
+    "all columns": {"columns": NAMES},
+    "columns": {"columns": ["job", "age", "sex"], "known": ["sex", "age", "town"]},
+    "named": {"columns": ["age", "job"], "attackers": {"neighbour": ["sex", "town", "age"], "nobody": []}},
+    "any 2": {"columns": NAMES, "known": 2},
+    "any 2, drawn": {"columns": ["town", "job"], "known": AnyKnown(2, among=NAMES, subsets=2, seed=3)},
+    "any, named": {
+        "columns": ["job", "town"],
+        "attackers": {"friend": ["sex", "job"], "anybody": AnyKnown(1, among=["sex", "age", "town"])},
+    },
+}
+WEIGHTS = {"rows": {}, "weights": {"weights": "people"}, "zeros": {"weights": "some"}}
+POPULATIONS = {
+    "alone": {},
+    "population": {"population": stacked(taken(4, 18), NEW, taken(0, 9), NEW)},
+    "lacking": {"population": Population(stacked(NEW, taken(0, 12, 2)), lacks="count")},
+    "lacking, filled": {"population": Population(filled(stacked(taken(0, 15), NEW)), lacks="count")},
+}
+MISSING = {
+    "categories": {},
+    "wildcards": {"missing": "wildcard"},
+    # Nothing is missing in the table, but perhaps in the population.
+    "filled": {"missing": "wildcard"},
+}
+TOWNS = {"A": 0.25, "B": 0.375, "C": 0.125, None: 0.25}
+GIVEN = {
+    "own": {},
+    "given": {
+        "priors": {"job": {"a": 0.3, "b": 0.25, "c": 0.2, "d": 0.125, "z": 0.125}, "town": TOWNS},
+        "accuracies": {"job": 0.75, "age": 0.9},
+        "distances": {
+            "job": [*"zdcbae"],
+            "town": {town: ["south" if town == "A" else "north"] for town in [*"ABCD", None]},
+        },
+    },
+}
+FEATURES = (ATTACKERS, WEIGHTS, POPULATIONS, MISSING, GIVEN)
+
+
+class Case(NamedTuple):
+    """One combination of features, by their names."""
+
+    attackers: str
+    weights: str
+    population: str
+    missing: str
+    given: str
+
+    @property
+    def table(self):
+        return filled(TABLE) if self.missing == "filled" else TABLE
+
+    @property
+    def options(self):
+        """Arguments of `gpupif.score`, but that a population is a dictionary as the table is."""
+        parts = [feature[name] for feature, name in zip(FEATURES, self, strict=True)]
+        options = {key: value for part in parts for key, value in part.items()}
+        columns = used_columns(options)
+        for key in ("priors", "accuracies", "distances"):
+            options[key] = {name: value for name, value in options.get(key, {}).items() if name in columns}
+        if self.missing != "categories" and "town" in options["priors"]:
+            # What is missing is no value of its own then.
+            some = {town: share / 0.75 for town, share in TOWNS.items() if town is not None}
+            options["priors"] = options["priors"] | {"town": some}
+        return options
+
+
+def used_columns(options):
+    """The columns that are scored, or that an attacker may know."""
+    known = options["attackers"].values() if "attackers" in options else [options.get("known")]
+    return {*options["columns"], *(name for one in known for name in known_by(one, options["columns"]))}
+
+
+def cases(*further):
+    """Combinations of features: any two of them together, and as slow ones any three."""
+    few = covering(2, *FEATURES, *further)
+    return [
+        pytest.param(
+            *(names[len(FEATURES) :]),
+            Case(*names[: len(FEATURES)]),
+            id="-".join(names),
+            marks=() if names in few else pytest.mark.slow,
+        )
+        for names in covering(3, *FEATURES, *further, chosen=few)
+    ]
+
+
+@cache
+def expected(case):
+    """By name of an output its scores, as defined."""
+    return naive_attack.outputs(case.table, **with_drawn(case.table, case.options))
+
+
+@cache
+def in_memory(case, dtype):
+    """What comes of the table in memory."""
+    table, options = frames_of(case.table, case.options)
+    return MEMORY.score(table, ALL, dtype=dtype, **options)
+
+
+def as_frame(scores):
+    """All scores in one frame."""
+    return scores.to_arrow().to_pandas(ignore_metadata=True)
+
+
+def assert_as_defined(found, wanted):
+    """A frame of all scores has what the oracle says."""
+    assert set(found) == set(wanted)
+    for name, scores in wanted.items():
+        np.testing.assert_allclose(found[name].to_numpy(float), scores, rtol=1e-11, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("case", cases())
+def test_as_defined(engine, case):
+    table, options = frames_of(case.table, case.options)
+    assert_as_defined(as_frame(gpupif.score(table, ALL, **options)), expected(case))
+
+
+@pytest.mark.parametrize(("dtype", "case"), cases(["float64", "float32"]))
+def test_the_bits_of_the_table_in_memory(way, case, dtype):
+    table, options = frames_of(case.table, case.options)
+    assert_same_outcomes(way.score(table, ALL, dtype=dtype, **options), in_memory(case, dtype))
+
+
+@given(attack=attacks())
+@settings(SHARED_FIXTURES, max_examples=3 if SIMULATED else 15)
+def test_any_table_as_defined(engine, attack):
+    table, arguments = attack
+    frame, options = frames_of(table, arguments)
+    found = as_frame(gpupif.score(frame, ALL, **options))
+    assert_as_defined(found, naive_attack.outputs(table, **with_drawn(table, arguments)))
+
+
+@pytest.mark.slow
+@given(attack=attacks(), pieces=any_pieces(), dtype=st.sampled_from(["float64", "float32"]))
+@settings(SHARED_FIXTURES, max_examples=15)
+def test_any_table_has_the_bits_of_the_one_in_memory(way, attack, pieces, dtype):
+    frame, options = frames_of(*attack)
+    assert_same_outcomes(
+        way.score(frame, ALL, pieces, dtype=dtype, **options), MEMORY.score(frame, ALL, dtype=dtype, **options)
+    )

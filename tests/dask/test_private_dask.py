@@ -1,0 +1,67 @@
+"""What gpupif/dask/graph.py takes from private modules of Dask. A new Dask that changes it fails here, and says so."""
+
+from __future__ import annotations
+
+import operator
+
+import dask
+import numpy as np
+import pytest
+
+from gpupif.dask.graph import Graph, ref
+from gpupif.dask.parcels import Parcel, pack, unpack
+
+pytestmark = pytest.mark.dask
+
+ADAPT = f"Dask {dask.__version__} changed what gpupif/dask/graph.py builds on: adapt that, then this test."
+
+
+def test_tasks_name_what_they_wait_for():
+    from dask._task_spec import Task, TaskRef
+
+    task = Task("sum", operator.add, 1, TaskRef("one"))
+    assert task.dependencies == {"one"}, ADAPT
+    assert task({"one": 2}) == 3, ADAPT
+
+
+def test_parameters_of_a_shuffle():
+    from dask.dataframe.dask_expr._shuffle import Shuffle
+
+    # Given by place.
+    expected = ["frame", "partitioning_index", "npartitions_out", "ignore_index", "method", "options"]
+    assert Shuffle._parameters[: len(expected)] == expected, ADAPT
+    assert all(name in Shuffle._defaults for name in Shuffle._parameters[len(expected) :]), ADAPT
+
+
+@pytest.mark.parametrize("method", ["tasks", "disk"])
+def test_parcels_arrive_where_their_column_says(method, dask_in_one_thread):
+    """The column of partitions is taken as it is, not hashed, and as many partitions come out as went in."""
+    graph, parts = Graph(), range(3)
+    sent = [
+        graph.one("sent", pack, [Parcel(to, source, 0, np.full(source + 1, to)) for to in parts], number=source)
+        for source in parts
+    ]
+    with dask.config.set({"dataframe.shuffle.method": method}):
+        arrived = graph.shuffle("out", sent)
+    assert len(arrived) == len(parts), ADAPT
+    for to, key in enumerate(arrived):
+        keys = graph.one("arrived", unpack, ref(key), to, number=to)
+        found = graph.value(keys).compute()
+        assert [(one.to, one.source, one.items.tolist()) for one in found] == [
+            (to, source, [to] * (source + 1)) for source in parts
+        ], ADAPT
+
+
+def test_peer_to_peer_shuffles_have_one_barrier():
+    graph = Graph()
+    sent = [graph.one("sent", pack, [], number=number) for number in range(3)]
+    with dask.config.set({"dataframe.shuffle.method": "p2p"}):
+        graph.shuffle("out", sent)
+    assert sum("barrier" in str(key) for key in graph.tasks) == 1, ADAPT
+
+
+def test_a_worker_says_how_much_memory_it_has(threads):
+    from gpupif.dask import one_part
+
+    (limit,) = (worker["memory_limit"] for worker in threads.scheduler_info()["workers"].values())
+    assert threads.submit(one_part.room, pure=False).result() == limit // 2, ADAPT

@@ -1,0 +1,404 @@
+"""Disclosure measures where rows have sampling weights, or missing values match every value: on every engine, from
+their definitions, beside what `score` says of cells, beside sdcMicro; and the same from files and on Dask.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.dask import one_part, routing
+from gpupif.disclosure.classes import AttackRisk
+from gpupif.disclosure.individual_risk import individual_risk
+from gpupif.disclosure.models import MODELS
+from gpupif.disclosure.scope import scope
+from gpupif.errors import InputError
+from tests.helpers import naive_disclosure as naive
+from tests.helpers.configured import configured
+from tests.helpers.dask_frames import cut
+from tests.helpers.disclosure import outcome, what_is_found
+from tests.helpers.pieces import in_pieces, write_parts
+from tests.helpers.tables import SHARED_FIXTURES, frame_of, tables
+from tests.helpers.weights import some_weights
+from tests.helpers.wildcards import sparse
+
+KINDS = ("whole", "whole, nobody", "halves", "any", "any, nobody")
+DEFINED = [name for name, model in MODELS.items() if not model.undefined]
+
+
+@st.composite
+def questions(draw, exact=False):
+    """A table, perhaps with weights, quasi-identifiers, sensitive attributes, and how missing values are taken."""
+    wildcard = draw(st.booleans())
+    table = draw((sparse() if wildcard else tables()).filter(lambda table: len(table[next(iter(table))]) > 1))
+    names = list(table)
+    rows = len(table[names[0]])
+    known = [name for name in names if draw(st.booleans())] or names[:1]
+    weights = None
+    if draw(st.booleans()):
+        # Rows of weight 0 do not go with wildcards.
+        kinds = [kind for kind in KINDS if not (exact and "any" in kind)]
+        weights = some_weights(draw, rows, kinds)
+    counts = weights or [1] * rows
+
+    def tells(name):
+        values = [value for value in table[name] if not (wildcard and value is None)]
+        somebody = [v for v, w in zip(table[name], counts, strict=True) if w and not (wildcard and v is None)]
+        return len(set(values)) > 1 and bool(somebody)
+
+    sensitive = [name for name in names if name not in known and tells(name)]
+    return table, known, sensitive, weights, "wildcard" if wildcard else "category"
+
+
+def ask(table, weights, missing):
+    """The table as a frame, and the arguments that say how it is taken."""
+    frame = frame_of(table)
+    if weights is None:
+        return frame, {"missing": missing}
+    return frame.assign(**{"how many": weights}), {"missing": missing, "weights": "how many"}
+
+
+@pytest.mark.every_engine
+@given(question=questions(), least=st.integers(0, 2))
+@SHARED_FIXTURES
+def test_against_the_definitions(engine, question, least):
+    table, known, sensitive, weights, missing = question
+    frame, how = ask(table, weights, missing)
+    counts, wildcard = weights or [1] * len(frame), missing == "wildcard"
+    classes = naive.classes_of_rows(table, known, wildcard)
+    every = {name: naive.expected_of_people(table, known, name, 1, counts, wildcard) for name in sensitive}
+    if least > max(map(len, classes)):
+        least = 1
+    found = gpupif.risk(frame, known, sensitive or None, l=(least or None) if sensitive else None, groups=4, **how)
+    sizes = list(map(len, classes))
+    assert (found.k, found.classes.largest, found.classes.uniques) == (min(sizes), max(sizes), sizes.count(1))
+    assert found.classes.rows_below == sum(size < 5 for size in sizes)
+    assert found.classes.discernibility == sum(sizes)
+    assert found.classes.prosecutor.average == pytest.approx(sum(1 / size for size in sizes) / len(sizes), rel=1e-13)
+    overlapping = wildcard and any(value is None for name in known for value in table[name])
+    distinct = {tuple(table[name][row] for name in known) for row in range(len(frame))}
+    assert found.classes.classes == (None if overlapping else len(distinct))
+    if sensitive:
+        least = least or min(one["distinct_l"] for one in every.values())
+    for name in sensitive:
+        wanted = naive.expected_of_people(table, known, name, least, counts, wildcard)
+        for model in DEFINED if wildcard else MODELS:
+            came = found.k if model == "k" else found.attributes.loc[name, model]
+            assert came == pytest.approx(wanted[model], rel=1e-9, abs=1e-9), (name, model)
+    groups = naive.groups_of_people(table, known, sensitive, counts, wildcard)
+    assert len(found.groups) == min(4, len(groups))
+    for group, wanted in zip(found.groups, groups, strict=False):
+        values = {
+            name: None if value is None or value != value else value for name, value in group.quasi_identifiers.items()
+        }
+        if weights is None:
+            assert (values, group.rows, group.attribute) == wanted[:3]
+        assert group.share == pytest.approx(wanted[4], rel=1e-9)
+        assert group.entropy == pytest.approx(wanted[5], abs=1e-9)
+
+
+@pytest.mark.every_engine
+@given(question=questions())
+@SHARED_FIXTURES
+def test_the_estimated_population(engine, question):
+    table, known, _, weights, missing = question
+    frame, how = ask(table, weights, missing)
+    found = gpupif.risk(frame, known, threshold=0.3, **how).estimated
+    if weights is None:
+        assert found is None
+        return
+    sizes, naively, individual = naive.estimated_of(table, known, weights, missing == "wildcard")
+    assert found.people == pytest.approx(math.fsum(weights), rel=1e-12)
+    assert found.k_map == pytest.approx(min(people for _, people in sizes if people > 0), rel=1e-12)
+    for came, wanted in ((found.journalist, naively), (found.individual, individual)):
+        assert came.highest == pytest.approx(max(wanted), rel=1e-12)
+        assert came.average == pytest.approx(math.fsum(wanted) / len(wanted), rel=1e-12)
+        if all(abs(risk - 0.3) > 1e-9 for risk in wanted):
+            assert came.at_risk == sum(risk > 0.3 for risk in wanted) / len(wanted)
+    assert found.reidentifications == pytest.approx(math.fsum(individual), rel=1e-12)
+    scores = gpupif.score(frame, "reidentification_risk", columns=known[:1], known=known, **how)
+    assert found.journalist.highest == scores.reidentification_risk.to_numpy().max()
+
+
+@given(question=questions())
+@settings(SHARED_FIXTURES, max_examples=40)
+def test_extremes_of_the_cells_of_score(question):
+    """To the last bit, of rows that stand for somebody."""
+    table, known, sensitive, weights, missing = question
+    if not sensitive:
+        return
+    frame, how = ask(table, weights, missing)
+    found = gpupif.risk(frame, known, sensitive, **how)
+    cells = {"alpha": "recursive_1" if missing == "wildcard" else "posterior", "t": "emd", "entropy_l": "entropy"}
+    somebody = np.array(weights or [1] * len(frame)) > 0
+    measures = [*cells.values(), "distinct_values"]
+    scores = gpupif.score(frame, measures, columns=sensitive, known=known, **how)
+    for name in sensitive:
+        values = {measure: scores[measure][name].to_numpy()[somebody] for measure in measures}
+        assert found.attributes.loc[name, "alpha"] == np.nanmax(values[cells["alpha"]])
+        assert (
+            found.attributes.loc[name, "distinct_l"] == values["distinct_values"][values["distinct_values"] > 0].min()
+        )
+        bits = math.exp2(np.nanmin(values["entropy"]))
+        assert found.attributes.loc[name, "entropy_l"] == pytest.approx(bits, rel=1e-12)
+
+
+@given(question=questions(), chosen=st.none() | st.integers(1, 2), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=40)
+def test_the_same_from_files_and_on_dask(question, chosen, data, tmp_path_factory, dask_in_one_thread):
+    table, known, sensitive, weights, missing = question
+    frame, how = ask(table, weights, missing)
+    given_l = chosen if sensitive else None
+    options = {"l": given_l, "groups": data.draw(st.integers(0, 4)), "k": 2, "device": "cpu", **how}
+    asked = (known, sensitive or None)
+    expected = outcome(frame, *asked, **options)
+    edges = data.draw(st.lists(st.integers(0, len(frame)), max_size=3))
+    folder = write_parts(tmp_path_factory.mktemp("t") / "in", frame, edges)
+    # The different rows have to fit, where missing values match every value.
+    rows = len(frame) if missing == "wildcard" else data.draw(st.integers(1, len(frame) + 1))
+    with in_pieces(data.draw(st.integers(1, len(frame))), rows):
+        assert outcome(folder, *asked, memory_limit="64GiB", **options) == outcome(folder, *asked, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(routing, "HEAVY", data.draw(st.sampled_from([0.0, 0.5, 10.0])))
+        assert outcome(cut(frame, edges), *asked, **options) == expected
+
+
+# Tables of sdcMicro's tests of frequency counts and individual risk, and what these say; with missing values
+# its complete rows' counts hold here too, for no row lacks all.
+FEW = {"a": [2, 3, 2, 2, 3, 3, 1, 2], "b": [3, 3, 3, 3, 3, 3, 4, 3], "c": [1, 3, 1, 2, 1, 1, 1, 1]}
+PEOPLE = [18.0, 45.5, 39.0, 17.0, 92.0, 8.0, 123.5, 51.0]
+HOLES = {**FEW, "c": [1, 3, None, 2, 1, 1, None, 1]}
+MORE = {"a": [2, 3, None, 2, 3, 3, 1, 2], "b": [3, 3, None, 3, 3, 3, 4, 3], "c": [None] * 8}
+ONE = {"a": [2, 3, None, 2, 1, None, 1, 2]}
+THIRD = {**HOLES, "a": [2, 3, 2, 2, 3, 3, 1, None]}
+FREQUENCIES = [
+    (FEW, [3, 1, 3, 1, 2, 2, 1, 3], [108.0, 45.5, 108.0, 17.0, 100.0, 100.0, 123.5, 108.0]),
+    (HOLES, [3, 1, 4, 2, 2, 2, 1, 3], [108.0, 45.5, 125.0, 56.0, 100.0, 100.0, 123.5, 108.0]),
+    (MORE, [4, 4, 8, 4, 4, 4, 2, 4], [125.0, 184.5, 394.0, 125.0, 184.5, 184.5, 162.5, 125.0]),
+    (ONE, [5, 3, 8, 5, 4, 8, 4, 5], [133.0, 92.5, 394.0, 133.0, 262.5, 394.0, 262.5, 133.0]),
+]
+EXACT = [
+    (FEW, [0.01355297, 0.08579129, 0.01355297, 0.17707583, 0.01877883, 0.01877883, 0.03931625, 0.01355297]),
+    (
+        THIRD,
+        [0.013552968, 0.085791288, 0.010504889, 0.032466112, 0.009756889, 0.009756889, 0.039316254, 0.005962551],
+    ),
+]
+
+
+@pytest.mark.every_engine
+@pytest.mark.parametrize(("table", "rows", "people"), FREQUENCIES)
+def test_frequency_counts_as_in_sdcmicro(engine, table, rows, people):
+    frame, how = ask(table, PEOPLE, "wildcard")
+    found = gpupif.risk(frame, list(table), **how)
+    assert found.k == min(rows)
+    assert found.classes.uniques == rows.count(1)
+    assert found.classes.discernibility == sum(rows)
+    assert found.classes.marketer == pytest.approx(sum(1 / one for one in rows) / 8)
+    assert found.estimated.k_map == min(people)
+    assert found.estimated.journalist.average == pytest.approx(sum(1 / one for one in people) / 8)
+
+
+@pytest.mark.parametrize(("table", "risks"), EXACT)
+def test_individual_risk_as_in_sdcmicro(table, risks):
+    """Its method "exact"; the mean and the sum are its global risk."""
+    frame, how = ask(table, PEOPLE, "wildcard")
+    found = gpupif.risk(frame, list(table), **how).estimated
+    assert found.individual.highest == pytest.approx(max(risks), rel=1e-7)
+    assert found.reidentifications == pytest.approx(sum(risks), rel=1e-7)
+    assert found.individual.average == pytest.approx(sum(risks) / 8, rel=1e-7)
+
+
+@given(
+    rows=st.lists(st.integers(1, 40) | st.integers(1, 3000), min_size=1, max_size=4),
+    times=st.lists(
+        st.sampled_from([0.0, 0.5, 1.0, 1 + 1e-9, 1.1, 3.99, 4.0, 4.01, 1e3, 1e9, 1e300]), min_size=4, max_size=4
+    ),
+)
+@settings(deadline=None, max_examples=40)
+def test_individual_risk_to_the_last_bits(rows, times):
+    """And the same whatever stands beside it."""
+    sizes = np.array(rows)
+    people = sizes * np.array(times[: len(rows)])
+    found = individual_risk(sizes, people)
+    for place, both in enumerate(zip(rows, people.tolist(), strict=True)):
+        assert individual_risk(sizes[place : place + 1], people[place : place + 1])[0] == found[place]
+        if both[0] <= 40:
+            assert found[place] == pytest.approx(naive.individual_risk(*both), rel=1e-14)
+
+
+@given(question=questions(exact=True))
+@settings(SHARED_FIXTURES, max_examples=30)
+def test_weights_are_copies_of_rows(question):
+    """What is said of shares is what it says of a table with each row as often as its weight says; k is not."""
+    table, known, sensitive, weights, missing = question
+    if not sensitive or weights is None or any(weight != int(weight) for weight in weights):
+        return
+    frame, how = ask(table, weights, missing)
+    found = gpupif.risk(frame, known, sensitive, **how)
+    copies = frame.loc[frame.index.repeat([int(weight) for weight in weights])].reset_index(drop=True)
+    if any(copies[name].nunique(dropna=missing == "wildcard") < 2 for name in sensitive):
+        return
+    again = gpupif.risk(copies, known, sensitive, missing=missing)
+    for model, worst in found.worst.items():
+        if model not in ("k", "t"):
+            assert worst == again.worst[model], model
+    assert found.k == gpupif.k_anonymity(frame, known, missing=missing)
+    assert gpupif.k_anonymity(frame, known, **how) == found.k
+
+
+@given(question=questions())
+@settings(SHARED_FIXTURES, max_examples=30)
+def test_wildcards_without_missing_values_are_nothing(question):
+    table, known, sensitive, weights, _ = question
+    full = {name: [0 if value is None else value for value in values] for name, values in table.items()}
+    full = {name: list(map(str, values)) for name, values in full.items()}
+    sensitive = [name for name in sensitive if len(set(full[name])) > 1]
+    frame, how = ask(full, weights, "wildcard")
+    models = DEFINED if sensitive else None
+    found = outcome(frame, known, sensitive or None, models=models, device="cpu", **how)
+    assert found == outcome(
+        frame, known, sensitive or None, models=models, device="cpu", **how | {"missing": "category"}
+    )
+
+
+def test_more_missing_values_are_no_less_anonymous():
+    """Suppression takes nothing from k, nor from the people of any class."""
+    frame = gpupif.datasets.census(400).astype(object)
+    known = ["age", "sex", "region", "education"]
+    random = np.random.default_rng(2)
+    frame["w"] = random.integers(1, 90, len(frame))
+    before = gpupif.risk(frame, known, "occupation", weights="w", missing="wildcard", models="k")
+    holes = frame.copy()
+    for name in known:
+        holes.loc[random.random(len(frame)) < 0.1, name] = None
+    after = gpupif.risk(holes, known, "occupation", weights="w", missing="wildcard", models="k")
+    assert after.k >= before.k
+    assert after.classes.uniques < before.classes.uniques
+    assert after.estimated.reidentifications < before.estimated.reidentifications
+    assert after.classes.classes is None
+    assert "overlapping equivalence classes" in str(after)
+    assert "individual risk, average" in str(after)
+
+
+FRAME = pd.DataFrame({"age": [1, 1, 2, None], "ill": list("aaba"), "w": [1.0, 2, 3, 4]})
+BAD = [
+    ({"models": "delta"}, "models: 'delta' is not defined for missing='wildcard': it bounds every value of a class"),
+    ({"sampling_fraction": 0.5}, "sampling_fraction: does not go with missing='wildcard': classes that overlap cannot"),
+    ({"population_size": 50}, "population_size: does not go with missing='wildcard': classes that overlap cannot"),
+    (
+        {"population": FRAME},
+        "population: does not go with missing='wildcard': classes that overlap have no mean size in the",
+    ),
+    ({"sensitive": "gone"}, "sensitive: column 'gone': expected at least two different values, got none"),
+    ({"sensitive": "one"}, "sensitive: column 'one': expected at least two different values, got 'x' in all rows"),
+    ({"weights": "v"}, "weights: no column 'v' in the table"),
+    ({"weights": ["w"]}, "weights: expected the name of a column of the table, got list"),
+    ({"weights": "ill"}, "weights: column 'ill'.*: expected a number of people, 0 or more, got 'a'"),
+    ({"weights": "w", "missing": "category", "population_size": 50}, "population_size: does not go with weights=: it"),
+    ({"weights": "none", "missing": "category"}, "weights: column 'none': expected weights that sum to more than 0"),
+    ({"missing": "wild"}, "missing: expected 'category' or 'error' or 'wildcard', got 'wild'"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD)
+def test_bad_input(options, message):
+    frame = FRAME.assign(gone=None, one=["x", None, "x", None], none=0)
+    with pytest.raises(InputError, match=message):
+        gpupif.risk(frame, "age", **{"sensitive": "ill", "missing": "wildcard", **options})
+
+
+def test_functions_take_them_too():
+    known, how = "age", {"weights": "w", "missing": "wildcard"}
+    found = gpupif.risk(FRAME, known, "ill", **how)
+    assert gpupif.k_anonymity(FRAME, known, **how) == found.k == 2
+    assert gpupif.alpha_k_anonymity(FRAME, known, "ill", **how) == (found.worst["alpha"], 2)
+    assert gpupif.l_diversity(FRAME, known, "ill", **how) == found.worst["distinct_l"]
+    assert gpupif.l_diversity(FRAME, known, "ill", "entropy", **how) == found.worst["entropy_l"]
+    assert gpupif.l_diversity(FRAME, known, "ill", "recursive", **how) == (found.worst["recursive_c"], found.l_values)
+    assert gpupif.t_closeness(FRAME, known, "ill", **how) == found.worst["t"]
+    weighted = gpupif.risk(FRAME, known, "ill", weights="w")
+    for function, model in (
+        (gpupif.basic_beta_likeness, "basic_beta"),
+        (gpupif.enhanced_beta_likeness, "enhanced_beta"),
+        (gpupif.delta_disclosure, "delta"),
+    ):
+        assert function(FRAME, known, "ill", weights="w") == weighted.worst[model]
+        with pytest.raises(InputError, match=f"models: '{model}' is not defined for missing='wildcard'"):
+            function(FRAME, known, "ill", missing="wildcard")
+
+
+def test_weights_may_be_a_quasi_identifier():
+    found = gpupif.risk(FRAME, ["w", "age"], "ill", weights="w")
+    assert (found.k, found.estimated.k_map) == (1, 1.0)
+
+
+def test_rows_of_weight_0_are_rows_that_nobody_is():
+    frame = FRAME.assign(w=[1, 1, 0, 0])
+    found = gpupif.risk(frame, "age", "ill", weights="w", missing="category")
+    assert found.k == 1
+    assert found.estimated.k_map == 2.0
+    assert found.estimated.journalist == AttackRisk(0.5, 0.25, 1.0 / 2)
+    # Of those two all have the same value.
+    assert (found.worst["alpha"], found.worst["delta"]) == (1.0, 0.0)
+    assert [group.rows for group in found.groups] == [2]
+
+
+def test_different_rows_have_to_fit(tmp_path, monkeypatch, dask_in_one_thread):
+    frame = gpupif.datasets.census(60).astype(object)
+    frame.loc[3, "age"] = None
+    folder = write_parts(tmp_path / "in", frame.assign(age=frame["age"].astype("Int64")))
+    with (
+        in_pieces(20, 30),
+        pytest.raises(InputError, match=r"missing: 'wildcard' compares all different rows .* than 30"),
+    ):
+        configured(gpupif.risk, folder, ["age", "region"], "sex", missing="wildcard", memory_limit="64GiB")
+    monkeypatch.setattr(one_part, "room", lambda: 100)
+    with pytest.raises(
+        InputError, match=r"missing: 'wildcard': all different rows have to fit into the memory of one worker"
+    ):
+        gpupif.risk(cut(frame, [20]), ["age", "region"], "sex", missing="wildcard")
+
+
+def test_the_table_of_what_is_defined():
+    rows = {row.measure: row for row in scope()}
+    assert list(rows)[: len(MODELS)] == list(MODELS)
+    for row in rows.values():
+        assert bool(row.wildcards) != bool(row.undefined), row.measure
+        assert row.weights, row.measure
+
+
+def test_command_line(run, folder):
+    FRAME.to_csv(folder / "t.csv", index=False)
+    command = ("risk", "t.csv", "--quasi-identifiers", "age", "--sensitive", "ill")
+    ended = run(*command, "--weights", "w", "--missing", "wildcard", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    expected = gpupif.risk(FRAME.astype({"age": "Int64"}), "age", "ill", weights="w", missing="wildcard")
+    document = json.loads(ended.out)
+    assert document["estimated"] == json.loads(expected.to_json())["estimated"]
+    assert document["worst"] == json.loads(expected.to_json())["worst"]
+    ended = run(*command, "--missing", "wildcard", "--models", "basic_beta")
+    assert ended.code == 2
+    assert ended.err.startswith(
+        "gpupif: error: --models: 'basic_beta' is not defined for --missing wildcard: it bounds"
+    )
+    assert run(*command, "--weights", "v").err.startswith("gpupif: error: --weights: no column 'v' in the table")
+
+
+def test_in_parts_of_every_size(tmp_path):
+    """Down to one class, looked at attribute by attribute, with weights that differ in all rows."""
+    frame = gpupif.datasets.census(300).assign(w=np.random.default_rng(0).random(300))
+    folder = write_parts(tmp_path / "in", frame, [90, 200])
+    asked = (["sex"], ["region", "occupation", "education"])
+    expected = what_is_found(gpupif.risk(folder, *asked, weights="w"))
+    for rows in (5, 60, 1000):
+        with in_pieces(50, rows):
+            found = configured(gpupif.risk, folder, *asked, weights="w", memory_limit="64GiB")
+        assert what_is_found(found) == expected

@@ -1,0 +1,253 @@
+"""Special uniques of rows that lack values, and of samples with weights, in every way to run."""
+
+from __future__ import annotations
+
+import json
+
+import dask
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif import suda
+from gpupif.special_uniques.memory import Shares
+from gpupif.special_uniques.search_in_memory import Search
+from tests.helpers.counting_ways import OTHERS, WAYS, in_memory
+from tests.helpers.naive_suda import EXAMPLE, check
+from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of
+from tests.helpers.wildcards import sparse
+
+pytestmark = pytest.mark.every_engine
+
+LACKING = pytest.mark.parametrize("missing", ["ignore", "wildcard"])
+
+
+def counted(way, *arguments, **options):
+    """Special uniques in a way to run; of files counted on disk, as if not even the codes of their cells had room."""
+    with pytest.MonkeyPatch.context() as patch:
+        if way.__name__ == "in_files":
+            patch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**40)
+            patch.setattr("gpupif.special_uniques.search.Search", None)
+        return way(suda, *arguments, **options)
+
+
+def rows_of(*texts):
+    """A table from a text for each row, a letter for each column; "-" is missing."""
+    columns = {
+        f"c{place}": [None if value == "-" else value for value in values]
+        for place, values in enumerate(zip(*texts, strict=True))
+    }
+    return pd.DataFrame(columns, dtype=object)
+
+
+@LACKING
+@given(table=sparse(), data=st.data(), dense=st.sampled_from([None, 0, 8]))
+@SHARED_FIXTURES
+def test_against_the_definition(counting_engine, monkeypatch, missing, table, data, dense):
+    """With a byte for each combination, and with rows grouped by keys."""
+    max_size = data.draw(st.integers(1, len(table)))
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "gpupif.special_uniques.search.Search",
+            lambda *arguments: Search(*arguments[:3], Shares(1, dense, None), *arguments[4:]),
+        )
+        check(suda(frame_of(table), max_size, missing=missing, contributions=True), table, max_size, missing)
+
+
+@LACKING
+@pytest.mark.parametrize("dense", [None, 0])
+def test_many_rows(counting_engine, monkeypatch, missing, dense):
+    """More rows than a word of bits; keys of two words; rows that lack all of a set, and that repeat."""
+    monkeypatch.setattr(
+        "gpupif.special_uniques.search.Search",
+        lambda *arguments: Search(*arguments[:3], Shares(1, dense, None), *arguments[4:]),
+    )
+    monkeypatch.setattr("gpupif.rows.keys.WORD_BITS", 12)
+    monkeypatch.setattr("gpupif.engines.cpu.count_tables.WORD_BITS", 12)
+    random = np.random.default_rng(5)
+    rows = 150 if SIMULATED else 900
+    table = {name: random.integers(0, size, rows) for name, size in (("a", 3), ("b", 500), ("c", 60), ("d", 900))}
+    table = {name: np.where(random.random(rows) < 0.02, None, values) for name, values in table.items()}
+    table = {name: [*values.tolist(), *values[:50].tolist()] for name, values in table.items()}
+    check(suda(pd.DataFrame(table), 3, contributions=True, missing=missing), table, 3, missing)
+
+
+@LACKING
+@pytest.mark.parametrize("way", OTHERS)
+@given(table=sparse(most_columns=3), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=2 if SIMULATED else 5)
+def test_the_same_in_every_way(missing, way, table, data):
+    max_size = data.draw(st.integers(1, len(table)))
+    frame = frame_of(table)
+    fraction = None if missing == "wildcard" else 0.1
+    arguments = {"missing": missing, "contributions": True, "sampling_fraction": fraction}
+    wanted = in_memory(suda, frame, max_size, **arguments)
+    found = counted(way, frame, max_size, **arguments)
+    assert_same(found, wanted)
+    check(wanted, table, max_size, missing)
+
+
+def assert_same(found, wanted):
+    """The same bits for each row, lazy or not."""
+    names = ["score", "msus", "contributions", *(["dis_score"] if wanted.dis is not None else [])]
+    with dask.config.set(scheduler="sync"):
+        frames = dask.compute(*(getattr(found, name) for name in names))
+    for name, frame in zip(names, frames, strict=True):
+        assert frame.to_numpy().tobytes() == getattr(wanted, name).to_numpy().tobytes(), name
+    for name in ("sizes", "columns"):
+        assert getattr(found.summary(), name).equals(getattr(wanted.summary(), name))
+    assert (found.unique_rows, found.dis) == (wanted.unique_rows, wanted.dis)
+
+
+@LACKING
+def test_files_whose_codes_fit(tmp_path, missing):
+    frame = gpupif.datasets.census(400).mask(np.random.default_rng(1).random((400, 10)) < 0.05)
+    frame.to_parquet(tmp_path / "t.parquet")
+    wanted = suda(frame, missing=missing, contributions=True)
+    with gpupif.config(memory_limit="4GiB"):
+        found = suda(tmp_path / "t.parquet", missing=missing, contributions=True)
+    assert_same(found, wanted)
+
+
+# What suda2 of sdcMicro gives for these tables, with a sampling fraction of 0.1.
+OF_SDCMICRO = {
+    ("bcba", "-aab", "ac--", "abac", "abba", "bcaa", "baaa", "bcbb", "ba-a"): [2, 4, 2, 10, 8, 2, 2, 6, 0],
+    ("-aaa", "ab-a", "-cab", "a--a", "bb--", "a-b-", "aabc", "a-ab", "aa-b"): [6, 4, 6, 0, 6, 0, 8, 2, 2],
+    ("bcaa", "-caa", "aba-", "a--b", "aaba", "-b-a", "abab", "bbac", "-ba-"): [4, 0, 0, 0, 14, 2, 4, 8, 0],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("texts", "scores"), OF_SDCMICRO.items())
+def test_missing_values_as_in_sdcmicro(way, texts, scores):
+    found = counted(way, rows_of(*texts), 4, missing="ignore").score
+    with dask.config.set(scheduler="sync"):
+        assert dask.compute(found)[0].tolist() == scores
+
+
+def test_dis_suda_with_missing_values_as_in_sdcmicro():
+    """Equal rows are pairs there, with what they lack."""
+    texts = ["cb--", "bbca", "ab-a", "a-ba", "--cb", "aacc", "c-bc", "bc-a", "cbba", "cb--", "a-ba"]
+    found = suda(rows_of(*texts), 4, missing="ignore", sampling_fraction=0.1)
+    assert found.score.tolist() == [0, 8, 2, 0, 6, 12, 4, 6, 4, 0, 0]
+    of_sdcmicro = [0, 0.28446723, 0.0700473236, 0, 0.219663598, 0.392729991, 0.14752, 0.219663598, 0.14752, 0, 0]
+    assert found.dis_score.tolist() == pytest.approx(of_sdcmicro, rel=1e-6)
+
+
+def test_what_a_missing_value_does():
+    """The only x; suppressed values of another row that was x, and of one that was not."""
+    one = rows_of("xa", "yb", "yb", "-c")
+    assert suda(one, 2, missing="category").msus["msu_1"].tolist() == [2, 0, 0, 2]
+    assert suda(one, 2, missing="ignore").msus["msu_1"].tolist() == [2, 0, 0, 1]
+    assert suda(one, 2, missing="wildcard").msus["msu_1"].tolist() == [1, 0, 0, 1]
+    # Who lacks everything matches everybody.
+    assert suda(rows_of("xa", "yb", "--"), 2, missing="wildcard").score.tolist() == [0, 0, 0]
+    assert suda(rows_of("xa", "yb", "--"), 2, missing="ignore").score.tolist() == [2, 2, 0]
+
+
+@LACKING
+def test_complete_tables_are_as_ever(missing):
+    wanted = suda(EXAMPLE, contributions=True)
+    found = suda(EXAMPLE, contributions=True, missing=missing)
+    assert found.score.equals(wanted.score)
+    assert found.contributions.equals(wanted.contributions)
+
+
+@given(table=sparse(most_columns=4), data=st.data())
+@settings(SHARED_FIXTURES, max_examples=20)
+def test_suppressing_a_value_makes_no_other_row_riskier_with_wildcards(table, data):
+    name, row = data.draw(st.sampled_from(list(table))), data.draw(st.integers(0, len(frame_of(table)) - 1))
+    before = suda(frame_of(table), len(table), missing="wildcard").msus.to_numpy()
+    suppressed = table | {name: [None if at == row else value for at, value in enumerate(table[name])]}
+    after = suda(frame_of(suppressed), len(table), missing="wildcard").msus.to_numpy()
+    # Sets on which a row is unique are those with an MSU inside.
+    others = np.arange(len(before)) != row
+    assert not ((after[others, 0] > before[others, 0]).any())
+    assert not ((after[others].sum(axis=1) > 0) & (before[others].sum(axis=1) == 0)).any()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_weights_in_every_way(way):
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {"a": random.integers(0, 4, 90), "b": random.integers(0, 5, 90), "c": random.integers(0, 3, 90)}
+    )
+    weights = random.integers(4, 60, 90) / 4
+    equal = frame.assign(n=1).groupby(list(frame))["n"].transform("sum").to_numpy()
+    unique, pairs = (equal == 1).sum(), equal == 2
+    assert unique > 5
+    assert pairs.sum() > 10
+    found = counted(way, frame.assign(w=weights), 3, weights="w", contributions=True)
+    assert found.columns == ["a", "b", "c"]
+    assert found.dis == unique / (unique + (weights[pairs] - 1).sum())
+    plain = suda(frame, 3, contributions=True, sampling_fraction=0.5)
+    with dask.config.set(scheduler="sync"):
+        score, dis_score = dask.compute(found.score, found.dis_score)
+    assert score.to_numpy().tobytes() == plain.score.to_numpy().tobytes()
+    assert_same(found, suda(frame.assign(w=weights), 3, weights="w", contributions=True))
+    assert ((dis_score > 0) == (score > 0)).all()
+    # Beside the key variables, or one of them.
+    named = counted(way, frame.assign(w=weights), 2, columns=["a", "w", "b"], weights="w", contributions=True)
+    assert named.columns == ["a", "w", "b"]
+    assert_same(named, suda(frame.assign(w=weights), 2, columns=["a", "w", "b"], weights="w", contributions=True))
+
+
+def test_equal_weights_are_a_sampling_fraction():
+    found = suda(EXAMPLE.assign(w=50.0), weights="w")
+    wanted = suda(EXAMPLE, sampling_fraction=0.02)
+    assert found.dis == pytest.approx(wanted.dis, rel=1e-14)
+    assert found.dis_score.to_numpy() == pytest.approx(wanted.dis_score.to_numpy(), rel=1e-14)
+    # A census: each stands for himself.
+    assert suda(EXAMPLE.assign(w=1), weights="w").dis == 1
+    same = pd.DataFrame({"a": [1, 1], "b": [2, 2], "w": [3, 4]})
+    assert suda(same, 2, weights="w").dis == 0
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"weights": "small"},
+            r"weights: not defined for special uniques, where one is below 1: .*column 'small' has 0\.5",
+        ),
+        ({"weights": "zero"}, r"weights: not defined for special uniques, .* is in no sample \(column 'zero' has 0\)"),
+        ({"weights": "w", "sampling_fraction": 0.1}, "weights: not defined for DIS .* beside sampling_fraction="),
+        ({"weights": "w", "missing": "wildcard"}, "missing='wildcard': not defined for DIS and DIS-SUDA scores"),
+        ({"sampling_fraction": 0.1, "missing": "wildcard"}, "missing='wildcard': not defined for DIS"),
+        ({"weights": "none"}, "weights: no column 'none'"),
+        ({"missing": "skip"}, "missing: expected"),
+    ],
+)
+def test_what_is_not_defined_the_same_everywhere(way, options, words):
+    frame = pd.DataFrame({"a": [1, 2, 2], "b": [1, 1, None], "w": [1, 2, 3], "small": [1, 0.5, 9], "zero": [0, 5, 5]})
+    with pytest.raises(gpupif.InputError, match=words):
+        way(suda, frame, 2, columns=["a", "b"], **options)
+
+
+def test_combinations_that_match_need_memory_too(tmp_path, monkeypatch):
+    rows_of("xa", "yb", "-c").to_parquet(tmp_path / "t.parquet")
+    monkeypatch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**40)
+    monkeypatch.setattr("gpupif.special_uniques.search.MINIMAL_SHARE", 0)
+    words = "3 minimal sample uniques and combinations that missing values match"
+    with pytest.raises(gpupif.InputError, match=words), gpupif.config(memory_limit="4GiB"):
+        suda(tmp_path / "t.parquet", 2, missing="wildcard")
+
+
+def test_command(folder, run):
+    frame = rows_of("bcba", "-aab", "ac--", "abac", "abba", "bcaa", "baaa", "bcbb", "ba-a").assign(w=4.5)
+    frame.to_csv(folder / "t.csv", index=False)
+    told = run("suda", "t.csv", "--weights", "w", "--missing", "ignore", "--max-size", "4", "--json", "--top", "2")
+    document = json.loads(told.out)
+    assert (told.code, [record["suda"] for record in document["top"]]) == (0, [10, 8])
+    assert document["dis"] == 1
+    told = run("suda", "t.csv", "--columns", "c0,c1,c2,c3", "--missing", "wildcard", "-o", "s.parquet", "-q")
+    assert (told.code, told.out, told.err) == (0, "", "")
+    found = suda(frame, 3, columns=["c0", "c1", "c2", "c3"], missing="wildcard")
+    assert pd.read_parquet(folder / "s.parquet")["suda"].tolist() == found.score.tolist()
+    told = run("suda", "t.csv", "--sampling-fraction", "0.1", "--missing", "wildcard")
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith("gpupif: error: --missing wildcard: not defined for DIS and DIS-SUDA scores")
