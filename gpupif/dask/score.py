@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from ..attack.known_subsets import Known
 from ..attack.request import ask
@@ -167,9 +168,11 @@ def _score(
         for output, (keys, meta) in frames.items()
     }
     tasks = TableKeys(graph, planned.key, [one.key for one in rows], [one.key for one in back])
-    return LazyOutcome(attacker, lazy, graph.value(by_fold), tasks)
+    later = graph.frame("weights-by-fold", [by_fold], _by_fold([]), (None, None))
+    return LazyOutcome(attacker, lazy, later, tasks)
 
 
-def _by_fold(folds: Sequence[str], *weights: Any) -> dict[str, list[float]]:
+def _by_fold(folds: Sequence[str], *weights: Any) -> pd.DataFrame:
     """Weights of the scored columns, by fold."""
-    return of_each_fold({fold: own.tolist() for fold, own in zip(folds, weights, strict=True)})
+    found = {fold: own.tolist() for fold, own in zip(folds, weights, strict=True)}
+    return pd.DataFrame({fold: own or [] for fold, own in of_each_fold(found).items()}, dtype="float64")

@@ -34,7 +34,6 @@ from .write import write_scores
 if TYPE_CHECKING:
     import dask.dataframe as dd
     import pyarrow as pa
-    from dask.delayed import Delayed
 
     from ..attack.priors import AsDict, Prior
     from ..results.base import Writing
@@ -45,12 +44,13 @@ if TYPE_CHECKING:
 class LazyOutcome:
     """Scores against one attacker, of one graph.
 
-    frames: by output. weights: of each fold those of the scored columns. table: the tasks that know the rows.
+    frames: by output. weights: of the scored columns, one after the other, a column for each fold. table: the tasks
+    that know the rows.
     """
 
     attacker: ScoredAttacker
     frames: Mapping[str, dd.DataFrame]
-    weights: Delayed
+    weights: dd.DataFrame
     table: TableKeys
 
 
@@ -82,7 +82,7 @@ class OnDask(Backing):
 
     def weights(self, attacker: ScoredAttacker, fold: str) -> Sequence[float]:
         """See `Backing`."""
-        found: Sequence[float] = self._known("weights", attacker.name)[fold]
+        found: Sequence[float] = self._known("weights", attacker.name)[fold].tolist()
         return found
 
     def distinct_rows(self, attacker: ScoredAttacker) -> int:
@@ -238,8 +238,7 @@ class OnDask(Backing):
         """The task that gives a fact."""
         outcome = self._outcomes[attacker]
         if what == "weights":
-            graph.tasks.update(outcome.weights.__dask_graph__())
-            return outcome.weights.key
+            return graph.take(outcome.weights)[0]
         table = outcome.table
         graph.tasks.update(table.graph.tasks)
         if what == "plan":

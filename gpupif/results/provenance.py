@@ -23,7 +23,7 @@ from ..attack.known_subsets import AnyKnown, KnownSubsets, choose_subsets
 from ..errors import InputError
 from ..io.formats import FEATHER, read_format
 from ..io.score_files import MARK
-from ..measures import find_measure, as_weighted
+from ..measures import as_weighted, find_measure
 from .base import MEAN, WORST, About, Description, Outcome, ScoredAttacker
 from .figures import ColumnFacts
 from .summary import Summary
