@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-import gpupif.results.known_subsets
+import gpupif.results.scores
 from gpupif.attack.known_subsets import AnyKnown, choose_subsets
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cpu.known_subsets import AnyKnownRun
@@ -338,7 +338,7 @@ def test_outputs(one_engine, tmp_path):
 
 
 def test_example():
-    tried = doctest.testmod(gpupif.results.known_subsets)
+    tried = doctest.testmod(gpupif.results.scores)
     assert tried.attempted >= 4
     assert tried.failed == 0
 

@@ -126,12 +126,12 @@ def test_attackers_weights_and_what_is_written(tmp_path, engine):
     for name, known in attackers.items():
         alone = gpupif.score(table, ALL, population=POPULATION, known=known, weights="w")
         for measure in alone.measures:
-            assert scores[name].array(measure).tobytes() == alone.array(measure).tobytes()
-    assert scores.worst("population_size")["a=b"].tolist() == scores["a"].population_size["a=b"].tolist()
+            assert scores.against(name).array(measure).tobytes() == alone.array(measure).tobytes()
+    assert scores.worst["population_size"]["a=b"].tolist() == scores.against("a").population_size["a=b"].tolist()
     alone.to_parquet(tmp_path / "scores.parquet")
     assert "population_size_a=b" in pd.read_parquet(tmp_path / "scores.parquet").columns
-    top = scores["a"].top(3, by="population_size")
-    assert top["population_size"].tolist() == sorted(scores["a"].array("population_size").ravel())[:3]
+    top = scores.against("a").top(3, by="population_size")
+    assert top["population_size"].tolist() == sorted(scores.against("a").array("population_size").ravel())[:3]
     few = gpupif.score(table, "cig", population=POPULATION, known=["age", "sex"], weights="w")
     assert "population_size" in str(few.summary())
 

@@ -281,12 +281,12 @@ def test_several_attackers_are_each_as_alone():
             scores = gpupif.score(weighted, ALL, attackers=attackers, weights=weights, **asked)
             for name, known in attackers.items():
                 alone = gpupif.score(weighted, ALL, known=known, weights=weights, **asked)
-                assert bits(scores[name]) == bits(alone)
-                pd.testing.assert_frame_equal(scores[name].top(5), alone.top(5))
+                assert bits(scores.against(name)) == bits(alone)
+                pd.testing.assert_frame_equal(scores.against(name).top(5), alone.top(5))
     table = {name: frame[name].tolist() for name in frame}
     alone = gpupif.score(frame, ALL, attackers=attackers, **asked)
     for name, known in attackers.items():
-        assert_scores(alone[name], score(table, columns=asked["columns"], known=known))
+        assert_scores(alone.against(name), score(table, columns=asked["columns"], known=known))
 
 
 def test_a_column_that_is_missing_everywhere(engine):

@@ -86,7 +86,7 @@ def assert_like_memory(table, people, edges=(), lacks="count", **arguments):
     each = [(scores, expected)]
     if "attackers" in arguments:
         assert list(scores) == list(expected)
-        each = [(scores[name], expected[name]) for name in scores]
+        each = [(scores.against(name), expected.against(name)) for name in scores.attackers]
     each += [(one.mean, other.mean) for one, other in each if hasattr(one, "mean")]
     for one, other in each:
         assert_same(one.persist(), other)
@@ -101,8 +101,8 @@ def test_the_bits_of_the_table_in_memory(settings):
     table, people, arguments = question(**settings)
     lacks = "error" if settings["population"] == "of the table" else "count"
     for one, other in assert_like_memory(table, people, [20, 20, 45], lacks, **arguments):
-        assert dict(one.weights.compute()) == other.weights
-        assert dict(one.priors.compute()) == dict(other.priors)
+        assert dict(one.weights) == other.weights
+        assert dict(one.priors) == dict(other.priors)
 
 
 def test_attackers_of_both_kinds_side_by_side():

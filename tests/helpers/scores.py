@@ -20,6 +20,11 @@ ALL = [
 INTEGERS = ("cohort_size", "class_size", "distinct_values")
 
 
+def job_of(scores):
+    """The job of scores in memory, of one attacker."""
+    return scores._backing.explainer(scores._attackers[0])._job
+
+
 def assert_scores(scores, expected):
     for measure in scores.measures:
         frame = scores[measure]

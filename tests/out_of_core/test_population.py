@@ -112,8 +112,8 @@ def test_attackers_weights_and_types_of_scores(tmp_path):
     assert table.equals(expected.to_arrow())
     assert table.schema.field("nobody_population_size_age").type == pa.int64()
     for name in attackers:
-        assert scores[name].measures == expected[name].measures == (*FEW, "population_size")
-        pd.testing.assert_frame_equal(scores[name].summary().top, expected[name].summary().top)
+        assert scores.against(name).measures == expected.against(name).measures == (*FEW, "population_size")
+        pd.testing.assert_frame_equal(scores.against(name).summary().top, expected.against(name).summary().top)
 
 
 @pytest.mark.parametrize("kind", ["csv", "feather", "parquet"])

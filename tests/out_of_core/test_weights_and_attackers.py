@@ -96,15 +96,15 @@ def test_attackers(tmp_path, weights, columns):
         assert table[name].to_numpy().tobytes() == other[name].to_numpy().tobytes(), name
     assert list(scores) == list(THREE)
     for name in THREE:
-        assert scores[name].weights == expected[name].weights == alone[name].weights
-        assert scores[name].distinct_rows == expected[name].distinct_rows == alone[name].distinct_rows
-        assert_same_summary(scores[name], expected[name])
-        assert scores[name].pif([10, 95]) == pytest.approx(expected[name].pif([10, 95]))
-        assert dict(scores[name].priors) == dict(expected[name].priors)
+        assert scores.against(name).weights == expected.against(name).weights == alone[name].weights
+        assert scores.against(name).distinct_rows == expected.against(name).distinct_rows == alone[name].distinct_rows
+        assert_same_summary(scores.against(name), expected.against(name))
+        assert scores.against(name).pif([10, 95]) == pytest.approx(expected.against(name).pif([10, 95]))
+        assert dict(scores.against(name).priors) == dict(expected.against(name).priors)
     mine, theirs = scores.summary(), expected.summary()
     pd.testing.assert_frame_equal(mine.attackers, theirs.attackers)
     pd.testing.assert_frame_equal(mine.columns, theirs.columns)
-    assert scores.dataset().to_table().num_rows == 200
+    assert scores.frame().to_arrow().num_rows == 200
     assert nothing_left(tmp_path)
     with pytest.raises(AttributeError, match="dataset"):
         _ = scores.worst
@@ -199,5 +199,5 @@ def test_command_line(run, folder, output):
     read = pd.read_csv if output.endswith(".csv") else pd.read_parquet
     written = read(folder / output)
     assert list(written.columns) == expected.to_arrow().column_names
-    np.testing.assert_allclose(written["neighbour_cig_sex"], expected["neighbour"].cig["sex"], rtol=1e-14)
+    np.testing.assert_allclose(written["neighbour_cig_sex"], expected.against("neighbour").cig["sex"], rtol=1e-14)
     assert_refused(run("score", "t.csv", "-o", "new", "--attacker", "a=agee", "--resume"), ["--attacker", "'agee'"])

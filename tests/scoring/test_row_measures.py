@@ -145,10 +145,10 @@ def test_the_worst_attacker_is_none_for_whom_there_is_nobody():
     lazy = gpupif.score(dask_frame(WEIGHTED), OF_ROWS, **arguments)
     sizes = [7.5, 5, 2.5, 2.5]
     for measure, expected in zip(OF_ROWS, (sizes, [1 / size for size in sizes], [0.0] * 4), strict=True):
-        assert scores.worst(measure)["b"].tolist() == pytest.approx(expected)
-        assert lazy.worst(measure).compute()["b"].tolist() == pytest.approx(expected)
-    with pytest.raises(KeyError, match="'nobody': expected one of the attackers 'one', 'other'"):
-        scores["nobody"]
+        assert scores.worst[measure]["b"].tolist() == pytest.approx(expected)
+        assert lazy.worst[measure].compute()["b"].tolist() == pytest.approx(expected)
+    with pytest.raises(gpupif.InputError, match=r"got 'nobody'\. There are 'one', 'other'"):
+        scores.against("nobody")
 
 
 def dask_frame(frame):
@@ -161,8 +161,8 @@ def test_what_is_unknown_against_one_attacker_is_in_the_worst():
     table = pd.DataFrame({"a": [1, 2, 2], "b": ["x", "x", "y"], "c": [None, "u", "v"]})
     arguments = {"columns": ["c"], "missing": "wildcard"}
     for attackers in ({"one": ["a"], "other": ["b"]}, {"other": ["b"], "one": ["a"]}):
-        memory = gpupif.score(table, "entropy", attackers=attackers, **arguments).worst("entropy")
-        lazy = gpupif.score(dask_frame(table), "entropy", attackers=attackers, **arguments).worst("entropy").compute()
+        memory = gpupif.score(table, "entropy", attackers=attackers, **arguments).worst["entropy"]
+        lazy = gpupif.score(dask_frame(table), "entropy", attackers=attackers, **arguments).worst["entropy"].compute()
         np.testing.assert_array_equal(memory["c"], [np.nan, 0.0, 0.0])
         np.testing.assert_array_equal(lazy["c"], memory["c"])
 
