@@ -179,7 +179,7 @@ class MatchedPopulation:
         job = replace(sizes_job(question, counts, wildcards), codes=codes, times=self.times)
         result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
         return {
-            fold: np.ascontiguousarray(np.maximum(on_host(values["cohort_size"]), 1)[:, self.number])
+            fold: np.ascontiguousarray(on_host(values["cohort_size"])[:, self.number])
             for fold, values in result.by_fold().items()
         }
 
@@ -303,10 +303,11 @@ def prior_in(column: Column, counts: npt.NDArray[np.int64], values: Sequence[Any
 def sizes_job(question: Question, counts: Sequence[npt.NDArray[np.int64]], wildcards: Sequence[int] = ()) -> Job:
     """The job of counting the population's rows in the cohorts of a question, without codes of rows.
 
-    counts: of the population's rows, by column that is used and code. wildcards: columns whose last code matches all.
+    A row that agrees with none, as is possible where missing values are wildcards, counts itself. counts: of the
+    population's rows, by column that is used and code. wildcards: columns whose last code matches all.
     """
     targets, known = ([question.used.index(name) for name in names] for names in (question.targets, question.known))
-    return counting_job(counts, targets, known, wildcards)
+    return replace(counting_job(counts, targets, known, wildcards), least=1)
 
 
 def counting_job(

@@ -117,7 +117,7 @@ class _Scorer:
         )
         place = found.number[:asked]
         folds = self._score(job).by_fold().values()
-        return [np.maximum(on_host(sizes["cohort_size"]), 1)[:, place] for sizes in folds]
+        return [on_host(sizes["cohort_size"])[:, place] for sizes in folds]
 
 
 def _sums(result: EngineResult | AnyResult) -> list[Sums]:

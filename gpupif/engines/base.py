@@ -52,6 +52,8 @@ class Job:
     has them on the host.
     extremes_only: only the lowest and highest scores are asked for, no scores of rows.
     wildcards: columns whose missing values, the last code, match any value; that code has no prior.
+    least: sizes that are less are this, each before a mean over attackers is taken: 1 where a row whose cohort is empty
+    counts itself (None: they are as they are).
     class_without_target: a row's class is its cohort, even where others are scored against who knows the target.
     distinct: no two rows are equal, so that equal ones need not be looked for.
     """
@@ -74,6 +76,7 @@ class Job:
     unit: float | None = None
     wildcards: Sequence[int] = ()
     class_without_target: bool = False
+    least: float | None = None
     distinct: bool = False
 
     @property

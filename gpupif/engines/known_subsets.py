@@ -6,7 +6,7 @@ distinct rows are scored as any are, and each row of the table takes its combina
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +40,14 @@ def score_attacker(
 ) -> EngineResult | AnyResult:
     """Score a job against one attacker: who knows the job's known columns, or any of several sets of columns."""
     if sets is None:
-        return engine.score(job, progress)
+        result = engine.score(job, progress)
+        return result if job.least is None else replace(result, values=_raised(result.values, job.least))
     return score_sets(engine, job, sets, progress, shares)
+
+
+def _raised(values: Mapping[str, npt.NDArray[Any]], least: float) -> dict[str, npt.NDArray[Any]]:
+    """Sizes by measure, those that are less than `Job.least` raised to it."""
+    return {name: scores.clip(min=least) for name, scores in values.items()}
 
 
 def score_sets(
@@ -133,10 +139,11 @@ class _EachSet:
         job = select_columns(asked, columns)
         codes, times = unpack_keys(table.rows.keys, layout), table.rows.counts.astype(np.int64)
         result = self._score(replace(job, codes=codes, times=times, dtype="float64", scores_on="host"), SILENT)
+        values = result.values if job.least is None else _raised(result.values, job.least)
         for place, column in enumerate(targets):
             weights[column].append(result.weights[place])
             for measure, fold in zip(job.measures, folds[column], strict=True):
-                scores = result.values[measure.name][place].astype(np.float64, copy=False)
+                scores = values[measure.name][place].astype(np.float64, copy=False)
                 self._workers.run(
                     lambda a, b, fold=fold, scores=scores: fold.add(scores[table.number[a:b]], a, b),
                     self._workers.ranges(len(self._times)),

@@ -251,9 +251,6 @@ class InOnePlace:
         """Write scores of distinct rows as those of all rows, chunk by chunk of the table."""
         store, table = self.means.store, self.table
         folder = store.fresh(self.step(f"group-{number}{fold}"))
-        if self.asked is not None:
-            # A row that agrees with none of the population, as is possible with wildcards, counts itself.
-            values = {name: np.maximum(array, 1) for name, array in values.items()}
         arrays = [array[place] for place in range(len(group)) for array in values.values()]
         out = Cut(folder, [table.sizes]).scores(0)
         with score_writer(out, self.fold_job(fold), group) as writer, table.numbers() as numbers, Workers() as workers:

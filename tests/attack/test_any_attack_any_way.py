@@ -36,7 +36,7 @@ TABLE = {
     "some": [1, 0, 2, 0, 1, 3, 0, 1, 2, 0, 4, 1, 1, 2, 0, 0, 0, 1],
 }
 NAMES = ["sex", "age", "town", "job"]
-NEW = {"sex": ["m", "x", None], "age": [30, 20, None], "town": ["D", "A", "B"], "job": ["a", "e", "b"]}
+NEW = {"sex": ["m", "x", None], "age": [30, 20, 70], "town": ["D", "A", "B"], "job": ["a", "e", "b"]}
 VALUES = {"sex": "f", "age": 40, "town": "B", "job": "a"}
 
 
