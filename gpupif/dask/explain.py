@@ -107,7 +107,7 @@ def _pick(
     start, stop = starts[partition], starts[partition + 1]
     here = [row for row in wanted if start <= row < stop]
     codes = _codes(plan, rows.keys[[int(indexes.number[row - start]) for row in here]]) if here else []
-    labels = indexes.index.to_pandas() if hasattr(indexes.index, "to_pandas") else indexes.index
+    labels: Any = indexes.index.to_pandas() if hasattr(indexes.index, "to_pandas") else indexes.index
     return {
         row: Picked([int(column[place]) for column in codes], labels[row - start]) for place, row in enumerate(here)
     }
