@@ -50,14 +50,13 @@ class Weighted:
     """How many people rows stand for.
 
     times: units by row, None where rows are not at hand. counts: by column units by code. total: of all rows. unit: how
-    many people one is. nobody: the first row that stands for nobody, None for none, -1 where it is not known which.
+    many people one is.
     """
 
     times: npt.NDArray[np.int64] | None
     counts: Mapping[Hashable, npt.NDArray[np.int64]]
     total: int
     unit: float
-    nobody: int | None = None
 
 
 def read_weights(column: Column, first_row: Callable[[int], int] | None) -> Units:
@@ -118,8 +117,7 @@ def weigh(columns: Sequence[Column], codes: npt.NDArray[Any], units: Units, work
     times = units.times(on_host(codes))
     counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
     add_chunk(columns, [column.codes for column in columns], times, counts, workers)
-    nobody = None if times.all() else int(np.argmin(times != 0))
-    return Weighted(times, counts, units.total, units.unit, nobody)
+    return Weighted(times, counts, units.total, units.unit)
 
 
 def add_chunk(

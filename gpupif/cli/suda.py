@@ -29,6 +29,14 @@ from .options import (
 if TYPE_CHECKING:
     from ..special_uniques.result import SpecialUniques
 
+MissingInSets = Annotated[
+    str,
+    typer.Option(
+        metavar="category|ignore|wildcard|error",
+        help="Missing values: one more value, none that tells rows apart (as in sdcMicro), any value, or refuse.",
+    ),
+]
+
 
 def suda(
     table: Table,
@@ -47,13 +55,7 @@ def suda(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
     weights: SamplingWeights = None,
-    missing: Annotated[
-        str,
-        typer.Option(
-            metavar="category|ignore|wildcard|error",
-            help="Missing values: one more value, none that tells rows apart (as in sdcMicro), any value, or refuse.",
-        ),
-    ] = "category",
+    missing: MissingInSets = "category",
     sep: Sep = None,
     memory_limit: StreamMemory = None,
     temp: StreamTemp = None,

@@ -24,7 +24,7 @@ from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
 from .parcels import Parcel, pack, unpack
 from .plan import Plan, Reads, ReadsWeights, Totals, WeightedCounts, Weights
-from .routing import Routes, Trip, find_trips
+from .routing import Routes, Send, find_sends
 from .worker import device_here, task_workers
 
 if TYPE_CHECKING:
@@ -44,15 +44,15 @@ class Local(NamedTuple):
     device: str
 
 
-class Back(NamedTuple):
-    """What a partition waits for its scores with: its index, of pandas or a GPU, and for each row its distinct row."""
+class PartitionIndex(NamedTuple):
+    """The labels of a partition's rows, an index of pandas or a GPU; and for each row which distinct row it is."""
 
-    index: Any
+    labels: Any
     on_device: bool
     number: npt.NDArray[Any]
 
 
-def encode(question: Reads, device: str, partition: Any) -> tuple[Local, Back]:
+def encode(question: Reads, device: str, partition: Any) -> tuple[Local, PartitionIndex]:
     """Number the values of a partition's columns by themselves and collapse equal rows; raises ColumnTypeError."""
     frame = open_frame(partition)
     here = device_here(device)
@@ -67,15 +67,14 @@ def encode(question: Reads, device: str, partition: Any) -> tuple[Local, Back]:
     on_device = frame.device_frames() is not None
     if frame.rows == 0:
         nothing = np.empty(0, np.uint32)
-        return Local([nothing] * len(parts), nothing, values, first_missing, here), Back(
-            frame.index, on_device, nothing
-        )
+        empty = Local([nothing] * len(parts), nothing, values, first_missing, here)
+        return empty, PartitionIndex(frame.index, on_device, nothing)
     layout = KeyLayout.of([len(part.labels) + (part.missing > 0) for part in values])
     with task_workers() as workers:
         keys = pack_keys([part.codes for part in parts], layout, workers)
         distinct = distinct_rows(Rows(keys), frame.rows, workers)
     local = Local(unpack_keys(distinct.rows.keys, layout), distinct.rows.counts, values, first_missing, here)
-    return local, Back(frame.index, on_device, distinct.number)
+    return local, PartitionIndex(frame.index, on_device, distinct.number)
 
 
 def totals(local: Local) -> Totals:
@@ -131,25 +130,25 @@ def send(plan: Plan, routes: Routes, source: int, *several: Rows) -> pd.DataFram
     parcels = []
     with task_workers() as workers:
         for number, rows in enumerate(several):
-            back = source + number * routes.parts
-            for trip in find_trips(rows, plan, routes, workers):
-                order, parts = _by_part(trip, routes)
+            origin = source + number * routes.parts
+            for sent in find_sends(rows, plan, routes, workers):
+                order, parts = _by_part(sent, routes)
                 items = np.empty((len(order), plan.layout.words + 1), np.uint64)
-                items[:, :-1], items[:, -1] = trip.sent.keys[order], trip.sent.counts[order]
-                parcels += [Parcel(part, back, trip.cut, items[start:stop]) for part, start, stop in parts]
+                items[:, :-1], items[:, -1] = sent.rows.keys[order], sent.rows.counts[order]
+                parcels += [Parcel(part, origin, sent.cut, items[start:stop]) for part, start, stop in parts]
     return pack(parcels)
 
 
-def _by_part(trip: Trip, routes: Routes) -> tuple[npt.NDArray[np.intp], list[tuple[int, int, int]]]:
+def _by_part(sent: Send, routes: Routes) -> tuple[npt.NDArray[np.intp], list[tuple[int, int, int]]]:
     """The rows sent in order of the parts they travel to; and where in that order those of each part begin and end."""
-    narrow = trip.dest.astype(np.uint16 if routes.parts <= 2**16 else np.uint32)
+    narrow = sent.dest.astype(np.uint16 if routes.parts <= 2**16 else np.uint32)
     ends = np.cumsum(np.bincount(narrow, minlength=routes.parts)).tolist()
     parts = [(part, start, stop) for part, (start, stop) in enumerate(pairwise([0, *ends])) if start < stop]
     return np.argsort(narrow, kind="stable"), parts
 
 
-class Arrived(NamedTuple):
-    """Scores of the rows of a trip: by part (measures, targets of its cut, rows), as 64 bits each.
+class Received(NamedTuple):
+    """Scores of the rows of a `Send`: by part (measures, targets of its cut, rows), as 64 bits each.
 
     home: the distinct rows that they are for; place: which of the scores, part after part, each of them has.
     """
@@ -166,7 +165,7 @@ def receive(
     columns: pd.Index[Any],
     weights: pd.Series[float] | None,
     source: int,
-    back: Back,
+    index: PartitionIndex,
     rows: Rows,
     frame: pd.DataFrame,
 ) -> dict[str, Any]:
@@ -178,38 +177,38 @@ def receive(
     job = plan.job
     measures = plan.outputs
     sources = list(dict.fromkeys(source_of(measure) for measure in measures))
-    shape = (len(job.targets), len(back.number))
+    shape = (len(job.targets), len(index.number))
     values = [np.empty(shape, measure.type_in(job.dtype)) for measure in measures]
     with task_workers() as workers:
-        arrived = _arrivals(plan, routes, len(sources), source, rows, frame, workers)
-        # Most targets come by the same trips.
-        index: tuple[list[int], Any] = ([], None)
+        received = _receive_scores(plan, routes, len(sources), source, rows, frame, workers)
+        # Most targets come by the same sends.
+        places: tuple[list[int], Any] = ([], None)
         for target, column in enumerate(job.targets):
-            trips = [number for number, trip in enumerate(arrived) if column in trip.targets]
-            if index[0] != trips or index[1] is None:
-                index = trips, _places([arrived[number] for number in trips], len(rows.keys))[back.number]
+            which = [number for number, one in enumerate(received) if column in one.targets]
+            if places[0] != which or places[1] is None:
+                places = which, _places([received[number] for number in which], len(rows.keys))[index.number]
             for measure, out in zip(measures, values, strict=True):
-                found = _together([arrived[number] for number in trips], sources.index(source_of(measure)), column)
+                found = _together([received[number] for number in which], sources.index(source_of(measure)), column)
                 scores: npt.NDArray[Any] = found.view(measure.type_in("float64"))
                 if measure.weighted and weights is not None:
                     scores = float(weights.iloc[target]) * scores
-                spread.look_up(scores, index[1], out[target])
-    return {measure.name: frame_of(array, back, columns) for measure, array in zip(measures, values, strict=True)}
+                spread.look_up(scores, places[1], out[target])
+    return {measure.name: frame_of(array, index, columns) for measure, array in zip(measures, values, strict=True)}
 
 
-def _arrivals(
+def _receive_scores(
     plan: Plan, routes: Routes, measures: int, source: int, rows: Rows, frame: pd.DataFrame, workers: Workers
-) -> list[Arrived]:
-    """The scores of each trip that the rows of a partition made."""
+) -> list[Received]:
+    """The scores of each `Send` of a partition."""
     parcels = {(parcel.cut, parcel.source): parcel.items.view(np.int64) for parcel in unpack(frame, source)}
-    arrived = []
-    for trip in find_trips(rows, plan, routes, workers):
-        order, parts = _by_part(trip, routes)
-        targets = routes.cuts[trip.cut].targets
+    received = []
+    for sent in find_sends(rows, plan, routes, workers):
+        order, parts = _by_part(sent, routes)
+        targets = routes.cuts[sent.cut].targets
         items = []
         for part, start, stop in parts:
             shape = (measures, len(targets), stop - start)
-            scores = parcels.get((trip.cut, part))
+            scores = parcels.get((sent.cut, part))
             if scores is None or scores.size != math.prod(shape):
                 raise GpupifError(
                     f"partition {source}: the scores of {stop - start:,} rows did not come back from part {part}. This "
@@ -218,38 +217,38 @@ def _arrivals(
             items.append(scores.reshape(shape))
         place = np.empty(len(order), np.intp)
         place[order] = np.arange(len(order))
-        arrived.append(Arrived(targets, items, trip.home, place[trip.place]))
-    return arrived
+        received.append(Received(targets, items, sent.home, place[sent.place]))
+    return received
 
 
-def _places(arrived: Sequence[Arrived], rows: int) -> npt.NDArray[Any]:
-    """For each distinct row its place among the scores of several trips together."""
-    places = np.empty(rows, index_type(sum(len(trip.home) for trip in arrived)))
+def _places(received: Sequence[Received], rows: int) -> npt.NDArray[Any]:
+    """For each distinct row its place among the scores of several sends together."""
+    places = np.empty(rows, index_type(sum(len(one.home) for one in received)))
     before = 0
-    for trip in arrived:
-        places[trip.home] = trip.place + before
-        before += sum(items.shape[-1] for items in trip.items)
+    for one in received:
+        places[one.home] = one.place + before
+        before += sum(items.shape[-1] for items in one.items)
     return places
 
 
-def _together(arrived: Sequence[Arrived], measure: int, column: int) -> npt.NDArray[np.int64]:
-    """The scores of one target in several trips."""
-    parts = [items[measure, trip.targets.index(column)] for trip in arrived for items in trip.items]
+def _together(received: Sequence[Received], measure: int, column: int) -> npt.NDArray[np.int64]:
+    """The scores of one target in several sends."""
+    parts = [items[measure, one.targets.index(column)] for one in received for items in one.items]
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
-def nobody(partition: Any) -> Back:
-    """What a partition without rows waits with."""
+def empty_index(partition: Any) -> PartitionIndex:
+    """That of a partition without rows."""
     frame = open_frame(partition)
-    return Back(frame.index, frame.device_frames() is not None, np.empty(0, np.uint32))
+    return PartitionIndex(frame.index, frame.device_frames() is not None, np.empty(0, np.uint32))
 
 
-def frame_of(values: npt.NDArray[Any], back: Back, columns: pd.Index[Any]) -> Any:
+def frame_of(values: npt.NDArray[Any], index: PartitionIndex, columns: pd.Index[Any]) -> Any:
     """Scores (columns, rows) as a frame of the partition's kind, with its index."""
-    if not back.on_device:
-        return pd.DataFrame(values.T, index=back.index, columns=columns, copy=False)
+    if not index.on_device:
+        return pd.DataFrame(values.T, index=index.labels, columns=columns, copy=False)
     library = frame_library()
     with library.active():
-        frame = library.frame({place: library.xp.asarray(column) for place, column in enumerate(values)}, back.index)
+        frame = library.frame({place: library.xp.asarray(column) for place, column in enumerate(values)}, index.labels)
     frame.columns = columns
     return frame

@@ -200,8 +200,7 @@ def make_plan(
     columns = merged_columns(question.read, totals.values) if weights is None else weights.columns
     weighted = None
     if weights is not None and counts is not None:
-        nobody = None if weights.units.of_code.all() else -1
-        weighted = Weighted(None, counts, weights.units.total, weights.units.unit, nobody)
+        weighted = Weighted(None, counts, weights.units.total, weights.units.unit)
     people = None if people is None else people.of(question.used)
     priors = None if people is None else people.priors()
     job, prior_of = question.job(

@@ -69,15 +69,15 @@ class Routes:
 
 
 @dataclass(frozen=True)
-class Trip:
+class Send:
     """Rows of one partition that travel in one cut.
 
-    sent: the rows, in order of first appearance; dest: the part of each. home: which distinct rows of the partition
+    rows: those sent, in order of first appearance; dest: the part of each. home: which distinct rows of the partition
     they stand for; place: for each of these, which of the rows sent that is.
     """
 
     cut: int
-    sent: Rows
+    rows: Rows
     home: npt.NDArray[np.intp]
     place: npt.NDArray[np.intp]
     dest: npt.NDArray[np.int32]
@@ -151,8 +151,8 @@ def _bins(keys: npt.NDArray[np.uint64], plan: Plan, by: Sequence[int], bins: int
     return ids
 
 
-def find_trips(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iterator[Trip]:
-    """The trips of the distinct rows of a partition; the same whenever they are asked for."""
+def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iterator[Send]:
+    """The sends of the distinct rows of a partition; the same whenever they are asked for."""
     every = np.arange(len(rows.keys))
     total = plan.total if plan.people is None else max(plan.total, plan.people.total)
     if len(every) == 0:
@@ -170,7 +170,7 @@ def find_trips(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
         dest = cut.places[_bins(sent.keys, plan, cut.by, len(cut.places))]
         stay = dest >= 0
         if stay.any():
-            yield Trip(number, *_keep(stay, sent, home, place), dest=dest[stay])
+            yield Send(number, *_keep(stay, sent, home, place), dest=dest[stay])
         if not stay.all():
             heavy = _keep(~stay, sent, home, place)
             waiting.extend((finer, needed, *heavy) for finer in cut.finer)
@@ -179,7 +179,7 @@ def find_trips(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
 def _keep(
     keep: npt.NDArray[np.bool_], sent: Rows, home: npt.NDArray[np.intp], place: npt.NDArray[np.intp]
 ) -> tuple[Rows, npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Some of the rows sent, and of the rows at home those that they stand for; see `Trip`."""
+    """Some of the rows sent, and of the rows at home those that they stand for; see `Send`."""
     if keep.all():
         return sent, home, place
     there = keep[place]

@@ -102,7 +102,7 @@ def _score(table: Any, read: Any, question: Question, device: str, people: Peopl
     else:
         encoded = list(map(ref, graph.each("encode", partial(home.encode, question, device), partitions)))
     local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
-    back = list(map(ref, graph.each("back", itemgetter(1), encoded)))
+    indexes = list(map(ref, graph.each("index", itemgetter(1), encoded)))
     found = graph.each("values", home.totals, local)
     totals = ref(graph.tree("totals", partial(plan.add_totals, question.read), found))
     weighing: list[Any] = [None, None]
@@ -134,13 +134,13 @@ def _score(table: Any, read: Any, question: Question, device: str, people: Peopl
 
     homeward = graph.shuffle("home", graph.each("leave", itemgetter(0), scored))[: len(partitions)]
     labels = table._meta.columns.take([names.index(name) for name in question.targets])
-    arguments = ([labels] * len(partitions), [given] * len(partitions), count, back, rows, list(map(ref, homeward)))
-    arrived = list(map(ref, graph.each("receive", home.receive, plans, ways, *arguments)))
+    arguments = ([labels] * len(partitions), [given] * len(partitions), count, indexes, rows, list(map(ref, homeward)))
+    received = list(map(ref, graph.each("receive", home.receive, plans, ways, *arguments)))
     frames = {}
     for measure in plan.outputs_of(question, people is not None):
-        keys = graph.each(measure.name, itemgetter(measure.name), arrived)
+        keys = graph.each(measure.name, itemgetter(measure.name), received)
         kind = measure.type_in(dtype)
-        meta = home.frame_of(np.empty((len(question.targets), 0), kind), home.nobody(table._meta), labels)
+        meta = home.frame_of(np.empty((len(question.targets), 0), kind), home.empty_index(table._meta), labels)
         frames[measure.name] = (keys, meta)
     total = graph.one("count", attrgetter("rows"), planned)
     shares = graph.one("priors", _priors, planned)

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpupif.kernels.codes import add_times
+
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..errors import InputError
 from ..out_of_core.chunks import Chunks
 from ..out_of_core.shuffle import Cut, Span, cut
 from ..rows.accumulate import DistinctRows
+from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
-from ..rows.partition import index_type
+from ..rows.partition import Rows, index_type
 from ..rows.threads import Workers
 from .table_part import TablePart, layout_of
 
@@ -49,16 +52,15 @@ class DistinctChunks(Chunks):
     def codes(self, number: int) -> list[npt.NDArray[Any]]:
         """See `Chunks`."""
         codes = self._chunks.codes(number)
-        amounts = [np.ones(self.sizes[number], np.int64)]
-        if self._units is not None:
-            amounts.insert(0, self._units.times(codes[self._weights]))
-        columns = len(self._layout.fields)
         # A column that takes the place of a sensitive attribute takes no bits.
-        codes = [*codes, codes[0]][:columns]
-        rows = DistinctRows(self._layout.words, len(amounts), self._workers)
-        rows.add(pack_keys(codes, self._layout, self._workers), *amounts)
-        *people, times = rows.sums
-        return [*unpack_keys(rows.keys, self._layout), *people, times.astype(self._kind)]
+        used = [*codes, codes[0]][: len(self._layout.fields)]
+        keys = pack_keys(used, self._layout, self._workers)
+        found = distinct_rows(Rows(keys), self.sizes[number], self._workers)
+        rows, people = found.rows, []
+        if self._units is not None:
+            people.append(np.zeros(len(rows.keys), np.int64))
+            add_times(found.number, self._units.times(codes[self._weights]), people[0])
+        return [*unpack_keys(rows.keys, self._layout), *people, rows.counts.astype(self._kind)]
 
     def close(self) -> None:
         """See `Chunks`: the table is closed by itself."""

@@ -164,13 +164,9 @@ def weigh_chunks(chunks: EncodedChunks, place: int, used: int) -> tuple[Units, W
     units = read_weights(chunks.columns[place], first_row)
     columns = chunks.columns[:used]
     counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
-    nobody, start = None, 0
     with Workers() as workers:
-        for number, size in enumerate(chunks.sizes):
+        for number in range(len(chunks.sizes)):
             *codes, weights = chunks.some_codes(number, [*range(used), place])
             times = units.times(weights)
             add_chunk(columns, codes, times, counts, workers)
-            if nobody is None and not times.all():
-                nobody = start + int(np.argmin(times != 0))
-            start += size
-    return units, Weighted(None, counts, units.total, units.unit, nobody)
+    return units, Weighted(None, counts, units.total, units.unit)

@@ -66,8 +66,9 @@ def score(
         them, see Returns. The scored one is none of them, so ``class_size`` is ``cohort_size`` then: for rows, score a
         column that the attacker does not know. All subsets are tried (r = 3 of 20 columns: 969 for each), unless
         `AnyKnown` says less. No part of a table holds the cohorts of all of them whole, so its *different* rows have to
-        fit into memory: of files into the memory limit (`config`), of a Dask DataFrame into that of one worker, 4 GiB
-        at most, and where a GPU scores them into its own.
+        fit into memory: of files into the memory limit (`config`), of a Dask DataFrame into half of that of one worker
+        (4 GiB where it has no limit), and where a GPU scores them into its own. A score that is unknown (NaN) against
+        some attackers counts in neither the worst nor the mean.
     attackers:
         ``{"neighbour": ["age", "sex"], "anyone": 2}``: several attackers at once, by name what each knows, as ``known``
         says it, in place of that.
@@ -105,6 +106,8 @@ def score(
         the sample (the journalist model). ``class_size``, ``reidentification_risk`` and ``unique`` stay those of the
         table; a row's journalist risk is 1 / ``population_size`` of a column that is scored but not known. For files it
         is a path, read in streams; for a Dask DataFrame a Dask DataFrame, a path of Parquet, or a table in memory.
+        Where missing values are wildcards no row is known to be lacking, only values are, and a row with which none of
+        the population agrees counts itself.
     missing:
         "category": missing values (None, NaN, NA, NaT, null) are one value of their own, whatever their
         representation; "error": refuse them.
@@ -121,8 +124,8 @@ def score(
         values, at most 1: the same number where cohorts do not overlap. Where no used column has missing values, scores
         are those of "category". The work grows with the number of different patterns of missing values. No part of a
         table holds such cohorts whole, so its *different* rows have to fit into memory together: of files into the
-        memory limit, of a Dask DataFrame into that of one worker, 4 GiB at most, and where a GPU scores them into its
-        own.
+        memory limit, of a Dask DataFrame into half of that of one worker (4 GiB where it has no limit), and where a GPU
+        scores them into its own.
     dtype:
         "float64" or "float32" of the results; all is computed in float64.
 

@@ -79,7 +79,7 @@ class DaskTable:
         tasks = [
             graph.one("place", *task, number=number) for number, task in enumerate(zip(pieces, partitions, strict=True))
         ]
-        meta = home.frame_of(np.empty((len(names), 0), values.dtype), home.nobody(self._table._meta), names)
+        meta = home.frame_of(np.empty((len(names), 0), values.dtype), home.empty_index(self._table._meta), names)
         return graph.frame("rows", tasks, meta, self._table.divisions)
 
     def labels(self) -> Any:
@@ -88,14 +88,14 @@ class DaskTable:
         return self._table._meta.columns.take([every.index(name) for name in self.names])
 
 
-def find_rows(whole: Whole, minimal: Minimal, encoded: tuple[home.Local, home.Back]) -> tuple[int, Hits]:
+def find_rows(whole: Whole, minimal: Minimal, encoded: tuple[home.Local, home.PartitionIndex]) -> tuple[int, Hits]:
     """How many rows a partition has, and by set of columns those with a minimal combination."""
-    local, back = encoded
+    local, index = encoded
     hits = find_hits(minimal, whole.rows(local)[0], list(minimal), 0)
     # Who has one is the only one of its kind.
     row_of = np.empty(len(local.times), np.int64)
-    row_of[back.number] = np.arange(len(back.number))
-    return len(back.number), {set_: np.sort(row_of[distinct]) for set_, distinct in hits.items()}
+    row_of[index.number] = np.arange(len(index.number))
+    return len(index.number), {set_: np.sort(row_of[distinct]) for set_, distinct in hits.items()}
 
 
 def place(rows: npt.NDArray[np.int64], values: npt.NDArray[Any], names: pd.Index[Any], partition: Any) -> Any:
@@ -103,8 +103,8 @@ def place(rows: npt.NDArray[np.int64], values: npt.NDArray[Any], names: pd.Index
     frame = open_frame(partition)
     every = np.zeros((len(names), frame.rows), values.dtype)
     every[:, rows] = values
-    back = home.Back(frame.index, frame.device_frames() is not None, np.empty(0, np.uint32))
-    return home.frame_of(every, back, names)
+    index = home.PartitionIndex(frame.index, frame.device_frames() is not None, np.empty(0, np.uint32))
+    return home.frame_of(every, index, names)
 
 
 def _listed(*results: Any) -> list[Any]:

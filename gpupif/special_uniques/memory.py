@@ -13,8 +13,9 @@ from ..rows.keys import KeyLayout
 from ..rows.partition import index_type
 from ..rows.threads import default_threads
 from ..utils.memory import free_bytes, resident_bytes, shown
-from .search_in_memory import DENSE_ALL
 
+# One byte for each possible combination: at most, of all threads together; and for each row.
+DENSE, DENSE_PER_ROW, DENSE_ALL = 1 << 27, 256, 1 << 28
 # Of a set of columns: its name, what is found of it, and where its rows are kept; measured.
 SET_BYTES = 600
 # Of what is left beside what must be there, what threads work with; the rest is for rows unique on some columns.

@@ -26,6 +26,7 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
+from .memory import DENSE, DENSE_ALL, DENSE_PER_ROW, Shares
 from .missing import LackingRows
 from .row_sets import Marks
 
@@ -33,11 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..engines.counting import Counting
-    from .memory import Shares
     from .missing import MissingValues
-
-# One byte for each possible combination: at most, of all threads together; and for each row.
-DENSE, DENSE_PER_ROW, DENSE_ALL = 1 << 27, 256, 1 << 28
 
 
 @dataclass(frozen=True)

@@ -340,8 +340,8 @@ def shares(frame, partitions, **arguments):
     sizes = np.zeros(partitions)
     with task_workers() as workers:
         for part in rows:
-            for trip in routes.find_trips(part, whole, ways, workers):
-                sizes += np.bincount(trip.dest, minlength=partitions)
+            for sent in routes.find_sends(part, whole, ways, workers):
+                sizes += np.bincount(sent.dest, minlength=partitions)
     distinct = sum(len(part.keys) for part in rows)
     return sizes / (2 * distinct / partitions), sizes
 

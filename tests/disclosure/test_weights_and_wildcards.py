@@ -65,6 +65,7 @@ def ask(table, weights, missing):
     return frame.assign(**{"how many": weights}), {"missing": missing, "weights": "how many"}
 
 
+@pytest.mark.slow
 @pytest.mark.every_engine
 @given(question=questions(), least=st.integers(0, 2))
 @SHARED_FIXTURES
@@ -104,6 +105,7 @@ def test_against_the_definitions(engine, question, least):
         assert group.entropy == pytest.approx(wanted[5], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.every_engine
 @given(question=questions())
 @SHARED_FIXTURES
@@ -150,6 +152,7 @@ def test_extremes_of_the_cells_of_score(question):
         assert found.attributes.loc[name, "entropy_l"] == pytest.approx(bits, rel=1e-12)
 
 
+@pytest.mark.slow
 @given(question=questions(), chosen=st.none() | st.integers(1, 2), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=40)
 def test_the_same_from_files_and_on_dask(question, chosen, data, tmp_path_factory, dask_in_one_thread):

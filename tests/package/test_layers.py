@@ -37,14 +37,9 @@ LEVEL = {name: level for level, names in enumerate(LAYERS.strip().splitlines()) 
 MOST_MODULES_IN_THE_ROOT = 5
 # Imports that are still to be mended, whether they tie a circle or go up; not to become more.
 KNOWN = {
-    ("marginals.base", "marginals.dask"),
-    ("marginals.base", "marginals.out_of_core"),
-    ("marginals.toxic_report", "marginals.toxic_pairs"),
     ("results.riskiest", "results.scores"),
     ("results.summary", "results.scores"),
     ("results.worst_attacker", "results.known_subsets"),
-    ("special_uniques.suda", "special_uniques.dask"),
-    ("special_uniques.summary", "special_uniques.suda"),
 }
 
 

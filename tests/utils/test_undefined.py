@@ -1,0 +1,35 @@
+"""What measures are not defined for is refused in the words of the table of it."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import gpupif
+from gpupif.utils import undefined
+
+TABLE = pd.DataFrame({"a": [1, 1, 2], "b": [1, None, 2], "people": [1.0, 0.5, 3.0]})
+ASKED = {
+    undefined.WILDCARD_ENTROPIES: [
+        lambda: gpupif.entropy(TABLE, missing="wildcard"),
+        lambda: gpupif.mutual_information(TABLE, "a", "b", missing="wildcard"),
+        lambda: gpupif.toxic_pairs(TABLE, missing="wildcard"),
+    ],
+    undefined.WILDCARD_DIS: [
+        lambda: gpupif.suda(TABLE, 2, missing="wildcard", sampling_fraction=0.1),
+        lambda: gpupif.suda(TABLE, 2, missing="wildcard", weights="people"),
+    ],
+    undefined.WEIGHTS_WITHOUT_SAMPLE: [lambda: gpupif.suda(TABLE, 2, weights="people")],
+    undefined.WEIGHTS_AND_FRACTION: [lambda: gpupif.suda(TABLE, 2, weights="people", sampling_fraction=0.1)],
+}
+
+
+@pytest.mark.parametrize("one", undefined.UNDEFINED, ids=lambda one: f"{one.option} of {one.measures}")
+def test_refused_by_one_sentence_that_stands_in_the_table(one):
+    for ask in ASKED[one]:
+        with pytest.raises(gpupif.InputError) as error:
+            ask()
+        said = str(error.value)
+        assert said.startswith(f"{one.option}: not defined for {one.measures}: {one.why}")
+        assert said.endswith(f". {one.instead}")
+    assert f"| `{one.option}` | {one.measures} | {one.why} |" in undefined.undefined_table().splitlines()
