@@ -17,7 +17,7 @@ import gpupif
 from gpupif.engines.deduplicated import Collapsed
 from gpupif.errors import ColumnNotFoundError, InputError, NothingKnownWarning, OutputError
 from gpupif.measures import MEASURES
-from tests.helpers import naive
+from tests.helpers import naive_attack
 from tests.helpers.command_line import FRAME, assert_refused
 from tests.helpers.configured import configured
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, jobs
@@ -51,7 +51,7 @@ def test_each_is_as_alone_and_the_worst_is_the_highest(engine, job, data):
         mine = {*arguments.get("columns", table), *known}
         own = {what: {column: x for column, x in by.items() if column in mine} for what, by in given_to.items()}
         assert bits(scores.against(name)) == bits(gpupif.score(frame_of(table), ALL, known=known, **own, **arguments))
-        expected[name] = naive.score(table, known=known, **own, **arguments)
+        expected[name] = naive_attack.score(table, known=known, **own, **arguments)
     for measure in ALL:
         choose = min if MEASURES[measure].low_is_risky else max
         worst = scores.worst[measure]

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 import gpupif
 from gpupif.errors import ColumnNotFoundError, ColumnTypeError, InputError, TableReadError
 from gpupif.measures import MEASURES
-from tests.helpers import naive
+from tests.helpers import naive, naive_attack
 from tests.helpers.command_line import FRAME, assert_refused
 from tests.helpers.populations import POPULATION, frames_of, rows_of, samples, with_lacking
 from tests.helpers.tables import SHARED_FIXTURES
@@ -46,7 +46,7 @@ def test_priors_and_sizes(engine, job):
     scores = gpupif.score(frame, ALL, population=gpupif.Population(other, lacks="count"), **arguments)
     own = {name: naive.distribution(people[name]) for name in used}
     arguments["priors"] = own | arguments["priors"]
-    assert_scores_but_sizes(scores, naive.score(sample, **arguments))
+    assert_scores_but_sizes(scores, naive_attack.score(sample, **arguments))
     assert scores.measures == (*ALL, "population_size")
     for name in columns:
         assert scores.population_size[name].tolist() == sizes(sample, people, name, known)

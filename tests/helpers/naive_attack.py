@@ -41,14 +41,6 @@ def cohort_rows(table, row, names, wild=False):
     return agreeing(rows[row], rows, wild)
 
 
-def amounts(values, weights):
-    """How much the rows with each value count together; a value of rows that count 0 is there too."""
-    found = defaultdict(Fraction)
-    for value, weight in zip(values, weights, strict=True):
-        found[value] += weight
-    return dict(found)
-
-
 class Facts(NamedTuple):
     """What is the same whoever attacks.
 
@@ -118,8 +110,8 @@ def own_prior(table, name, weights, wild, population):
 
 
 def known_amounts(values, weights, wild):
-    """As `amounts`, without missing values where these are unknown."""
-    found = amounts(values, weights)
+    """As `naive.amounts`, without missing values where these are unknown."""
+    found = naive.amounts(values, weights)
     if wild:
         found.pop(None, None)
     return found
@@ -136,9 +128,9 @@ def against(facts, columns, known):
     """Scores against an attacker who knows the columns `known`, but never the one that is scored."""
     cells, weights = defaultdict(dict), {}
     for name in columns:
-        others = [other for other in known if other != name]
-        found = [score_cell(facts, row, name, others, known) for row in range(len(facts.weights))]
-        weights[name] = column_weight(facts, name, others)
+        others, cohorts = meet(facts, name, known)
+        found = [score_cell(facts, row, name, others, known, *one) for row, one in enumerate(cohorts)]
+        weights[name] = column_weight(facts, name, [counts for _, counts in cohorts])
         for cell in found:
             cell["wcig"] = weights[name] * cell["cig"]
         for measure in found[0]:
@@ -146,72 +138,82 @@ def against(facts, columns, known):
     return Against(dict(cells), weights)
 
 
-def score_cell(facts, row, name, others, known):
-    """All measures of one cell but wCIG, by name, against who knows the columns `others`, of the row all `known`."""
-    value = facts.table[name][row]
-    size, counts = cohort(facts, row, name, others)
-    in_class = sum(facts.weights[other] for other in cohort_rows(facts.table, row, known, facts.wild))
-    certain = sum(counts.values())
-    prior, accuracy = facts.priors[name], Fraction(facts.accuracies.get(name, 1))
-    plain = {one: float(share) for one, share in prior.items()}
-    posterior = plain
-    if certain:
-        posterior = {one: float(accuracy * counts.get(one, 0) / certain + (1 - accuracy) * prior[one]) for one in prior}
-    found = naive.of_size(float(size), float(in_class))
-    if certain:
-        present = {one: count for one, count in counts.items() if count > 0}
-        found |= naive.of_cohort(present, posterior, plain, facts.distances.get(name))
-    else:
-        found |= naive.of_nothing(size)
-    if facts.wild and value is None:
-        found |= dict.fromkeys(naive.OF_VALUE, math.nan)
-    else:
-        found |= naive.of_value(posterior[value], plain[value])
-    if facts.population is not None:
-        rows = rows_of(facts.population, others)
-        # Who agrees with no row of the population counts for one.
-        found["population_size"] = max(1, len(agreeing(rows_of(facts.table, others)[row], rows, facts.wild)))
-    return found
+def meet(facts, name, known):
+    """What is known where a column is scored, and by row of the table the `cohort`."""
+    others = [other for other in known if other != name]
+    return others, [cohort(facts, row, name, others) for row in range(len(facts.weights))]
 
 
 def cohort(facts, row, name, others):
-    """How much the rows of a cohort count, and by known value of a column how much those that have it do."""
+    """How much the rows that agree with one count, and by known value of a column how much those that have it do."""
     there = cohort_rows(facts.table, row, others, facts.wild)
     weights = [facts.weights[other] for other in there]
     return sum(weights), known_amounts([facts.table[name][other] for other in there], weights, facts.wild)
 
 
-def column_weight(facts, name, others):
-    """H(X | known) / H(X), at most 1, and 0 where H(X) is 0.
+def score_cell(facts, row, name, others, known, size, counts):
+    """All measures of one cell but wCIG, by name, against who knows the columns `others`, of the row all `known`.
+
+    size, counts: of its cohort.
+    """
+    value, certain = facts.table[name][row], sum(counts.values())
+    in_class = sum(facts.weights[other] for other in cohort_rows(facts.table, row, known, facts.wild))
+    prior, accuracy = facts.priors[name], Fraction(facts.accuracies.get(name, 1))
+    believed = posterior = {one: float(share) for one, share in prior.items()}
+    found = naive.of_size(float(size), float(in_class))
+    if certain:
+        posterior = {
+            one: float(accuracy * counts.get(one, 0) / certain + (1 - accuracy) * share) for one, share in prior.items()
+        }
+        present = {one: count for one, count in counts.items() if count > 0}
+        found |= naive.of_cohort(present, posterior, believed, facts.distances.get(name))
+    else:
+        found |= naive.of_nothing(size)
+    if facts.wild and value is None:
+        found |= dict.fromkeys(naive.OF_VALUE, math.nan)
+    else:
+        found |= naive.of_value(posterior[value], believed[value])
+    if facts.population is not None:
+        row_known, rows = rows_of(facts.table, others)[row], rows_of(facts.population, others)
+        # Who agrees with no row of the population counts for one.
+        found["population_size"] = max(1, len(agreeing(row_known, rows, facts.wild)))
+    return found
+
+
+def column_weight(facts, name, cohorts):
+    """H(X | known) / H(X), at most 1, and 0 where H(X) is 0. cohorts: by row how much each value of its cohort counts.
 
     H(X | known) is the mean of -log2 of the share that a row's value has in the row's cohort.
     """
     counts = known_amounts(facts.table[name], facts.weights, facts.wild)
     if sum(count > 0 for count in counts.values()) < 2:
         return 0.0
-    losses = []
-    for row, value in enumerate(facts.table[name]):
-        if facts.weights[row] and value in counts:
-            there = cohort(facts, row, name, others)[1]
-            losses.append(float(facts.weights[row]) * -math.log2(there[value] / sum(there.values())))
+    losses = [
+        -math.log2(there[value] / sum(there.values())) * weight
+        for value, weight, there in zip(facts.table[name], facts.weights, cohorts, strict=True)
+        if weight and value in counts
+    ]
     return min(1.0, math.fsum(losses) / float(sum(counts.values())) / naive.entropy_of(counts))
 
 
 def score(table, columns=None, known=None, **arguments):
     """Measure to column to the list of its scores, against an attacker who knows the columns `known`."""
-    return _against_columns(table, columns, known, arguments).cells
+    return against(*question(table, columns, known, arguments)).cells
 
 
 def column_weights(table, columns=None, known=None, **arguments):
     """The weight of wCIG by column, against an attacker who knows the columns `known`."""
-    return _against_columns(table, columns, known, arguments).weights
+    facts, columns, known = question(table, columns, known, arguments)
+    met = {name: meet(facts, name, known)[1] for name in columns}
+    return {name: column_weight(facts, name, [counts for _, counts in cohorts]) for name, cohorts in met.items()}
 
 
-def _against_columns(table, columns, known, arguments):
+def question(table, columns, known, arguments):
+    """The facts, the columns that are scored and those that are known, as they are by default."""
     columns = default_columns(table, arguments) if columns is None else columns
     known = columns if known is None else known
     used = [name for name in table if name in {*columns, *known}]
-    return against(facts_of(table, used, **arguments), columns, known)
+    return facts_of(table, used, **arguments), columns, known
 
 
 def default_columns(table, arguments):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpupif
-from tests.helpers import naive
+from tests.helpers import naive_attack
 from tests.helpers.pieces import in_pieces
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, tables
 
@@ -26,7 +26,7 @@ OF_ROWS = ["class_size", "reidentification_risk", "unique"]
 def test_as_counted_by_hand_for_any_attacker(engine, table, data):
     known = data.draw(st.lists(st.sampled_from(list(table)), unique=True))
     scores = gpupif.score(frame_of(table), ["cohort_size", *OF_ROWS], columns=list(table), known=known)
-    sizes = [len(naive.cohort_rows(table, row, known)) for row in range(scores.rows)]
+    sizes = [len(naive_attack.cohort_rows(table, row, known)) for row in range(scores.rows)]
     for name in table:
         assert scores.class_size[name].tolist() == sizes
         assert scores.reidentification_risk[name].tolist() == [1 / size for size in sizes]
@@ -52,7 +52,7 @@ def test_of_all_rows_they_are_the_risks_of_the_table(engine, table, data):
 
 def naive_classes(table, known):
     """For each row the first of its class."""
-    return [naive.cohort_rows(table, row, known)[0] for row in range(len(next(iter(table.values()))))]
+    return [naive_attack.cohort_rows(table, row, known)[0] for row in range(len(next(iter(table.values()))))]
 
 
 def test_worked_example(engine):
