@@ -25,19 +25,17 @@ from .worker import task_engine, task_workers
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .partition import Back
+    from .partition import PartitionIndex
     from .plan import Plan
 
 
 class TableKeys(NamedTuple):
-    """The tasks that an explanation begins with: the plan, and of each partition its distinct rows, and what its rows
-    wait for scores with.
-    """
+    """The tasks that an explanation begins with: the plan, and of each partition its distinct rows and its index."""
 
     graph: Graph
     plan: Key
     rows: Sequence[Key]
-    back: Sequence[Key]
+    indexes: Sequence[Key]
 
 
 class Picked(NamedTuple):
@@ -80,16 +78,16 @@ class LazyExplainer(Explainer):
         missing = sorted({*rows} - {*self._picked})
         if missing:
             graph, table = self._table.graph.copy(), self._table
-            plans, back = [ref(table.plan)] * len(table.rows), list(map(ref, table.back))
-            starts = ref(graph.one("starts", _starts, *map(ref, graph.each("lengths", _length, back))))
-            several = ([starts] * len(back), range(len(back)), list(map(ref, table.rows)), back)
+            plans, indexes = [ref(table.plan)] * len(table.rows), list(map(ref, table.indexes))
+            starts = ref(graph.one("starts", _starts, *map(ref, graph.each("lengths", _length, indexes))))
+            several = ([starts] * len(indexes), range(len(indexes)), list(map(ref, table.rows)), indexes)
             picks = graph.each("pick", partial(_pick, missing), plans, *several)
             self._picked |= self._compute(graph, graph.tree("picked", _merge, picks))
         return self._picked
 
 
-def _length(back: Back) -> int:
-    return len(back.number)
+def _length(index: PartitionIndex) -> int:
+    return len(index.number)
 
 
 def _starts(*lengths: int) -> list[int]:
@@ -101,13 +99,13 @@ def _merge(*parts: dict[int, Picked]) -> dict[int, Picked]:
 
 
 def _pick(
-    wanted: Sequence[int], plan: Plan, starts: Sequence[int], partition: int, rows: Rows, back: Back
+    wanted: Sequence[int], plan: Plan, starts: Sequence[int], partition: int, rows: Rows, index: PartitionIndex
 ) -> dict[int, Picked]:
     """Those of some rows of the table that are in a partition."""
     start, stop = starts[partition], starts[partition + 1]
     here = [row for row in wanted if start <= row < stop]
-    codes = _codes(plan, rows.keys[[int(back.number[row - start]) for row in here]]) if here else []
-    labels = back.index.to_pandas() if hasattr(back.index, "to_pandas") else back.index
+    codes = _codes(plan, rows.keys[[int(index.number[row - start]) for row in here]]) if here else []
+    labels = index.labels.to_pandas() if hasattr(index.labels, "to_pandas") else index.labels
     return {
         row: Picked([int(column[place]) for column in codes], labels[row - start]) for place, row in enumerate(here)
     }

@@ -167,7 +167,7 @@ def _score(
         f"{attacker.prefix}{output}": graph.frame(output, keys, meta, table.divisions)
         for output, (keys, meta) in frames.items()
     }
-    tasks = TableKeys(graph, planned.key, [one.key for one in rows], [one.key for one in back])
+    tasks = TableKeys(graph, planned.key, [one.key for one in rows], [one.key for one in indexes])
     later = graph.frame("weights-by-fold", [by_fold], _by_fold([]), (None, None))
     return LazyOutcome(attacker, lazy, later, tasks)
 
