@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 
 class TableKeys(NamedTuple):
-    """The tasks that an explanation begins with: the plan, and of each partition its distinct rows, and what its rows
-    wait for scores with.
-    """
+    """The tasks that an explanation begins with: the plan, and of each partition its distinct rows and its index."""
 
     graph: Graph
     plan: Key
@@ -88,8 +86,8 @@ class LazyExplainer(Explainer):
         return self._picked
 
 
-def _length(indexes: PartitionIndex) -> int:
-    return len(indexes.number)
+def _length(index: PartitionIndex) -> int:
+    return len(index.number)
 
 
 def _starts(*lengths: int) -> list[int]:
@@ -101,13 +99,13 @@ def _merge(*parts: dict[int, Picked]) -> dict[int, Picked]:
 
 
 def _pick(
-    wanted: Sequence[int], plan: Plan, starts: Sequence[int], partition: int, rows: Rows, indexes: PartitionIndex
+    wanted: Sequence[int], plan: Plan, starts: Sequence[int], partition: int, rows: Rows, index: PartitionIndex
 ) -> dict[int, Picked]:
     """Those of some rows of the table that are in a partition."""
     start, stop = starts[partition], starts[partition + 1]
     here = [row for row in wanted if start <= row < stop]
-    codes = _codes(plan, rows.keys[[int(indexes.number[row - start]) for row in here]]) if here else []
-    labels: Any = indexes.index.to_pandas() if hasattr(indexes.index, "to_pandas") else indexes.index
+    codes = _codes(plan, rows.keys[[int(index.number[row - start]) for row in here]]) if here else []
+    labels = index.labels.to_pandas() if hasattr(index.labels, "to_pandas") else index.labels
     return {
         row: Picked([int(column[place]) for column in codes], labels[row - start]) for place, row in enumerate(here)
     }

@@ -87,7 +87,7 @@ def to_metadata(description: Description) -> dict[bytes, bytes]:
         "priors": _priors_to_json(description),
         "files": list(description.files),
     }
-    return {MARK: __version__.encode(), KEY: json.dumps(document, ensure_ascii=False).encode()}
+    return {MARK: __version__.encode(), KEY: json.dumps(document).encode()}
 
 
 def in_one_file(description: Description) -> Description:

@@ -149,7 +149,7 @@ def test_nothing_is_computed_before_dask_is_asked_to():
     scores = gpupif.score(lazy, list(MEASURES))
     assert "lazy" in repr(scores)
     assert {"cig", "wcig", "persist"} <= set(dir(scores))
-    for use in (scores.frame, scores.fig, scores.rig):
+    for use in (scores.frame, scores.rig, lambda: scores.worst.cig):
         use()
     with pytest.raises(AssertionError, match="computed"):
         scores.cig.compute()
