@@ -73,8 +73,7 @@ THERE = [
         (pylibcudf, f"io.parquet.ChunkedParquetWriterOptionsBuilder.{name}")
         for name in ("metadata", "key_value_metadata", "compression", "stats_level", "row_group_size_rows", "build")
     ),
-    *((pylibcudf, f"io.{name}") for name in ("SinkInfo", "types.TableInputMetadata", "types.CompressionType.ZSTD")),
-    *((pylibcudf, f"io.{name}") for name in ("types.StatisticsFreq.STATISTICS_ROWGROUP",)),
+    *((pylibcudf, f"io.{name}") for name in ("SinkInfo", "types.TableInputMetadata")),
     (pylibcudf, "io.SourceInfo"),
     (pylibcudf, "io.text.make_source_from_file"),
     (pylibcudf, "Table.columns"),
