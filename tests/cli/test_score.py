@@ -15,6 +15,7 @@ import pytest
 
 import gpupif
 from tests.helpers.command_line import COMMAND, CSV, FRAME, PRIORS, assert_refused, assert_written, start
+from tests.helpers.configured import configured
 
 pytestmark = pytest.mark.every_engine
 
@@ -56,7 +57,7 @@ OPTIONS = [
     (["--accuracy", "age=0.5", "--accuracy", "a=b=0.75"], {"accuracies": {"age": 0.5, "a=b": 0.75}}),
     (["--columns", "age", "--missing", "error"], {"columns": ["age"], "missing": "error"}),
     (["--dtype", "float32"], {"dtype": "float32"}),
-    (["--device", "cpu", "--gpu-grouping", "auto"], {}),
+    (["--device", "cpu", "--gpu-grouping", "auto"], {"device": "cpu"}),
 ]
 
 
@@ -65,9 +66,9 @@ def test_options_and_json(run, folder, options, arguments):
     ended = run("score", "people.csv", "-o", "scores.parquet", "--json", *options)
     assert (ended.code, ended.err) == (0, "")
     arguments = {"measures": ["cig", "csf", "wcig"], **arguments}
-    assert_written(folder / "scores.parquet", gpupif.score(FRAME, **arguments))
+    assert_written(folder / "scores.parquet", configured(gpupif.score, FRAME, **arguments))
     document = json.loads(ended.out, parse_constant=pytest.fail)
-    scores = gpupif.score("people.csv", **arguments)
+    scores = configured(gpupif.score, "people.csv", **arguments)
     expected = json.loads(scores.summary().to_json())
     stages = document.pop("stages")
     assert list(stages) == ["read", "encode", "score", "write"]
