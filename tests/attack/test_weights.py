@@ -23,7 +23,7 @@ from tests.helpers import naive_attack
 from tests.helpers.command_line import FRAME, assert_refused, assert_written
 from tests.helpers.scores import assert_scores
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, jobs, tables
-from tests.helpers.weights import of_sizes, some_weights, weighted_jobs
+from tests.helpers.weights import of_sizes, some_weights
 
 pytestmark = pytest.mark.every_engine
 
@@ -43,17 +43,6 @@ def score(table, weights, measures=ALL, **arguments):
 
 def as_defined(table, weights, **arguments):
     return naive_attack.score(table | {"people of": weights}, weights="people of", **arguments)
-
-
-@given(job=weighted_jobs())
-@FEW
-def test_all_measures(engine, job):
-    table, weights, arguments = job
-    scores = score(table, weights, **arguments)
-    expected = as_defined(table, weights, **arguments)
-    assert_scores(scores, expected)
-    assert scores.columns == arguments.get("columns", list(table))
-    assert all((scores[name].dtypes == np.float64).all() for name in SIZES)
 
 
 def bits(scores):

@@ -24,7 +24,7 @@ from tests.helpers import naive_attack
 from tests.helpers.scores import ALL
 from tests.helpers.tables import SIMULATED, frame_of
 from tests.helpers.weights import of_sizes
-from tests.helpers.wildcards import questions, sparse
+from tests.helpers.wildcards import sparse
 
 pytestmark = pytest.mark.every_engine
 
@@ -42,15 +42,6 @@ def assert_scores(found, expected, measures=ALL):
             np.testing.assert_allclose(
                 scores, expected[measure][name], rtol=1e-9, atol=1e-9, err_msg=f"{measure} {name}"
             )
-
-
-@given(question=questions())
-@settings(FEW, max_examples=3 if SIMULATED else 30)
-def test_every_measure_as_defined(engine, question):
-    table, arguments = question
-    found = gpupif.score(frame_of(table), ALL, missing="wildcard", **arguments)
-    assert_scores(found, as_defined(table, **arguments))
-    assert found.array("cohort_size").dtype == found.array("distinct_values").dtype == np.int64
 
 
 @pytest.mark.slow

@@ -6,38 +6,16 @@ import dask
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import gpupif
 from gpupif.dask import routing as routes
 from gpupif.measures import MEASURES
 from tests.helpers.dask_frames import assert_same, cut
-from tests.helpers.tables import SHARED_FIXTURES, frame_of
-from tests.helpers.weights import weighted_jobs
 
 pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
 
 ALL = list(MEASURES)
 THREE = {"neighbour": ["age", "sex"], "employer": ["region", "age"], "nobody": []}
-
-
-@pytest.mark.slow
-@given(job=weighted_jobs(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=15)
-def test_weights(job, data):
-    table, weights, arguments = job
-    frame = frame_of(table).assign(w=weights)
-    edges = data.draw(st.lists(st.integers(0, len(frame)), max_size=4))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(routes, "HEAVY", data.draw(st.sampled_from([0.0, 0.5, 10.0])))
-        scores = gpupif.score(cut(frame, edges), ALL, weights="w", **arguments)
-        with gpupif.config(device="cpu"):
-            expected = gpupif.score(frame, ALL, weights="w", **arguments)
-        assert_same(scores, expected)
-        assert dict(scores.weights) == expected.weights
-        assert scores.rows == len(frame)
-        assert dict(scores.priors) == dict(expected.priors)
 
 
 def test_weights_of_many_rows():

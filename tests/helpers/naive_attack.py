@@ -1,8 +1,8 @@
 """The oracle of attacks: which rows make up a cohort, how much each counts, what is believed before. No short cuts.
 
 Tables are dictionaries of lists, missing values None. Arguments are those of `gpupif.score`; a population is such a
-table too, or a `gpupif.Population` of one. Sums of weights are exact. `outputs` knows every kind of attacker, `score`
-one who knows some columns, `score_any` one who may know any of several sets of them.
+table too, or a `gpupif.Population` of one. Sums of weights are exact. `outcome` knows every kind of attacker, `score`
+one who knows some columns.
 """
 
 from __future__ import annotations
@@ -259,47 +259,59 @@ def all_subsets(columns, pool, number):
     return {name: list(combinations([other for other in pool if other != name], number)) for name in columns}
 
 
-def reached(subsets):
-    """The columns that are in any of the subsets, or scored."""
-    return {*subsets, *(other for several in subsets.values() for known in several for other in known)}
+class Outcome(NamedTuple):
+    """All that is said of a table, as of `ways.Outcome`.
+
+    cells: scores by the names that files have for them, [<attacker>_]<measure>[_worst or _mean]_<column>. weights,
+    priors: by attacker ("" for one without a name) and by fold ("" or "mean").
+    """
+
+    cells: dict
+    weights: dict
+    priors: dict
 
 
-def score_any(table, subsets, **arguments):
-    """Worst and mean scores over attackers, by scored column each of whom knows one of the subsets of columns."""
-    used = [name for name in table if name in reached(subsets)]
-    return fold(facts_of(table, used, **arguments), subsets)
+class AnyOf(NamedTuple):
+    """What an attacker may know who knows any few columns of a pool: by scored column, which subsets of it."""
+
+    pool: list
+    subsets: dict
 
 
-def outputs(table, columns=None, known=None, attackers=None, **arguments):
-    """All scores by the names that files have for them: [<attacker>_]<measure>[_worst or _mean]_<column>.
+def outcome(table, columns=None, known=None, attackers=None, **arguments):
+    """Scores against attackers of every kind.
 
-    Attackers who know any few columns, by a number or a `gpupif.AnyKnown`, may know any subset of these; a dictionary
-    says which subsets, by scored column.
+    Those who know any few columns, by a number or a `gpupif.AnyKnown`, may know any subset of these, or those of an
+    `AnyOf`.
     """
     columns = default_columns(table, arguments) if columns is None else columns
-    named = {"": known} if attackers is None else {f"{name}_": theirs for name, theirs in attackers.items()}
-    asked, reach = {}, set(columns)
-    for prefix, theirs in named.items():
-        if theirs is None or isinstance(theirs, list):
-            asked[prefix] = columns if theirs is None else theirs
-            reach |= {*asked[prefix]}
-        elif isinstance(theirs, dict):
-            asked[prefix] = theirs
-            reach |= reached(theirs)
-        else:
-            number, pool = (theirs, None) if isinstance(theirs, int) else (theirs.known, theirs.among)
-            pool = [] if number == 0 else columns if pool is None else pool
-            asked[prefix] = all_subsets(columns, pool, number)
-            reach |= {*pool}
+    named = {"": known} if attackers is None else attackers
+    asked = {name: known_sets(theirs, columns) for name, theirs in named.items()}
+    reach = set(columns).union(*(one.pool if isinstance(one, AnyOf) else one for one in asked.values()))
     facts = facts_of(table, [name for name in table if name in reach], **arguments)
-    found = {}
-    for prefix, theirs in asked.items():
-        folds = {"": against(facts, columns, theirs).cells}
-        if isinstance(theirs, dict):
-            worst, mean, _ = fold(facts, theirs)
-            folds = {"_worst": worst, "_mean": mean}
-        for suffix, cells in folds.items():
+    priors = {name: {value: float(share) for value, share in facts.priors[name].items()} for name in columns}
+    found = Outcome({}, {}, {})
+    for attacker, theirs in asked.items():
+        if isinstance(theirs, AnyOf):
+            worst, mean, each = fold(facts, theirs.subsets)
+            folds = {"": ("_worst", worst), "mean": ("_mean", mean)}
+            found.weights[attacker, ""] = {name: min(weights) for name, weights in each.items()}
+            found.weights[attacker, "mean"] = {name: sum(weights) / len(weights) for name, weights in each.items()}
+        else:
+            cells, found.weights[attacker, ""] = against(facts, columns, theirs)
+            folds = {"": ("", cells)}
+        for what, (suffix, cells) in folds.items():
+            found.priors[attacker, what] = priors
             for measure, by_column in cells.items():
                 for name, scores in by_column.items():
-                    found[f"{prefix}{measure}{suffix}_{name}"] = scores
+                    found.cells[f"{attacker}_{measure}{suffix}_{name}".removeprefix("_")] = scores
     return found
+
+
+def known_sets(known, columns):
+    """The columns that an attacker knows, or `AnyOf` of those who know any few."""
+    if known is None or isinstance(known, list | AnyOf):
+        return columns if known is None else known
+    number, pool = (known, None) if isinstance(known, int) else (known.known, known.among)
+    pool = [] if number == 0 else columns if pool is None else pool
+    return AnyOf(pool, all_subsets(columns, pool, number))

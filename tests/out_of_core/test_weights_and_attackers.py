@@ -9,8 +9,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import gpupif
 from gpupif.errors import InputError, OutputError
@@ -18,29 +16,9 @@ from gpupif.measures import MEASURES
 from gpupif.out_of_core import part_scoring as parts
 from tests.helpers.command_line import FRAME, assert_refused
 from tests.helpers.pieces import assert_same, assert_same_summary, census_folder, in_pieces, nothing_left, write_parts
-from tests.helpers.tables import SHARED_FIXTURES, frame_of
-from tests.helpers.weights import weighted_jobs
 
 ALL = list(MEASURES)
 THREE = {"neighbour": ["age", "sex"], "employer": ["region", "age"], "nobody": []}
-
-
-@pytest.mark.slow
-@given(job=weighted_jobs(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=12)
-def test_weights(job, data, tmp_path_factory):
-    table, weights, arguments = job
-    frame = frame_of(table).assign(w=weights)
-    place = tmp_path_factory.mktemp("t")
-    rows = len(frame)
-    write_parts(place / "in", frame, data.draw(st.lists(st.integers(0, rows), max_size=3)))
-    arguments["weights"] = "w"
-    with in_pieces(data.draw(st.integers(1, rows)), data.draw(st.integers(1, rows + 1))):
-        scores = gpupif.score_files(place / "in", place / "out", ALL, **arguments)
-    expected = gpupif.score(place / "in", ALL, **arguments)
-    assert_same(scores, expected)
-    assert_same_summary(scores, expected)
-    assert nothing_left(place)
 
 
 @pytest.mark.slow
