@@ -35,7 +35,7 @@ from tests.helpers.gpu.on_device import (
     to_pandas,
 )
 from tests.helpers.gpu.without_gpu import WITHOUT_GPU, need_frames
-from tests.helpers.scores import job_of
+from tests.helpers.scores import job_of, where_they_lie
 
 need_frames()
 
@@ -155,10 +155,10 @@ def test_scores_of_a_file_lie_on_the_device_until_they_are_looked_at(tmp_path):
     census(50).to_parquet(source)
     with gpupif.config(device="cuda"):
         scores = gpupif.score(source, ["cig", "csf"])
-    assert is_there(scores._values["cig"])
+    assert is_there(where_they_lie(scores, "cig"))
     assert type(scores.array("cig")) is np.ndarray
     assert type(scores.cig) is pd.DataFrame
-    assert is_there(scores._values["csf"])
+    assert is_there(where_they_lie(scores, "csf"))
     scores.to_parquet(tmp_path / "scores.parquet")
     assert len(pd.read_parquet(tmp_path / "scores.parquet")) == 50
 

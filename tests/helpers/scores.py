@@ -25,6 +25,11 @@ def job_of(scores):
     return scores._backing.explainer(scores._attackers[0])._job
 
 
+def where_they_lie(scores, measure):
+    """The array of a measure's scores in memory, of the host or a device, where it is."""
+    return scores._backing._scores(scores._cells(measure))
+
+
 def assert_scores(scores, expected):
     for measure in scores.measures:
         frame = scores[measure]
