@@ -104,6 +104,28 @@ if cuda_status().usable:
         ENGINES[f"cuda-{grouping}-tiny-blocks"] = CudaEngine(devices, share=0, **settings)
 
 
+# Of engines with tiny blocks: few sets of columns and keys at a time, and pairs sorted for want of slots for them.
+LITTLE_AT_ONCE = {
+    "cpu": {
+        "known_subsets.FOLDED_BYTES": 1,
+        "cpu.known_subsets.FOLDED_BYTES": 1,
+        "cpu.known_subsets.SETS_PER_THREAD": 1,
+        "cpu.known_subsets.SETS_PER_TASK": 2,
+        "cpu.known_subsets.SLOTS": 3,
+        "cpu.known_subsets.SLOTS_PER_ROW": 1,
+        "cpu.wildcards.MOST_LINKS": 0,
+        "cpu.wildcards.LEAST_KEYS": 3,
+        "cpu.wildcards.BATCH_CELLS": 2,
+    },
+    "cuda": {
+        "known_subsets.FOLDED_BYTES": 1,
+        "cuda.numbering.SLOTS": 3,
+        "cuda.numbering.SLOTS_PER_ROW": 1,
+        "cuda.numbering.COUNTERS": 6,
+    },
+}
+
+
 @pytest.fixture(params=OTHERS)
 def way(request):
     """Every way to run beside the one in memory: files beyond memory, Dask, a device."""
@@ -140,6 +162,9 @@ def engine(request, monkeypatch):
     """Every engine, in the settings that must not matter, behind `gpupif.score` and `gpupif.risk`."""
     for chosen in ("gpupif.scoring.score.choose_engine", "gpupif.disclosure.assess.choose_engine"):
         monkeypatch.setattr(chosen, lambda device: ENGINES[request.param])
+    if "tiny-blocks" in request.param:
+        for place, value in LITTLE_AT_ONCE[request.param.partition("-")[0]].items():
+            monkeypatch.setattr(f"gpupif.engines.{place}", value)
     return ENGINES[request.param]
 
 

@@ -12,7 +12,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import gpupif
 import gpupif.results.scores
@@ -26,28 +25,12 @@ from gpupif.rows.threads import Workers
 from gpupif.utils.information import log2_of_shares
 from tests.helpers import naive_attack
 from tests.helpers.scores import ALL, INTEGERS
-from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, jobs, tables
+from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, tables
 
 pytestmark = pytest.mark.every_engine
 
 LOW = [measure.name for measure in resolve_measures(ALL) if measure.low_is_risky]
 FEW = ("cig", "wcig", "csf", "cohort_size", "entropy")
-
-
-@pytest.fixture
-def any_engine(engine, monkeypatch):
-    """Every engine; those of tiny blocks with little done at once, and pairs sorted for want of slots for them."""
-    if getattr(engine, "block_rows", None) == 2:
-        monkeypatch.setattr("gpupif.engines.cpu.known_subsets.SETS_PER_THREAD", 1)
-        monkeypatch.setattr("gpupif.engines.cpu.known_subsets.SETS_PER_TASK", 2)
-        monkeypatch.setattr("gpupif.engines.cpu.known_subsets.FOLDED_BYTES", 1)
-        monkeypatch.setattr("gpupif.engines.cpu.known_subsets.SLOTS", 3)
-        monkeypatch.setattr("gpupif.engines.cpu.known_subsets.SLOTS_PER_ROW", 1)
-    if getattr(engine, "share", None) == 0:
-        monkeypatch.setattr("gpupif.engines.cuda.numbering.SLOTS", 3)
-        monkeypatch.setattr("gpupif.engines.cuda.numbering.SLOTS_PER_ROW", 1)
-        monkeypatch.setattr("gpupif.engines.cuda.numbering.COUNTERS", 6)
-    return engine
 
 
 @pytest.fixture
@@ -83,31 +66,9 @@ def check(scores, table, subsets, **arguments):
         assert scores.mean.weights[name] == pytest.approx(sum(weights) / len(weights), abs=1e-12)
 
 
-def all_subsets(targets, pool, known):
-    return {name: list(combinations([other for other in pool if other != name], known)) for name in targets}
-
-
-@given(job=jobs(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=4 if SIMULATED else 12)
-def test_all_measures(any_engine, job, data):
-    table, arguments = job
-    targets = arguments.pop("columns", list(table))
-    among = arguments.pop("known", None)
-    pool = [name for name in table if name in (targets if among is None else among)]
-    known = data.draw(st.integers(0, min(len(pool) - (name in pool) for name in targets)))
-    # Columns that are not used have no priors.
-    used = {*targets, *(pool if known else [])}
-    arguments = {word: {n: v for n, v in given.items() if n in used} for word, given in arguments.items()}
-    scores = gpupif.score(frame_of(table), ALL, columns=targets, known=gpupif.AnyKnown(known, among=among), **arguments)
-    subsets = all_subsets(targets, pool, known)
-    assert scores.columns == targets
-    assert {name: scores.subsets.of(name) for name in targets} == subsets
-    check(scores, table, subsets, **arguments)
-
-
 @given(table=tables())
 @settings(SHARED_FIXTURES, max_examples=2 if SIMULATED else 8)
-def test_none_and_all_others_are_the_usual_attackers(any_engine, table):
+def test_none_and_all_others_are_the_usual_attackers(engine, table):
     frame = frame_of(table)
     for known, usual in ((0, []), (len(table) - 1, None)):
         scores, expected = gpupif.score(frame, FEW, known=known), gpupif.score(frame, FEW, known=usual)
@@ -119,7 +80,7 @@ def test_none_and_all_others_are_the_usual_attackers(any_engine, table):
 
 
 @pytest.mark.parametrize("known", [2] if SIMULATED else [1, 2, 3])
-def test_same_bits_as_one_attacker_after_the_other(any_engine, known):
+def test_same_bits_as_one_attacker_after_the_other(engine, known):
     frame = census(400, 6)
     scores = gpupif.score(frame, FEW, known=known)
     for name in frame.columns:
@@ -132,7 +93,7 @@ def test_same_bits_as_one_attacker_after_the_other(any_engine, known):
             np.testing.assert_allclose(scores.mean[measure][name], mean, rtol=1e-13)
 
 
-def test_keys_of_many_words(any_engine):
+def test_keys_of_many_words(engine):
     """20 columns of the census do not fit into one word of 64 bits."""
     frame = census(200, 20, simulated_columns=20)
     names = list(frame)
@@ -144,7 +105,7 @@ def test_keys_of_many_words(any_engine):
     assert scores.weights == expected.weights
 
 
-def test_engines_and_their_settings_change_nothing(any_engine):
+def test_engines_and_their_settings_change_nothing(engine):
     frame = census(300, 7)
     known = 2 if SIMULATED else 3
     usual = CpuEngine()
@@ -155,14 +116,14 @@ def test_engines_and_their_settings_change_nothing(any_engine):
         patch.setattr("gpupif.engines.cpu.known_subsets.FOLDED_BYTES", 1 << 31)
         expected = gpupif.score(frame, FEW, known=known)
     # Cohorts of several values are summed in another order on a GPU.
-    exact = {"check_exact": True} if any_engine.device == "cpu" else {"rtol": 1e-12, "atol": 1e-14}
+    exact = {"check_exact": True} if engine.device == "cpu" else {"rtol": 1e-12, "atol": 1e-14}
     for measure in FEW:
         pd.testing.assert_frame_equal(scores[measure], expected[measure], **exact)
         pd.testing.assert_frame_equal(scores.mean[measure], expected.mean[measure], **exact)
     assert scores.weights == expected.weights
     assert scores.mean.weights == expected.mean.weights
     assert scores.distinct_rows == expected.distinct_rows
-    assert scores.device == any_engine.device
+    assert scores.device == engine.device
 
 
 def test_slots_are_left_as_they_were():
@@ -193,7 +154,7 @@ def test_slots_are_left_as_they_were():
         np.testing.assert_array_equal(other.mean["cig"], found[0].mean["cig"])
 
 
-def test_zeros_are_never_below_zero(any_engine):
+def test_zeros_are_never_below_zero(engine):
     """Of measures of which the lowest is the worst, the negative is folded."""
     scores = gpupif.score(pd.DataFrame({"a": [1, 2, 3, 4], "b": [1, 2, 3, 4], "c": [1, 1, 2, 2]}), "entropy", known=1)
     for found in (scores, scores.mean):

@@ -1,4 +1,4 @@
-"""Missing values as wildcards, against an oracle that compares each row with each by the definition."""
+"""Missing values as wildcards: what must hold of them, and what is made of their scores; `as_defined` is the oracle."""
 
 from __future__ import annotations
 
