@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..engines.base import SILENT, AnyResult
 from ..engines.block_scoring import unpack_keys
-from ..engines.known_subsets import score_attacker
-from ..measures import POPULATION_SIZE, Measure, resolve_measures
+from ..measures import Measure
 from ..results.base import Cell, Explainer
 from ..results.riskiest import CohortCount, count_cohort, describe, describe_value
-from ..results.worst_attacker import find_worst
+from ..results.worst_attacker import describe_worst, row_with, weights_of_sets
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from .graph import Graph, Key, ref
@@ -182,31 +180,15 @@ def _describe_cells(
                 (plan.job.targets[cell.target] for cell in cells), keys, counts, strict=True
             )
         ]
-    if by.name == POPULATION_SIZE.name:
-        # Whose cohorts lie in another table.
-        return _describe_values(cells, keys, plan)
     subsets = plan.question.subsets(plan.rows)
     assert subsets is not None
     table = replace(plan.job, codes=_codes(plan, whole.keys), times=np.asarray(whole.counts, np.int64))
     found = []
     for cell, key in zip(cells, keys, strict=True):
         position = plan.job.targets[cell.target]
-        same = np.ones(table.rows, bool)
-        for codes, own in zip(table.codes, key, strict=True):
-            same &= codes == own
-        sets = subsets.places_of(position)
-        weights = _weights(plan, table, position) if by.weighted else np.ones(len(sets))
-        worst = find_worst(table, int(np.argmax(same)), position, sets, weights, by)
-        facts = describe(plan.job, position, plan.columns[position], key[position], worst.cohort)
-        found.append(facts | {"known": worst.called(subsets.names)})
+        weights = np.ones(0)
+        if by.weighted:
+            weights = weights_of_sets(task_engine(plan.device), table, position, subsets)
+        row = row_with(table.codes, key)
+        found.append(describe_worst(table, plan.columns[position], row, position, subsets, weights, by))
     return found
-
-
-def _weights(plan: Plan, table: Any, position: int) -> npt.NDArray[np.float64]:
-    """The weight of a target against each set of columns that the attacker may know."""
-    subsets = plan.question.subsets(plan.rows)
-    assert subsets is not None
-    job = replace(table, targets=[position], measures=resolve_measures("cohort_size"), distinct=True)
-    result = score_attacker(task_engine(plan.device), job, subsets.sets, SILENT)
-    assert isinstance(result, AnyResult)
-    return result.weights[0]

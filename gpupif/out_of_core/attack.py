@@ -11,16 +11,14 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from ..attack.priors import Prior
 from ..engines.part_jobs import weight_of
 from ..measures import find_measure
 from ..results.base import MEAN, Cell
 from ..results.figures import ColumnFacts, Figures, summary_columns
-from ..results.riskiest import cell_records, describe, describe_value, riskiest
+from ..results.riskiest import cell_records, describe_value, riskiest
 from ..results.summary import TOP_CELLS, Summary
-from ..results.worst_attacker import find_worst
+from ..results.worst_attacker import describe_worst, row_with
 from .chunks import TableChunks
 from .gather import Facts, Gatherer
 from .one_place import Fold
@@ -117,9 +115,6 @@ class Attack:
             return describe_value(job, position, column, code)
         assert whole.subsets is not None
         table = replace(whole.job, codes=whole.table.codes, times=whole.table.times)
-        same = np.ones(table.rows, bool)
-        for codes, own in zip(table.codes, key, strict=False):
-            same &= codes == own
-        subsets, weights = whole.subsets.places_of(position), whole.weights_of(position)
-        worst = find_worst(table, int(np.argmax(same)), position, subsets, weights, find_measure(self._gatherer.by))
-        return describe(job, position, column, code, worst.cohort) | {"known": worst.called(whole.subsets.names)}
+        row = row_with(table.codes, key[: len(table.codes)])
+        by, weights = find_measure(self._gatherer.by), whole.weights_of(position)
+        return describe_worst(table, column, row, position, whole.subsets, weights, by)

@@ -27,6 +27,7 @@ from .attack import Attack
 from .budget import Budget
 from .chunks import EncodedChunks, SomeColumns
 from .encode import JOINED, encode, open_encoded, rows_read, weigh_chunks
+from .explain import FilesExplainer
 from .one_place import scored_by_fold
 from .options import OfPopulation, Wish
 from .passes import Means, Scored
@@ -87,7 +88,14 @@ class Steps:
                 people.close()
         about_to_publish()
         self.writer.publish(outputs, finished["identity"])
-        return stored_scores(self.wish.output, self.question, self.about, finished, attacks, self.spilled)
+        explainers = {name: self._explainer(name, folds) for name, folds in attacks.items()}
+        return stored_scores(self.wish.output, self.question, self.about, finished, attacks, explainers, self.spilled)
+
+    def _explainer(self, name: str | None, folds: Mapping[str, Attack]) -> FilesExplainer:
+        """What tells what an attacker sees of cells, when the run is over."""
+        attack = next(iter(folds.values()))
+        scored, subsets = attack.scored, self.question.each()[name].subsets(attack.chunks.rows)
+        return FilesExplainer(self.source, attack.chunks.columns, scored.job, scored.units, subsets, self.means.engine)
 
     @cached_property
     def about(self) -> About:
@@ -210,9 +218,10 @@ def stored_scores(
     about: About,
     finished: dict[str, Any],
     attacks: Attacks | None = None,
+    explainers: Mapping[str | None, FilesExplainer] | None = None,
     spilled: int = 0,
 ) -> Scores:
-    """What a run gives back, from its last mark; attacks: where they are at hand."""
+    """What a run gives back, from its last mark; attacks, explainers: where they are at hand."""
     files = [output if is_file(output) else output / file for file in finished["files"]]
     summaries: dict[str | None, dict[str, Summary]] = {}
     for name, fold, document in finished["summaries"]:
@@ -224,7 +233,8 @@ def stored_scores(
         folds = of_each_fold(summaries[name])
         weights = {fold: summary.columns["weight"].tolist() for fold, summary in folds.items()}
         attacker = ScoredAttacker(name, tuple(one.known), one.subsets(first.rows))
-        outcomes.append(Outcome(attacker, weights, first.distinct_rows, summaries=folds))
+        explainer = None if explainers is None else explainers[name]
+        outcomes.append(Outcome(attacker, weights, first.distinct_rows, explainer, folds))
     facts = [
         ColumnFacts(int(row["distinct_values"]), float(row["prior_entropy"])) for _, row in first.columns.iterrows()
     ]

@@ -13,14 +13,14 @@ import pyarrow as pa
 from ..errors import InputError, OutputError
 from ..io.formats import PARQUET
 from ..io.write import output_names, row_groups, write_device_columns, write_tables
-from ..measures import POPULATION_SIZE, Measure
+from ..measures import Measure
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from .base import About, Cell, Cells, Explainer, Found, Outcome, ScoredAttacker, Wanted, WithOutcomes, Writing
 from .figures import ColumnFacts, Figures
 from .provenance import to_metadata
 from .riskiest import count_cohort, describe, describe_value, riskiest_in
-from .worst_attacker import find_worst
+from .worst_attacker import describe_worst
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -274,20 +274,13 @@ class TableExplainer(Explainer):
 
     def explain(self, cells: Sequence[Cell], by: Measure) -> list[dict[str, Any]]:
         """See `Explainer`."""
-        if self._subsets is not None and by.name == POPULATION_SIZE.name:
-            # Whose cohorts lie in another table.
-            return self.values(cells)
         with self._frame.active():
             return [self._explain(cell, by) for cell in cells]
 
     def _explain(self, cell: Cell, by: Measure) -> dict[str, Any]:
-        job = self._job
-        position = job.targets[cell.target]
+        job, position = self._job, self._job.targets[cell.target]
+        column = self._columns[position]
+        if self._subsets is not None:
+            return describe_worst(job, column, cell.row, position, self._subsets, self._weights[cell.target], by)
         key = [int(codes[cell.row]) for codes in job.codes]
-        column, code = self._columns[position], key[position]
-        if self._subsets is None:
-            count = count_cohort(job, job.codes, job.times, key, position)
-            return describe(job, position, column, code, count)
-        sets, weights = self._subsets.places_of(position), self._weights[cell.target]
-        worst = find_worst(job, cell.row, position, sets, weights, by)
-        return describe(job, position, column, code, worst.cohort) | {"known": worst.called(self._subsets.names)}
+        return describe(job, position, column, key[position], count_cohort(job, job.codes, job.times, key, position))

@@ -36,9 +36,10 @@ def riskiest_in(
     """
     found = []
     for target, column in enumerate(scores):
-        scored = None if column.dtype.kind != "f" else np.flatnonzero(column == column)
-        if scored is not None:
-            column, scored = (column, None) if len(scored) == len(column) else (column[scored], scored)
+        scored = None
+        if column.dtype.kind == "f" and not (known := column == column).all():
+            scored = np.flatnonzero(known)
+            column = column[scored]
         if not len(column):
             continue
         risks = as_risk(measure, column)

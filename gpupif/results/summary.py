@@ -51,19 +51,20 @@ class Summary(Displayable):
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
-        return self._document(json_value)
+        return self._document(lambda key, value: json_value(value))
 
     def to_stored(self) -> dict[str, Any]:
         """As `to_dict`, with numbers that JSON lacks (inf, NaN) as text, for `from_dict`."""
-        return self._document(lambda value: str(value) if _is_beyond_json(value) else json_value(value))
+        return self._document(_storable)
 
-    def _document(self, plain: Callable[[Any], Any]) -> dict[str, Any]:
+    def _document(self, plain: Callable[[str, Any], Any]) -> dict[str, Any]:
+        """plain: a value as JSON has it, from the name of its column and itself."""
         by_stage = {
             stage: {"seconds": seconds, "cells_per_second": self.cells / seconds if seconds else None}
             for stage, seconds in self.seconds.items()
         }
         columns = [
-            {"column": plain(name), **{key: plain(value) for key, value in row.items()}}
+            {"column": plain("column", name), **{str(key): plain(str(key), value) for key, value in row.items()}}
             for name, row in self.columns.to_dict("index").items()
         ]
         return {
@@ -76,7 +77,10 @@ class Summary(Displayable):
             "stages": by_stage,
             "columns": columns,
             "pif": {str(percentile): value for percentile, value in self.pif.items()},
-            "top": [{key: plain(value) for key, value in cell.items()} for cell in self.top.to_dict("records")],
+            "top": [
+                {str(key): plain(str(key), value) for key, value in cell.items()}
+                for cell in self.top.to_dict("records")
+            ],
         }
 
     @classmethod
@@ -116,8 +120,10 @@ class Summary(Displayable):
         console.print(report.cell_table(self.top, self.measures, console))
 
 
-def _is_beyond_json(value: Any) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
+def _storable(key: str, value: Any) -> Any:
+    """A value as JSON has it; numbers of figures that JSON lacks as text."""
+    lacking = key not in WORDS and isinstance(value, float) and not math.isfinite(value)
+    return str(value) if lacking else json_value(value)
 
 
 def _with_numbers(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,17 +10,21 @@ import numpy as np
 
 from gpupif.kernels.log_units import LOG_BITS
 
-from ..engines.base import Job
+from ..engines.base import SILENT, Job
 from ..engines.cpu.engine import CpuEngine
+from ..engines.known_subsets import score_sets
 from ..engines.part_jobs import source_of
-from ..measures import resolve_measures
+from ..measures import POPULATION_SIZE, resolve_measures
 from ..utils.arrays import on_host
 from ..utils.progress import Reporter
-from .riskiest import CohortCount, missing_code, narrowed
+from .riskiest import CohortCount, describe, describe_value, missing_code, narrowed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..attack.known_subsets import KnownSubsets
+    from ..encoding.column import Column
+    from ..engines.base import Engine
     from ..measures import Measure
 
 
@@ -30,9 +34,41 @@ class WorstAttacker(NamedTuple):
     known: tuple[int, ...]
     cohort: CohortCount
 
-    def called(self, names: Sequence[Hashable]) -> str:
-        """The columns by name."""
-        return ", ".join(str(names[place]) for place in self.known)
+
+def describe_worst(
+    job: Job,
+    column: Column,
+    row: int,
+    position: int,
+    subsets: KnownSubsets,
+    weights: npt.NDArray[np.float64],
+    by: Measure,
+) -> dict[str, Any]:
+    """What the attacker sees of a cell who is the worst for it, see `Explainer`; for the arguments see `find_worst`.
+
+    Of the size of its cohorts in a population, whose rows are not at hand, nobody is said to be the worst.
+    """
+    code = int(job.codes[position][row])
+    if by.name == POPULATION_SIZE.name:
+        return describe_value(job, position, column, code)
+    worst = find_worst(job, row, position, subsets.places_of(position), weights, by)
+    known = ", ".join(str(subsets.names[place]) for place in worst.known)
+    return describe(job, position, column, code, worst.cohort) | {"known": known}
+
+
+def row_with(codes: Sequence[npt.NDArray[Any]], key: Sequence[int]) -> int:
+    """The row that has these codes, which one has."""
+    same = np.ones(len(codes[0]), bool)
+    for column, own in zip(codes, key, strict=True):
+        same &= column == own
+    return int(np.argmax(same))
+
+
+def weights_of_sets(engine: Engine, job: Job, position: int, subsets: KnownSubsets) -> npt.NDArray[np.float64]:
+    """The weight of the column at `position` against each of the attackers; job: with the codes of distinct rows."""
+    one = replace(job, targets=[position], measures=resolve_measures("cohort_size"), distinct=True)
+    result = score_sets(engine, one, subsets.sets, SILENT)
+    return result.weights[0]
 
 
 def find_worst(

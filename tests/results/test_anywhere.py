@@ -1,0 +1,248 @@
+"""`Scores` are the same class, and say the same, wherever they lie: in memory, in files, opened again, on Dask."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import gpupif
+from gpupif import AnyKnown
+from gpupif.measures import as_risk, find_measure
+from tests.helpers.pieces import assert_same_summaries, in_pieces, write_parts
+
+TABLE = gpupif.datasets.census(40, columns=4, seed=3).sample(90, replace=True, random_state=4).reset_index(drop=True)
+TABLE = TABLE.assign(people=np.arange(90) % 4 / 2 + 0.5)
+TABLE.loc[TABLE.index % 9 == 2, "age"] = None
+COLUMNS = ["region", "age", "sex"]
+MEASURES = ["cig", "csf", "wcig", "cohort_size", "class_size", "unique"]
+BOTH = {"neighbour": ["age", "sex"], "anyone": AnyKnown(1, among=["age", "sex", "region", "marital_status"])}
+ASKED = {
+    "one": {},
+    "any two": {"known": 2},
+    "both": {"attackers": BOTH},
+    "weights": {"weights": "people"},
+    "both, weights": {"attackers": BOTH, "weights": "people"},
+    "wildcards": {"missing": "wildcard", "attackers": BOTH},
+}
+PLACES = ["files", "one file", "csv", "opened", pytest.param("dask", marks=pytest.mark.dask)]
+# Of scores that were opened again, whose table is not at hand.
+CONTEXT = ["value", "posterior", "prior", "known"]
+
+
+def in_memory(**asked):
+    return gpupif.score(TABLE, MEASURES, COLUMNS, **asked)
+
+
+def elsewhere(place, tmp_path, **asked):
+    """The same scores in another place."""
+    if place == "dask":
+        import dask.dataframe as dd
+
+        return gpupif.score(dd.from_pandas(TABLE, npartitions=3), MEASURES, COLUMNS, **asked).persist()
+    source, output = tmp_path / "in", tmp_path / {"one file": "out.parquet"}.get(place, "out")
+    if place == "csv":
+        source = tmp_path / "in.csv"
+        TABLE.to_csv(source, index=False)
+    else:
+        write_parts(source, TABLE, [20, 70])
+    # Rows with wildcards, and any few columns, have to be in one place.
+    with in_pieces(16, 200 if "missing" in asked else 25), gpupif.config(memory_limit="8GiB"):
+        scores = gpupif.score_files(source, output, MEASURES, COLUMNS, **asked)
+    return gpupif.open_scores(output) if place == "opened" else scores
+
+
+def as_pandas(frame):
+    """A frame of any place, of pandas, without its index."""
+    for convert in ("compute", "to_pandas"):
+        frame = getattr(frame, convert)() if hasattr(frame, convert) else frame
+    return frame.reset_index(drop=True)
+
+
+@pytest.fixture(scope="module", params=ASKED.values(), ids=ASKED)
+def asked(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def expected(asked):
+    return in_memory(**asked)
+
+
+@pytest.fixture(scope="module", params=PLACES)
+def found(request, asked, tmp_path_factory):
+    found = elsewhere(request.param, tmp_path_factory.mktemp("scores"), **asked)
+    found.place = request.param
+    return found
+
+
+def views(scores):
+    """Scores, and all that one can look at them as."""
+    each = {"": scores, "worst": scores.worst, "mean": scores.mean}
+    for name in scores.attackers:
+        one = scores.against(name)
+        each |= {name: one, f"{name} worst": one.worst, f"{name} mean": one.mean}
+    return each
+
+
+def pairs(found, expected):
+    mine, theirs = views(found), views(expected)
+    assert mine.keys() == theirs.keys()
+    return [(mine[name], theirs[name]) for name in mine]
+
+
+def test_facts(found, expected):
+    for mine, theirs in pairs(found, expected):
+        assert type(mine) is type(theirs) is gpupif.Scores
+        assert (mine.rows, mine.columns, mine.measures) == (theirs.rows, theirs.columns, theirs.measures)
+        assert (mine.attackers, mine.known, mine.weights) == (theirs.attackers, theirs.known, theirs.weights)
+        assert mine.distinct_rows == theirs.distinct_rows
+        assert dict(mine.priors) == dict(theirs.priors)
+        assert repr(mine.subsets) == repr(theirs.subsets)
+
+
+def test_frames(found, expected):
+    for mine, theirs in pairs(found, expected):
+        for measure in MEASURES:
+            frame = as_pandas(mine[measure])
+            pd.testing.assert_frame_equal(frame, theirs[measure], check_exact=True)
+            assert np.array_equal(mine.array(measure), theirs.array(measure), equal_nan=True)
+        assert list(as_pandas(mine.frame()).columns) == list(theirs.frame().columns)
+        pd.testing.assert_frame_equal(as_pandas(mine.frame()), theirs.frame(), check_exact=True)
+        assert mine.to_arrow().to_pandas().equals(theirs.to_arrow().to_pandas())
+
+
+def test_sums_and_percentiles(found, expected):
+    for mine, theirs in pairs(found, expected):
+        pd.testing.assert_series_equal(mine.fig(), theirs.fig(), rtol=1e-12)
+        assert mine.pif([0, 12.5, 50, 100]) == theirs.pif([0, 12.5, 50, 100])
+        assert mine.pif(99) == theirs.pif(99)
+        gains = as_pandas(mine.rig())
+        gains = gains["rig"] if isinstance(gains, pd.DataFrame) else gains
+        pd.testing.assert_series_equal(gains, theirs.rig(), check_exact=True)
+
+
+@pytest.mark.parametrize("by", [None, "wcig", "cohort_size"])
+def test_riskiest_cells(found, expected, by):
+    for mine, theirs in pairs(found, expected):
+        wanted = theirs.top(7, by).drop(columns="index")
+        top = mine.top(7, by).drop(columns="index", errors="ignore")
+        if found.place == "opened":
+            # A cohort's size is then that of the worst score, not of the worst attacker.
+            wanted = wanted.drop(columns=[*CONTEXT, "cohort_size"], errors="ignore")
+            top = top.drop(columns="cohort_size")
+        pd.testing.assert_frame_equal(top, wanted)
+
+
+def test_summaries(found, expected):
+    for mine, theirs in pairs(found, expected):
+        one, other = mine.summary(), theirs.summary()
+        assert type(one) is type(other)
+        if isinstance(other, gpupif.AttackerSummary):
+            pd.testing.assert_frame_equal(one.attackers, other.attackers, rtol=1e-12)
+            pd.testing.assert_frame_equal(one.columns, other.columns, rtol=1e-12)
+            continue
+        # What was opened again has the riskiest cells of the run, but those over several attackers without context.
+        shared = one.top.columns.intersection(other.top.columns).drop("index", errors="ignore")
+        if found.place == "opened" and "value" not in shared:
+            shared = shared.drop("cohort_size")
+        else:
+            assert {"value", "prior"} <= set(shared)
+        assert_same_summaries(*(replace(summary, top=summary.top[shared]) for summary in (one, other)))
+
+
+def test_the_worst_and_the_mean_of_several(expected):
+    """Over attackers each of whom counts once, with its own worst and mean."""
+    if not expected.attackers:
+        return
+    each = [expected.against(name) for name in expected.attackers]
+    for measure in MEASURES:
+        kind = find_measure(measure)
+        of_each = np.stack([one.worst.array(measure) for one in each])
+        risks = np.stack([as_risk(kind, array.astype(float)) for array in of_each])
+        worst = np.take_along_axis(of_each, np.argmax(risks, axis=0)[None], 0)[0]
+        worst = np.where(np.isnan(of_each.astype(float)).any(axis=0), np.nan, worst)
+        np.testing.assert_array_equal(expected.worst.array(measure), worst)
+        np.testing.assert_array_equal(expected.array(measure), worst)
+        mean = sum(one.mean.array(measure).astype(float) for one in each) / len(each)
+        np.testing.assert_allclose(expected.mean.array(measure), mean, rtol=1e-15)
+    worst_weights = np.array([list(one.weights.values()) for one in each]).min(axis=0)
+    assert list(expected.weights.values()) == worst_weights.tolist()
+
+
+def test_the_worst_attacker_of_a_cell_is_named(expected):
+    if not expected.attackers:
+        return
+    for cell in expected.top(12).itertuples():
+        own = {name: expected.against(name).cig.loc[cell.row, cell.column] for name in expected.attackers}
+        assert own[cell.attacker] == cell.cig == max(own.values())
+
+
+def test_a_lazy_frame(tmp_path):
+    frame = elsewhere("files", tmp_path).cig
+    expected = in_memory().cig
+    assert frame.columns == COLUMNS
+    pd.testing.assert_frame_equal(frame.head(30), expected.head(30))
+    assert frame.head(2).shape == (2, 3)
+    assert frame.head(1_000).shape == (90, 3)
+    assert frame.to_polars().equals(pl.DataFrame(expected))
+    assert pl.DataFrame(frame).equals(pl.DataFrame(expected))
+    assert sum(batch.num_rows for batch in frame.to_batches()) == 90
+    assert pa.table(frame).equals(frame.to_arrow())
+    assert "region double" in repr(frame)
+    assert gpupif.k_anonymity(frame, ["age", "sex"]) == gpupif.k_anonymity(expected, ["age", "sex"])
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("asked", [ASKED["one"], ASKED["both"]], ids=["one", "both"])
+def test_written_again(place, asked, tmp_path):
+    found = elsewhere(place, tmp_path, **asked)
+    output = tmp_path / ("again" if place == "dask" else "again.parquet")
+    found.to_parquet(output)
+    again, expected = gpupif.open_scores(output), in_memory(**asked)
+    assert again.weights == expected.weights
+    assert again.pif(50) == expected.pif(50)
+    pd.testing.assert_frame_equal(again.cig.to_pandas(), expected.cig, check_exact=True)
+
+
+def test_the_input_beside_scores(tmp_path):
+    write_parts(tmp_path / "in", TABLE, [50])
+    with gpupif.config(memory_limit="8GiB"):
+        found = gpupif.score_files(tmp_path / "in", tmp_path / "out", "cig", COLUMNS, keep_input=True)
+        alone = gpupif.score_files(tmp_path / "in", tmp_path / "alone", "cig", COLUMNS)
+    expected = gpupif.score(TABLE, "cig", COLUMNS).to_arrow(keep_input=True)
+    assert found.to_arrow(keep_input=True).to_pandas().equals(expected.to_pandas())
+    assert found.to_arrow().column_names == [f"cig_{name}" for name in COLUMNS]
+    found.to_parquet(tmp_path / "again.parquet", keep_input=True)
+    assert gpupif.open_scores(tmp_path / "again.parquet").to_arrow(keep_input=True).num_columns == 8
+    with pytest.raises(gpupif.InputError, match=r"keep_input: .* holds scores alone"):
+        alone.to_arrow(keep_input=True)
+
+
+@pytest.mark.dask
+def test_the_input_beside_scores_of_dask(tmp_path):
+    import dask.dataframe as dd
+
+    scores = gpupif.score(dd.from_pandas(TABLE, npartitions=2), "cig", COLUMNS)
+    expected = gpupif.score(TABLE, "cig", COLUMNS).to_arrow(keep_input=True).to_pandas()
+    pd.testing.assert_frame_equal(scores.to_arrow(keep_input=True).to_pandas(), expected, check_dtype=False)
+    scores.to_parquet(tmp_path / "out", keep_input=True, write_index=False)
+    assert list(pd.read_parquet(tmp_path / "out")) == list(expected)
+
+
+def test_a_table_that_changed_since_it_was_scored(tmp_path):
+    found = elsewhere("files", tmp_path)
+    found.top(3)
+    (tmp_path / "in" / "001.parquet").write_bytes((tmp_path / "in" / "000.parquet").read_bytes())
+    with pytest.raises(gpupif.TableReadError, match="the file changed"):
+        found.top(3)
+
+
+def test_options_of_dask_go_with_dask(tmp_path):
+    with pytest.raises(gpupif.InputError, match="write_index: goes with scores of a Dask frame only"):
+        in_memory().to_parquet(tmp_path / "scores.parquet", write_index=False)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,198 @@
+"""What files of scores say of themselves, and `open_scores`, which opens them again."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+import gpupif
+from gpupif import AnyKnown
+from gpupif.errors import InputError, TableReadError
+from gpupif.results import provenance
+from tests.helpers.pieces import assert_same_summary, in_pieces, write_parts
+
+TABLE = gpupif.datasets.census(60, columns=3).assign(w=np.arange(60) % 3 + 0.5)
+ASKED = {
+    "weights": "w",
+    "known": AnyKnown(1, subsets=1, seed=7),
+    "accuracies": {"age": 0.9},
+    "priors": {"sex": {"Female": 0.25, "Male": 0.75}},
+}
+
+
+@pytest.fixture
+def scores():
+    return gpupif.score(TABLE, ["cig", "csf", "cohort_size"], **ASKED)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "pq", "feather", "arrow"])
+def test_written_from_memory(tmp_path, scores, ending):
+    file = tmp_path / f"scores.{ending}"
+    scores.write(file)
+    again = gpupif.open_scores(file)
+    assert again.provenance == scores.provenance
+    assert again.provenance["gpupif"] == gpupif.__version__
+    assert again.provenance["weights"] == "w"
+    assert again.provenance["accuracies"] == {"age": 0.9}
+    assert again.provenance["priors given"] == ["sex"]
+    assert again.priors["sex"] == {"Female": 0.25, "Male": 0.75}
+    assert again.subsets.sets == scores.subsets.sets
+    assert again.subsets.of("age") == scores.subsets.of("age")
+    assert (again.path, again.files, again.spilled_bytes) == (file, [file], None)
+    assert [kind.name for kind in again.mean.cohort_size.to_pandas().dtypes] == ["float64"] * 3
+    mine, theirs = again.summary(), scores.summary()
+    assert mine.to_dict() | {"stages": {}, "mean": {}} == theirs.to_dict() | {"stages": {}, "mean": {}}
+    assert str(mine)
+
+
+def test_where_the_table_came_from(tmp_path):
+    source, people = tmp_path / "in.csv", tmp_path / "people.parquet"
+    TABLE.to_csv(source, index=False)
+    TABLE.to_parquet(people)
+    scores = gpupif.score(source, "cig", ["sex"], known=["age"], population=people)
+    scores.to_parquet(tmp_path / "scores.parquet")
+    said = gpupif.open_scores(tmp_path / "scores.parquet").provenance
+    assert said["input"]["path"] == str(source)
+    assert said["input"]["files"][0]["bytes"] == source.stat().st_size
+    assert said["population"]["path"] == str(people)
+    in_memory = gpupif.score(TABLE, "cig", ["sex"], known=["age"]).provenance
+    assert (in_memory["input"], in_memory["population"]) == ({"rows": 60, "columns": 4}, None)
+
+
+def test_a_folder(tmp_path):
+    source = write_parts(tmp_path / "in", TABLE, [10, 25])
+    with in_pieces(7, 9), gpupif.config(memory_limit="8GiB"):
+        scores = gpupif.score_files(source, tmp_path / "out", ["cig", "csf"], ["age", "sex"])
+    again = gpupif.open_scores(tmp_path / "out")
+    assert again.files == scores.files
+    assert_same_summary(again, scores)
+    assert [file["path"] for file in again.provenance["input"]["files"]] == sorted(map(str, source.iterdir()))
+    assert again.cig.to_pandas().equals(scores.cig.to_pandas())
+    assert dict(again.priors) == dict(scores.priors)
+    # Readers of folders pass over what it says of itself.
+    assert ds.dataset(tmp_path / "out").count_rows() == 60
+    assert pl.scan_parquet(tmp_path / "out/*.parquet").collect().height == len(pd.read_parquet(tmp_path / "out")) == 60
+    assert gpupif.k_anonymity(tmp_path / "out", ["cig_age"]) >= 1
+
+
+def test_files_of_a_folder(tmp_path):
+    """Each says what it is of; what is said of all does not hold for one."""
+    write_parts(tmp_path / "in", TABLE, [10, 25])
+    with gpupif.config(memory_limit="8GiB"):
+        scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", "cig", ["age", "sex"])
+    part = gpupif.open_scores(tmp_path / "out" / "001.parquet")
+    assert (part.rows, part.distinct_rows) == (15, None)
+    assert part.provenance["input"]["files"] == 3
+    assert part.weights == scores.weights
+    assert part.summary().rows == 15
+    assert part.fig().tolist() == pytest.approx(scores.cig.to_pandas().iloc[10:25].sum().tolist())
+    with pytest.raises(InputError, match="has none of column 'age'"):
+        part.priors["age"]
+    (tmp_path / "out" / "_common_metadata").unlink()
+    whole = gpupif.open_scores(tmp_path / "out")
+    assert whole.rows == 60
+    pd.testing.assert_frame_equal(whole.summary().columns, scores.summary().columns)
+
+
+@pytest.mark.dask
+def test_one_file_that_dask_wrote(tmp_path):
+    import dask.dataframe as dd
+
+    gpupif.score(dd.from_pandas(TABLE, npartitions=2), "cig").to_parquet(tmp_path / "out")
+    assert gpupif.open_scores(tmp_path / "out").summary().rows == 60
+    with pytest.raises(InputError, match=r"part-000000\.parquet: is a part of scores that Dask wrote"):
+        gpupif.open_scores(tmp_path / "out" / "part-000000.parquet")
+
+
+REFUSED = {
+    "csv": ("scores.csv", InputError, "CSV does not keep what scores are of"),
+    "other": ("other.parquet", InputError, r"other\.parquet: expected scores that gpupif wrote"),
+    "folder": ("others", InputError, "others: expected scores that gpupif wrote"),
+    "nothing": ("none.parquet", TableReadError, "there is no such file or folder"),
+    "damaged": ("damaged.parquet", TableReadError, r"damaged\.parquet: could not be read as scores"),
+}
+
+
+@pytest.mark.parametrize(("name", "error", "said"), REFUSED.values(), ids=REFUSED)
+def test_refused(tmp_path, name, error, said):
+    gpupif.score(TABLE, "cig").write(tmp_path / "scores.csv")
+    TABLE.to_parquet(tmp_path / "other.parquet")
+    write_parts(tmp_path / "others", TABLE)
+    (tmp_path / "damaged.parquet").write_bytes(b"PAR1")
+    with pytest.raises(error, match=said):
+        gpupif.open_scores(tmp_path / name)
+
+
+def test_another_format_of_what_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(provenance, "FORMAT", 0)
+    gpupif.score(TABLE, "cig").to_parquet(tmp_path / "scores.parquet")
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="another version of gpupif described its scores"):
+        gpupif.open_scores(tmp_path / "scores.parquet")
+
+
+VALUES = {
+    "text": ["a", "b", None, "a"],
+    "numbers": [1.5, -0.0, None, 1.5],
+    "whole": [2**60, -1, 3, 3],
+    "truth": [True, False, None, True],
+    "days": [datetime.date(2001, 1, 2), None, datetime.date(1800, 1, 1), datetime.date(2001, 1, 2)],
+    "times": [
+        datetime.datetime(2001, 1, 2, 3, 4, 5),
+        None,
+        datetime.datetime(1969, 1, 2),
+        datetime.datetime(1969, 1, 2),
+    ],
+    "exact": [decimal.Decimal("1.10"), decimal.Decimal("2.00"), None, decimal.Decimal("1.10")],
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_priors_keep_their_types(tmp_path, name):
+    table = pa.table({"x": VALUES[name], "y": [1, 2, 1, 2]})
+    scores = gpupif.score(table, "cig")
+    scores.to_parquet(tmp_path / "scores.parquet")
+    again = gpupif.open_scores(tmp_path / "scores.parquet")
+    assert dict(again.priors) == dict(scores.priors)
+    assert again.priors.to_frame().equals(scores.priors.to_frame())
+
+
+def test_large_priors_are_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(provenance, "PRIOR_BYTES", 2_000)
+    table = pd.DataFrame({"many": [*range(300)] * 2, "few": [0, 1, 2] * 200, "mixed": ["a", 1, 2.5] * 200})
+    gpupif.score(table.astype({"mixed": object}), "cig").to_parquet(tmp_path / "scores.parquet")
+    priors = gpupif.open_scores(tmp_path / "scores.parquet").priors
+    assert priors["few"] == {0: 1 / 3, 1: 1 / 3, 2: 1 / 3}
+    for name in ("many", "mixed"):
+        with pytest.raises(
+            InputError, match=rf"has none of column '{name}': kept are those that take up to 2,000 bytes"
+        ):
+            priors[name]
+    assert (
+        len(json.loads(pq.read_metadata(tmp_path / "scores.parquet").metadata[provenance.KEY])["priors"]["few"]) < 2_000
+    )
+
+
+def test_the_same_scores_are_the_same_bytes(tmp_path):
+    for name in ("a", "b"):
+        gpupif.score(TABLE, "cig").to_parquet(tmp_path / f"{name}.parquet")
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+
+
+def test_numbers_that_json_lacks(tmp_path):
+    """Scores that are infinite or unknown are so again in the summary."""
+    table = pd.DataFrame({"a": ["x", "x", "y", None], "b": [1, 1, 2, 2]})
+    scores = gpupif.score(table, ["log_ratio", "csf"], missing="wildcard")
+    scores.to_parquet(tmp_path / "scores.parquet")
+    again = gpupif.open_scores(tmp_path / "scores.parquet")
+    assert_same_summary(again, scores)
+    assert np.isinf(again.array("log_ratio")).any() == np.isinf(scores.array("log_ratio")).any()
