@@ -82,8 +82,8 @@ def given_away_note(columns: pd.DataFrame, measures: Sequence[str]) -> str:
     listed = ", ".join(map(as_text, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return (
         f"[yellow]Weight near 0:[/] what the attacker knows gives away nearly every value of {escape(listed)}, so "
-        "their riskiest cells are just the rarest values. Bin or leave out columns with many values, or name fewer with "
-        "--known."
+        "their riskiest cells are just the rarest values. Bin or leave out columns with many values, or name fewer "
+        "with --known."
     )
 
 
