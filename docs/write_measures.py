@@ -1,6 +1,7 @@
-"""Writes the tables of measures.md from what gpupif says of its measures: `python docs/write_measures.py`.
+"""Writes the tables of measures.md and disclosure.md from what gpupif says of its measures.
 
-With --print the page goes to standard output, and nothing is written.
+`python docs/write_measures.py` writes both pages; with --print FILE that page goes to standard output, and nothing is
+written.
 """
 
 from __future__ import annotations
@@ -8,14 +9,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from gpupif.disclosure.models import MODELS
 from gpupif.disclosure.scope import Scope, scope
+from gpupif.utils.undefined import undefined_table
 
-PAGE = Path(__file__).with_name("measures.md")
+DOCS = Path(__file__).parent
 COLUMNS = ("name", "unit", "range", "meaning", "source", "example")
 
 
@@ -28,10 +30,21 @@ def registry() -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def tables() -> dict[str, str]:
-    """The tables of the page, by the name that their marks have."""
+def measures_tables() -> dict[str, str]:
+    """The tables of measures.md, by the name that their marks have."""
     found = {part: table(COLUMNS, map(_cells, measures)) for part, measures in registry().items()}
     return found | {"weights and wildcards": table(("measure", "with weights", "with wildcards"), map(_scope, scope()))}
+
+
+def disclosure_tables() -> dict[str, str]:
+    """The tables of disclosure.md, likewise."""
+    return {"undefined": f"{undefined_table()}\n"}
+
+
+PAGES: dict[str, Callable[[], dict[str, str]]] = {
+    "measures.md": measures_tables,
+    "disclosure.md": disclosure_tables,
+}
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -50,20 +63,21 @@ def _cells(measure: dict[str, Any]) -> list[str]:
     return [f"`{measure['name']}`", *texts, example]
 
 
-def page() -> str:
-    """The page with the tables of the registry between its marks."""
-    text = PAGE.read_text("utf-8")
-    for part, written in tables().items():
+def page(name: str) -> str:
+    """A page with its tables between their marks."""
+    text = (DOCS / name).read_text("utf-8")
+    for part, written in PAGES[name]().items():
         begin, end = f"<!-- begin: {part} -->\n", f"<!-- end: {part} -->\n"
         if text.count(begin) != 1 or text.count(end) != 1:
-            raise SystemExit(f"{PAGE}: expected {begin.strip()} and {end.strip()} once each, around the table.")
+            raise SystemExit(f"{name}: expected {begin.strip()} and {end.strip()} once each, around the table.")
         before, after = text.split(begin)[0], text.split(end)[1]
         text = f"{before}{begin}{written}{end}{after}"
     return text
 
 
 if __name__ == "__main__":
-    if "--print" in sys.argv[1:]:
-        sys.stdout.buffer.write(page().encode())
+    if sys.argv[1:2] == ["--print"]:
+        sys.stdout.buffer.write(page(sys.argv[2]).encode())
     else:
-        PAGE.write_text(page(), "utf-8")
+        for name in PAGES:
+            (DOCS / name).write_text(page(name), "utf-8")

@@ -5,7 +5,6 @@ from . import piflib as piflib
 from ._version import __version__ as __version__
 from .attack.known_subsets import AnyKnown as AnyKnown
 from .attack.population import Population as Population
-from .dask.scores import DaskScores as DaskScores
 from .disclosure.anonymity import AlphaK as AlphaK
 from .disclosure.anonymity import Recursive as Recursive
 from .disclosure.anonymity import alpha_k_anonymity as alpha_k_anonymity
@@ -45,12 +44,9 @@ from .marginals.entropy import total_correlation as total_correlation
 from .marginals.toxic_pairs import ToxicPairs as ToxicPairs
 from .marginals.toxic_pairs import toxic_pairs as toxic_pairs
 from .results.attacker_summary import AttackerSummary as AttackerSummary
-from .results.attackers import AttackerScores as AttackerScores
-from .results.known_subsets import AnyKnownScores as AnyKnownScores
+from .results.open import open_scores as open_scores
 from .results.scores import Scores as Scores
-from .results.stored import StoredAnyKnownScores as StoredAnyKnownScores
-from .results.stored import StoredAttackerScores as StoredAttackerScores
-from .results.stored import StoredScores as StoredScores
+from .results.stored_frame import StoredFrame as StoredFrame
 from .results.summary import Summary as Summary
 from .scoring.files import score_files as score_files
 from .scoring.score import score as score

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -54,10 +54,17 @@ class TextPrior(dict[str, float]):
     """A prior whose keys are the texts of values, as JSON has it: "39" stands for 39 and "" for a missing value."""
 
 
+class AsDict(Protocol):
+    """A prior that can be looked up."""
+
+    def as_dict(self) -> dict[Any, float]:
+        """Value to probability; None for missing."""
+
+
 class Priors(Mapping[Hashable, dict[Any, float]]):
     """Column name to its prior, value to probability; made when looked up, for a column may have many values."""
 
-    def __init__(self, priors: Mapping[Hashable, Prior]) -> None:
+    def __init__(self, priors: Mapping[Hashable, AsDict]) -> None:
         self._priors = priors
 
     def __getitem__(self, column: Hashable) -> dict[Any, float]:

@@ -8,16 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..attack.known_subsets import AnyKnown
 from ..dask.client import Place, check_place, connected
 from ..dask.read import read_files
-from ..dask.watch import await_result, watching
-from ..dask.write import check_written, marked, replacing
+from ..dask.watch import watching
 from ..errors import OutputError
 from ..io.common import Pick, every_column
 from ..io.paths import find_input
 from ..io.score_files import check_folder, is_file
 from ..io.write import attacker_names
+from ..results.provenance import describe_files
 from ..scoring.score import score_table
 from ..utils.config import config
 
@@ -41,7 +40,7 @@ def score_on_cluster(
     asked: what is asked, a population as a path. elsewhere: options that only make sense without a cluster, refused
     where they are set.
 
-    Writes a folder of Parquet files, columns named as by `DaskScores.frame`, rows in order by the files' names, that
+    Writes a folder of Parquet files, columns named as by `Scores.frame`, rows in order by the files' names, that
     appears whole or not at all. All workers have to see both places under the same paths. Returns facts to be shown.
 
     Raises what `gpupif.score` does; InputError for what a cluster cannot do; OutputError; DeviceError where the cluster
@@ -62,22 +61,19 @@ def score_on_cluster(
     if asked.population is not None:
         check_folder(output, overwrite, find_input(Path(asked.population.table)))
     attacker_names(asked.outputs, targets, [])
-    any_known = isinstance(asked.known, AnyKnown)
     started = time.perf_counter()
-    with connected(place) as (client, report), replacing(output, overwrite) as folder:
-        scores: Any = score_table(files.frame, replace(asked, columns=targets))
-        options = marked({"write_index": False, "compression": "zstd", "compute": False})
-        written = scores.frame().to_parquet(str(folder), **options)
+    with connected(place) as (client, report), watching(client, report), config(progress=False):
+        scores = score_table(files.frame, replace(asked, columns=targets), describe_files(given.path, given.files))
         several = len(client.nthreads())
-        await_result(client, client.compute(written), report)
-        check_written(folder, files.partitions)
+        scores.to_parquet(output, overwrite=overwrite, write_index=False, compression="zstd")
+        subsets = scores.subsets
     return {
         "input": str(table),
         "output": str(output),
         "rows": files.rows,
         "columns": targets,
         "measures": list(dict.fromkeys(measure for measures in asked.outputs.values() for measure in measures)),
-        **({"attackers": repr(scores.subsets), "known_any": scores.subsets.to_dict()} if any_known else {}),
+        **({} if subsets is None else {"attackers": repr(subsets), "known_any": subsets.to_dict()}),
         "workers": several,
         "partitions": files.partitions,
         "seconds": time.perf_counter() - started,

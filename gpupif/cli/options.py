@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..attack.population import Population
-    from ..results.attackers import AttackerScores
     from ..results.scores import Scores
-    from ..results.stored import StoredAttackerScores, StoredScores
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
 Table = Annotated[
@@ -122,12 +120,7 @@ def show(facts: Callable[[], dict[str, Any]], draw: Callable[[Console], None], a
         draw(console())
 
 
-def show_scores(
-    scores: Scores | StoredScores | AttackerScores | StoredAttackerScores,
-    as_json: bool,
-    quiet: bool,
-    more: dict[str, Any],
-) -> None:
+def show_scores(scores: Scores, as_json: bool, quiet: bool, more: dict[str, Any]) -> None:
     """The summary of scores, and more facts about them."""
     show(lambda: {**more, **scores.summary().to_dict()}, lambda to: scores.summary().print(to), as_json, quiet)
 

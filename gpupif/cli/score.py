@@ -141,7 +141,7 @@ def score(
         scores = score_file(table, asked, make_wish(output, rows_per_file, resume, overwrite, keep_input), sep)
         complete.append(output)
         more: dict[str, Any] = {"input": str(table), "output": str(output)}
-        if hasattr(scores, "spilled_bytes"):
+        if scores.spilled_bytes is not None:
             more["spilled_bytes"] = scores.spilled_bytes
         show_scores(scores, as_json, quiet, more)
         if not quiet and not as_json:

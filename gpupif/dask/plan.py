@@ -134,6 +134,11 @@ class Plan:
         return outputs_of(self.question, self.people is not None)
 
     @property
+    def columns(self) -> list[Column]:
+        """Those that are used, without codes of rows."""
+        return [self.prior_of[name].column for name in self.question.used]
+
+    @property
     def has_wildcards(self) -> bool:
         """Whether missing values of the table, or of the population, match every value."""
         return bool(self.job.wildcards) or (self.people is not None and any(self.people.wildcards))

@@ -10,28 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from ..attack.known_subsets import Known
-from ..attack.priors import Priors
 from ..attack.request import ask
-from ..attack.worst_mean import FOLDS, folded_name
 from ..errors import InputError
 from ..frames.dask_frame import known_orders
+from ..results.base import MEAN, WORST, About, ScoredAttacker, of_each_fold
+from ..results.provenance import describe_request
+from ..results.scores import Scores
 from . import part, plan
 from . import partition as home
 from . import routing as routes
+from .explain import TableKeys
 from .graph import Graph, ref
 from .population_graph import PeopleGraph, bring_together, open_people
-from .scores import DaskAnyKnownScores, DaskAttackerScores, DaskScores
+from .scores import LazyOutcome, OnDask
 
 if TYPE_CHECKING:
-    from dask.delayed import Delayed
-
     from ..attack.request import Question
     from ..measures import Measure
 
@@ -51,8 +51,12 @@ def score_dask(
     attackers: Mapping[str, Known] | None = None,
     population: Any = None,
     lacks: str = "error",
-) -> DaskScores | DaskAttackerScores:
-    """See `gpupif.score`. Raises what the names of columns show at once; the rest is raised when Dask computes."""
+    origin: Mapping[str, Any] | None = None,
+) -> Scores:
+    """See `gpupif.score`. Raises what the names of columns show at once; the rest is raised when Dask computes.
+
+    origin: where the table came from, if that is known; see `provenance`.
+    """
     from dask.dataframe import DataFrame
 
     if not isinstance(table, DataFrame):
@@ -84,14 +88,25 @@ def score_dask(
     people = None
     if population is not None:
         people = bring_together(read, open_people(population, question.used), question, names, lacks, device)
-    if question.attackers is None:
-        return _score(table, read, question, device, people)
-    several = {str(name): _score(table, read, one, device, people) for name, one in asked.items()}
-    return DaskAttackerScores(several, {name: one.known for name, one in question.attackers.items()})
+    outcomes = [_score(table, read, name, one, device, people) for name, one in asked.items()]
+    about = About(
+        columns=question.targets,
+        measures=plan.measures_of(question, people is not None),
+        dtype=dtype,
+        device=device,
+        seconds={},
+        request=describe_request(question, origin or {"partitions": table.npartitions}, None if people is None else {}),
+    )
+    return Scores(OnDask(table, about, outcomes))
 
 
-def _score(table: Any, read: Any, question: Question, device: str, people: PeopleGraph | None) -> DaskScores:
-    """Scores against one attacker; read: the table's columns that are needed, or more. people: of the population."""
+def _score(
+    table: Any, read: Any, name: str | None, question: Question, device: str, people: PeopleGraph | None
+) -> LazyOutcome:
+    """Scores against one attacker, of this name; read: the table's columns that are needed, or more.
+
+    people: of the population.
+    """
     names, measures, dtype = list(table.columns), question.measures, question.dtype
     graph = Graph() if people is None else people.graph.copy()
     partitions = list(map(ref, graph.take(read)))
@@ -142,44 +157,22 @@ def _score(table: Any, read: Any, question: Question, device: str, people: Peopl
         kind = measure.type_in(dtype)
         meta = home.frame_of(np.empty((len(question.targets), 0), kind), home.empty_index(table._meta), labels)
         frames[measure.name] = (keys, meta)
-    total = graph.one("count", attrgetter("rows"), planned)
-    shares = graph.one("priors", _priors, planned)
-    found_weights = {"weights": weights}
+    folds = {"": weights}
     if question.any_known is not None:
-        found_weights["mean-weights"] = graph.one("mean-weights", plan.find_mean_weights, planned, ref(sizes))
+        folds = {WORST: weights, MEAN: graph.one("mean-weights", plan.find_mean_weights, planned, ref(sizes))}
+    by_fold = graph.one("weights-by-fold", partial(_by_fold, list(folds)), *map(ref, folds.values()))
+    attacker = ScoredAttacker(name, tuple(question.known), question.subsets(1))
     # After the last task: each takes the graph as it is then.
-    alone = (None, None)
-    empty = pd.Series([], pd.Index(question.targets[:0], tupleize_cols=False), "float64", "weight")
-    lazy = {name: graph.frame(name, keys, meta, table.divisions) for name, (keys, meta) in frames.items()}
-    known_later = graph.frame("count", [total], np.int64(0), alone), graph.value(shares)
-    own = [graph.frame(stage, [key], empty, alone) for stage, key in found_weights.items()]
-    wanted = [measure.name for measure in plan.measures_of(question, people is not None)]
-    return _scores_of(question, wanted, device, lazy, own, *known_later)
+    lazy = {
+        f"{attacker.prefix}{output}": graph.frame(output, keys, meta, table.divisions)
+        for output, (keys, meta) in frames.items()
+    }
+    tasks = TableKeys(graph, planned.key, [one.key for one in rows], [one.key for one in indexes])
+    later = graph.frame("weights-by-fold", [by_fold], _by_fold([]), (None, None))
+    return LazyOutcome(attacker, lazy, later, tasks)
 
 
-def _scores_of(
-    question: Question,
-    measures: Sequence[str],
-    device: str,
-    frames: Mapping[str, Any],
-    weights: Sequence[Any],
-    rows: Any,
-    priors: Delayed,
-) -> DaskScores:
-    """Frames as scores: over attackers who know any few columns, the worst and the mean; weights: of each."""
-    if question.any_known is None:
-        return DaskScores(frames, question.targets, device, rows, weights[0], priors)
-    worst, mean = (
-        DaskScores(
-            {measure: frames[folded_name(measure, what)] for measure in measures},
-            *(question.targets, device, rows, own, priors, what),
-        )
-        for what, own in zip(FOLDS, weights, strict=True)
-    )
-    subsets = question.subsets(1)
-    assert subsets is not None
-    return DaskAnyKnownScores(worst, mean, subsets)
-
-
-def _priors(planned: plan.Plan) -> Priors:
-    return Priors({name: planned.prior_of[name] for name in planned.question.targets})
+def _by_fold(folds: Sequence[str], *weights: Any) -> pd.DataFrame:
+    """Weights of the scored columns, by fold."""
+    found = {fold: own.tolist() for fold, own in zip(folds, weights, strict=True)}
+    return pd.DataFrame({fold: own or [] for fold, own in of_each_fold(found).items()}, dtype="float64")

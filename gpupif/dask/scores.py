@@ -1,261 +1,321 @@
-"""Scores of a Dask frame: lazy frames, all of one graph."""
+"""Scores of a Dask frame: lazy frames, and what is computed of them where they lie."""
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ..attack.worst_mean import folded_name, folded_names
-from ..errors import InputError
-from ..io.write import attacker_names, output_names
-from ..measures import Measure, find_measure, is_measure
-from ..results.by_attacker import ByAttacker
+from gpupif.kernels import partition as kernels
+
+from ..frames.open import open_frame
+from ..io.write import output_names
+from ..results.base import About, Backing, Cells, Description, Explainer, Found, Outcome, ScoredAttacker, Wanted
+from ..results.figures import ColumnFacts
+from ..results.in_memory import index_table
+from ..results.provenance import in_one_file, to_metadata
+from ..rows.distinct import distinct_rows
+from ..rows.partition import Rows
+from ..utils.progress import Reporter
+from .explain import LazyExplainer, TableKeys
+from .graph import Graph, Key, ref
+from .look import look, scores_in
+from .parcels import Parcel, pack, unpack
+from .watch import compute
+from .worker import task_workers
 from .write import write_scores
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
-    from dask.delayed import Delayed
+    import pyarrow as pa
 
-    from ..attack.known_subsets import KnownSubsets
-
-# What scores in memory have and those of a Dask frame lack, with what to do instead.
-LACKING = {
-    "top": "sort what scores.frame().compute() gives, or use scores.cig.nlargest(20, column) and the like",
-    "summary": 'score its Parquet files: gpupif.score("table/", output="scores/").summary()',
-    "pif": 'score its Parquet files: gpupif.score("table/", output="scores/").pif(95)',
-    "array": "use scores.cig.to_dask_array(), or scores.frame().compute().to_numpy()",
-    "to_arrow": "read what scores.to_parquet(folder) writes: pyarrow.parquet.read_table(folder)",
-    "write": "use scores.to_parquet(folder)",
-}
+    from ..attack.priors import AsDict, Prior
+    from ..results.base import Writing
+    from .plan import Plan
 
 
-class DaskScores:
-    """Scores of all cells of a Dask frame; made by `gpupif.score`. Nothing is computed before Dask is asked to.
+@dataclass(frozen=True)
+class LazyOutcome:
+    """Scores against one attacker, of one graph.
 
-    Each measure that was asked for is an attribute and an item (``scores.cig``, ``scores["csf"]``): a Dask frame with
-    the partitions, rows, order, index and divisions of the table, one column for each scored one. All share one graph:
-    what computes several at once (``dask.compute(scores.cig, scores.csf)``, `persist`, `to_parquet`) scores the table
-    once, each alone scores it again.
-
-    columns: the scored columns. measures: those that were asked for. device: the device that was asked for. rows: how
-    many, a lazy scalar. weights: of wCIG, a lazy series by column. priors: those of `Scores`, ``Delayed``. There is no
-    `top`, `summary`, `pif` nor `array`: they need all rows in one place, which `frame().compute()` brings them to.
+    frames: by output. weights: of the scored columns, one after the other, a column for each fold. table: the tasks
+    that know the rows.
     """
 
-    def __init__(
+    attacker: ScoredAttacker
+    frames: Mapping[str, dd.DataFrame]
+    weights: dd.DataFrame
+    table: TableKeys
+
+
+class _OfPlan(NamedTuple):
+    """What is known when the table is read."""
+
+    rows: int
+    priors: dict[Hashable, Prior]
+
+
+class OnDask(Backing):
+    """Scores of a Dask frame, which is `table`. What is asked of them is computed then; small things are kept."""
+
+    writes_folders = True
+
+    def __init__(self, table: dd.DataFrame, about: About, outcomes: Sequence[LazyOutcome]) -> None:
+        super().__init__(about, [outcome.attacker for outcome in outcomes])
+        self._table = table
+        self._outcomes = {outcome.attacker.name: outcome for outcome in outcomes}
+        self._frames = {output: frame for outcome in outcomes for output, frame in outcome.frames.items()}
+        self._explainers: dict[str | None, LazyExplainer] = {}
+        # What was computed, by what it is of which attacker.
+        self._facts: dict[tuple[str, str | None], Any] = {}
+
+    @property
+    def rows(self) -> int:
+        """See `Backing`."""
+        return self._of_plan().rows
+
+    def weights(self, attacker: ScoredAttacker, fold: str) -> Sequence[float]:
+        """See `Backing`."""
+        found: Sequence[float] = self._known("weights", attacker.name)[fold].tolist()
+        return found
+
+    def distinct_rows(self, attacker: ScoredAttacker) -> int:
+        """See `Backing`; counted in a shuffle of its own."""
+        return int(self._known("distinct", attacker.name))
+
+    def explainer(self, attacker: ScoredAttacker) -> Explainer:
+        """See `Backing`."""
+        if attacker.name not in self._explainers:
+            self._explainers[attacker.name] = LazyExplainer(self._outcomes[attacker.name].table, _compute_key)
+        return self._explainers[attacker.name]
+
+    def priors(self) -> Mapping[Hashable, AsDict]:
+        """See `Backing`."""
+        return self._of_plan().priors
+
+    def column_facts(self) -> list[ColumnFacts]:
+        """See `Backing`."""
+        return [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in self._of_plan().priors.values()]
+
+    def size(self) -> str:
+        """See `Backing`."""
+        return f"{self._table.npartitions:,} partitions"
+
+    def where(self) -> str:
+        """See `Backing`."""
+        return "lazy"
+
+    def frame(self, cells: Cells) -> dd.DataFrame:
+        """See `Backing`."""
+        frames = [self._frames[output] for output in cells.outputs]
+        if len(frames) == 1:
+            return frames[0]
+        from dask.dataframe import map_partitions
+
+        meta = _fold(cells, *(frame._meta for frame in frames))
+        return map_partitions(partial(_fold, cells), *frames, meta=meta, align_dataframes=False)
+
+    def array(self, cells: Cells) -> Any:
+        """See `Backing`."""
+        return np.ascontiguousarray(scores_in(_compute(self.frame(cells))))
+
+    def row_sums(self, cells: Cells, name: str) -> Any:
+        """See `Backing`."""
+        frame = self.frame(cells)
+        return frame.map_partitions(_row_sums, name, meta=_row_sums(frame._meta, name))
+
+    def find(self, wanted: Wanted) -> Found:
+        """See `Backing`; the table is scored once."""
+        graph = Graph()
+        partitions = [graph.take(self._frames[output]) for output in wanted.outputs]
+        found = look(graph, wanted, len(self.about.columns), partitions)
+        facts = [("plan", self.attackers[0].name)]
+        if wanted.figures and wanted.top:
+            # Of a summary, which says more than that of the same scores.
+            facts += [(what, attacker.name) for attacker in self.attackers for what in ("weights", "distinct")]
+        result: Found = self._learn(facts, graph, found)
+        return result
+
+    def joined(self, outputs: Mapping[str, Cells]) -> dd.DataFrame:
+        """See `Backing`."""
+        return self._joined(outputs, keep_input=False)
+
+    def _joined(self, outputs: Mapping[str, Cells], keep_input: bool) -> dd.DataFrame:
+        """One frame of all outputs, and before them the table, if it is kept."""
+        from dask.dataframe import map_partitions
+
+        own = [str(name) for name in self._table.columns] if keep_input else []
+        names = [*own, *output_names(list(outputs), self.about.columns, own)]
+        frames = [*([self._table] if keep_input else []), *map(self.frame, outputs.values())]
+        meta = _side_by_side(names, *(frame._meta for frame in frames))
+        return map_partitions(_side_by_side, names, *frames, meta=meta, align_dataframes=False)
+
+    def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
+        """See `Backing`."""
+        frame = open_frame(_compute(self._joined(outputs, keep_input)))
+        table, labels = frame.arrow(), index_table(frame)
+        if labels is None:
+            return table
+        for name, column in zip(labels.column_names, labels.columns, strict=True):
+            table = table.append_column(name, column)
+        return table.replace_schema_metadata(labels.schema.metadata)
+
+    def write(
         self,
-        frames: Mapping[str, dd.DataFrame],
-        columns: Sequence[Hashable],
-        device: str,
-        rows: Any,
-        weights: Any,
-        priors: Delayed,
-        fold: str | None = None,
+        writing: Writing,
+        path: str | os.PathLike[str],
+        keep_input: bool,
+        overwrite: bool,
+        done: Callable[[int], None],
+        options: Mapping[str, Any],
     ) -> None:
-        self.columns = list(columns)
-        self.measures = tuple(frames)
-        self.device = device
-        self.rows = rows
-        self.weights = weights
-        self.priors = priors
-        self._frames = dict(frames)
-        # Over attackers: the worst, or the mean.
-        self._fold = fold
+        """See `Backing`: to a folder of Parquet files. Its files say what was asked, the folder what was found too.
 
-    def __getitem__(self, measure: str) -> dd.DataFrame:
-        """Scores of one measure."""
-        if measure not in self._frames:
-            raise InputError(
-                f"measures: {measure!r} was not scored (scored: {', '.join(self.measures)}). "
-                f"Add it: gpupif.score(table, measures=[..., {measure!r}])."
-            )
-        return self._frames[measure]
-
-    def __getattr__(self, name: str) -> Any:
-        if is_measure(name) or name in self.__dict__.get("_frames", {}):
-            return self[name]
-        if name in LACKING:
-            raise _lacking(self, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self.measures]
-
-    def __repr__(self) -> str:
-        partitions = next(iter(self._frames.values())).npartitions
-        return (
-            f"<DaskScores of {partitions:,} partitions x {len(self.columns)} columns: {', '.join(self.measures)}; lazy>"
+        done: hears of all rows at once.
+        """
+        asked = Description(self.about, [Outcome(attacker, {}, None) for attacker in writing.attackers])
+        facts = [("plan", self.attackers[0].name), *(("weights", attacker.name) for attacker in self.attackers)]
+        write_scores(
+            self._joined(writing.outputs, keep_input),
+            path,
+            overwrite,
+            {**options, "custom_metadata": {**options.get("custom_metadata", {}), **to_metadata(in_one_file(asked))}},
+            # What the folder says is found on the way.
+            lambda written: self._learn(facts, written=written),
+            # Summaries take all scores at once: a reader has them made when they are asked for.
+            lambda: writing.describe(False),
         )
+        done(self.rows)
 
-    def fig(self) -> Any:
-        """Feature information gain: the sum of the CIG of each column, in bits; a lazy series.
-
-        Partitions are summed apart, so the last bits may differ from those of a table in one piece.
-        """
-        return self["cig"].sum()
-
-    def rig(self) -> Any:
-        """Row information gain: the sum of the CIG of each row, in bits; a lazy series."""
-        meta = self["cig"]._meta.sum(axis=1).rename("rig")
-        return self["cig"].map_partitions(_row_gains, meta=meta)
-
-    def frame(self) -> dd.DataFrame:
-        """All scores in one lazy frame, columns named <measure>_<column>; raises OutputError where names repeat."""
-        from dask.dataframe import map_partitions
-
-        outputs = self._outputs()
-        names, frames = output_names(list(outputs), self.columns, []), list(outputs.values())
-        meta = _side_by_side(names, *(frame._meta for frame in frames))
-        return map_partitions(_side_by_side, names, *frames, meta=meta, align_dataframes=False)
-
-    def to_parquet(self, path: str | os.PathLike[str], *, overwrite: bool = True, **options: Any) -> None:
-        """Score and write all scores to a folder of Parquet files, columns named <measure>_<column>, rows in order.
-
-        The folder appears whole or not at all; workers have to see it under the same path. overwrite: replace a folder
-        that holds nothing but scores of gpupif. What a URL (``s3://...``) names must be empty, and is written in place.
-        options: of ``dask.dataframe.DataFrame.to_parquet``, such as ``write_index=False``. Not ``compute=False``,
-        ``append``, ``partition_on`` and ``filesystem``.
-
-        Raises OutputError where the folder cannot be written or holds anything else, and InputError for these options.
-        """
-        write_scores(self.frame(), path, overwrite, options)
-
-    def persist(self, **options: Any) -> DaskScores:
-        """Score once and keep all scores in the memory of the workers; returns them, at once on a cluster."""
+    def persist(self, **options: Any) -> OnDask:
+        """See `Backing`."""
         import dask
 
-        frames, weights = dask.persist(self._frames, self.weights, **options)
-        return self._with(frames, weights)
+        lazy = {name: (dict(one.frames), one.weights) for name, one in self._outcomes.items()}
+        (kept,) = dask.persist(lazy, **options)
+        outcomes = [replace(one, frames=kept[name][0], weights=kept[name][1]) for name, one in self._outcomes.items()]
+        persisted = OnDask(self._table, self.about, outcomes)
+        persisted._facts = self._facts
+        return persisted
 
-    def _with(self, frames: Mapping[str, dd.DataFrame], weights: Any) -> DaskScores:
-        """The same scores, computed."""
-        return DaskScores(frames, self.columns, self.device, self.rows, weights, self.priors, self._fold)
+    def _of_plan(self) -> _OfPlan:
+        found: _OfPlan = self._known("plan", self.attackers[0].name)
+        return found
 
-    def _outputs(self) -> dict[str, dd.DataFrame]:
-        """The frames that `frame` joins, by what the names of its columns begin with."""
-        if self._fold is None:
-            return self._frames
-        return {folded_name(name, self._fold): frame for name, frame in self._frames.items()}
+    def _known(self, what: str, attacker: str | None) -> Any:
+        if (what, attacker) not in self._facts:
+            self._learn([(what, attacker)])
+        return self._facts[what, attacker]
 
+    def _learn(
+        self,
+        facts: Sequence[tuple[str, str | None]],
+        graph: Graph | None = None,
+        key: Key | None = None,
+        written: Any = None,
+    ) -> Any:
+        """Compute facts that are not known yet, and with them a task of a graph, whose result is returned.
 
-class DaskAnyKnownScores(DaskScores):
-    """Worst and mean scores of a Dask frame over all attackers who know any r columns; made by `gpupif.score` with
-    ``known=r``. Lazy.
-
-    All that `DaskScores` has, of each cell's worst score; ``scores.mean`` has the same of each cell's mean score. Both
-    share one graph. `frame` and `to_parquet` have both, columns named <measure>_worst_<column> and
-    <measure>_mean_<column>.
-
-    mean: `DaskScores` of the means. subsets: `KnownSubsets`, what the attackers know. weights: by column the lowest
-    weight, in ``mean`` the mean weight.
-    """
-
-    def __init__(self, worst: DaskScores, mean: DaskScores, subsets: KnownSubsets) -> None:
-        self.__dict__.update(worst.__dict__)
-        self.mean = mean
-        self.subsets = subsets
-
-    def __repr__(self) -> str:
-        partitions = next(iter(self._frames.values())).npartitions
-        return (
-            f"<DaskAnyKnownScores of {partitions:,} partitions x {len(self.columns)} columns: "
-            f"{', '.join(self.measures)}; any {self.subsets.known} columns known: {self.subsets!r}; lazy>"
-        )
-
-    def _outputs(self) -> dict[str, dd.DataFrame]:
-        each = {**super()._outputs(), **self.mean._outputs()}
-        return {name: each[name] for name in folded_names(self.measures)}
-
-    def persist(self, **options: Any) -> DaskAnyKnownScores:
-        """Score once and keep all scores in the memory of the workers; returns them, at once on a cluster."""
-        import dask
-
-        sides = (self, self.mean)
-        kept = dask.persist(*((scores._frames, scores.weights) for scores in sides), **options)
-        worst, mean = (scores._with(*both) for scores, both in zip(sides, kept, strict=True))
-        return DaskAnyKnownScores(worst, mean, self.subsets)
-
-
-class DaskAttackerScores(ByAttacker[DaskScores]):
-    """Scores of a Dask frame against several attackers; made by `gpupif.score` with ``attackers=``. Lazy.
-
-    A dictionary by attacker of `DaskScores`. Each has a graph of its own; what computes several at once (`to_parquet`,
-    ``dask.compute(scores["a"].cig, scores["b"].cig)``) reads the table once.
-
-    attackers: by name the columns that each knows. columns, measures, device: as of `DaskScores`.
-    """
-
-    def __getattr__(self, name: str) -> Any:
-        if name in LACKING:
-            raise _lacking(self, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __repr__(self) -> str:
-        return (
-            f"<DaskAttackerScores of {len(self.columns)} columns: {', '.join(self.measures)}; "
-            f"attackers {', '.join(self)}; lazy>"
-        )
-
-    def worst(self, measure: str) -> dd.DataFrame:
-        """Of each cell the score against the attacker who is worst for it, lazy; see `AttackerScores.worst`."""
-        from dask.dataframe import map_partitions
-
-        frames = [scores[measure] for scores in self.values()]
-        kind = find_measure(measure)
-        return map_partitions(_worst, kind, *frames, meta=frames[0]._meta, align_dataframes=False)
-
-    def frame(self) -> dd.DataFrame:
-        """All scores in one lazy frame, columns named <attacker>_<measure>_<column>.
-
-        Raises OutputError where names repeat.
+        written: what else is to be computed with them.
         """
-        from dask.dataframe import map_partitions
+        from dask import delayed
 
-        each = {name: scores._outputs() for name, scores in self.items()}
-        names = attacker_names({name: list(outputs) for name, outputs in each.items()}, self.columns, [])
-        frames = [frame for outputs in each.values() for frame in outputs.values()]
-        meta = _side_by_side(names, *(frame._meta for frame in frames))
-        return map_partitions(_side_by_side, names, *frames, meta=meta, align_dataframes=False)
+        graph = graph or Graph()
+        missing = [fact for fact in facts if fact not in self._facts]
+        keys = [self._fact(graph, number, *fact) for number, fact in enumerate(missing)]
+        together = graph.value(graph.one("together", _several, *map(ref, [*keys, *([] if key is None else [key])])))
+        found = _compute(together if written is None else delayed(_first)(together, written))
+        self._facts.update(zip(missing, found, strict=False))
+        return found[-1] if key is not None else None
 
-    def to_parquet(self, path: str | os.PathLike[str], *, overwrite: bool = True, **options: Any) -> None:
-        """Score and write all scores to a folder of Parquet files, named as by `frame`; see `DaskScores.to_parquet`."""
-        write_scores(self.frame(), path, overwrite, options)
-
-
-def _lacking(scores: Any, name: str) -> AttributeError:
-    """The error of what needs all rows in one place."""
-    return AttributeError(
-        f"{name}: not there for scores of a Dask frame, whose rows lie in many places. Instead, {LACKING[name]}; or "
-        "score in memory what fits: gpupif.score(table.compute())."
-    )
-
-
-def _worst(measure: Measure, first: Any, *others: Any) -> Any:
-    """The riskiest of several frames' values at each place, see `AttackerScores.worst`."""
-
-    def risks(frame: Any) -> Any:
-        if not measure.low_is_risky:
-            return frame
-        weighted = measure.is_size and frame.dtypes.iloc[0].kind == "f"
-        return (-frame).where(frame != 0, -math.inf) if weighted else -frame
-
-    for other in others:
-        first = first.where((risks(first) >= risks(other)) | (first != first), other)
-    return first
+    def _fact(self, graph: Graph, number: int, what: str, attacker: str | None) -> Key:
+        """The task that gives a fact."""
+        outcome = self._outcomes[attacker]
+        if what == "weights":
+            return graph.take(outcome.weights)[0]
+        table = outcome.table
+        graph.tasks.update(table.graph.tasks)
+        if what == "plan":
+            return graph.one("facts", partial(_facts_of, list(self.about.columns)), ref(table.plan), number=number)
+        parts = range(len(table.rows))
+        several = ([ref(table.plan)] * len(parts), parts, list(map(ref, table.rows)))
+        sent = graph.each(f"distinct-{number}", partial(_send_distinct, len(parts)), *several)
+        arrived = list(map(ref, graph.shuffle(f"meet-{number}", sent)))
+        counts = graph.each(f"count-distinct-{number}", _count_distinct, [ref(table.plan)] * len(parts), parts, arrived)
+        return graph.tree(f"distinct-rows-{number}", _sum, counts)
 
 
-def _row_gains(frame: Any) -> Any:
+def _compute(lazy: Any) -> Any:
+    with Reporter() as report:
+        return compute(lazy, report)
+
+
+def _compute_key(graph: Graph, key: Key) -> Any:
+    return _compute(graph.value(key))
+
+
+def _several(*results: Any) -> list[Any]:
+    return list(results)
+
+
+def _first(result: Any, _: Any) -> Any:
+    return result
+
+
+def _sum(*counts: int) -> int:
+    return sum(counts)
+
+
+def _facts_of(columns: Sequence[Hashable], plan: Plan) -> _OfPlan:
+    return _OfPlan(plan.rows, {name: plan.prior_of[name] for name in columns})
+
+
+def _send_distinct(parts: int, plan: Plan, source: int, rows: Rows) -> pd.DataFrame:
+    """The parcels in which the distinct rows of a partition travel to where equal ones are counted once."""
+    to = np.zeros(len(rows.keys), np.uint32)
+    kernels.partition_ids(rows.keys, plan.layout.masks(plan.layout.fields), parts, to)
+    order = np.argsort(to, kind="stable")
+    edges = np.cumsum([0, *np.bincount(to, minlength=parts)]).tolist()
+    stretches = enumerate(pairwise(edges))
+    keys = rows.keys[order]
+    return pack([Parcel(part, source, 0, keys[start:stop]) for part, (start, stop) in stretches if start < stop])
+
+
+def _count_distinct(plan: Plan, part: int, frame: pd.DataFrame) -> int:
+    parcels = unpack(frame, part)
+    if not parcels:
+        return 0
+    keys = np.concatenate([parcel.items.reshape(-1, plan.layout.words) for parcel in parcels])
+    with task_workers() as workers:
+        return len(distinct_rows(Rows(keys), len(keys), workers).rows.keys)
+
+
+def _scores_in(frame: Any) -> Any:
+    """The scores (columns, rows) of a frame, where they lie."""
+    return (frame.values if hasattr(frame, "to_pandas") else frame.to_numpy()).T
+
+
+def _fold(cells: Cells, *frames: Any) -> Any:
+    """The worst, or the mean, of the frames of several outputs."""
+    first = open_frame(frames[0])
+    with first.active():
+        arrays = {output: _scores_in(frame) for output, frame in zip(cells.outputs, frames, strict=True)}
+        return first.wrap(cells.of(arrays), first.names)
+
+
+def _row_sums(frame: Any, name: str) -> Any:
     """The sum of each row, columns added in their order."""
     columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
     total = columns[0].astype(np.float64)
     for column in columns[1:]:
         total = total + column
-    return total.rename("rig")
+    return total.rename(name)
 
 
 def _side_by_side(names: Sequence[str], *frames: Any) -> Any:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._version import __version__
+import pyarrow.parquet as pq
+
 from ..errors import InputError, OutputError
 from ..io.checkpoints import Store, exchange, work_folder
-from ..io.score_files import MARK, check_replaceable
+from ..io.score_files import check_replaceable
+from ..results.provenance import FOLDER_FILE, write_folder_file
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
+
+    from ..results.base import Description
 
 # What Dask's to_parquet takes and this one does not, and why.
 REFUSED = {
@@ -26,11 +30,17 @@ REFUSED = {
 
 
 def write_scores(
-    frame: dd.DataFrame, path: str | os.PathLike[str], overwrite: bool, options: Mapping[str, Any]
+    frame: dd.DataFrame,
+    path: str | os.PathLike[str],
+    overwrite: bool,
+    options: Mapping[str, Any],
+    compute: Callable[[Any], Any],
+    describe: Callable[[], Description],
 ) -> None:
     """Compute a frame of scores and write it to a folder, which takes the place of one with scores of gpupif.
 
-    options: of Dask's ``to_parquet``. Raises OutputError where the folder cannot be written, or holds anything else;
+    options: of Dask's ``to_parquet``. compute: computes what is lazy. describe: what the folder is to say of itself,
+    asked for when all is written. Raises OutputError where the folder cannot be written, or holds anything else;
     InputError for options that make this impossible.
     """
     for option, reason in REFUSED.items():
@@ -41,27 +51,35 @@ def write_scores(
             "compute: scores replace a folder when all of them are written, which cannot be left for later. Leave it "
             "out, or have Dask write to an empty folder: scores.frame().to_parquet(folder, compute=False)."
         )
-    from fsspec.core import split_protocol
+    from fsspec.core import split_protocol, url_to_fs
 
+    # Named in order of the rows.
+    given = {"name_function": "part-{:06d}.parquet".format, **options, "compute": False}
     protocol, place = split_protocol(os.fspath(path))
     if protocol not in (None, "file", "local"):
-        _check_empty(os.fspath(path), options.get("storage_options") or {})
-        frame.to_parquet(os.fspath(path), **marked(options))
+        storage = options.get("storage_options") or {}
+        _check_empty(os.fspath(path), storage)
+        compute(frame.to_parquet(os.fspath(path), **given))
+        files, folder = url_to_fs(os.fspath(path), **storage)
+        _describe_folder(files, folder, describe)
         return
     output = Path(place).expanduser()
     if output.exists() and not output.is_dir():
         raise OutputError(f"{output}: is a file; Dask writes a folder of files. Choose another name.")
     check_replaceable(output, overwrite)
     with replacing(output, overwrite) as staged:
-        frame.to_parquet(str(staged), **marked(options))
+        compute(frame.to_parquet(str(staged), **given))
         check_written(staged, frame.npartitions)
+        _describe_folder(url_to_fs(str(staged))[0], str(staged), describe)
 
 
-def marked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options for files of which a later run knows that they are scores, named in order of the rows."""
-    mark = {MARK: __version__.encode()}
-    given = {"name_function": "part-{:06d}.parquet".format, **options}
-    return {**given, "custom_metadata": {**(options.get("custom_metadata") or {}), **mark}}
+def _describe_folder(files: Any, folder: str, describe: Callable[[], Description]) -> None:
+    """Write what the score files of a folder say together. files: of fsspec."""
+    first = min(name for name in files.find(folder) if name.endswith(".parquet"))
+    with files.open(first, "rb") as source:
+        schema = pq.read_schema(source)
+    with files.open(f"{folder}/{FOLDER_FILE}", "wb") as sink:
+        write_folder_file(sink, schema, describe())
 
 
 def check_written(folder: Path, files: int) -> None:

@@ -159,6 +159,10 @@ class EngineResult:
         """Scores by measure, under "": as `AnyResult` has them by fold."""
         return {"": self.values}
 
+    def weights_by_fold(self) -> dict[str, list[float]]:
+        """Weights of the targets, likewise."""
+        return {"": self.weights}
+
 
 @dataclass(frozen=True)
 class SetOfColumns:
@@ -183,6 +187,13 @@ class AnyResult:
     def by_fold(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
         """Scores by measure, of each fold."""
         return {"worst": self.worst, "mean": self.mean}
+
+    def weights_by_fold(self) -> dict[str, list[float]]:
+        """Of each fold the weights of the targets: the lowest, and the mean."""
+        return {
+            "worst": [float(weights.min()) for weights in self.weights],
+            "mean": [float(weights.mean()) for weights in self.weights],
+        }
 
 
 class AnyShares(NamedTuple):

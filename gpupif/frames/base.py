@@ -13,6 +13,8 @@ import pyarrow as pa
 from ..utils.arrays import on_host
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..gpu.base import FrameLibrary
 
 
@@ -21,8 +23,8 @@ class Frame(ABC):
 
     names: of the columns, in order. index: row labels, where the kind has them. index_names: columns that hold row
     labels, scored only where they are asked for. scores_on: where its scores are to lie, "host", "device", or "either"
-    for where they are made. from_file: it was read from files; opened_in: seconds that this took; reads_late: its
-    columns are read only when they are encoded.
+    for where they are made. from_file: it was read from files; origin: the path that names them, and these; opened_in:
+    seconds that this took; reads_late: its columns are read only when they are encoded.
     """
 
     names: list[Hashable]
@@ -31,6 +33,7 @@ class Frame(ABC):
     index_names: Sequence[Hashable] = ()
     scores_on: str = "host"
     from_file: bool = False
+    origin: tuple[Path, Sequence[Path]] | None = None
     opened_in: float = 0.0
     reads_late: bool = False
 

@@ -75,15 +75,16 @@ def open_file(file: Path, pick: Pick, sep: str | None = None, library: FrameLibr
     """What a path names as a frame, read by the device's library where there is one; raises what `read_table` does."""
     started = time.perf_counter()
     frame: Frame | None = None
+    found = find_input(file, sep)
     if library is not None:
         from .cudf_csv import csv_on_device
         from .cudf_parquet import ParquetOnDevice
 
-        found = find_input(file, sep)
         if found.format is PARQUET:
             frame = ParquetOnDevice(file, pick, library)
         elif found.format is CSV and not found.several:
             frame = csv_on_device(file, pick, sep, library)
     frame = frame or FileFrame(read_table(file, pick, sep))
+    frame.origin = file, found.files
     frame.opened_in = time.perf_counter() - started
     return frame

@@ -221,10 +221,13 @@ class FrameLibrary(ABC):
         """The lines of a text file that begin within `size` bytes from `start` on, as a series of text."""
 
     @contextlib.contextmanager
-    def parquet_writer(self, sink: IO[bytes]) -> Iterator[Any]:
-        """A function that writes frames to a Parquet file, one after the other; raises what the file raises."""
+    def parquet_writer(self, sink: IO[bytes], metadata: Mapping[bytes, bytes]) -> Iterator[Any]:
+        """A function that writes frames to a Parquet file, one after the other; raises what the file raises.
+
+        metadata: of the file.
+        """
         guarded = GuardedSink(sink)
-        writer = self.open_writer(guarded)
+        writer = self.open_writer(guarded, metadata)
 
         def write(frame: Any) -> None:
             writer.write_table(frame)
@@ -237,7 +240,7 @@ class FrameLibrary(ABC):
             guarded.check()
 
     @abstractmethod
-    def open_writer(self, sink: GuardedSink) -> Any:
+    def open_writer(self, sink: GuardedSink, metadata: Mapping[bytes, bytes]) -> Any:
         """A writer of the library's own, see `parquet_writer`."""
 
 

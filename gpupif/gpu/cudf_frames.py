@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +104,43 @@ class CudfFrames(FrameLibrary):
         options = text.ParseOptions(byte_range=(start, size), strip_delimiters=True)
         return self.frames.Series.from_pylibcudf(text.multibyte_split(source, "\n", options))
 
-    def open_writer(self, sink: GuardedSink) -> Any:
+    def open_writer(self, sink: GuardedSink, metadata: Mapping[bytes, bytes]) -> Any:
         """See `FrameLibrary`."""
-        options = {"index": False, "compression": "ZSTD", "row_group_size_rows": ROWS_PER_GROUP}
-        return self.frames.io.parquet.ParquetWriter(sink, **options)
+        return ParquetWriter(sink, metadata)
+
+
+class ParquetWriter:
+    """Writes frames to a Parquet file; what cuDF's own does, which takes no metadata."""
+
+    def __init__(self, sink: GuardedSink, metadata: Mapping[bytes, bytes]) -> None:
+        self._sink = sink
+        self._metadata = {key.decode(): value.decode() for key, value in metadata.items()}
+        self._writer: Any = None
+
+    def write_table(self, frame: Any) -> None:
+        """Write a frame after those before."""
+        table, _ = frame.to_pylibcudf()
+        self._writer = self._writer or self._open(table, [str(name) for name in frame.columns])
+        self._writer.write(table)
+
+    def _open(self, table: Any, names: Sequence[str]) -> Any:
+        from pylibcudf.io import SinkInfo, parquet, types
+
+        columns = types.TableInputMetadata(table)
+        for column, name in zip(columns.column_metadata, names, strict=True):
+            column.set_name(name)
+        options = (
+            parquet.ChunkedParquetWriterOptions.builder(SinkInfo([self._sink]))
+            .metadata(columns)
+            .key_value_metadata([self._metadata])
+            .compression(types.CompressionType.ZSTD)
+            .stats_level(types.StatisticsFreq.STATISTICS_ROWGROUP)
+            .row_group_size_rows(ROWS_PER_GROUP)
+            .build()
+        )
+        return parquet.ChunkedParquetWriter.from_options(options)
+
+    def close(self) -> None:
+        """Write the end of the file."""
+        if self._writer is not None:
+            self._writer.close([])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -19,6 +19,9 @@ CELL_BYTES = 5
 PACKED = 6
 # Rows that are read at once at most.
 PIECE_ROWS = 1 << 16
+
+# What goes into the metadata of a file.
+Describe = Callable[[], Mapping[bytes, bytes]]
 
 
 class FileFormat(ABC):
@@ -46,8 +49,14 @@ class FileFormat(ABC):
         """The files, to be read in streams; raises TableReadError for what can be seen now."""
 
     @abstractmethod
-    def writer(self, sink: IO[bytes], file: Path, first: pa.Table) -> Any:
-        """What writes tables such as `first`, the first of them, to a file; raises OutputError where it cannot."""
+    def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
+        """What writes tables such as `first`, the first of them, to a file; raises OutputError where it cannot.
+
+        describe: what goes into the metadata of the file, where they come before the tables.
+        """
+
+    def finish(self, writer: Any, describe: Describe) -> None:  # noqa: B027
+        """Write, after all tables, what goes into the metadata of the file, where they come last."""
 
 
 class Input(NamedTuple):

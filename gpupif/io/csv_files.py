@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError, OutputError, TableReadError
 from ..utils.validation import check_unique
-from .base import FileFormat, Input, Source
+from .base import Describe, FileFormat, Input, Source
 from .common import Pick, check_alike, mark_encoded, unreadable
 
 SEPARATORS = ",;\t|"
@@ -43,7 +43,7 @@ class CsvFormat(FileFormat):
         """See `FileFormat`."""
         return CsvSource(found, sep)
 
-    def writer(self, sink: IO[bytes], file: Path, first: pa.Table) -> Any:
+    def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
         """See `FileFormat`."""
         from pyarrow import csv as arrow_csv
 

@@ -9,7 +9,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from ..utils.validation import check_unique
-from .base import FileFormat, Input, Source
+from .base import Describe, FileFormat, Input, Source
 from .common import Pick, check_alike, check_values, pandas_index_names, unreadable
 
 
@@ -29,11 +29,12 @@ class FeatherFormat(FileFormat):
         """See `FileFormat`."""
         return FeatherSource(found)
 
-    def writer(self, sink: IO[bytes], file: Path, first: pa.Table) -> Any:
+    def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
         """See `FileFormat`."""
         from pyarrow import ipc
 
-        return ipc.new_file(sink, first.schema, options=ipc.IpcWriteOptions(compression="lz4"))
+        schema = first.schema.with_metadata({**(first.schema.metadata or {}), **describe()})
+        return ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression="lz4"))
 
 
 def feather_fields(file: Path) -> dict[str, object]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ..errors import TableReadError
 from ..utils.validation import check_unique
-from .base import FileFormat, Input, Source
+from .base import Describe, FileFormat, Input, Source
 from .common import Pick, check_alike, check_values, every_column, mark_encoded, pandas_index_names, unreadable
 
 # Bytes of a column that are read from disk at once.
@@ -41,7 +41,7 @@ class ParquetFormat(FileFormat):
         """See `FileFormat`."""
         return ParquetSource(found)
 
-    def writer(self, sink: IO[bytes], file: Path, first: pa.Table) -> Any:
+    def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
         """See `FileFormat`; columns whose values seldom repeat are written without a dictionary."""
         import pyarrow.parquet as pq
 
@@ -51,6 +51,10 @@ class ParquetFormat(FileFormat):
         codecs = {name: "SNAPPY" if name in plain else "ZSTD" for name in schema.names}
         levels = dict.fromkeys(coded, 1)
         return pq.ParquetWriter(sink, schema, use_dictionary=coded, compression=codecs, compression_level=levels)
+
+    def finish(self, writer: Any, describe: Describe) -> None:
+        """See `FileFormat`."""
+        writer.add_key_value_metadata(describe())
 
 
 class ParquetTable(NamedTuple):

@@ -84,7 +84,7 @@ def is_score_file(file: Path) -> bool:
     """Whether gpupif wrote a file of a folder of scores."""
     try:
         return (file.name.endswith(".parquet") or file.name in DASK_INDEX) and MARK in (
-            pq.read_schema(file).metadata or {}
+            pq.read_metadata(file).metadata or {}
         )
     except (pa.ArrowException, OSError):
         return False

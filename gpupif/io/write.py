@@ -106,19 +106,23 @@ def write_tables(
     path: str | os.PathLike[str],
     done: Callable[[int], None] = lambda rows: None,
     overwrite: bool = True,
+    describe: Callable[[], Mapping[bytes, bytes]] = dict,
 ) -> None:
     """Write the parts of a table as its name's ending says, whole or not at all; `done` hears how many rows went out.
 
-    overwrite: replace a file that is there when all is written; else raise OutputError.
+    overwrite: replace a file that is there when all is written; else raise OutputError. describe: what goes into the
+    metadata of the file, where its format has such: asked for when all parts are written, as far as the format lets it.
     """
-    file = Path(path)
+    file, form = Path(path), written_format(Path(path))
     try:
         with _replacing(file, overwrite) as sink, contextlib.ExitStack() as closing:
             writer = None
             for part in parts:
-                writer = writer or closing.enter_context(written_format(file).writer(sink, file, part))
+                writer = writer or closing.enter_context(form.writer(sink, file, part, describe))
                 writer.write_table(part)
                 done(part.num_rows)
+            if writer is not None:
+                form.finish(writer, describe)
     except pa.ArrowException as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise OutputError(
@@ -134,11 +138,19 @@ def write_device_columns(
     path: str | os.PathLike[str],
     done: Callable[[int], None] = lambda rows: None,
     overwrite: bool = True,
+    metadata: Mapping[bytes, bytes] | None = None,
 ) -> None:
-    """Write arrays of a device to Parquet from there, whole or not at all; raises DeviceError where it fails."""
+    """Write arrays of a device to Parquet from there, whole or not at all; raises DeviceError where it fails.
+
+    metadata: of the file.
+    """
     file = Path(path)
     try:
-        with library.active(), _replacing(file, overwrite) as sink, library.parquet_writer(sink) as write:
+        with (
+            library.active(),
+            _replacing(file, overwrite) as sink,
+            library.parquet_writer(sink, metadata or {}) as write,
+        ):
             for start in range(0, rows, DEVICE_ROWS):
                 stop = min(rows, start + DEVICE_ROWS)
                 write(library.frame({name: array[start:stop] for name, array in columns.items()}))

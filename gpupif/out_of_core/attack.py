@@ -5,26 +5,28 @@ Who knows any few of the columns is two: the worst and the mean over all subsets
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from ..attack.priors import Prior
 from ..engines.part_jobs import weight_of
-from ..results.riskiest import describe
-from ..results.summary import Summary
+from ..measures import find_measure
+from ..results.base import MEAN, Cell
+from ..results.figures import ColumnFacts, Figures, summary_columns
+from ..results.riskiest import cell_records, describe, describe_value, riskiest
+from ..results.summary import TOP_CELLS, Summary
 from ..results.worst_attacker import find_worst
 from .chunks import TableChunks
-from .gather import Cell, Facts, Gatherer, riskiest
+from .gather import Facts, Gatherer
 from .one_place import Fold
 from .part_result import Found
 from .passes import Scored
-from .summary import codes_of_row, riskiest_cells, row_gain_percentiles, summary_columns
+from .summary import codes_of_row, explain_cells, gain_percentiles, row_gain_percentiles
 
 
 class Attack:
@@ -48,8 +50,8 @@ class Attack:
         found = scored.score()
         if self.people is not None:
             self.people.score()
-        weights = [found.weights[target] for target in job.targets] if found.weights else self._weights(found)
-        self._gatherer = Gatherer(scored, weights, scored.file("facts"), self.people)
+        self.weights = [found.weights[target] for target in job.targets] if found.weights else self._weights(found)
+        self._gatherer = Gatherer(scored, self.weights, scored.file("facts"), self.people)
         return self._gatherer
 
     def _weights(self, found: Found) -> list[float]:
@@ -59,47 +61,65 @@ class Attack:
             weight_of(job, total, target, [found.cohorts[target]], [found.distinct[target]]) for target in job.targets
         ]
 
-    def summary(self, seconds: Mapping[str, float]) -> Summary:
-        """The summary, when all scores are put together."""
+    @property
+    def column_facts(self) -> list[ColumnFacts]:
+        """Of the scored columns."""
+        priors = [self.prior_of[name] for name in self._names]
+        return [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in priors]
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The summary, when all scores are put together; without times."""
         started = time.perf_counter()
         scored, means, job = self.scored, self.scored.means, self.scored.job
         means.report.stage("summarise", None, "")
         gatherer, chunks = self._gatherer, self.chunks
         facts = [Facts.read(gatherer.facts(number)) for number in range(len(chunks.sizes))]
-        columns: pd.DataFrame = summary_columns(job, self.prior_of, chunks, facts, gatherer.weights, scored.gains)
-        pif = row_gain_percentiles(gatherer, chunks)
-        cells = riskiest(cell for chunk in facts for cell in chunk.top)
-        top = self._riskiest(cells)
-        distinct = scored.distinct_rows()
-        means.timed("summarise", started)
-        return Summary(
-            chunks.rows, distinct, means.engine.device, tuple(gatherer.measures), dict(seconds), columns, pif, top
+        figures = Figures.together(*(chunk.figures for chunk in facts))
+        percentiles = gain_percentiles(job, chunks.rows, scored.gains)
+        cells = riskiest((cell for chunk in facts for cell in chunk.top), TOP_CELLS)
+        summary = Summary(
+            rows=chunks.rows,
+            distinct_rows=scored.distinct_rows(),
+            device=means.engine.device,
+            measures=tuple(gatherer.measures),
+            seconds={},
+            columns=summary_columns(
+                self._names, self.column_facts, chunks.rows, figures, percentiles, gatherer.weights
+            ),
+            pif=row_gain_percentiles(gatherer, chunks),
+            top=cell_records(cells, self._names, gatherer.measures, self._explain(cells)),
         )
+        means.timed("summarise", started)
+        return summary
 
-    def _riskiest(self, cells: Sequence[Cell]) -> pd.DataFrame:
-        """`Summary.top`."""
+    @property
+    def made_summary(self) -> Summary | None:
+        """The summary, where it is made."""
+        return self.__dict__.get("summary")
+
+    @property
+    def _names(self) -> list[Hashable]:
+        return [self.chunks.columns[target].name for target in self.scored.job.targets]
+
+    def _explain(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+        """What is seen of the riskiest cells; see `Explainer`."""
         scored = self.scored
-        if isinstance(scored, Fold) and scored.fold:
-            return pd.DataFrame.from_records([self._describe(scored, cell) for cell in cells])
-        return riskiest_cells(scored.job, self._gatherer.measures, self.chunks, cells, scored.units)
+        if not isinstance(scored, Fold) or not scored.fold:
+            return explain_cells(scored.job, self.chunks, cells, scored.units)
+        return [self._explain_any_known(scored, cell) for cell in cells]
 
-    def _describe(self, fold: Fold, cell: Cell) -> dict[str, Any]:
-        """As the scores in memory describe a cell."""
+    def _explain_any_known(self, fold: Fold, cell: Cell) -> dict[str, Any]:
         whole, job = fold.whole, fold.job
         position, key = job.targets[cell.target], codes_of_row(self.chunks, cell.row)
         column, code = self.chunks.columns[position], key[position]
-        scores = dict(zip(self._gatherer.measures, cell.scores, strict=True))
-        if fold.fold == "mean":
-            place = {"row": cell.row, "column": column.name, "value": column.values([code])[0]}
-            priors = job.priors[position]
-            return place | scores | {"prior": float(priors[code]) if code < len(priors) else math.nan}
+        if fold.fold == MEAN:
+            return describe_value(job, position, column, code)
         assert whole.subsets is not None
         table = replace(whole.job, codes=whole.table.codes, times=whole.table.times)
         same = np.ones(table.rows, bool)
         for codes, own in zip(table.codes, key, strict=False):
             same &= codes == own
-        subsets = whole.subsets.places_of(position)
-        weights, by = whole.weights_of(position), self._gatherer.by
-        worst = find_worst(table, int(np.argmax(same)), position, subsets, weights, by)
-        found = describe(job, position, column, code, scores, worst.equal, worst.size, worst.lacking)
-        return {"row": cell.row} | found | {"known": worst.called(whole.subsets.names)}
+        subsets, weights = whole.subsets.places_of(position), whole.weights_of(position)
+        worst = find_worst(table, int(np.argmax(same)), position, subsets, weights, find_measure(self._gatherer.by))
+        return describe(job, position, column, code, worst.cohort) | {"known": worst.called(whole.subsets.names)}

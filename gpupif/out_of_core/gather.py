@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,9 +14,10 @@ import numpy as np
 
 from ..engines.part_jobs import part_measures, source_of
 from ..io.ipc_batches import disk_errors, write_batch
-from ..measures import POPULATION_SIZE, as_risk, find_measure
-from ..results.figures import ROW_MEASURES
-from ..results.riskiest import highest
+from ..measures import POPULATION_SIZE, find_measure
+from ..results.base import Cell
+from ..results.figures import SUMMARISED, Figures
+from ..results.riskiest import riskiest_in
 from ..results.summary import TOP_CELLS
 from ..rows.threads import Workers
 from .part_scoring import score_columns
@@ -27,41 +27,24 @@ from .shuffle import Gathering
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# Sums are made over so many rows at a time, and then exactly of these sums.
-SUMMED_ROWS = 1 << 16
 
+class Facts(NamedTuple):
+    """What a summary needs of a chunk: its figures, and those of its cells that may be among the riskiest."""
 
-class Cell(NamedTuple):
-    """A cell that may be among the riskiest: how risky it is, where it is (target: place), and its scores."""
-
-    risk: float
-    row: int
-    target: int
-    scores: list[Any]
-
-
-@dataclass
-class Facts:
-    """What a summary needs of a chunk: by measure and target sums, the highest and lowest value, of sizes that of
-    somebody; its riskiest cells.
-    """
-
-    sums: dict[str, list[list[float]]]
-    highest: dict[str, list[float]]
-    lowest: dict[str, list[float]]
+    figures: Figures
     top: list[Cell]
 
     @classmethod
     def read(cls, file: Path) -> Facts:
         """As `write` left them."""
         facts = json.loads(file.read_text())
-        return cls(facts["sums"], facts["highest"], facts["lowest"], [Cell(*cell) for cell in facts["top"]])
+        return cls(Figures(**facts["figures"]), [Cell(*cell) for cell in facts["top"]])
 
     def write(self, file: Path) -> None:
         """Keep them; the file appears whole."""
         beside = file.with_suffix(".tmp")
         with disk_errors(file):
-            beside.write_text(json.dumps(self.__dict__))
+            beside.write_text(json.dumps({"figures": self.figures.as_json(), "top": self.top}))
             beside.replace(file)
 
 
@@ -146,58 +129,14 @@ class Gatherer:
 
     def _note(self, number: int, row: int, arrays: dict[str, npt.NDArray[Any]], workers: Workers) -> None:
         """Keep what a summary needs of a chunk that begins at `row`."""
-        sums: dict[str, list[list[float]]] = {}
-        most: dict[str, list[float]] = {}
-        least: dict[str, list[float]] = {}
-        for name in arrays:
-            if name in ("cig", "csf", *ROW_MEASURES):
-                columns = list(arrays[name])
-                if name == "csf":
-                    # Cells whose value is missing, and no category, have none.
-                    columns = [
-                        column[column == column] if target in self.job.wildcards else column
-                        for target, column in zip(self.job.targets, columns, strict=True)
-                    ]
-                sums[name] = workers.run(_sums, [(column,) for column in columns])
-                most[name] = [float(column.max()) if len(column) else -np.inf for column in columns]
-            if name == "class_size":
-                some = [column[column > 0] for column in arrays[name]]
-                least[name] = [float(column.min()) if len(column) else np.inf for column in some]
+        figures = Figures.of({name: arrays[name] for name in SUMMARISED if name in arrays}, workers)
         if "cig" in arrays:
             write_batch(self.gains(number), {"rig": arrays["cig"].sum(axis=0, dtype=np.float64)})
-        found = riskiest([cell for place in range(len(self.job.targets)) for cell in self._risky(place, row, arrays)])
-        if len(found) == TOP_CELLS:
-            self._least = max(self._least, found[-1].risk)
-        Facts(sums, most, least, found).write(self.facts(number))
-
-    def _risky(self, target: int, row: int, arrays: dict[str, npt.NDArray[Any]]) -> list[Cell]:
-        """Cells of a column that may be among the riskiest of the table: as risky as the last of those known so far."""
-        column = arrays[self.by][target]
-        scored = np.flatnonzero(column == column) if self.job.wildcards else None
-        if scored is not None:
-            column = column[scored]
-            if not len(column):
-                return []
-        risks = as_risk(find_measure(self.by), column)
-        if risks.max() < self._least:
-            return []
-        found = [(value, place) for value, place in highest(risks, TOP_CELLS) if value >= self._least]
-        places = [place if scored is None else int(scored[place]) for _, place in found]
-        return [
-            Cell(value, row + place, target, [values[target, place].item() for values in arrays.values()])
-            for (value, _), place in zip(found, places, strict=True)
-        ]
-
-
-def riskiest(cells: Iterable[Cell]) -> list[Cell]:
-    """The riskiest of some cells, the first come first; of equal ones the earlier row, then the earlier column."""
-    return sorted(cells, key=lambda cell: (-cell.risk, cell.row, cell.target))[:TOP_CELLS]
-
-
-def _sums(column: npt.NDArray[Any]) -> list[float]:
-    return [
-        float(column[start : start + SUMMED_ROWS].sum(dtype=np.float64)) for start in range(0, len(column), SUMMED_ROWS)
-    ]
+        shown = list(arrays.values())
+        top = riskiest_in(find_measure(self.by), arrays[self.by], shown, TOP_CELLS, row, self._least)
+        if len(top) == TOP_CELLS:
+            self._least = max(self._least, top[-1].risk)
+        Facts(figures, top).write(self.facts(number))
 
 
 class Rows:

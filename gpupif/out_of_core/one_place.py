@@ -274,10 +274,7 @@ class InOnePlace:
 
 def _weights(result: EngineResult | AnyResult, group: Sequence[int]) -> dict[str, dict[int, float]]:
     """By fold and target the weight."""
-    if isinstance(result, AnyResult):
-        both = ("worst", [float(w.min()) for w in result.weights]), ("mean", [float(w.mean()) for w in result.weights])
-        return {fold: dict(zip(group, weights, strict=True)) for fold, weights in both}
-    return {"": dict(zip(group, result.weights, strict=True))}
+    return {fold: dict(zip(group, weights, strict=True)) for fold, weights in result.weights_by_fold().items()}
 
 
 class Fold(Scored):

@@ -21,16 +21,16 @@ from ..utils.signals import Shield
 from ..utils.validation import check_exist
 from .budget import SPARE_FILES, Budget, check_disk, files_to_open, plan_budget
 from .options import OfPopulation, Wish
-from .steps import Steps, stored_scores
+from .steps import Steps, about_run, stored_scores
 
 if TYPE_CHECKING:
     from ..attack.request import Question
     from ..engines.base import Engine
-    from ..results.stored import StoredAttackerScores, StoredScores
+    from ..results.scores import Scores
     from ..utils.progress import Reporter
 
 # Of what parts and steps of a run hold, which another version may not read as its own.
-FORMAT, FORMAT_OF_FILES = 3, "format of temporary files"
+FORMAT, FORMAT_OF_FILES = 4, "format of temporary files"
 # The option that has the identity of the population's files.
 FILES_OF_POPULATION = "files of the population"
 
@@ -42,7 +42,7 @@ def score_source(
     wish: Wish,
     report: Reporter,
     population: OfPopulation | None = None,
-) -> StoredScores | StoredAttackerScores:
+) -> Scores:
     """Score a table from files to files within a memory limit (see `gpupif.score_files`)."""
     question = ask(source.names, source.index_names)
     check_place(source, wish)
@@ -69,7 +69,9 @@ def score_source(
             _check_same(finished["options"], options, wish.output)
             shield.raise_()
             keep = False
-            return stored_scores(wish.output, question, finished)
+            people = None if population is None else population.source
+            about = about_run(source, question, engine, people, {})
+            return stored_scores(wish.output, question, about, finished)
         if there:
             keep = True
             begun = store.done(BEGUN)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from ..attack.priors import Prior
 from ..attack.request import Question
-from ..attack.worst_mean import folded_name
 from ..engines.base import Engine
 from ..errors import InputError, WarnOnce
 from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity
 from ..io.score_files import Piece, is_file, plan_outputs
-from ..results.stored import StoredAnyKnownScores, StoredAttackerScores, StoredScores
+from ..measures import POPULATION_SIZE
+from ..results.base import About, Description, Outcome, ScoredAttacker, of_each_fold
+from ..results.figures import ColumnFacts
+from ..results.provenance import describe_files, describe_request
+from ..results.scores import Scores
+from ..results.stored import InFiles
 from ..results.summary import Summary
 from ..utils.progress import Reporter
 from .attack import Attack
@@ -62,7 +67,7 @@ class Steps:
         self.seconds: dict[str, float] = {}
         self.spilled = 0
 
-    def scores(self, about_to_publish: Callable[[], None]) -> StoredScores | StoredAttackerScores:
+    def scores(self, about_to_publish: Callable[[], None]) -> Scores:
         """Take all steps that are not done; about_to_publish: called when the scores are complete, but not in place."""
         started = time.perf_counter()
         encoded, chunks = self._encoded(self.source, "encoded", self.question.read, self.question.missing)
@@ -73,15 +78,8 @@ class Steps:
             outputs = plan_outputs(self.wish.output, self.source.found, encoded["file_rows"], self.wish.rows_per_file)
             attacks = self._attacks(chunks, people)
             finished = self.store.done(FINISHED)
-            summaries: dict[tuple[str | None, str], Summary] = {}
             if finished is None:
-                summaries = self._take(attacks, chunks.sizes, outputs)
-                finished = {
-                    "options": self.store.done(BEGUN),
-                    "summaries": [[*which, summary.to_dict()] for which, summary in summaries.items()],
-                    "identity": identity(self.writer.staged(outputs)),
-                    "files": [piece.path for piece in outputs],
-                }
+                finished = self._take(attacks, chunks, outputs)
                 self.store.mark(FINISHED, finished)
         finally:
             chunks.close()
@@ -89,27 +87,52 @@ class Steps:
                 people.close()
         about_to_publish()
         self.writer.publish(outputs, finished["identity"])
-        priors = {name: next(iter(folds.values())).prior_of for name, folds in attacks.items()}
-        return stored_scores(self.wish.output, self.question, finished, summaries, priors, self.spilled)
+        return stored_scores(self.wish.output, self.question, self.about, finished, attacks, self.spilled)
 
-    def _take(
-        self, attacks: Attacks, sizes: Sequence[int], outputs: list[Piece]
-    ) -> dict[tuple[str | None, str], Summary]:
-        """The steps from codes to written scores; a summary for each attacker and fold."""
+    @cached_property
+    def about(self) -> About:
+        """What all attackers have in common."""
+        population = None if self.population is None else self.population.source
+        return about_run(self.source, self.question, self.means.engine, population, self.seconds)
+
+    def _take(self, attacks: Attacks, chunks: EncodedChunks, outputs: list[Piece]) -> dict[str, Any]:
+        """The steps from codes to written scores; what is kept of them."""
         gatherers = Gatherers(
             {name: {fold: attack.score() for fold, attack in folds.items()} for name, folds in attacks.items()}
         )
         started = time.perf_counter()
-        self.writer.write(gatherers, sizes, outputs)
+        self.writer.write(gatherers, chunks.sizes, outputs, partial(self._describe, attacks, chunks.rows, outputs))
         for source in (self.source, None if self.population is None else self.population.source):
             if source is not None:
                 source.check_unchanged(source.found.files)
-        self._timed("write", started)
+        # The files say what the scores come to.
+        self._timed("write", started + self.seconds.get("summarise", 0.0))
+        summaries = {(name, fold): attack.summary for name, folds in attacks.items() for fold, attack in folds.items()}
         return {
-            (name, fold): attack.summary(self.seconds)
-            for name, folds in attacks.items()
-            for fold, attack in folds.items()
+            "options": self.store.done(BEGUN),
+            "summaries": [
+                [name, fold, replace(summary, seconds=self.seconds).to_stored()]
+                for (name, fold), summary in summaries.items()
+            ],
+            "identity": identity(self.writer.staged(outputs)),
+            "files": [piece.path for piece in outputs],
         }
+
+    def _describe(self, attacks: Attacks, rows: int, outputs: Sequence[Piece], with_summaries: bool) -> Description:
+        """What score files say of themselves."""
+        outcomes = [
+            Outcome(
+                ScoredAttacker(name, tuple(one.known), one.subsets(rows)),
+                of_each_fold({fold: attack.weights for fold, attack in attacks[name].items()}),
+                next(iter(attacks[name].values())).scored.distinct_rows(),
+                summaries={fold: attack.summary for fold, attack in attacks[name].items()} if with_summaries else {},
+            )
+            for name, one in self.question.each().items()
+        ]
+        attack = next(iter(next(iter(attacks.values())).values()))
+        priors = {name: attack.prior_of[name] for name in self.question.targets}
+        files = [] if is_file(self.wish.output) else [piece.path for piece in outputs]
+        return Description(self.about, outcomes, attack.column_facts, priors, rows, files)
 
     def _people(self, chunks: EncodedChunks) -> People | None:
         """The population, if any, beside the table with these rows."""
@@ -166,30 +189,46 @@ class Steps:
         return encode(source, names, missing, self.budget.chunk_rows, folder, memory, done)
 
 
+def about_run(
+    source: Source, question: Question, engine: Engine, population: Source | None, seconds: dict[str, float]
+) -> About:
+    """What all attackers of a run have in common."""
+    people = None if population is None else describe_files(population.found.path, population.found.files)
+    return About(
+        columns=question.targets,
+        measures=[*question.measures, *([] if population is None else [POPULATION_SIZE])],
+        dtype=question.dtype,
+        device=engine.device,
+        seconds=seconds,
+        request=describe_request(question, describe_files(source.found.path, source.found.files), people),
+    )
+
+
 def stored_scores(
     output: Path,
     question: Question,
+    about: About,
     finished: dict[str, Any],
-    summaries: Mapping[tuple[str | None, str], Summary] | None = None,
-    priors: Mapping[str | None, Mapping[Hashable, Prior]] | None = None,
+    attacks: Attacks | None = None,
     spilled: int = 0,
-) -> StoredScores | StoredAttackerScores:
-    """What a run gives back, with as much as its last mark says where there is no more."""
+) -> Scores:
+    """What a run gives back, from its last mark; attacks: where they are at hand."""
     files = [output if is_file(output) else output / file for file in finished["files"]]
-
-    scores: dict[str | None, dict[str, StoredScores]] = {}
+    summaries: dict[str | None, dict[str, Summary]] = {}
     for name, fold, document in finished["summaries"]:
-        summary = (summaries or {}).get((name, fold)) or Summary.from_dict(document)
-        begins, gain = ("" if name is None else f"{name}_"), folded_name("cig", fold) if fold else "cig"
-        prior_of = (priors or {}).get(name, {})
-        one = StoredScores(output, files, question.targets, summary, prior_of, spilled, begins + gain)
-        scores.setdefault(name, {})[fold] = one
-    found: dict[str | None, Any] = {}
-    for name, asked in question.each().items():
-        folds = scores[name]
-        subsets = asked.subsets(next(iter(folds.values())).rows)
-        found[name] = folds[""] if subsets is None else StoredAnyKnownScores(folds["worst"], folds["mean"], subsets)
-    if question.attackers is None:
-        return cast("StoredScores", found[None])
-    by_name = {str(name): one for name, one in found.items()}
-    return StoredAttackerScores(by_name, {name: one.known for name, one in question.attackers.items()})
+        made = None if attacks is None else attacks[name][fold].made_summary
+        summaries.setdefault(name, {})[fold] = made or Summary.from_dict(document)
+    first = next(iter(summaries[next(iter(summaries))].values()))
+    outcomes = []
+    for name, one in question.each().items():
+        folds = of_each_fold(summaries[name])
+        weights = {fold: summary.columns["weight"].tolist() for fold, summary in folds.items()}
+        attacker = ScoredAttacker(name, tuple(one.known), one.subsets(first.rows))
+        outcomes.append(Outcome(attacker, weights, first.distinct_rows, summaries=folds))
+    facts = [
+        ColumnFacts(int(row["distinct_values"]), float(row["prior_entropy"])) for _, row in first.columns.iterrows()
+    ]
+    priors = {} if attacks is None else next(iter(attacks[next(iter(attacks))].values())).prior_of
+    by_column = {name: priors[name] for name in question.targets if name in priors}
+    description = Description(replace(about, seconds=dict(first.seconds)), outcomes, facts, by_column, first.rows)
+    return Scores(InFiles(output, files, description, first.rows, spilled))

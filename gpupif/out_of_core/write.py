@@ -5,20 +5,24 @@ from __future__ import annotations
 import contextlib
 import stat
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from .._version import __version__
 from ..attack.request import Question
 from ..io.base import Source
 from ..io.checkpoints import exchange, identity
+from ..io.formats import PARQUET, written_format
 from ..io.ipc_batches import disk_errors
-from ..io.score_files import MARK, Piece, is_file
+from ..io.score_files import Piece, is_file
 from ..io.write import write_tables
+from ..results.base import Description
+from ..results.provenance import FOLDER_FILE, in_one_file, to_metadata, write_folder_file
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .budget import Budget
@@ -46,17 +50,31 @@ class ScoreWriter:
         self.report = report
         self._failed: BaseException | None = None
 
-    def write(self, gatherer: Gatherers, sizes: Sequence[int], outputs: Sequence[Piece]) -> None:
-        """Write the score files that are not there yet."""
+    def write(
+        self,
+        gatherer: Gatherers,
+        sizes: Sequence[int],
+        outputs: Sequence[Piece],
+        describe: Callable[[bool], Description],
+    ) -> None:
+        """Write the score files that are not there yet; describe: what they are to say, with summaries or without."""
         folder = self.folder / "scores"
+        self._describe = describe
         with disk_errors(folder):
             folder.mkdir(exist_ok=True)
             gatherer.make_folders()
         _remove_others(folder, outputs)
         left = [piece for piece in outputs if not (folder / piece.path).exists()]
         self.report.stage("write", sum(sizes), "rows")
-        if not left:
-            return
+        if left:
+            self._write_files(gatherer, sizes, outputs, left)
+        if not is_file(self.wish.output):
+            with disk_errors(folder):
+                write_folder_file(folder / FOLDER_FILE, pq.read_schema(folder / outputs[0].path), describe(True))
+
+    def _write_files(
+        self, gatherer: Gatherers, sizes: Sequence[int], outputs: Sequence[Piece], left: Sequence[Piece]
+    ) -> None:
         self.report.advance(_rows_of(outputs) - _rows_of(left))
         # A table's own columns are read in order, by one thread.
         runs = [left] if self.wish.keep_input else _runs(left, LEAST_CHUNKS * sizes[0])
@@ -97,19 +115,20 @@ class ScoreWriter:
                 file = self.folder / "scores" / piece.path
                 with disk_errors(file):
                     file.parent.mkdir(parents=True, exist_ok=True)
-                write_tables(self._tables(gatherer, rows, piece, given), file, self._written)
+                tables = self._tables(gatherer, rows, piece, given)
+                write_tables(tables, file, self._written, describe=self._metadata)
 
     def _tables(self, gatherer: Gatherers, rows: Rows, piece: Piece, given: _Input | None) -> Iterator[pa.Table]:
         """The rows of a score file, piece by piece."""
         names = gatherer.names(self.question.targets)
         if piece.start == piece.stop:
             columns = [pa.array(column) for column in gatherer.nothing()]
-            yield self._marked(self._beside(columns, names, None if given is None else given.nothing()))
+            yield self._beside(columns, names, None if given is None else given.nothing())
         start = piece.start
         for arrays in rows.between(piece.start, piece.stop):
             columns = [pa.array(column) for array in arrays.values() for column in array]
             size = len(columns[0])
-            yield self._marked(self._beside(columns, names, None if given is None else given.rows(start, size)))
+            yield self._beside(columns, names, None if given is None else given.rows(start, size))
             start += size
 
     @staticmethod
@@ -119,10 +138,16 @@ class ScoreWriter:
             return pa.table(columns, names=names)
         return pa.table([*given.columns, *columns], names=[*given.column_names, *names])
 
-    def _marked(self, table: pa.Table) -> pa.Table:
+    def _metadata(self) -> Mapping[bytes, bytes]:
+        """What a score file says of itself."""
         if is_file(self.wish.output):
-            return table
-        return table.replace_schema_metadata({**(table.schema.metadata or {}), MARK: __version__.encode()})
+            # Others than Parquet have it before the scores, of which a summary is made.
+            return to_metadata(self._describe(written_format(self.wish.output) is PARQUET))
+        return self._of_each_file
+
+    @cached_property
+    def _of_each_file(self) -> Mapping[bytes, bytes]:
+        return to_metadata(in_one_file(self._describe(False)))
 
     def publish(self, outputs: Sequence[Piece], known: list[int]) -> None:
         """Have the scores, whose identity is known, appear as a whole where they were asked for; they may be there."""

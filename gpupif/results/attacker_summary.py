@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ..utils.display import Displayable
+from ..utils.display import Displayable, as_text
 from .figures import ROW_MEASURES
-from .summary import Summary
+from .summary import AnyKnownSummary, Summary
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AttackerSummary(Displayable):
-    """Risk by attacker; made by `AttackerScores.summary`.
+    """Risk by attacker; made by `Scores.summary` where there are several.
 
-    summaries: by attacker its `Summary`. known: by attacker the columns it knows. attackers: one row an attacker; known
-    (how many columns), fig (bits, of all columns), pif_50, pif_95, pif_99, pif_100 (bits), csf_mean, csf_max,
-    reidentification_risk_mean, reidentification_risk_max (probability, over all scored cells), unique_mean (share of
-    these), class_size_min; those of measures that were scored. columns: one row a scored column; for CIG, else CSF,
-    else re-identification risk, worst_by_mean and worst_by_max (attackers, of equal ones the first), and the scores
-    <measure>_mean and <measure>_max against them; empty where none was scored. fig: bits, attackers by scored columns.
+    summaries: by attacker its `Summary`. known: by attacker the columns it knows, or of which it knows any few.
+    attackers: one row an attacker; known (how many columns), fig (bits, of all columns), pif_50, pif_95, pif_99,
+    pif_100 (bits), csf_mean, csf_max, reidentification_risk_mean, reidentification_risk_max (probability, over all
+    scored cells), unique_mean (share of these), class_size_min; those of measures that were scored. columns: one row a
+    scored column; for CIG, else CSF, else re-identification risk, worst_by_mean and worst_by_max (attackers, of equal
+    ones the first), and the scores <measure>_mean and <measure>_max against them; empty where none was scored. fig:
+    bits, attackers by scored columns. Where any few columns are known, all is of the worst scores.
     """
 
     summaries: Mapping[str, Summary]
@@ -60,8 +61,17 @@ class AttackerSummary(Displayable):
             if line:
                 console.print(line, highlight=False)
         console.print()
-        for table in report.attacker_tables(self.attackers, self.known, self.columns):
+        for table in report.attacker_tables(self.attackers, self._knowledge(), self.columns):
             console.print(table)
+
+    def _knowledge(self) -> dict[str, str]:
+        """By attacker what it knows, in words."""
+        words = {}
+        for name, summary in self.summaries.items():
+            columns = ", ".join(map(as_text, self.known[name])) or "nothing"
+            any_few = f"any {summary.subsets['known']} of " if isinstance(summary, AnyKnownSummary) else ""
+            words[name] = f"{any_few}{columns}"
+        return words
 
 
 def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Sequence[Hashable]]) -> AttackerSummary:
@@ -71,10 +81,13 @@ def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Se
     first = tables[names[0]]
     rows: list[dict[str, Any]] = []
     for name in names:
-        row: dict[str, Any] = {"known": len(known[name])}
+        summary = summaries[name]
+        row: dict[str, Any] = {
+            "known": summary.subsets["known"] if isinstance(summary, AnyKnownSummary) else len(known[name])
+        }
         if "fig" in first:
             row["fig"] = float(tables[name]["fig"].sum())
-            row |= {f"pif_{percentile}": bits for percentile, bits in summaries[name].pif.items()}
+            row |= {f"pif_{percentile}": bits for percentile, bits in summary.pif.items()}
         for key in (
             "csf_mean",
             "csf_max",

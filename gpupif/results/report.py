@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
@@ -97,16 +97,11 @@ def cell_table(top: pd.DataFrame, measures: Sequence[str], console: Console) -> 
     return _cells(top.drop(columns=["index", "prior", *measures[1:]], errors="ignore"))
 
 
-def attacker_tables(
-    attackers: pd.DataFrame, known: Mapping[str, Sequence[Hashable]], columns: pd.DataFrame
-) -> list[Table]:
-    """`AttackerSummary.attackers`, each with what it knows, and `AttackerSummary.columns`."""
+def attacker_tables(attackers: pd.DataFrame, knowledge: Mapping[str, str], columns: pd.DataFrame) -> list[Table]:
+    """`AttackerSummary.attackers`, each with what it knows, in words, and `AttackerSummary.columns`."""
     keys = [key for key in attackers.columns if key != "known"]
     heads = [Heading(HEADS.get(key, key.replace("pif_", "PIF ")), show=_numbers(key)) for key in keys]
-    rows = [
-        (name, ", ".join(map(as_text, known[str(name)])) or "nothing", *(row[key] for key in keys))
-        for name, row in attackers.iterrows()
-    ]
+    rows = [(name, knowledge[str(name)], *(row[key] for key in keys)) for name, row in attackers.iterrows()]
     words = [Heading("attacker", text=True, show=str), Heading("knows", text=True, show=str)]
     tables = [draw_table(f"Risk by attacker {_units(attackers)}", [*words, *heads], rows)]
     if len(columns):

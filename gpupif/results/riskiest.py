@@ -1,38 +1,59 @@
-"""The riskiest cells of a table, each with what an attacker would see."""
+"""The riskiest cells of a table, and what an attacker sees of them: their cohorts, found among the codes of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from gpupif.kernels import formulas
 
-from ..measures import as_risk, find_measure
+from ..measures import Measure, as_risk
 from ..utils.arrays import on_host
-from ..utils.validation import whole_number
+from .base import Cell
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..encoding.column import Column
     from ..engines.base import Job
-    from .scores import Scores
 
 
-def riskiest_cells(scores: Scores, n: int, by: str) -> pd.DataFrame:
-    """The n riskiest cells by one measure (see `Scores.top`)."""
-    n = whole_number("top", n, "cells")
-    table = scores._values_of(by)
-    measure = find_measure(by)
-    find = _highest_known if scores._job.wildcards else highest
-    found = [
-        (-value, row, target) for target, column in enumerate(table) for value, row in find(as_risk(measure, column), n)
+def riskiest(cells: Iterable[Cell], n: int) -> list[Cell]:
+    """The n riskiest of some cells, the first come first; of equal ones the earlier row, then the earlier column."""
+    return sorted(cells, key=lambda cell: (-cell.risk, cell.row, cell.target))[:n]
+
+
+def riskiest_in(
+    measure: Measure, scores: Any, shown: Sequence[Any], n: int, first: int = 0, least: float = -np.inf
+) -> list[Cell]:
+    """Cells of some rows, from `first` on, that may be among the n riskiest of the table.
+
+    scores: (columns, rows), by which cells are risky; cells without one (NaN) are not. shown: further scores, that the
+    cells get. least: so risky at least are n cells that are known already.
+    """
+    found = []
+    for target, column in enumerate(scores):
+        scored = None if column.dtype.kind != "f" else np.flatnonzero(column == column)
+        if scored is not None:
+            column, scored = (column, None) if len(scored) == len(column) else (column[scored], scored)
+        if not len(column):
+            continue
+        risks = as_risk(measure, column)
+        if risks.max() < least:
+            continue
+        found += [
+            (value, place if scored is None else int(scored[place]), target)
+            for value, place in highest(risks, n)
+            if value >= least
+        ]
+    kept = riskiest((Cell(value, row, target, []) for value, row, target in found), n)
+    return [
+        Cell(cell.risk, first + cell.row, cell.target, [array[cell.target, cell.row].item() for array in shown])
+        for cell in kept
     ]
-    records = [scores._describe(row, target, by) for _, row, target in sorted(found)[:n]]
-    return pd.DataFrame.from_records(records)
 
 
 def highest(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
@@ -45,83 +66,91 @@ def highest(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
     return list(zip(column[rows].astype(float).tolist(), rows.tolist(), strict=True))
 
 
-def _highest_known(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
-    """As `highest`, without cells that have no score, for their value is missing."""
-    scored = np.flatnonzero(~np.isnan(column))
-    return [(value, int(scored[row])) for value, row in highest(column[scored], n)] if len(scored) else []
+def cell_records(
+    cells: Sequence[Cell],
+    columns: Sequence[Hashable],
+    measures: Sequence[str],
+    seen: Sequence[Mapping[str, Any]],
+    labels: Sequence[Any] | None = None,
+) -> pd.DataFrame:
+    """`Scores.top`: cells with the scores of these measures, and what is seen of each. labels: of their rows."""
+    records = []
+    for number, (cell, facts) in enumerate(zip(cells, seen, strict=True)):
+        place: dict[str, Any] = {"row": cell.row} | ({} if labels is None else {"index": labels[number]})
+        place["column"] = columns[cell.target]
+        value = {"value": facts["value"]} if "value" in facts else {}
+        # There may be more scores than measures: those by which its worst attacker is known.
+        records.append(place | value | dict(zip(measures, cell.scores, strict=False)) | dict(facts))
+    return pd.DataFrame.from_records(records)
 
 
-def describe_cell(scores: Scores, row: int, target: int) -> dict[str, Any]:
-    """One cell: where it is, its value, its scores, and its cohort found anew among the codes."""
-    job = scores._job
-    position = job.targets[target]
-    column = scores._encoded.columns[position]
-    code = int(column.codes[row])
-    known = [other for other in job.known if other != position]
-    wild = position in job.wildcards
-    count, size = int(job.counts[position][code]), job.total
-    lacking = int(job.counts[position][-1]) if wild else 0
-    if known:
-        cohort = _cohort(job, row, known)
-        codes = column.codes[cohort]
-        count, size = _people(job, cohort[codes == code]), _people(job, cohort)
-        lacking = _people(job, cohort[codes == column.cardinality - 1]) if wild else 0
-    own = scores_of(scores, row, target)
-    return label_of(scores, row) | describe(job, position, column, code, own, count, size, lacking)
-
-
-def _people(job: Job, rows: Any) -> int:
-    """How many these rows are, with sampling weights in units."""
-    return len(rows) if job.times is None else int(job.times[on_host(rows)].sum())
-
-
-def label_of(scores: Scores, row: int) -> dict[str, Any]:
-    """Where a row is."""
-    index = scores._frame.index
-    return {"row": row} if index is None else {"row": row, "index": index[row]}
-
-
-def scores_of(scores: Scores, row: int, target: int) -> dict[str, Any]:
-    """All scores of a cell."""
-    return {measure: scores._values_of(measure)[target, row].item() for measure in scores.measures}
-
-
-def describe(
-    job: Job,
-    position: int,
-    column: Column,
-    code: int,
-    scores: dict[str, Any],
-    count: int,
-    size: int,
-    lacking: int = 0,
-) -> dict[str, Any]:
-    """What is said of a cell with this code in this column; `count` of the `size` rows of its cohort have it too.
-
-    lacking: of these, rows without a value. A cell without one has neither prior nor posterior. With sampling weights
-    all are in units.
+class CohortCount(NamedTuple):
+    """Rows of a cohort (with sampling weights, units): all, those that have a value of the target, and those that lack
+    one, where missing values are wildcards.
     """
-    cell = {"column": column.name, "value": column.values([code])[0], **scores}
-    prior = chance = np.nan
+
+    size: int
+    equal: int
+    lacking: int
+
+    @classmethod
+    def total(cls, counts: Iterable[CohortCount]) -> CohortCount:
+        """Those of all pieces of a table."""
+        return cls(*(sum(part) for part in zip(*counts, strict=True)))
+
+
+def missing_code(job: Job, column: int) -> int:
+    """The code of missing values that match any value; -1 where there is none."""
+    return len(job.counts[column]) - 1 if column in job.wildcards else -1
+
+
+def narrowed(cohort: Any, codes: Any, own: int, missing: int) -> Any:
+    """Of some rows (None: of all) those with the code `own`; missing: the code that matches any, or -1."""
+    here = codes if cohort is None else codes[cohort]
+    agree = here == own
+    if missing >= 0:
+        agree = agree | (here == missing) | (own == missing)
+    return np.flatnonzero(agree) if cohort is None else cohort[agree]
+
+
+def count_cohort(
+    job: Job, codes: Sequence[Any], times: npt.NDArray[np.int64] | None, key: Sequence[int], target: int
+) -> CohortCount:
+    """Of some rows those in the cohort of a row with the codes `key`, when the column at `target` is scored.
+
+    times: how often each of the rows counts (None: once).
+    """
+    cohort = None
+    # The rarest value comes first, to narrow fast.
+    known = (column for column in job.known if column != target)
+    for column in sorted(known, key=lambda column: int(job.counts[column][key[column]])):
+        cohort = narrowed(cohort, codes[column], key[column], missing_code(job, column))
+    values = codes[target] if cohort is None else codes[target][cohort]
+    if times is not None and cohort is not None:
+        times = times[on_host(cohort)]
+
+    def people(mask: Any) -> int:
+        return int(mask.sum()) if times is None else int(times[on_host(mask)].sum())
+
+    lacking = people(values == missing_code(job, target)) if target in job.wildcards else 0
+    return CohortCount(len(values) if times is None else int(times.sum()), people(values == key[target]), lacking)
+
+
+def describe(job: Job, position: int, column: Column, code: int, count: CohortCount) -> dict[str, Any]:
+    """What an attacker sees of a cell with this code in this column; see `Explainer`.
+
+    A cell without a value has neither prior nor posterior.
+    """
+    cell: dict[str, Any] = {"value": column.values([code])[0], "posterior": np.nan, "prior": np.nan}
     if code < len(job.priors[position]):
         prior = float(job.priors[position][code])
-        certain = size - lacking
-        chance = formulas.posterior(count, certain, prior, float(job.accuracies[position])) if certain else prior
-    cell["posterior"] = chance
-    cell["prior"] = prior
-    cell["cohort_size"] = size if job.unit is None else size * job.unit
-    return cell
+        certain, accuracy = count.size - count.lacking, float(job.accuracies[position])
+        cell["posterior"] = formulas.posterior(count.equal, certain, prior, accuracy) if certain else prior
+        cell["prior"] = prior
+    return cell | {"cohort_size": count.size if job.unit is None else count.size * job.unit}
 
 
-def _cohort(job: Any, row: int, known: Sequence[int]) -> Any:
-    """Where the rows that agree with one on these columns are; the rarest value comes first, to narrow fast."""
-    cohort = None
-    for column in sorted(known, key=lambda column: job.counts[column][int(job.codes[column][row])]):
-        codes = job.codes[column] if cohort is None else job.codes[column][cohort]
-        own = job.codes[column][row]
-        agree = codes == own
-        if column in job.wildcards:
-            missing = len(job.counts[column]) - 1
-            agree = agree | (codes == missing) | (own == missing)
-        cohort = np.flatnonzero(agree) if cohort is None else cohort[agree]
-    return cohort
+def describe_value(job: Job, position: int, column: Column, code: int) -> dict[str, Any]:
+    """What anyone sees of such a cell."""
+    there = code < len(job.priors[position])
+    return {"value": column.values([code])[0], "prior": float(job.priors[position][code]) if there else np.nan}

@@ -1,82 +1,203 @@
-"""What `score` returns."""
+"""What `score` returns, wherever the scores lie and whoever attacks."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
-from ..attack.priors import Prior, Priors
-from ..errors import InputError, OutputError
+from ..attack.priors import Priors
+from ..errors import InputError
 from ..io.formats import PARQUET
-from ..io.write import check_output, output_names, row_groups, write_device_columns, write_tables
-from ..measures import is_measure
-from ..utils.arrays import on_host
-from ..utils.validation import percents
+from ..io.write import check_output
+from ..measures import Measure, as_risk, is_measure
+from ..utils.validation import percents, whole_number
+from .attacker_summary import AttackerSummary, summarize_attackers
+from .base import MEAN, WORST, Backing, Cell, Cells, Description, Outcome, ScoredAttacker, Wanted, Writing
+from .figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
+from .riskiest import cell_records
+from .summary import TOP_CELLS, AnyKnownSummary, Summary
 
 if TYPE_CHECKING:
-    from ..encoding.column import EncodedTable
-    from ..engines.base import EngineResult, Job
-    from ..frames.base import Frame
-    from .summary import Summary
+    import pyarrow as pa
+
+    from ..attack.known_subsets import KnownSubsets
 
 
 class Scores:
-    """Scores of all cells of a table; made by `gpupif.score`.
+    """Scores of all cells of a table; made by `gpupif.score` and `gpupif.open_scores`.
 
     Each measure that was asked for is an attribute and an item (``scores.cig``, ``scores["csf"]``): n rows by scored
-    columns, a frame of the kind that came in, with the same rows, order, index and column names.
+    columns, in the order of the table. In memory it is a frame of the kind that came in, with its index; of files a
+    `StoredFrame`, which reads nothing before it is asked to (``.head()``, ``.to_pandas()``, ``.to_polars()``); of a
+    Dask frame a Dask frame, with its partitions, index and divisions. With ``population=`` there is also
+    ``population_size``.
 
-    With ``population=`` there is also ``population_size``.
+    Where an attacker knows any r of the columns, each cell has a worst and a mean score over all sets of r columns:
+    ``scores.worst`` and ``scores.mean`` are scores like these. Of several attackers ``scores.against(name)`` are those
+    of one; ``scores.worst`` has the worst score of each cell over all of them, and ``scores.mean`` the mean. All that
+    is said of ``scores`` itself (``scores.cig``, `fig`, `rig`, `pif`, `top`) is said of the worst: the highest score,
+    or the lowest of measures where low is risky (``prior``, ``cohort_size``, ``class_size``, ``entropy``,
+    ``distinct_values``, ``population_size``), but a size of 0 (weights), that of nobody, only where there is no other.
+    wCIG is weighted with the weight of each attacker before. The worst scores of two cells may be against different
+    attackers, so that `fig`, `rig` and `pif`, sums, are what no single one need reach.
 
-    columns: the scored columns. rows: n. device: the engine that ran. distinct_rows: different rows over the scored
-    and known columns. seconds: wall time by stage. through_host: where a GPU did not hold the table as a whole, that it
-    went through the host's memory, and why; else empty.
+    Scores of a Dask frame are lazy. What computes several frames at once (``dask.compute(scores.cig, scores.csf)``,
+    `frame`, `to_parquet`) scores the table once; each alone, and each call of `fig`, `pif`, `top` and `summary`, scores
+    it again, unless `persist` keeps the scores.
+
+    Examples
+    --------
+    Of Bill, row 1, the name gives away the gender, 0.222 bits; who knows his eye colour only learns hardly anything.
+
+    >>> import gpupif
+    >>> people = gpupif.datasets.pif_example()
+    >>> scores = gpupif.score(people, ["cig", "cohort_size"], known=1)
+    >>> scores.worst.cig.round(3).head(2)
+       gender   name  eye_color
+    0   0.222  1.307      1.807
+    1   0.222  0.285      0.485
+    >>> scores.mean.cig.round(3).head(2)
+       gender   name  eye_color
+    0   0.222  0.682      0.908
+    1   0.120  0.171      0.247
+    >>> scores.subsets
+    2 subsets of 1 column for each column
+    >>> scores.top(1)[["column", "value", "cig", "known"]].round(3)
+          column value    cig known
+    0  eye_color  blue  1.807  name
+
     """
 
     def __init__(
-        self,
-        frame: Frame,
-        encoded: EncodedTable,
-        job: Job,
-        result: EngineResult,
-        columns: Sequence[Hashable],
-        priors: Mapping[Hashable, Prior],
-        device: str,
-        seconds: dict[str, float],
+        self, backing: Backing, attackers: Sequence[ScoredAttacker] | None = None, fold: str | None = None
     ) -> None:
-        self.columns = list(columns)
-        self.rows = frame.rows
-        self.device = device
-        self.distinct_rows = result.distinct_rows
-        self.through_host = result.through_host
-        self.seconds = seconds
-        self.measures = tuple(result.values)
-        self._frame = frame
-        self._encoded = encoded
-        self._job = job
-        self._values = result.values
-        self._prior_of = priors
-        self._weights = result.weights
-        self._frames: dict[str, Any] = {}
-        for values in result.values.values():
-            if isinstance(values, np.ndarray):
-                values.setflags(write=False)
-        self._rig: Any = None
+        self._backing = backing
+        self._attackers = tuple(backing.attackers if attackers is None else attackers)
+        # "worst" or "mean" where these are the scores of one of the two alone.
+        self._fold = fold
+
+    @property
+    def columns(self) -> list[Hashable]:
+        """The scored columns."""
+        return list(self._backing.about.columns)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """What each cell was scored for."""
+        return tuple(measure.name for measure in self._backing.about.measures)
+
+    @property
+    def rows(self) -> int:
+        """How many rows were scored; of a Dask frame counted when asked for."""
+        return self._backing.rows
+
+    @property
+    def device(self) -> str:
+        """The engine that ran; of a Dask frame the device that was asked for."""
+        return self._backing.about.device
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Wall time by stage."""
+        return self._backing.about.seconds
+
+    @property
+    def through_host(self) -> str:
+        """Where a GPU did not hold the table as a whole, that it went through the host's memory, and why."""
+        return self._backing.about.through_host
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What was asked of which table, by which version of gpupif; ready for JSON."""
+        return dict(self._backing.about.request)
+
+    @property
+    def attackers(self) -> tuple[str, ...]:
+        """Names of the attackers; none where there is one without a name."""
+        return tuple(attacker.name for attacker in self._attackers if attacker.name is not None)
+
+    @property
+    def known(self) -> list[Hashable]:
+        """The columns that the attackers know, or of which they know any few."""
+        return list(dict.fromkeys(column for attacker in self._attackers for column in attacker.known))
+
+    @property
+    def subsets(self) -> KnownSubsets | None:
+        """Which columns attackers know who know any r of them; None where they are named, and of several attackers."""
+        return self._attackers[0].subsets if len(self._attackers) == 1 else None
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that the scores lie in, in order of the rows; none where they are in memory or on a cluster."""
+        return list(self._backing.files)
+
+    @property
+    def path(self) -> Path | None:
+        """The file or folder of `files`."""
+        return self._backing.path
+
+    @property
+    def spilled_bytes(self) -> int | None:
+        """Of temporary files at most, on the way to `files`; None where there were none."""
+        return self._backing.spilled_bytes
+
+    @property
+    def distinct_rows(self) -> int | None:
+        """Different rows over the scored and known columns, of several attackers over those of the one where they are
+        most; None where they were not counted.
+        """
+        counts = [self._backing.distinct_rows(attacker) for attacker in self._attackers]
+        return max((count for count in counts if count is not None), default=None)
+
+    @property
+    def priors(self) -> Priors:
+        """Per scored column the distribution used: value to probability, None for missing values."""
+        return Priors(self._backing.priors())
+
+    @property
+    def weights(self) -> dict[Hashable, float]:
+        """Per column the weight of wCIG: H(X|known) / H(X), in [0, 1]; 0 where H(X) is 0 (manual, section 1.5).
+
+        Over several attackers, or any who know few columns, the lowest: that against those to whom the column says
+        least that is new; of mean scores the mean.
+        """
+        several = [self._backing.weights(attacker, self._side) for attacker in self._attackers]
+        fold = min if self._side == WORST else lambda weights: sum(weights) / len(weights)
+        return dict(zip(self.columns, map(fold, zip(*several, strict=True)), strict=True))
+
+    @property
+    def worst(self) -> Scores:
+        """The worst score of each cell over all attackers."""
+        return self._of_fold(WORST)
+
+    @property
+    def mean(self) -> Scores:
+        """The mean score of each cell over all attackers, each of whom counts once, with its own mean."""
+        return self._of_fold(MEAN)
+
+    def against(self, attacker: str) -> Scores:
+        """Scores against one of the attackers, to the last bit those of ``known=`` of that attacker alone.
+
+        Raises InputError for an unknown name.
+        """
+        one = [known for known in self._attackers if known.name == attacker and attacker is not None]
+        if not one:
+            named = ", ".join(map(repr, self.attackers)) or "none: there is one attacker without a name"
+            raise InputError(f"against: expected the name of an attacker, got {attacker!r}. There are {named}.")
+        return Scores(self._backing, one, self._fold if len(one[0].folds) > 1 else None)
 
     def __getitem__(self, measure: str) -> Any:
-        """Scores of one measure as a frame of the kind that came in."""
-        values = self.array(measure)
-        if measure not in self._frames:
-            self._frames[measure] = self._frame.wrap(values, self.columns)
-        return self._frame.view(self._frames[measure])
+        """Scores of one measure as a frame. Raises InputError where it was not scored."""
+        return self._backing.frame(self._cells(measure))
 
     def __getattr__(self, name: str) -> Any:
-        if is_measure(name) or name in self.__dict__.get("_values", {}):
+        if not name.startswith("_") and (is_measure(name) or name in self.measures):
             return self[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -84,53 +205,39 @@ class Scores:
         return [*super().__dir__(), *self.measures]
 
     def __repr__(self) -> str:
-        return (
-            f"<Scores of {self.rows:,} rows x {len(self.columns)} columns: {', '.join(self.measures)}; "
-            f"device {self.device}>"
-        )
+        words = [f"{self._backing.size()} x {len(self.columns)} columns: {', '.join(self.measures)}"]
+        if self._fold is not None:
+            words.append(f"{self._fold} over attackers")
+        if self.subsets is not None:
+            words.append(f"any {self.subsets.known} columns known: {self.subsets!r}")
+        if self.attackers:
+            words.append(f"attackers {', '.join(self.attackers)}")
+        return f"<Scores of {'; '.join([*words, self._backing.where()])}>"
 
     def array(self, measure: str) -> Any:
-        """Scores of one measure as an array (scored columns, rows). Raises InputError where it was not asked for.
+        """Scores of one measure as an array (scored columns, rows), in memory. Raises InputError as `scores[measure]`.
 
         A NumPy array, which cannot be written to; a CuPy array, which should not, for a cuDF DataFrame.
         """
-        values = self._values_of(measure)
-        if self._frame.from_file and hasattr(values, "get"):
-            values = self._values[measure] = on_host(values)
-            values.setflags(write=False)
-        return values
-
-    def _values_of(self, measure: str) -> Any:
-        """Scores of one measure where they lie, on the host or a device."""
-        if measure not in self._values:
-            raise InputError(
-                f"measures: {measure!r} was not scored (scored: {', '.join(self.measures)}). "
-                f"Add it: gpupif.score(table, measures=[..., {measure!r}])."
-            )
-        return self._values[measure]
-
-    @property
-    def priors(self) -> Priors:
-        """Per column the distribution used: value to probability, None for missing values."""
-        return Priors({name: self._prior_of[name] for name in self.columns})
-
-    @property
-    def weights(self) -> dict[Hashable, float]:
-        """Per column the weight of wCIG: H(X|known) / H(X), in [0, 1]; 0 where H(X) is 0 (manual, section 1.5)."""
-        return dict(zip(self.columns, self._weights, strict=True))
+        return self._backing.array(self._cells(measure))
 
     def fig(self) -> pd.Series[float]:
-        """Feature information gain: the sum of the CIG of each column, in bits (manual, section 1.7.1)."""
-        with self._frame.active():
-            sums = [float(column.sum(dtype=np.float64)) for column in self._values_of("cig")]
+        """Feature information gain: the sum of the CIG of each column, in bits (manual, section 1.7.1).
+
+        Pieces of a table are summed apart, so the last bits may differ from those of a table in one piece.
+        """
+        cells = self._cells("cig")
+        figures = self._backing.find(Wanted(figures={"cig": cells})).figures
+        sums = [figures.total("cig", place) for place in range(len(self.columns))]
         return pd.Series(sums, pd.Index(self.columns, tupleize_cols=False), name="fig")
 
     def rig(self) -> Any:
         """Row information gain: the sum of the CIG of each row, in bits (manual, section 1.7.2).
 
-        n values: a pandas Series with the table's index (a Polars or cuDF Series or Arrow array for those kinds).
+        n values: a pandas Series with the table's index (a Polars or cuDF Series or Arrow array for those kinds); of
+        files a `StoredFrame` of one column; of a Dask frame a lazy series.
         """
-        return self._frame.series(self._row_gains(), "rig")
+        return self._backing.row_sums(self._cells("cig"), "rig")
 
     def pif(self, n: float | Sequence[float]) -> Any:
         """PIF_n: the n-th percentile (linear) of the row information gains, in bits (manual, section 1.7.3).
@@ -138,101 +245,68 @@ class Scores:
         n: from 0 to 100, one or several. Raises InputError outside that.
         """
         wanted = percents("pif", n)
-        with self._frame.active():
-            gains = on_host(np.percentile(self._row_gains(), wanted.tolist()))
-        return float(gains) if wanted.ndim == 0 else [float(gain) for gain in gains]
-
-    def _row_gains(self) -> Any:
-        if self._rig is None:
-            with self._frame.active():
-                self._rig = self._values_of("cig").sum(axis=0, dtype=np.float64)
-        return self._rig
-
-    def summary(self) -> Summary:
-        """Risk by column and for the whole table; prints as a table, `.columns` is a DataFrame, `.to_dict()` plain."""
-        from .summary import summarize
-
-        return summarize(self)
+        gains = self._backing.find(Wanted(gains=self._cells("cig"), of_rows=wanted.reshape(-1).tolist())).of_rows
+        return gains[0] if wanted.ndim == 0 else gains
 
     def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
         """The n riskiest cells, by the measure `by` (default: CIG, or else the first that was scored).
 
         The highest come first, by `prior`, `cohort_size` and others where low is risky the lowest (a size of 0, that of
-        nobody, last); ties go to the earlier row, then the earlier column. Columns: row (position, from 0), index (the
-        table's label of the row, pandas and cuDF only), column, value, the scored measures, posterior, prior,
-        cohort_size.
+        nobody, last); ties go to the earlier row, then the earlier column; cells without a score are none of them.
+
+        Columns: row (position, from 0), index (the table's label of the row, pandas and cuDF only), column, value, the
+        scored measures, posterior, prior, cohort_size. Of several attackers, attacker: the first who is the worst for
+        the cell by this measure. Where any r columns are known, known: the columns that the attacker knows who is.
+        posterior and cohort_size are against that attacker, even where they were scored; all other scores are the worst
+        over all. Of mean scores there is no posterior and no cohort, for each attacker has another one. Of scores that
+        were opened from files, whose table is not at hand, there are no values, priors, posteriors and cohorts but
+        those that were scored.
         """
-        from .riskiest import riskiest_cells
+        return self._top(whole_number("top", n, "cells"), by)
 
-        with self._frame.active():
-            return riskiest_cells(self, n, by or ("cig" if "cig" in self.measures else self.measures[0]))
+    def summary(self) -> Summary | AttackerSummary:
+        """Risk by column and for the whole table; prints as a table, `.columns` is a DataFrame, `.to_dict()` plain.
 
-    def _describe(self, row: int, target: int, by: str) -> dict[str, Any]:
-        """What `top` says of a cell that is risky by this measure."""
-        from .riskiest import describe_cell
+        Of several attackers an `AttackerSummary` of each; where any r columns are known, of the worst scores, and of
+        the mean scores under ``.mean``.
+        """
+        if self._fold is None and len(self._attackers) > 1:
+            summaries = {name: self.against(name)._summary_of_one() for name in self.attackers}
+            return summarize_attackers(summaries, {str(one.name): list(one.known) for one in self._attackers})
+        return self._summary_of_one()
 
-        return describe_cell(self, row, target)
+    def frame(self) -> Any:
+        """All scores in one frame of the kind that came in (or a `StoredFrame`, or a Dask frame), columns named
+        <measure>_<column>, of any known columns <measure>_worst_<column> and <measure>_mean_<column>; of attackers with
+        a name <attacker>_<measure>_<column>, and so on. Raises OutputError where names collide.
+        """
+        return self._backing.joined(self._outputs())
 
     def to_arrow(self, keep_input: bool = False) -> pa.Table:
-        """All scores as one Arrow table, columns named <measure>_<column>, rows in order.
+        """All scores as one Arrow table in memory, columns named as by `frame`, rows in order.
 
         keep_input: put the columns of the table before them. A pandas index other than the row numbers comes last, as
         pandas stores it. Raises OutputError where names collide.
         """
-        return self._part(0, self.rows, *self._beside(keep_input))
+        return self._backing.to_arrow(self._outputs(), keep_input)
 
-    def _outputs(self) -> dict[str, Any]:
-        """What an output holds (scored columns, rows), by what the names of its columns begin with."""
-        return self._values
+    def to_parquet(
+        self, path: str | os.PathLike[str], *, keep_input: bool = False, overwrite: bool = True, **options: Any
+    ) -> None:
+        """Write all scores to Parquet, columns named as by `frame`, rows in order; `open_scores` opens them again.
 
-    def _beside(self, keep_input: bool) -> tuple[pa.Table | None, pa.Table | None, list[str]]:
-        """The table's own columns and its index, where they are wanted in an output, and the names of the scores."""
-        source = self._frame.arrow() if keep_input else None
-        labels = self._labels()
-        others = [*(source.column_names if source else []), *(labels.column_names if labels else [])]
-        return source, labels, output_names(list(self._outputs()), self.columns, others)
+        One file, whose name ends in .parquet or .pq; of a Dask frame a folder of files, which all workers have to see
+        under the same path. It appears whole or not at all. keep_input: put the table's columns before the scores (a
+        table read from a file has only the columns that were needed). overwrite: replace a file that exists, or a
+        folder that holds nothing but scores of gpupif. What a URL (``s3://...``) names, with Dask, must be empty, and
+        is written in place. options: of ``dask.dataframe.DataFrame.to_parquet``, such as ``write_index=False``; not
+        ``compute=False``, ``append``, ``partition_on`` and ``filesystem``.
 
-    def _part(
-        self, start: int, stop: int, source: pa.Table | None, labels: pa.Table | None, names: Sequence[str]
-    ) -> pa.Table:
-        """Some rows of `to_arrow`."""
-        size = stop - start
-        with self._frame.active():
-            arrays = [on_host(values[:, start:stop]) for values in self._outputs().values()]
-        scores = [pa.array(column) for array in arrays for column in array]
-        table = pa.table(scores, names=names)
-        if source is not None:
-            beside = source.slice(start, size)
-            table = pa.table([*beside.columns, *scores], names=[*beside.column_names, *names])
-        if labels is None:
-            return table
-        beside = labels.slice(start, size)
-        for name, array in zip(beside.column_names, beside.columns, strict=True):
-            table = table.append_column(name, array)
-        return table.replace_schema_metadata(labels.schema.metadata)
-
-    def _labels(self) -> pa.Table | None:
-        """The index of a pandas table, as pandas stores it, where it is more than row numbers."""
-        index = self._frame.host_index()
-        if index is None or (index.equals(pd.RangeIndex(self.rows)) and index.name is None):
-            return None
-        try:
-            return pa.Table.from_pandas(pd.DataFrame(index=index, columns=pd.Index([], dtype=object)))
-        except (pa.ArrowException, TypeError) as error:
-            raise OutputError(
-                f"output: the index of the table cannot be stored ({error}). Convert it, to text for instance, or drop "
-                "it with reset_index(drop=True)."
-            ) from error
-
-    def to_parquet(self, path: str | os.PathLike[str], *, keep_input: bool = False, overwrite: bool = True) -> None:
-        """Write all scores to one Parquet file, columns named <measure>_<column>, rows in order.
-
-        The file appears whole or not at all. keep_input: put the table's columns before them. overwrite: replace a
-        file that exists. A table read from a file has only the columns that were needed. Raises OutputError where it
-        cannot be written or its name does not end in .parquet or .pq.
+        Raises OutputError where it cannot be written, and InputError for other options.
         """
-        check_output(path, overwrite, endings=PARQUET.written)
-        self.write(path, keep_input, overwrite)
+        if not self._backing.writes_folders:
+            check_output(path, overwrite, endings=PARQUET.written)
+        self._backing.write(self._writing(), path, keep_input, overwrite, _unheard, options)
 
     def write(
         self,
@@ -241,17 +315,168 @@ class Scores:
         overwrite: bool = True,
         done: Callable[[int], None] = lambda rows: None,
     ) -> None:
-        """As `to_parquet`, also to CSV and Feather, by the name's ending; `done` hears how many rows went out.
+        """As `to_parquet`, also to CSV and Feather, by the name's ending; `done` hears how many rows went out."""
+        self._backing.write(self._writing(), path, keep_input, overwrite, done, {})
 
-        Scores on a device go straight from there to Parquet, others part by part through the host.
+    def persist(self, **options: Any) -> Scores:
+        """Scores that are computed and kept: of a Dask frame in the memory of the workers, at once on a cluster.
+
+        Others are the same, for they are there already. options: of ``dask.persist``.
         """
-        source, labels, names = self._beside(keep_input)
-        library = self._frame.device_frames()
-        values = list(self._outputs().values())
-        there = all(hasattr(array, "get") for array in values)
-        if library is not None and there and not (source or labels) and str(path).lower().endswith(PARQUET.written):
-            columns = dict(zip(names, (column for array in values for column in array), strict=True))
-            write_device_columns(library, columns, self.rows, path, done, overwrite)
-            return
-        parts = (self._part(start, stop, source, labels, names) for start, stop in row_groups(self.rows))
-        write_tables(parts, path, done, overwrite)
+        return Scores(self._backing.persist(**options), self._attackers, self._fold)
+
+    @property
+    def _side(self) -> str:
+        """The side of attackers who know any few columns that is looked at."""
+        return self._fold or WORST
+
+    def _of_fold(self, fold: str) -> Scores:
+        """These scores over all attackers; of one with a list of columns they are its own."""
+        if self._fold is not None or (len(self._attackers) == 1 and len(self._attackers[0].folds) == 1):
+            return self
+        return Scores(self._backing, self._attackers, fold)
+
+    def _measure(self, name: str) -> Measure:
+        for measure in self._backing.about.measures:
+            if measure.name == name:
+                return measure
+        hint = f" Scores against one attacker are scores.against({name!r})." if name in self.attackers else ""
+        raise InputError(
+            f"measures: {name!r} was not scored (scored: {', '.join(self.measures)}). "
+            f"Add it: gpupif.score(table, measures=[..., {name!r}]).{hint}"
+        )
+
+    def _cells(self, measure: str) -> Cells:
+        """The scores of one measure."""
+        outputs = dict.fromkeys(attacker.output(measure, self._side) for attacker in self._attackers)
+        return Cells(self._measure(measure), tuple(outputs), self._side)
+
+    def _outputs(self) -> dict[str, Cells]:
+        """What is written, by what the names of its columns begin with."""
+        if self._fold is not None:
+            return {self._as_one().output(measure, self._fold): self._cells(measure) for measure in self.measures}
+        return {
+            output: Cells(measure, (output,))
+            for attacker in self._attackers
+            for measure in self._backing.about.measures
+            for output in attacker.outputs(measure.name)
+        }
+
+    def _as_one(self) -> ScoredAttacker:
+        """The attackers of a worst or mean score as one."""
+        name = self._attackers[0].name if len(self._attackers) == 1 else None
+        return ScoredAttacker(name, tuple(self.known), self.subsets, self._fold)
+
+    def _by(self, by: str | None) -> Cells:
+        return self._cells(by or ("cig" if "cig" in self.measures else self.measures[0]))
+
+    def _shown(self, by: Cells) -> list[Cells]:
+        """What `top` has to know of a cell: its scores, and which of several attackers is its worst."""
+        return [*map(self._cells, self.measures), *(Cells(by.measure, (output,)) for output in by.outputs)]
+
+    def _top(self, n: int, by: str | None) -> pd.DataFrame:
+        cells = self._by(by)
+        found = self._backing.find(Wanted(top=n, by=cells, shown=self._shown(cells)))
+        return self._describe_cells(found.top, cells)
+
+    def _describe_cells(self, found: Sequence[Cell], by: Cells) -> pd.DataFrame:
+        """`top`, of these cells with the scores of `_shown`."""
+        explainers = [self._backing.explainer(attacker) for attacker in self._attackers]
+        labels = None if explainers[0] is None else explainers[0].labels([cell.row for cell in found])
+        seen: list[dict[str, Any]] = [{} for _ in found]
+        if self._side == MEAN:
+            seen = seen if explainers[0] is None else explainers[0].values(found)
+            return cell_records(found, self.columns, self.measures, seen, labels)
+        worst = [self._worst_of(cell, by) for cell in found]
+        for place, explainer in enumerate(explainers):
+            mine = [number for number, attacker in enumerate(worst) if attacker == place]
+            if explainer is not None and mine:
+                told = explainer.explain([found[number] for number in mine], by.measure)
+                for number, facts in zip(mine, told, strict=True):
+                    seen[number] = facts
+        if len(explainers) > 1:
+            named = [{"attacker": self._attackers[place].name} for place in worst]
+            seen = [facts | name for facts, name in zip(seen, named, strict=True)]
+        return cell_records(found, self.columns, self.measures, seen, labels)
+
+    def _worst_of(self, cell: Cell, by: Cells) -> int:
+        """Which attacker is the worst for a cell, of several the first."""
+        own = np.array(cell.scores[len(self.measures) :])
+        return int(np.argmax(as_risk(by.measure, own)))
+
+    def _summary_of_one(self) -> Summary:
+        """`summary` of one attacker, or of one score over several."""
+        if self._fold is None and len(self._attackers[0].folds) > 1 and self.subsets is not None:
+            return AnyKnownSummary.of(self.worst._summarize(), self.mean._summarize(), self.subsets)
+        return self._summarize()
+
+    def _summarize(self) -> Summary:
+        """The summary of one score for each cell."""
+        known, key = self._backing.summaries, (self.attackers, self._side)
+        if key not in known:
+            known[key] = self._make_summary()
+        # Stages may have come to the scores since.
+        return replace(known[key], seconds={**known[key].seconds, **self.seconds})
+
+    def _make_summary(self) -> Summary:
+        about = self._backing.about
+        by = self._by(None)
+        gains = self._cells("cig") if "cig" in self.measures else None
+        found = self._backing.find(
+            Wanted(
+                figures={name: self._cells(name) for name in SUMMARISED if name in self.measures},
+                gains=gains,
+                of_columns=OF_COLUMNS,
+                of_rows=OF_ROWS,
+                top=TOP_CELLS,
+                by=by,
+                shown=self._shown(by),
+            )
+        )
+        weights = list(self.weights.values())
+        facts = self._backing.column_facts()
+        return Summary(
+            rows=self.rows,
+            distinct_rows=self.distinct_rows,
+            device=about.device,
+            measures=self.measures,
+            seconds=dict(about.seconds),
+            columns=summary_columns(self.columns, facts, self.rows, found.figures, found.of_columns, weights),
+            pif=dict(zip(OF_ROWS, found.of_rows, strict=True)) if gains is not None else {},
+            top=self._describe_cells(found.top, by),
+            through_host=about.through_host,
+        )
+
+    def _writing(self) -> Writing:
+        """What is written of these scores, and said of them."""
+        return Writing(self._outputs(), self._written(), self._description)
+
+    def _written(self) -> list[ScoredAttacker]:
+        """The attackers, as a file of these scores has them."""
+        return list(self._attackers) if self._fold is None else [self._as_one()]
+
+    def _description(self, with_summaries: bool) -> Description:
+        """What a file of these scores is to say of itself."""
+        backing = self._backing
+        if self._fold is None:
+            views = [{fold: Scores(backing, [one], fold) for fold in one.folds} for one in self._attackers]
+        else:
+            views = [{self._fold: self}]
+        outcomes = [
+            Outcome(
+                attacker,
+                {fold: list(view.weights.values()) for fold, view in of_folds.items()},
+                next(iter(of_folds.values())).distinct_rows if with_summaries else None,
+            )
+            for attacker, of_folds in zip(self._written(), views, strict=True)
+        ]
+        if with_summaries:
+            outcomes = [
+                replace(outcome, summaries={fold: view._summarize() for fold, view in of_folds.items()})
+                for outcome, of_folds in zip(outcomes, views, strict=True)
+            ]
+        return Description(backing.about, outcomes, backing.column_facts(), backing.priors(), self.rows)
+
+
+def _unheard(rows: int) -> None:
+    pass

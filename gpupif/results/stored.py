@@ -1,194 +1,241 @@
-"""What `score` returns where the scores went to files instead of memory."""
+"""Scores in files."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
 
-from ..attack.priors import Prior, Priors
+from ..attack.worst_mean import fold_of
 from ..errors import InputError
-from ..io.formats import written_format
-from ..measures import is_measure
-from ..utils.percentiles import ONCE, percentiles
-from ..utils.validation import percents
-from .by_attacker import ByAttacker
-from .summary import Summary
+from ..io.formats import CSV, written_format
+from ..io.write import output_names, write_tables
+from ..rows.threads import Workers
+from ..utils.percentiles import ONCE, SHIFTS, DigitCounts, PercentileSearch
+from .base import Cell, Cells, Description, Found, Wanted, WithOutcomes, Writing
+from .figures import ColumnFacts, Figures
+from .in_memory import refuse_options
+from .provenance import to_metadata
+from .riskiest import riskiest, riskiest_in
+from .stored_frame import StoredFrame
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from collections.abc import Hashable
 
-    from ..attack.known_subsets import KnownSubsets
-    from .attacker_summary import AttackerSummary
-    from .known_subsets_summary import AnyKnownSummary
+    import numpy.typing as npt
+
+    from ..attack.priors import AsDict
+
+# Columns whose percentiles are found at once: each takes up to 2 MiB of counts.
+COLUMNS_AT_ONCE = 16
 
 
-class StoredScores:
-    """Scores of all cells of a table, in files; made by `gpupif.score` with ``output=``.
-
-    path: the file or folder. files: its files, in order of the rows. columns, rows, measures, device, distinct_rows,
-    seconds: as of `Scores`. spilled_bytes: of temporary files at most.
-    """
+class InFiles(WithOutcomes):
+    """Scores in files; description: what these say of themselves, of so many rows."""
 
     def __init__(
         self,
         path: Path,
         files: Sequence[Path],
-        columns: Sequence[Hashable],
-        summary: Summary,
-        priors: Mapping[Hashable, Prior],
-        spilled_bytes: int,
-        gain: str = "cig",
+        description: Description,
+        rows: int,
+        spilled_bytes: int | None = None,
     ) -> None:
+        super().__init__(description.about, description.outcomes)
         self.path = path
         self.files = list(files)
-        self.columns = list(columns)
-        self.rows = summary.rows
-        self.measures = summary.measures
-        self.device = summary.device
-        self.distinct_rows = summary.distinct_rows
-        self.seconds = summary.seconds
         self.spilled_bytes = spilled_bytes
-        self._summary = summary
-        self._prior_of = priors
-        # What the names of columns of CIG begin with: those of several attackers stand beside each other.
-        self._gain = gain
-
-    def __repr__(self) -> str:
-        return (
-            f"<StoredScores of {self.rows:,} rows x {len(self.columns)} columns: {', '.join(self.measures)}; "
-            f"device {self.device}; in {self.path}>"
-        )
-
-    def __getitem__(self, measure: str) -> Any:
-        raise InputError(f"{measure}: the scores are not in memory but in files: read them with dataset().")
-
-    def __getattr__(self, name: str) -> Any:
-        if is_measure(name) or name in ("array", "rig", "top", "to_arrow", "to_parquet"):
-            raise AttributeError(f"{name}: the scores are not in memory but in files: read them with dataset().")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._description = description
+        self._rows = rows
+        self._types = {
+            attacker.output(measure.name, fold): fold_of(measure, fold).type_in(self.about.dtype)
+            if len(attacker.folds) > 1 or attacker.only
+            else measure.type_in(self.about.dtype)
+            for attacker in self.attackers
+            for measure in self.about.measures
+            for fold in attacker.folds
+        }
 
     @property
-    def priors(self) -> Priors:
-        """Per column the distribution used: value to probability, None for missing values."""
-        return Priors({name: self._prior_of[name] for name in self.columns})
+    def rows(self) -> int:
+        """See `Backing`."""
+        return self._rows
 
-    @property
-    def weights(self) -> dict[Hashable, float]:
-        """Per column the weight of wCIG: H(X|known) / H(X), in [0, 1]; 0 where H(X) is 0 (manual, section 1.5)."""
-        return dict(zip(self.columns, self._summary.columns["weight"].tolist(), strict=True))
+    def priors(self) -> Mapping[Hashable, AsDict]:
+        """See `Backing`."""
+        return self._description.priors
 
-    def dataset(self) -> Any:
-        """The scores as a `pyarrow.dataset.Dataset`, to be read column by column or in batches, rows in order."""
-        import pyarrow.dataset as ds
+    def column_facts(self) -> list[ColumnFacts]:
+        """See `Backing`."""
+        return list(self._description.facts)
 
-        return ds.dataset([str(file) for file in self.files], format=written_format(self.path).dataset)
+    def size(self) -> str:
+        """See `Backing`."""
+        return f"{self.rows:,} rows"
 
-    def fig(self) -> pd.Series[float]:
-        """Feature information gain: the sum of the CIG of each column, in bits (manual, section 1.7.1)."""
-        self._check_gains()
-        fig: pd.Series[float] = self._summary.columns["fig"].rename_axis(None)
-        return fig
+    def where(self) -> str:
+        """See `Backing`."""
+        return f"device {self.about.device}; in {self.path}"
 
-    def pif(self, n: float | Sequence[float]) -> Any:
-        """PIF_n: the n-th percentile (linear) of the row information gains, in bits (manual, section 1.7.3).
+    def frame(self, cells: Cells) -> StoredFrame:
+        """See `Backing`."""
+        return self._frame({"": cells}, list(self.about.columns))
 
-        n: from 0 to 100, one or several; those that the summary does not have are found by reading the files. Raises
-        InputError outside that.
-        """
-        self._check_gains()
-        wanted = percents("pif", n)
-        known = {float(percent): value for percent, value in self._summary.pif.items()}
-        asked = wanted.reshape(-1).tolist()
-        if not set(asked) <= set(known):
-            known = dict(zip(asked, percentiles(self._row_gains, self.rows, asked), strict=True))
-        found = [known[percent] for percent in asked]
-        return found[0] if wanted.ndim == 0 else found
+    def joined(self, outputs: Mapping[str, Cells]) -> StoredFrame:
+        """See `Backing`."""
+        return self._frame(outputs, output_names(list(outputs), self.about.columns, []))
 
-    def _check_gains(self) -> None:
-        if "cig" not in self.measures:
-            raise InputError(f"measures: 'cig' was not scored (scored: {', '.join(self.measures)}). Add it.")
+    def _frame(self, outputs: Mapping[str, Cells], names: Sequence[Hashable]) -> StoredFrame:
+        several = list(outputs.values())
+        read = list(dict.fromkeys(output for cells in several for output in cells.outputs))
 
-    def _row_gains(self) -> Iterator[tuple[Any, Any]]:
-        names = [f"{self._gain}_{column}" for column in self.columns]
-        for batch in self.dataset().to_batches(columns=names):
-            gains = np.zeros(batch.num_rows)
-            for column in batch.columns:
-                gains += column.to_numpy()
-            yield gains, ONCE
+        def columns() -> Iterator[list[Any]]:
+            for arrays in self._pieces(read):
+                yield [column for cells in several for column in cells.of(arrays)]
 
-    def summary(self) -> Summary:
-        """Risk by column and for the whole table; prints as a table, `.columns` is a DataFrame, `.to_dict()` plain."""
-        return self._summary
+        nothing = {output: np.empty((0, 0), self._types[output]) for output in read}
+        types = [cells.of(nothing).dtype for cells in several for _ in self.about.columns]
+        return StoredFrame(columns, names, types)
 
+    def array(self, cells: Cells) -> npt.NDArray[Any]:
+        """See `Backing`."""
+        return np.concatenate([cells.of(arrays) for arrays in self._pieces(cells.outputs)], axis=1)
 
-class StoredAnyKnownScores(StoredScores):
-    """Worst and mean scores over all attackers who know any r columns, in files; made by `gpupif.score` with
-    ``known=r`` and ``output=``.
+    def row_sums(self, cells: Cells, name: str) -> StoredFrame:
+        """See `Backing`."""
 
-    All that `StoredScores` has, of each cell's worst score; ``scores.mean`` has the same of each cell's mean score.
-    Both stand in the same files, in columns named <measure>_worst_<column> and <measure>_mean_<column>: ``dataset()``.
+        def sums() -> Iterator[list[Any]]:
+            for arrays in self._pieces(cells.outputs):
+                yield [cells.of(arrays).sum(axis=0, dtype=np.float64)]
 
-    mean: `StoredScores` of the means. subsets: `KnownSubsets`, what the attackers know. weights: by column the lowest
-    weight, in ``mean`` the mean weight.
-    """
+        return StoredFrame(sums, [name], ["float64"])
 
-    def __init__(self, worst: StoredScores, mean: StoredScores, subsets: KnownSubsets) -> None:
-        self.__dict__.update(worst.__dict__)
-        self.mean = mean
-        self.subsets = subsets
+    def find(self, wanted: Wanted) -> Found:
+        """See `Backing`; the files are read once, and four times more for percentiles of some columns at once."""
+        figures, top = self._look(wanted) if wanted.figures or wanted.by else (Figures({}, {}, {}, {}), [])
+        of_columns: list[list[float]] = []
+        of_rows: list[float] = []
+        if wanted.gains is not None:
+            every = range(len(self.about.columns))
+            if wanted.of_rows:
+                (of_rows,) = self._percentiles(wanted.gains, wanted.of_rows, every, by_row=True)
+            for first in every[::COLUMNS_AT_ONCE] if wanted.of_columns else ():
+                some = every[first : first + COLUMNS_AT_ONCE]
+                of_columns += self._percentiles(wanted.gains, wanted.of_columns, some, by_row=False)
+        return Found(figures, of_columns, of_rows, top)
 
-    def __repr__(self) -> str:
-        return (
-            f"<StoredAnyKnownScores of {self.rows:,} rows x {len(self.columns)} columns: {', '.join(self.measures)}; "
-            f"any {self.subsets.known} columns known: {self.subsets!r}; device {self.device}; in {self.path}>"
-        )
+    def _look(self, wanted: Wanted) -> tuple[Figures, list[Cell]]:
+        """Figures and the riskiest cells."""
+        looked = [*wanted.figures.values(), *([] if wanted.by is None else [wanted.by])]
+        read = list(dict.fromkeys(output for cells in looked for output in cells.outputs))
+        parts: list[Figures] = []
+        top: list[Cell] = []
+        row = 0
+        with Workers() as workers:
+            for arrays in self._pieces(read):
+                scores = {cells: cells.of(arrays) for cells in looked}
+                parts.append(Figures.of({name: scores[cells] for name, cells in wanted.figures.items()}, workers))
+                if wanted.by is not None:
+                    least = top[-1].risk if len(top) == wanted.top else -np.inf
+                    risky = riskiest_in(wanted.by.measure, scores[wanted.by], [], wanted.top, row, least)
+                    top = riskiest([*top, *risky], wanted.top)
+                row += len(arrays[read[0]][0])
+        return Figures.together(*parts), self._with_scores(top, wanted.shown)
 
-    def summary(self) -> AnyKnownSummary:
-        """Risk by column and for the whole table, of the worst scores, and of the mean scores under ``.mean``."""
-        from .known_subsets_summary import AnyKnownSummary
+    def _with_scores(self, top: Sequence[Cell], shown: Sequence[Cells]) -> list[Cell]:
+        """Cells with scores, which are read for their rows only."""
+        if not top:
+            return []
+        rows = sorted({cell.row for cell in top})
+        read = list(dict.fromkeys(output for cells in shown for output in cells.outputs))
+        names = [f"{output}_{column}" for output in read for column in self.about.columns]
+        table = self._dataset().take(pa.array(rows), columns=names).combine_chunks()
+        arrays = self._arrays(table, read, range(len(self.about.columns)))
+        scores = [cells.of(arrays) for cells in shown]
+        return [
+            cell._replace(scores=[array[cell.target, rows.index(cell.row)].item() for array in scores]) for cell in top
+        ]
 
-        return AnyKnownSummary.of(self._summary, self.mean.summary(), self.subsets)
+    def _percentiles(
+        self, gains: Cells, wanted: Sequence[float], columns: Sequence[int], by_row: bool
+    ) -> list[list[float]]:
+        """Percentiles of some columns, or of the sums of their rows."""
+        searches = [PercentileSearch.of(self.rows, wanted)] * (1 if by_row else len(columns))
+        for _ in SHIFTS:
+            counts: list[DigitCounts] = [{} for _ in searches]
+            for arrays in self._pieces(gains.outputs, columns):
+                scores = gains.of(arrays)
+                numbers = [scores.sum(axis=0, dtype=np.float64)] if by_row else scores
+                for search, found, one in zip(searches, counts, numbers, strict=True):
+                    search.count(one, ONCE, found)
+            searches = [search.narrowed(found) for search, found in zip(searches, counts, strict=True)]
+        return [search.found() for search in searches]
 
+    def _pieces(
+        self, outputs: Sequence[str], columns: Sequence[int] | None = None
+    ) -> Iterator[dict[str, npt.NDArray[Any]]]:
+        """Scores (columns, rows) by output, of some scored columns, some rows at a time, in order."""
+        places = range(len(self.about.columns)) if columns is None else columns
+        names = [f"{output}_{self.about.columns[place]}" for output in outputs for place in places]
+        for batch in self._dataset().to_batches(columns=names):
+            if batch.num_rows:
+                yield self._arrays(batch, outputs, places)
 
-class StoredAttackerScores(ByAttacker[StoredScores]):
-    """Scores against several attackers, in files; made by `gpupif.score` with ``attackers=`` and ``output=``.
+    def _arrays(self, batch: Any, outputs: Sequence[str], columns: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
+        """The columns of a batch, those of each output side by side."""
+        arrays = {}
+        for number, output in enumerate(outputs):
+            array = np.empty((len(columns), batch.num_rows), self._types[output])
+            for place in range(len(columns)):
+                array[place] = batch.column(number * len(columns) + place).to_numpy(zero_copy_only=False)
+            arrays[output] = array
+        return arrays
 
-    A dictionary by attacker: ``scores["neighbour"].summary()``, ``.fig()``, ``.pif(n)``. The scores of all stand in the
-    same files, in columns named <attacker>_<measure>_<column>: ``dataset()``.
+    def _dataset(self) -> ds.Dataset:
+        form: Any = written_format(self.path or Path()).dataset
+        if form == CSV.dataset:
+            # A column may begin with whole numbers.
+            kinds = {
+                f"{output}_{column}": pa.from_numpy_dtype(np.dtype(kind))
+                for output, kind in self._types.items()
+                for column in self.about.columns
+            }
+            form = ds.CsvFileFormat(convert_options=pa.csv.ConvertOptions(column_types=kinds))
+        return ds.dataset([str(file) for file in self.files], format=form)
 
-    path, files, columns, rows, measures, device, seconds, spilled_bytes: as of `StoredScores`; attackers: by name the
-    columns that each knows.
-    """
+    def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
+        """See `Backing`."""
+        return pa.concat_tables(self._tables(outputs, keep_input))
 
-    def __init__(self, scores: Mapping[str, StoredScores], attackers: Mapping[str, Sequence[Hashable]]) -> None:
-        super().__init__(scores, attackers)
-        last = list(scores.values())[-1]
-        self.path = last.path
-        self.files = last.files
-        self.rows = last.rows
-        self.seconds = last.seconds
-        self.spilled_bytes = last.spilled_bytes
+    def write(
+        self,
+        writing: Writing,
+        path: str | os.PathLike[str],
+        keep_input: bool,
+        overwrite: bool,
+        done: Callable[[int], None],
+        options: Mapping[str, Any],
+    ) -> None:
+        """See `Backing`."""
+        refuse_options(options)
+        tables = self._tables(writing.outputs, keep_input)
+        write_tables(tables, path, done, overwrite, lambda: to_metadata(writing.describe(True)))
 
-    def __repr__(self) -> str:
-        return (
-            f"<StoredAttackerScores of {self.rows:,} rows x {len(self.columns)} columns: {', '.join(self.measures)}; "
-            f"attackers {', '.join(self)}; device {self.device}; in {self.path}>"
-        )
-
-    def __getattr__(self, name: str) -> Any:
-        if is_measure(name) or name in ("worst", "to_arrow", "to_parquet"):
-            raise AttributeError(f"{name}: the scores are not in memory but in files: read them with dataset().")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def dataset(self) -> Any:
-        """The scores as a `pyarrow.dataset.Dataset`, to be read column by column or in batches, rows in order."""
-        return next(iter(self._scores.values())).dataset()
-
-    def summary(self) -> AttackerSummary:
-        """Risk by attacker, and by column against which it is highest; prints as tables, `.to_dict()` is plain."""
-        from .attacker_summary import summarize_attackers
-
-        return summarize_attackers({name: scores.summary() for name, scores in self.items()}, self.attackers)
+    def _tables(self, outputs: Mapping[str, Cells], keep_input: bool) -> Iterator[pa.Table]:
+        """The columns of the table, if they are kept, and the scores, some rows at a time."""
+        own = {f"{output}_{column}" for output in self._types for column in self.about.columns}
+        beside = [name for name in self._dataset().schema.names if name not in own] if keep_input else []
+        if keep_input and not beside:
+            raise InputError(f"keep_input: {self.path} holds scores alone. Leave it out, or score with keep_input.")
+        names = output_names(list(outputs), self.about.columns, beside)
+        read = list(dict.fromkeys(output for cells in outputs.values() for output in cells.outputs))
+        stored = [f"{output}_{column}" for output in read for column in self.about.columns]
+        for batch in self._dataset().to_batches(columns=[*stored, *beside]):
+            arrays = self._arrays(batch, read, range(len(self.about.columns)))
+            scores = [pa.array(column) for cells in outputs.values() for column in cells.of(arrays)]
+            yield pa.table([*(batch.column(name) for name in beside), *scores], names=[*beside, *names])

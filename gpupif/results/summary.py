@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
-from ..rows.threads import Workers
-from ..utils.display import Displayable, json_records, json_value
-from .figures import ROW_MEASURES
+from ..utils.display import Displayable, json_value
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from .scores import Scores
+    from ..attack.known_subsets import KnownSubsets
 
-PERCENTILES = (50, 95, 99, 100)
+# Of the riskiest cells.
 TOP_CELLS = 10
+# Columns of tables that hold names, and values of the table.
+WORDS = ["column", "index", "value", "known", "attacker"]
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Summary(Displayable):
     unique_mean (share of the rows), class_size_min, weight (of wCIG), distinct_values; those of measures that were
     scored.
     pif: percentile to PIF in bits (empty without CIG). top: the riskiest cells. seconds: wall time by stage.
-    through_host: see `Scores`.
+    distinct_rows, through_host: see `Scores`.
     """
 
     rows: int
-    distinct_rows: int
+    distinct_rows: int | None
     device: str
     measures: tuple[str, ...]
     seconds: Mapping[str, float]
@@ -51,12 +51,19 @@ class Summary(Displayable):
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
+        return self._document(json_value)
+
+    def to_stored(self) -> dict[str, Any]:
+        """As `to_dict`, with numbers that JSON lacks (inf, NaN) as text, for `from_dict`."""
+        return self._document(lambda value: str(value) if _is_beyond_json(value) else json_value(value))
+
+    def _document(self, plain: Callable[[Any], Any]) -> dict[str, Any]:
         by_stage = {
             stage: {"seconds": seconds, "cells_per_second": self.cells / seconds if seconds else None}
             for stage, seconds in self.seconds.items()
         }
         columns = [
-            {"column": json_value(name), **{key: json_value(value) for key, value in row.items()}}
+            {"column": plain(name), **{key: plain(value) for key, value in row.items()}}
             for name, row in self.columns.to_dict("index").items()
         ]
         return {
@@ -69,13 +76,13 @@ class Summary(Displayable):
             "stages": by_stage,
             "columns": columns,
             "pif": {str(percentile): value for percentile, value in self.pif.items()},
-            "top": json_records(self.top),
+            "top": [{key: plain(value) for key, value in cell.items()} for cell in self.top.to_dict("records")],
         }
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Summary:
-        """The summary that `to_dict` made a dictionary of; values of cells as JSON has them."""
-        columns = pd.DataFrame.from_records(document["columns"]).set_index("column")
+        """The summary that `to_stored` made a dictionary of; values of cells as JSON has them."""
+        columns = _with_numbers(document["columns"]).set_index("column")
         return cls(
             rows=document["rows"],
             distinct_rows=document["distinct_rows"],
@@ -84,7 +91,7 @@ class Summary(Displayable):
             seconds={stage: facts["seconds"] for stage, facts in document["stages"].items()},
             columns=columns,
             pif={int(percentile): value for percentile, value in document["pif"].items()},
-            top=pd.DataFrame.from_records(document["top"]),
+            top=_with_numbers(document["top"]),
             through_host=document.get("through_host", ""),
         )
 
@@ -109,51 +116,48 @@ class Summary(Displayable):
         console.print(report.cell_table(self.top, self.measures, console))
 
 
-def summarize(scores: Scores) -> Summary:
-    """Summary of scores (see `Scores.summary`)."""
-    # A device has its own threads, and is that of the calling one.
-    with scores._frame.active(), Workers(None if scores._frame.device_frames() is None else 1) as workers:
-        rows = workers.run(
-            lambda name, target: _column(scores, name, target),
-            [(name, target) for target, name in enumerate(scores.columns)],
-        )
-    has_cig = "cig" in scores.measures
-    return Summary(
-        rows=scores.rows,
-        distinct_rows=scores.distinct_rows,
-        device=scores.device,
-        measures=scores.measures,
-        seconds=dict(scores.seconds),
-        columns=pd.DataFrame.from_records(rows, index=pd.Index(scores.columns, name="column", tupleize_cols=False)),
-        pif=dict(zip(PERCENTILES, scores.pif(PERCENTILES), strict=True)) if has_cig else {},
-        top=scores.top(TOP_CELLS),
-        through_host=scores.through_host,
-    )
+def _is_beyond_json(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
-def _column(scores: Scores, name: Hashable, target: int) -> dict[str, float]:
-    prior = scores._prior_of[name]
-    row: dict[str, float] = {"distinct_values": prior.column.cardinality, "prior_entropy": prior.entropy}
-    if "cig" in scores.measures:
-        gains = scores._values_of("cig")[target]
-        median, high, most = np.percentile(gains, [50, 95, 100]).tolist()
-        total = float(gains.sum(dtype=np.float64))
-        row |= {"cig_mean": total / scores.rows, "cig_median": median, "cig_p95": high, "cig_max": most, "fig": total}
-    for measure, figures in ROW_MEASURES.items():
-        if measure in scores.measures:
-            values = scores._values_of(measure)[target]
-            total = float(values.sum(dtype=np.float64))
-            found = {"mean": total / scores.rows, "max": float(values.max())}
-            if "min" in figures:
-                # With weights a class may be nobody.
-                found["min"] = float(values[values > 0].min()) if found["max"] > 0 else 0.0
-            row |= {f"{measure}_{figure}": found[figure] for figure in figures}
-    if "csf" in scores.measures:
-        surprise = scores._values_of("csf")[target]
-        if scores._job.targets[target] in scores._job.wildcards:
-            # Cells whose value is missing have none.
-            surprise = surprise[surprise == surprise]
-        if not len(surprise):
-            return row | {"csf_mean": np.nan, "csf_max": np.nan, "weight": scores.weights[name]}
-        row |= {"csf_mean": float(surprise.mean(dtype=np.float64)), "csf_max": float(surprise.max())}
-    return row | {"weight": scores.weights[name]}
+def _with_numbers(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A frame of these records, in which texts of numbers are numbers again, but for names and values of the table."""
+    frame = pd.DataFrame.from_records(list(records))
+    for name in frame.columns.difference(WORDS):
+        if frame[name].dtype.kind not in "iuf":
+            frame[name] = frame[name].astype(float)
+    return frame
+
+
+@dataclass(frozen=True)
+class AnyKnownSummary(Summary):
+    """A `Summary` of the worst scores over attackers who know any few columns.
+
+    mean: the `Summary` of the mean scores. attackers: how many there were, in words; subsets: the same, as of
+    `KnownSubsets.to_dict`.
+    """
+
+    mean: Summary
+    attackers: str
+    subsets: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, worst: Summary, mean: Summary, subsets: KnownSubsets) -> AnyKnownSummary:
+        """Both summaries as one."""
+        facts = {field.name: getattr(worst, field.name) for field in fields(worst)}
+        return cls(**facts, mean=mean, attackers=repr(subsets), subsets=subsets.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """As of `Summary`, with the attackers under ``known_any`` and the summary of the means under ``mean``."""
+        return {**super().to_dict(), "known_any": dict(self.subsets), "mean": self.mean.to_dict()}
+
+    def print(self, console: Console) -> None:
+        """Draw it on a console of rich: the worst over all attackers as any summary, and the means by column."""
+        from . import report
+
+        console.print(f"Each cell's worst and mean score over attackers: {self.attackers}", highlight=False)
+        console.print("[bold]Worst[/]", highlight=False)
+        super().print(console)
+        console.print("\n[bold]Mean[/]", highlight=False)
+        for table in report.column_tables(self.mean.columns, console):
+            console.print(table)

@@ -16,35 +16,19 @@ from ..engines.part_jobs import source_of
 from ..measures import resolve_measures
 from ..utils.arrays import on_host
 from ..utils.progress import Reporter
-from .riskiest import describe, label_of, scores_of
+from .riskiest import CohortCount, missing_code, narrowed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .known_subsets import AnyKnownScores
-
-
-def describe_worst(scores: AnyKnownScores, row: int, target: int, by: str) -> dict[str, Any]:
-    """One cell: where it is, its value, its worst scores, and the attacker who is the worst by one measure."""
-    job, names = scores._job, scores.subsets.names
-    position = job.targets[target]
-    column = scores._encoded.columns[position]
-    code = int(job.codes[position][row])
-    worst = find_worst(job, row, position, scores.subsets.places_of(position), scores._subset_weights[target], by)
-    own = scores_of(scores, row, target)
-    cell = describe(job, position, column, code, own, worst.equal, worst.size, worst.lacking)
-    return label_of(scores, row) | cell | {"known": worst.called(names)}
+    from ..measures import Measure
 
 
 class WorstAttacker(NamedTuple):
-    """The columns that the attacker knows, by place; how many rows the cell's cohort has, of these its value, and of
-    these no value, where missing values are wildcards.
-    """
+    """The columns that the attacker knows, by place, and the cell's cohort."""
 
     known: tuple[int, ...]
-    size: int
-    equal: int
-    lacking: int
+    cohort: CohortCount
 
     def called(self, names: Sequence[Hashable]) -> str:
         """The columns by name."""
@@ -57,24 +41,23 @@ def find_worst(
     position: int,
     subsets: Sequence[tuple[int, ...]],
     weights: npt.NDArray[np.float64],
-    by: str,
+    by: Measure,
 ) -> WorstAttacker:
     """The attacker against whom one row is worst off in the column at `position`, of several the first.
 
     job: with the codes of all rows, or of different ones with `times`. subsets: what the attackers know; weights: of
     the column against each of them.
     """
-    code, missing = int(job.codes[position][row]), len(job.priors[position])
+    code = int(job.codes[position][row])
     found = [_values_in(job.codes[position], cohort, job.times) for cohort in _cohorts(job, row, subsets)]
     scores = _own_scores(job, position, code, found, by)
-    measure = resolve_measures(by)[0]
-    if measure.weighted:
+    if by.weighted:
         scores = scores * weights
-    risks = np.where(np.isnan(scores), -np.inf, -scores if measure.low_is_risky else scores)
+    risks = np.where(np.isnan(scores), -np.inf, -scores if by.low_is_risky else scores)
     worst = int(np.argmax(risks))
     values, counts = found[worst]
-    equal, lacking = (int(counts[values == one].sum()) for one in (code, missing))
-    return WorstAttacker(subsets[worst], int(counts.sum()), equal, lacking if position in job.wildcards else 0)
+    equal, lacking = (int(counts[values == one].sum()) for one in (code, missing_code(job, position)))
+    return WorstAttacker(subsets[worst], CohortCount(int(counts.sum()), equal, lacking))
 
 
 def _cohorts(job: Job, row: int, subsets: Sequence[tuple[int, ...]]) -> Iterator[Any]:
@@ -86,21 +69,9 @@ def _cohorts(job: Job, row: int, subsets: Sequence[tuple[int, ...]]) -> Iterator
             same += 1
         del path[same:]
         for column in subset[same:]:
-            before = path[-1][1] if path else None
-            agree = _agree(job, column, row, before)
-            path.append((column, np.flatnonzero(agree) if before is None else before[agree]))
+            codes, before = job.codes[column], path[-1][1] if path else None
+            path.append((column, narrowed(before, codes, int(codes[row]), missing_code(job, column))))
         yield path[-1][1] if path else slice(None)
-
-
-def _agree(job: Job, column: int, row: int, rows: Any) -> Any:
-    """Which rows, of some or all (None), agree with one on a column."""
-    own = job.codes[column][row]
-    codes = job.codes[column] if rows is None else job.codes[column][rows]
-    agree = codes == own
-    if column in job.wildcards:
-        missing = len(job.priors[column])
-        agree = agree | (codes == missing) | (own == missing)
-    return agree
 
 
 def _values_in(
@@ -119,7 +90,7 @@ def _values_in(
 
 
 def _own_scores(
-    job: Job, position: int, code: int, found: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]], by: str
+    job: Job, position: int, code: int, found: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]], by: Measure
 ) -> npt.NDArray[np.float64]:
     """The score of a value in each of several cohorts: those of a table in which they are all that is known."""
     cohorts = len(found)
@@ -138,7 +109,7 @@ def _own_scores(
         accuracies=[1.0, job.accuracies[position]],
         targets=[1],
         known=[0],
-        measures=resolve_measures(source_of(resolve_measures(by)[0])),
+        measures=resolve_measures(source_of(by)),
         dtype="float64",
         scores_on="host",
         axes=None if job.axes is None else [None, job.axes[position]],

@@ -29,9 +29,7 @@ from .score import score, score_table
 
 if TYPE_CHECKING:
     from ..engines.base import Engine
-    from ..results.attackers import AttackerScores
     from ..results.scores import Scores
-    from ..results.stored import StoredAttackerScores, StoredScores
 
 # Of a cell: as it is read, and as a code.
 READ_BYTES = 6
@@ -58,7 +56,7 @@ def score_files(
     resume: bool = False,
     overwrite: bool = False,
     keep_input: bool = False,
-) -> StoredScores | StoredAttackerScores:
+) -> Scores:
     """Score a table of files of any size, as `score` does, and write the scores to files.
 
     The table is scored part by part, on disk, within the memory limit that `config` says; the scores are the same, to
@@ -84,11 +82,10 @@ def score_files(
 
     Returns
     -------
-    StoredScores
-        Where they are, ``summary()``, ``weights``, ``priors``, ``fig()``, ``pif(n)``, ``dataset()``; with a number for
-        ``known`` a StoredAnyKnownScores.
-    StoredAttackerScores
-        With ``attackers``: a dictionary of these by attacker.
+    Scores
+        As of `score`, but that ``scores.cig`` and others are a `StoredFrame`, which reads the files when it is asked to
+        (``.head()``, ``.to_pandas()``, ``.to_polars()``); ``scores.path``, ``scores.files``. `open_scores` opens them
+        again.
 
     Raises
     ------
@@ -131,9 +128,7 @@ def score_files(
     return _score_on_disk(path, asked, wish, choose_engine(asked_device()), people)
 
 
-def score_file(
-    path: Path, asked: Arguments, wish: Wish, sep: str | None = None
-) -> Scores | StoredScores | AttackerScores | StoredAttackerScores:
+def score_file(path: Path, asked: Arguments, wish: Wish, sep: str | None = None) -> Scores:
     """Score files and write the scores, on disk or in memory; sep: the separator of CSV (None: found by itself).
 
     It is done in memory where the output is one file, no memory limit is set, no run is resumed, and the table fits.
@@ -171,14 +166,12 @@ def _memory_needed(source: Source, asked: Arguments, wish: Wish, people: OfPopul
 
 def _score_on_disk(
     path: Path, asked: Arguments, wish: Wish, engine: Engine, people: OfPopulation | None, sep: str | None = None
-) -> StoredScores | StoredAttackerScores:
+) -> Scores:
     with Reporter() as report, announce_compilation():
         return score_source(open_source(path, sep), asked.ask, engine, wish, report, people)
 
 
-def _score_in_memory(
-    path: Path, asked: Arguments, wish: Wish, engine: Engine, sep: str | None
-) -> Scores | AttackerScores:
+def _score_in_memory(path: Path, asked: Arguments, wish: Wish, engine: Engine, sep: str | None) -> Scores:
     with Reporter() as report:
         report.stage("read", None, "rows")
         frame = open_file(path, every_column if wish.keep_input else asked.needed, sep, engine.frames)

@@ -18,8 +18,9 @@ from ..engines.known_subsets import score_attacker
 from ..errors import WarnOnce
 from ..frames.base import Frame
 from ..measures import POPULATION_SIZE
-from ..results.attackers import AttackerScores
-from ..results.known_subsets import AnyKnownScores
+from ..results.base import About, Outcome, ScoredAttacker, of_each_fold
+from ..results.in_memory import InMemory, TableExplainer
+from ..results.provenance import describe_files, describe_request
 from ..results.scores import Scores
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
@@ -28,14 +29,13 @@ from ..utils.progress import Reporter
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..attack.known_subsets import KnownSubsets
     from ..engines.base import Engine
 
 
 def score_frame(
     frame: Frame, question: Question, engine: Engine, report: Reporter, population: Frame | None, lacks: str
-) -> Scores | AttackerScores:
-    """Scores of a table in memory."""
+) -> Scores:
+    """Scores of a table in memory. lacks: see `gpupif.score`, `population_lacks`."""
     opened = time.perf_counter()
     with frame.active():
         encoded, weighted = encode_frame(frame, question, report)
@@ -45,39 +45,48 @@ def score_frame(
     subsets = {name: one.subsets(frame.rows) for name, one in asked.items()}
     cells = sum(len(question.targets) if one is None else sum(one.scored.values()) for one in subsets.values())
     report.stage("score", frame.rows * cells, "cells")
-    on_warning = WarnOnce()
+    on_warning, through_host = WarnOnce(), ""
     collapsed = None
     if len(asked) > 1 and engine.device == "cpu":
         codes, sizes = [column.codes for column in encoded.columns], [len(column.counts) for column in encoded.columns]
         collapsed = Collapsed.of(codes, sizes, None if weighted is None else weighted.times)
-
-    def score_one(one: Question, subsets: KnownSubsets | None) -> Scores:
-        started = time.perf_counter()
+    values: dict[str, Any] = {}
+    outcomes: list[Outcome] = []
+    for name, one in asked.items():
         part = EncodedTable([column for column in encoded.columns if column.name in one.used], encoded.rows)
         with frame.active():
             priors = None if people is None else people.priors(part.columns)
             job, prior_of = one.job(part.columns, frame.rows, frame.scores_on, on_warning, weighted, priors)
-        sets = None if subsets is None else subsets.sets
+        attacker = ScoredAttacker(name, tuple(one.known), subsets[name])
+        sets = None if attacker.subsets is None else attacker.subsets.sets
         if collapsed is None:
             result = score_attacker(engine, job, sets, report)
         else:
             result = collapsed.score(engine, job, [question.used.index(name) for name in one.used], sets, report)
         if people is not None:
-            for fold, sizes in people.sizes(one, subsets, engine).items():
-                kept = sizes.astype(job.dtype, copy=False) if sizes.dtype.kind == "f" else sizes
+            for fold, found in people.sizes(one, attacker.subsets, engine).items():
+                kept = found.astype(job.dtype, copy=False) if found.dtype.kind == "f" else found
                 result.by_fold()[fold][POPULATION_SIZE.name] = _where_scores_lie(kept, frame, engine)
-        seconds = by_stage(frame, coded - opened, time.perf_counter() - started)
-        rest = (one.targets, prior_of, engine.device, seconds)
-        if isinstance(result, AnyResult):
-            assert subsets is not None
-            return AnyKnownScores(frame, part, job, result, subsets, *rest)
-        return Scores(frame, part, job, result, *rest)
+        weights = result.weights if isinstance(result, AnyResult) else ()
+        explainer = TableExplainer(frame, part.columns, job, attacker, weights)
+        outcomes.append(Outcome(attacker, of_each_fold(result.weights_by_fold()), result.distinct_rows, explainer))
+        values |= attacker.named(result.by_fold())
+        through_host = through_host or result.through_host
+    about = About(
+        columns=question.targets,
+        measures=[*question.measures, *([] if people is None else [POPULATION_SIZE])],
+        dtype=question.dtype,
+        device=engine.device,
+        seconds=by_stage(frame, coded - opened, time.perf_counter() - coded),
+        through_host=through_host,
+        request=describe_request(question, _origin(frame), None if population is None else _origin(population)),
+    )
+    return Scores(InMemory(frame, about, outcomes, values, prior_of))
 
-    scores = {name: score_one(one, subsets[name]) for name, one in asked.items()}
-    if question.attackers is None:
-        return scores[None]
-    known = {name: one.known for name, one in question.attackers.items()}
-    return AttackerScores({str(name): one for name, one in scores.items()}, known)
+
+def _origin(frame: Frame) -> dict[str, Any]:
+    """Where a table came from, as files of scores say it."""
+    return describe_files(*frame.origin) if frame.origin else {"rows": frame.rows, "columns": len(frame.names)}
 
 
 def _where_scores_lie(sizes: npt.NDArray[Any], frame: Frame, engine: Engine) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ..attack.population import open_population
 from ..engines.choose import asked_device, choose_engine
@@ -133,17 +133,15 @@ def score(
     -------
     Scores
         ``scores.cig``, ``scores["csf"]``, ...: n rows by scored columns, a frame of the kind that came in with the same
-        rows, order, index and column names (pandas for a path). For a Dask DataFrame a `gpupif.DaskScores` instead,
-        whose frames are lazy: it computes when Dask is asked to, and raises then what only the data show.
-    AnyKnownScores
-        With a number for ``known``: `Scores` of each cell's worst score, the highest (of ``cohort_size`` and others
-        where low is risky the lowest); ``scores.mean`` has the means, ``scores.subsets`` says how many attackers there
-        were. For a Dask DataFrame likewise, with the same ``mean`` and ``subsets``; in files score columns are named
-        <measure>_worst_<column> and <measure>_mean_<column>.
-    AttackerScores
-        With ``attackers``: a dictionary of `Scores` by attacker, and the worst case over all of them. For a Dask
-        DataFrame likewise; in files score columns of all attackers stand beside each other, named
-        <attacker>_<measure>_<column>.
+        rows, order, index and column names (pandas for a path). For a Dask DataFrame a Dask frame, which computes when
+        Dask is asked to, and raises then what only the data show. ``scores.summary()``, ``top(n)``, ``fig()``,
+        ``rig()``, ``pif(n)``, ``priors``, ``weights``, ``to_parquet(file)``: see `Scores`.
+
+        With a number for ``known``, ``scores.worst`` and ``scores.mean`` are the worst and the mean scores, and
+        ``scores.subsets`` says how many attackers there were; in files score columns are named
+        <measure>_worst_<column> and <measure>_mean_<column>. With ``attackers``, ``scores.against(name)`` are the
+        scores against one, and ``scores.worst`` has the worst of each cell over all; in files score columns of all
+        stand beside each other, named <attacker>_<measure>_<column>.
 
     Raises
     ------
@@ -201,13 +199,13 @@ def score(
     )
 
 
-def score_table(table: Any, asked: Arguments) -> Scores:
-    """See `score`."""
+def score_table(table: Any, asked: Arguments, origin: Mapping[str, Any] | None = None) -> Scores:
+    """See `score`. origin: where a Dask frame came from, if that is known; see `provenance`."""
     if is_dask(table):
         from ..dask.score import score_dask
 
         people = asked.population
-        lazy = score_dask(
+        return score_dask(
             table,
             asked.measures,
             asked.columns,
@@ -222,8 +220,8 @@ def score_table(table: Any, asked: Arguments) -> Scores:
             attackers=asked.attackers,
             population=None if people is None else people.table,
             lacks="error" if people is None else people.lacks,
+            origin=origin,
         )
-        return cast("Scores", lazy)
     engine = choose_engine(asked_device())
     with Reporter() as report, announce_compilation():
         frame = open_table(table, asked.needed, engine.frames)
@@ -231,4 +229,4 @@ def score_table(table: Any, asked: Arguments) -> Scores:
         people = asked.population
         other = None if people is None else open_population(people.table, question.used)
         lacks = "error" if people is None else people.lacks
-        return cast("Scores", score_frame(frame, question, engine, report, other, lacks))
+        return score_frame(frame, question, engine, report, other, lacks)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +16,12 @@ if TYPE_CHECKING:
 
 ONCE: npt.NDArray[np.int64] = np.empty(0, np.int64)
 DIGITS = 1 << 16
+# By how much the bits of a number are moved for its digits, the highest first.
+SHIFTS = (48, 32, 16, 0)
 # Numbers and how often each occurs (empty: once), piece by piece.
 Pieces = Callable[[], Iterable[tuple[Any, Any]]]
+# By digits before it how often each next digit occurs.
+DigitCounts = dict[int, Any]
 
 
 def percentiles(pieces: Pieces, total: int, wanted: Sequence[float]) -> list[float]:
@@ -24,32 +29,65 @@ def percentiles(pieces: Pieces, total: int, wanted: Sequence[float]) -> list[flo
 
     pieces: gives all numbers, each time it is called.
     """
-    places = [percent / 100 * (total - 1) for percent in wanted]
-    ranks = sorted({rank for place in places for rank in (math.floor(place), math.ceil(place))})
-    found = dict(zip(ranks, _order_statistics(pieces, ranks), strict=True))
-    return [_between(found[math.floor(place)], found[math.ceil(place)], place - math.floor(place)) for place in places]
+    search = PercentileSearch.of(total, wanted)
+    for _ in SHIFTS:
+        counts: DigitCounts = {}
+        for numbers, times in pieces():
+            search.count(numbers, times, counts)
+        search = search.narrowed(counts)
+    return search.found()
+
+
+@dataclass(frozen=True)
+class PercentileSearch:
+    """Percentiles of numbers from 0 on, whose bits order as they do: found by 16 of these at a time, the highest first.
+
+    Each look at all numbers, in any pieces, `count`s them; `narrowed` then knows 16 bits more, after four all.
+    """
+
+    places: tuple[float, ...]
+    ranks: tuple[int, ...]
+    prefixes: tuple[int, ...]
+    left: tuple[int, ...]
+    looks: int = 0
+
+    @classmethod
+    def of(cls, total: int, wanted: Sequence[float]) -> PercentileSearch:
+        """A search for percentiles of so many numbers."""
+        places = tuple(percent / 100 * (total - 1) for percent in wanted)
+        ranks = tuple(sorted({rank for place in places for rank in (math.floor(place), math.ceil(place))}))
+        return cls(places, ranks, (0,) * len(ranks), ranks)
+
+    def count(self, numbers: Any, times: Any, counts: DigitCounts) -> None:
+        """Count the next digits of some numbers, each of which occurs so many times (empty: once)."""
+        # Adding zero makes -0.0 the 0.0 that it is.
+        patterns = (np.asarray(numbers, np.float64) + 0.0).view(np.uint64)
+        for prefix in set(self.prefixes):
+            if prefix not in counts:
+                counts[prefix] = np.zeros(DIGITS, np.int64)
+            count_patterns(patterns, times, prefix, SHIFTS[self.looks], counts[prefix])
+
+    def narrowed(self, counts: Mapping[int, Any]) -> PercentileSearch:
+        """The search after a look at all numbers."""
+        prefixes, left = [], []
+        for prefix, rank in zip(self.prefixes, self.left, strict=True):
+            below = np.cumsum(counts[prefix])
+            digit = int(np.searchsorted(below, rank, side="right"))
+            left.append(rank - int(below[digit] - counts[prefix][digit]))
+            prefixes.append((prefix << 16) | digit)
+        return PercentileSearch(self.places, self.ranks, tuple(prefixes), tuple(left), self.looks + 1)
+
+    def found(self) -> list[float]:
+        """The percentiles, after four looks."""
+        numbers = [float(np.uint64(pattern).view(np.float64)) for pattern in self.prefixes]
+        of_rank = dict(zip(self.ranks, numbers, strict=True))
+        return [
+            _between(of_rank[math.floor(place)], of_rank[math.ceil(place)], place - math.floor(place))
+            for place in self.places
+        ]
 
 
 def _between(low: float, high: float, share: float) -> float:
     """By the formula of `numpy.percentile`, for the same bits."""
     step = high - low
     return high - step * (1 - share) if share >= 0.5 else low + step * share
-
-
-def _order_statistics(pieces: Pieces, ranks: Sequence[int]) -> list[float]:
-    """The numbers of these ranks, from 0; their bits are found from the highest down, for they order as they do."""
-    prefixes = [0] * len(ranks)
-    left = list(ranks)
-    for shift in (48, 32, 16, 0):
-        counts = {prefix: np.zeros(DIGITS, np.int64) for prefix in prefixes}
-        for numbers, times in pieces():
-            # Adding zero makes -0.0 the 0.0 that it is.
-            patterns = (np.asarray(numbers, np.float64) + 0.0).view(np.uint64)
-            for prefix, found in counts.items():
-                count_patterns(patterns, times, prefix, shift, found)
-        for place, prefix in enumerate(prefixes):
-            below = np.cumsum(counts[prefix])
-            digit = int(np.searchsorted(below, left[place], side="right"))
-            left[place] -= int(below[digit] - counts[prefix][digit])
-            prefixes[place] = (prefix << 16) | digit
-    return [float(np.uint64(pattern).view(np.float64)) for pattern in prefixes]

@@ -17,7 +17,7 @@ import gpupif
 from gpupif.engines.deduplicated import Collapsed
 from gpupif.errors import ColumnNotFoundError, InputError, NothingKnownWarning, OutputError
 from gpupif.measures import MEASURES
-from tests.helpers import naive
+from tests.helpers import naive_attack
 from tests.helpers.command_line import FRAME, assert_refused
 from tests.helpers.configured import configured
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, jobs
@@ -45,16 +45,16 @@ def test_each_is_as_alone_and_the_worst_is_the_highest(engine, job, data):
         for what in ("priors", "accuracies", "distances")
     }
     scores = gpupif.score(frame_of(table), ALL, attackers=attackers, **given_to, **arguments)
-    assert list(scores) == list(attackers)
+    assert scores.attackers == tuple(attackers)
     expected = {}
     for name, known in attackers.items():
         mine = {*arguments.get("columns", table), *known}
         own = {what: {column: x for column, x in by.items() if column in mine} for what, by in given_to.items()}
-        assert bits(scores[name]) == bits(gpupif.score(frame_of(table), ALL, known=known, **own, **arguments))
-        expected[name] = naive.score(table, known=known, **own, **arguments)
+        assert bits(scores.against(name)) == bits(gpupif.score(frame_of(table), ALL, known=known, **own, **arguments))
+        expected[name] = naive_attack.score(table, known=known, **own, **arguments)
     for measure in ALL:
         choose = min if MEASURES[measure].low_is_risky else max
-        worst = scores.worst(measure)
+        worst = scores.worst[measure]
         assert list(worst.columns) == scores.columns
         for column in scores.columns:
             found = [choose(cell) for cell in zip(*(one[measure][column] for one in expected.values()), strict=True)]
@@ -74,9 +74,9 @@ def test_rows_that_repeat_are_collapsed_once_for_all(monkeypatch, weights, dtype
     assert len(used) == 3
     for name, known in attackers.items():
         alone = configured(gpupif.score, frame, ALL, known=known, device="cpu", **arguments)
-        assert bits(scores[name]) == bits(alone)
-        assert scores[name].array("cig").dtype == alone.array("cig").dtype
-        pd.testing.assert_frame_equal(scores[name].top(5), alone.top(5))
+        assert bits(scores.against(name)) == bits(alone)
+        assert scores.against(name).array("cig").dtype == alone.array("cig").dtype
+        pd.testing.assert_frame_equal(scores.against(name).top(5), alone.top(5))
     assert len(used) == 3
     with gpupif.config(device="cpu"):
         gpupif.score(frame.assign(age=range(3_000)), "cig", attackers=attackers, columns=["sex", "age"])
@@ -96,7 +96,7 @@ def test_summary(engine):
         pd.testing.assert_series_equal(summary.fig.loc[name], alone.columns["fig"], check_names=False)
     for column in FRAME.columns:
         for what in ("mean", "max"):
-            values = {name: float(getattr(scores[name].cig[column], what)()) for name in THREE}
+            values = {name: float(getattr(scores.against(name).cig[column], what)()) for name in THREE}
             row = summary.columns.loc[column]
             assert row[f"cig_{what}"] == pytest.approx(max(values.values()))
             assert values[row[f"worst_by_{what}"]] == pytest.approx(max(values.values()))
@@ -122,12 +122,12 @@ def test_summary_of_other_measures():
 def test_kinds_of_frames():
     for table, kind in ((pl.from_pandas(FRAME), pl.DataFrame), (pa.Table.from_pandas(FRAME), pa.Table)):
         with gpupif.config(device="cpu"):
-            assert isinstance(gpupif.score(table, "cig", attackers=THREE).worst("cig"), kind)
+            assert isinstance(gpupif.score(table, "cig", attackers=THREE).worst["cig"], kind)
     labelled = FRAME.set_index(pd.Index(list("vwxyz"), name="who"))
-    worst = gpupif.score(labelled, "cig", attackers=THREE).worst("cig")
+    worst = gpupif.score(labelled, "cig", attackers=THREE).worst["cig"]
     assert worst.index.equals(labelled.index)
     with pytest.raises(InputError, match="'csf' was not scored"):
-        gpupif.score(labelled, "cig", attackers=THREE).worst("csf")
+        gpupif.score(labelled, "cig", attackers=THREE).worst["csf"]
 
 
 @pytest.mark.parametrize("keep_input", [False, True])
@@ -142,7 +142,7 @@ def test_written(engine, tmp_path, keep_input):
     for attacker in THREE:
         for measure in scores.measures:
             for name in FRAME.columns:
-                expected = scores[attacker][measure][name]
+                expected = scores.against(attacker)[measure][name]
                 np.testing.assert_array_equal(written[f"{attacker}_{measure}_{name}"], expected)
     assert scores.to_arrow().column_names[: len(names)] == names
 
@@ -158,7 +158,7 @@ def test_weights_with_attackers(engine):
     table = FRAME.assign(w=[1.5, 0, 2, 1, 3])
     scores = gpupif.score(table, ALL, attackers=THREE, weights="w")
     for name, known in THREE.items():
-        assert bits(scores[name]) == bits(gpupif.score(table, ALL, known=known, weights="w"))
+        assert bits(scores.against(name)) == bits(gpupif.score(table, ALL, known=known, weights="w"))
 
 
 BAD = {
@@ -204,14 +204,20 @@ def test_a_nearly_unique_column_is_warned_of_once():
     assert len([one for one in told if "'id'" in str(one.message)]) == 1
 
 
-def test_what_only_one_attacker_has():
+def test_names_of_attackers():
     scores = gpupif.score(FRAME, attackers=THREE)
-    with pytest.raises(AttributeError, match=r"of one attacker: scores\['neighbour'\]\.cig"):
-        _ = scores.cig
-    with pytest.raises(KeyError):
-        _ = scores["boss"]
-    assert len(scores) == 3
+    assert scores.attackers == tuple(THREE)
+    assert scores.against("neighbour").attackers == ("neighbour",)
+    assert scores.against("neighbour").known == THREE["neighbour"]
     assert "neighbour, employer, nobody" in repr(scores)
+    with pytest.raises(InputError, match="against: expected the name of an attacker, got 'boss'"):
+        scores.against("boss")
+    with pytest.raises(InputError, match=r"scores\.against\('employer'\)"):
+        _ = scores["employer"]
+    alone = gpupif.score(FRAME)
+    assert alone.attackers == ()
+    with pytest.raises(InputError, match="one attacker without a name"):
+        alone.against("neighbour")
 
 
 OPTIONS = ["--attacker", "neighbour=age,sex", "--attacker", 'employer="a=b"', "--attacker", "nobody="]
@@ -225,7 +231,7 @@ def test_command_line(run, folder, output):
     written, scores = read(folder / output), gpupif.score(FRAME, ["cig", "cohort_size"], attackers=THREE)
     assert list(written.columns) == [f"{a}_{m}_{c}" for a in THREE for m in scores.measures for c in FRAME.columns]
     for name in THREE:
-        np.testing.assert_allclose(written[f"{name}_cig_age"], scores[name].cig["age"], rtol=1e-15)
+        np.testing.assert_allclose(written[f"{name}_cig_age"], scores.against(name).cig["age"], rtol=1e-15)
     assert "scored against 3 attackers" in ended.out
     assert "Who learns most" in ended.out
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import gpupif.results.known_subsets
+import gpupif
 from gpupif.attack.known_subsets import AnyKnown, choose_subsets
 from gpupif.errors import InputError
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-import gpupif.results.known_subsets
+import gpupif.results.scores
 from gpupif.attack.known_subsets import AnyKnown, choose_subsets
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cpu.known_subsets import AnyKnownRun
@@ -24,7 +24,7 @@ from gpupif.kernels.log_units import LOG_BITS
 from gpupif.measures import resolve_measures
 from gpupif.rows.threads import Workers
 from gpupif.utils.information import log2_of_shares
-from tests.helpers import naive
+from tests.helpers import naive_attack
 from tests.helpers.scores import ALL, INTEGERS
 from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, jobs, tables
 
@@ -72,13 +72,13 @@ def worst_and_mean(of_subsets, measure):
 def check(scores, table, subsets, **arguments):
     """Against the oracle; subsets: by target."""
     for name, some in subsets.items():
-        found = [naive.score(table, columns=[name], known=list(known), **arguments) for known in some]
+        found = [naive_attack.score(table, columns=[name], known=list(known), **arguments) for known in some]
         for measure in scores.measures:
             worst, mean = worst_and_mean([each[measure][name] for each in found], measure)
             settings = {"rtol": 1e-11, "atol": 1e-12, "err_msg": f"{measure} of {name}"}
             np.testing.assert_allclose(scores[measure][name], worst, **settings)
             np.testing.assert_allclose(scores.mean[measure][name], mean, **settings)
-        weights = [naive.column_weight(table, name, list(known)) for known in some]
+        weights = [naive_attack.column_weights(table, [name], list(known))[name] for known in some]
         assert scores.weights[name] == pytest.approx(min(weights), abs=1e-12)
         assert scores.mean.weights[name] == pytest.approx(sum(weights) / len(weights), abs=1e-12)
 
@@ -338,7 +338,7 @@ def test_outputs(one_engine, tmp_path):
 
 
 def test_example():
-    tried = doctest.testmod(gpupif.results.known_subsets)
+    tried = doctest.testmod(gpupif.results.scores)
     assert tried.attempted >= 4
     assert tried.failed == 0
 

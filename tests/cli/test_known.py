@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-import gpupif.results.known_subsets
+import gpupif
 from gpupif.cli.main import app
 from gpupif.errors import InputError
 

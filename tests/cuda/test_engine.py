@@ -27,6 +27,7 @@ from tests.helpers.gpu.numpy_device import DeviceFrame, OnDevice
 from tests.helpers.gpu.on_device import assert_same_scores, assert_same_values
 from tests.helpers.gpu.scarce import Counted, Total
 from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
+from tests.helpers.scores import where_they_lie
 
 need_stand_in()
 
@@ -241,7 +242,7 @@ def test_scores_of_a_file_stay_on_the_host_where_the_device_is_too_small(tmp_pat
     file = tmp_path / "t.parquet"
     census(60).to_parquet(file)
     scores = score(CudaEngine(libraries=[Full()]), file)
-    assert not isinstance(scores._values["cig"], OnDevice)
+    assert not isinstance(where_they_lie(scores, "cig"), OnDevice)
     assert_same(scores, score(CpuEngine(), census(60)))
 
 

@@ -35,6 +35,7 @@ from tests.helpers.gpu.on_device import (
     to_pandas,
 )
 from tests.helpers.gpu.without_gpu import WITHOUT_GPU, need_frames
+from tests.helpers.scores import job_of, where_they_lie
 
 need_frames()
 
@@ -154,10 +155,10 @@ def test_scores_of_a_file_lie_on_the_device_until_they_are_looked_at(tmp_path):
     census(50).to_parquet(source)
     with gpupif.config(device="cuda"):
         scores = gpupif.score(source, ["cig", "csf"])
-    assert is_there(scores._values["cig"])
+    assert is_there(where_they_lie(scores, "cig"))
     assert type(scores.array("cig")) is np.ndarray
     assert type(scores.cig) is pd.DataFrame
-    assert is_there(scores._values["csf"])
+    assert is_there(where_they_lie(scores, "csf"))
     scores.to_parquet(tmp_path / "scores.parquet")
     assert len(pd.read_parquet(tmp_path / "scores.parquet")) == 50
 
@@ -171,7 +172,7 @@ def test_a_device_that_fails_while_it_writes_leaves_nothing(tmp_path, monkeypatc
             raise error
 
     scores = gpupif.score(to_device(census(20)))
-    monkeypatch.setattr(scores._frame, "_library", Broken())
+    monkeypatch.setattr(scores._backing._frame, "_library", Broken())
     with pytest.raises(DeviceError, match=rf"scores.parquet: the GPU could not write it \({said}"):
         scores.to_parquet(tmp_path / "scores.parquet")
     assert list(tmp_path.iterdir()) == []
@@ -250,7 +251,7 @@ def test_codes_that_do_not_fit_the_device_go_to_the_host(monkeypatch):
     with gpupif.config(device="cuda"):
         scores = gpupif.score(to_device(frame), list(MEASURES))
     assert library.released == 1
-    assert [is_there(codes) for codes in scores._job.codes] == [False] * 3
+    assert [is_there(codes) for codes in job_of(scores).codes] == [False] * 3
     with gpupif.config(device="cpu"):
         assert_same_scores(scores, gpupif.score(frame, list(MEASURES)))
     assert scores.top(3).shape == (3, 4 + len(MEASURES))

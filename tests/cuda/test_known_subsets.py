@@ -26,6 +26,7 @@ from tests.helpers.gpu.numpy_device import DeviceFrame, OnDevice
 from tests.helpers.gpu.scarce import Counted, Total
 from tests.helpers.gpu.strict import StrictFrames, StrictLibrary, plain
 from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
+from tests.helpers.scores import where_they_lie
 
 need_stand_in()
 
@@ -228,7 +229,7 @@ def test_host_and_device_are_kept_apart(monkeypatch, tmp_path, table, share):
     scores.to_parquet(tmp_path / "scores.parquet")
     # Those of a file stay on the device, where they fit, until they are looked at.
     there = isinstance(table, DeviceFrame) or (isinstance(table, Path) and share == 1)
-    assert isinstance(scores._values["cig"], OnDevice) == there
+    assert isinstance(where_they_lie(scores, "cig"), OnDevice) == there
     assert scores.device == "cuda"
     assert scores.summary().to_json()
     cells = ["row", "column", "cohort_size", "known"]

@@ -49,7 +49,6 @@ CALLED = [
     (cudf, "Series.fillna", {"value"}),
     (cudf, "Series.reset_index", {"drop"}),
     (cudf, "core.accessors.string.StringMethods.split", {"expand", "regex"}),
-    (cudf, "io.parquet.ParquetWriter", {"index", "compression", "row_group_size_rows"}),
     (cudf, "Series.from_pylibcudf", {"col"}),
     (pylibcudf, "groupby.GroupBy.aggregate", {"requests", "stream"}),
     (pylibcudf, "join.inner_join", {"left_keys", "right_keys", "nulls_equal", "stream"}),
@@ -68,7 +67,13 @@ THERE = [
     *((cudf, f"Index.{name}") for name in ("to_arrow", "to_pandas")),
     *((cudf, f"DataFrame.{name}") for name in ("to_pandas",)),
     *((cudf, f"core.accessors.string.StringMethods.{name}") for name in ("len",)),
-    *((cudf, f"io.parquet.ParquetWriter.{name}") for name in ("write_table", "close")),
+    *((cudf, f"DataFrame.{name}") for name in ("to_pylibcudf",)),
+    *((pylibcudf, f"io.parquet.ChunkedParquetWriter.{name}") for name in ("from_options", "write", "close")),
+    *(
+        (pylibcudf, f"io.parquet.ChunkedParquetWriterOptionsBuilder.{name}")
+        for name in ("metadata", "key_value_metadata", "compression", "stats_level", "row_group_size_rows", "build")
+    ),
+    *((pylibcudf, f"io.{name}") for name in ("SinkInfo", "types.TableInputMetadata")),
     (pylibcudf, "io.SourceInfo"),
     (pylibcudf, "io.text.make_source_from_file"),
     (pylibcudf, "Table.columns"),

@@ -69,12 +69,15 @@ def test_weights_attackers_and_a_population(monkeypatch, tmp_path, table, share,
     scores.to_parquet(tmp_path / "scores.parquet")
     assert scores.summary().to_json()
     for measure in (*MEASURES, "population_size"):
-        assert type(scores.worst(measure)) is type(scores["a"][measure])
+        assert type(scores.worst[measure]) is type(scores.against("a")[measure])
         for name in PEOPLE:
-            found, wanted = scores[name].array(measure), expected[name].array(measure)
+            found, wanted = scores.against(name).array(measure), expected.against(name).array(measure)
             np.testing.assert_array_equal(plain(found), wanted, err_msg=measure)
     for name in PEOPLE:
-        assert scores[name].top(3)["value"].astype(str).tolist() == expected[name].top(3)["value"].astype(str).tolist()
+        assert (
+            scores.against(name).top(3)["value"].astype(str).tolist()
+            == expected.against(name).top(3)["value"].astype(str).tolist()
+        )
 
 
 @pytest.mark.parametrize("table", ["pandas", "cudf"], indirect=True)

@@ -23,6 +23,7 @@ from gpupif.measures import MEASURES
 from tests.helpers.gpu.on_device import assert_same_scores, assert_same_values
 from tests.helpers.gpu.scarce import Counted, Total
 from tests.helpers.gpu.without_gpu import DeviceLibrary, need_stand_in
+from tests.helpers.scores import job_of
 
 need_stand_in()
 
@@ -98,7 +99,7 @@ def test_keys_of_two_words():
     frame.loc[2, "w16"] = 7.0
     arguments = {"columns": ["target"], "known": list(frame)}
     scores = score(CudaEngine(), frame.assign(target=rows % 2), **arguments)
-    assert key_words(scores._job) == 2
+    assert key_words(job_of(scores)) == 2
     assert scores.cohort_size["target"].tolist() == [5, 6, 2, 5, 5, 5, *[1] * 9]
     assert_same(scores, score(CpuEngine(), frame.assign(target=rows % 2), **arguments))
 

@@ -1,4 +1,4 @@
-"""Any attack on a Dask frame: features in any combination, the bits of the table in memory. Without a cluster."""
+"""Any attack on a Dask frame: names and types of scores, what the population lacks, and limits. Without a cluster."""
 
 from __future__ import annotations
 
@@ -9,38 +9,11 @@ import pytest
 import gpupif
 from gpupif.dask import one_part
 from tests.helpers.dask_frames import assert_same, cut
-from tests.helpers.pairs import pairwise_settings
 from tests.helpers.scores import ALL
 
 pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
 
 CENSUS = gpupif.datasets.census(40, columns=4)
-NAMES = list(CENSUS)
-COLUMNS = ["age", "region"]
-FEW = gpupif.AnyKnown(2, among=NAMES)
-ATTACKERS = {
-    "all columns": {},
-    "some columns": {"known": ["sex", "age"]},
-    "nothing": {"known": []},
-    "any one": {"known": 1},
-    "any two": {"known": FEW},
-    "a sample of any two": {"known": gpupif.AnyKnown(2, among=NAMES, subsets=2, seed=3)},
-    "lists": {"attackers": {"neighbour": ["sex", "age"], "nobody": []}},
-    "lists and any": {"attackers": {"neighbour": ["sex"], "any two": FEW, "any one": 1}},
-}
-WEIGHTS = {
-    "none": None,
-    "positive": np.arange(60) % 4 + 0.5,
-    "zeros": np.where(np.arange(60) % 3, np.arange(60) % 5 * 0.25, 0),
-}
-FEATURES = {
-    "attackers": list(ATTACKERS),
-    "weights": list(WEIGHTS),
-    "population": ["none", "of the table", "of others", "without missing values"],
-    "missing": ["category", "wildcard", "in the population alone"],
-    "given": [True, False],
-    "dtype": ["float64", "float32"],
-}
 
 
 def sparse(frame, seed):
@@ -48,30 +21,6 @@ def sparse(frame, seed):
     holes = np.random.default_rng(seed).random(frame.shape) < 0.25
     holes[:, -1] = False
     return frame.mask(holes)
-
-
-def question(attackers, weights, population, missing, given, dtype):
-    """The table, a population that may lack rows of it, or None, and further arguments of `gpupif.score`."""
-    table, people = CENSUS.sample(60, replace=True, random_state=1, ignore_index=True), None
-    others = gpupif.datasets.census(30, columns=4, seed=8)
-    if missing != "in the population alone":
-        table = sparse(table, 2)
-    if population == "of the table":
-        people = pd.concat([table, sparse(others, 3)], ignore_index=True)
-    elif population != "none":
-        people = pd.concat([CENSUS[::2], others], ignore_index=True)
-        people = people if population == "without missing values" else sparse(people, 3)
-    arguments = {**ATTACKERS[attackers], "columns": COLUMNS, "dtype": dtype}
-    arguments["missing"] = "category" if missing == "category" else "wildcard"
-    if weights != "none":
-        table = table.assign(people=WEIGHTS[weights])
-        arguments["weights"] = "people"
-    if given:
-        regions = list(gpupif.datasets.census(70, columns=4)["region"].unique())
-        everything = [*regions, *([None] if missing == "category" else [])]
-        arguments["priors"] = {"region": {value: 1 / len(everything) for value in everything}}
-        arguments["accuracies"] = {"age": 0.75}
-    return table, people, arguments
 
 
 def assert_like_memory(table, people, edges=(), lacks="count", **arguments):
@@ -86,7 +35,7 @@ def assert_like_memory(table, people, edges=(), lacks="count", **arguments):
     each = [(scores, expected)]
     if "attackers" in arguments:
         assert list(scores) == list(expected)
-        each = [(scores[name], expected[name]) for name in scores]
+        each = [(scores.against(name), expected.against(name)) for name in scores.attackers]
     each += [(one.mean, other.mean) for one, other in each if hasattr(one, "mean")]
     for one, other in each:
         assert_same(one.persist(), other)
@@ -94,21 +43,11 @@ def assert_like_memory(table, people, edges=(), lacks="count", **arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "settings", [pytest.param(one, id="-".join(map(str, one.values()))) for one in pairwise_settings(FEATURES)]
-)
-def test_the_bits_of_the_table_in_memory(settings):
-    table, people, arguments = question(**settings)
-    lacks = "error" if settings["population"] == "of the table" else "count"
-    for one, other in assert_like_memory(table, people, [20, 20, 45], lacks, **arguments):
-        assert dict(one.weights.compute()) == other.weights
-        assert dict(one.priors.compute()) == dict(other.priors)
-
-
 def test_attackers_of_both_kinds_side_by_side():
-    table, people, arguments = question("lists and any", "zeros", "of others", "wildcard", True, "float64")
-    population = gpupif.Population(people, "count")
-    scores = gpupif.score(cut(table, [30]), ["cig", "csf"], population=population, **arguments)
+    attackers = {"neighbour": ["sex"], "any two": gpupif.AnyKnown(2, among=list(CENSUS)), "any one": 1}
+    population = gpupif.Population(cut(gpupif.datasets.census(30, columns=4, seed=8), [10]), "count")
+    asked = {"columns": ["age", "region"], "attackers": attackers, "population": population, "missing": "wildcard"}
+    scores = gpupif.score(cut(sparse(CENSUS, 2), [30]), ["cig", "csf"], **asked)
     names = scores.frame().columns.tolist()
     assert names[:4] == ["neighbour_cig_age", "neighbour_cig_region", "neighbour_csf_age", "neighbour_csf_region"]
     assert names[4:6] == ["neighbour_population_size_age", "neighbour_population_size_region"]

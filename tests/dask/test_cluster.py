@@ -28,7 +28,7 @@ def test_the_bits_of_the_table_in_memory(client, folder, expected):
     assert sum("barrier" in str(key) for key in graph) == 2
     kept = scores.persist()
     assert_same(kept, expected)
-    assert dict(kept.weights.compute()) == expected.weights
+    assert dict(kept.weights) == expected.weights
 
 
 def test_a_table_in_the_memory_of_the_workers(client):
@@ -37,7 +37,7 @@ def test_a_table_in_the_memory_of_the_workers(client):
         expected = gpupif.score(frame)
     scores = gpupif.score(dd.from_pandas(frame, npartitions=3).persist())
     assert_same(scores, expected)
-    assert dict(scores.priors.compute()) == dict(expected.priors)
+    assert dict(scores.priors) == dict(expected.priors)
 
 
 def test_information_and_special_uniques(client):

@@ -8,15 +8,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import gpupif
-from gpupif.dask import routing as routes
 from gpupif.measures import MEASURES
 from tests.helpers.dask_frames import assert_same, cut
-from tests.helpers.populations import frames_of, samples
-from tests.helpers.tables import SHARED_FIXTURES
 
 pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
 
@@ -25,32 +20,6 @@ FEW = ["cig", "wcig", "cohort_size"]
 CENSUS = gpupif.datasets.census(300, columns=4)
 SAMPLE = CENSUS.sample(120, random_state=2).assign(w=np.arange(120) % 5 / 4)
 STRANGERS = pd.concat([SAMPLE, gpupif.datasets.census(40, columns=4, seed=9).assign(w=1.5)])
-
-
-@pytest.mark.slow
-@given(job=samples(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=15)
-def test_any_partitioning_gives_the_bits_of_the_table_in_memory(job, data):
-    sample, population, arguments = job
-    frame, other = frames_of(sample, population)
-    edges = [data.draw(st.lists(st.integers(0, len(table)), max_size=2)) for table in (frame, other)]
-    lacks = data.draw(st.sampled_from(["count", "error"]))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(routes, "HEAVY", data.draw(st.sampled_from([0.0, 0.5, 10.0])))
-        scores = gpupif.score(
-            cut(frame, edges[0]), ALL, population=gpupif.Population(cut(other, edges[1]), lacks), **arguments
-        )
-        try:
-            with gpupif.config(device="cpu"):
-                expected = gpupif.score(frame, ALL, population=gpupif.Population(other, lacks), **arguments)
-        except gpupif.InputError as error:
-            said = str(error).partition(", the first")[0]
-            with pytest.raises(gpupif.InputError, match=said):
-                scores.cig.compute()
-            return
-        assert_same(scores, expected)
-        assert dict(scores.weights.compute()) == expected.weights
-        assert dict(scores.priors.compute()) == dict(expected.priors)
 
 
 @pytest.mark.slow
@@ -66,10 +35,10 @@ def test_attackers_and_weights(lacks, weights):
     with gpupif.config(device="cpu"):
         expected = gpupif.score(table, FEW, population=gpupif.Population(CENSUS, lacks), **arguments)
     for name in attackers:
-        assert_same(scores[name], expected[name])
-        assert scores[name].population_size.dtypes.tolist() == [np.int64] * 2
-    worst = scores.worst("population_size").compute()
-    pd.testing.assert_frame_equal(worst, expected.worst("population_size"))
+        assert_same(scores.against(name), expected.against(name))
+        assert scores.against(name).population_size.dtypes.tolist() == [np.int64] * 2
+    worst = scores.worst["population_size"].compute()
+    pd.testing.assert_frame_equal(worst, expected.worst["population_size"])
     assert list(scores.frame().columns) == expected.to_arrow().column_names[: len(scores.frame().columns)]
 
 
@@ -107,7 +76,7 @@ def test_both_tables_are_read_once():
     table, people = (dd.from_map(count, range(2), of=of, meta=meta) for of in ("table", "people"))
     attackers = {"neighbour": ["age"], "nobody": []}
     scores = gpupif.score(table, "cig", population=people, attackers=attackers)
-    dask.compute(*(scores[name][measure] for name in attackers for measure in scores.measures))
+    dask.compute(*(scores.against(name)[measure] for name in attackers for measure in scores.measures))
     assert sorted(calls) == [(of, number) for of in ("people", "table") for number in (0, 1)]
 
 

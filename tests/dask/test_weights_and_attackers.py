@@ -6,38 +6,16 @@ import dask
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import gpupif
 from gpupif.dask import routing as routes
 from gpupif.measures import MEASURES
 from tests.helpers.dask_frames import assert_same, cut
-from tests.helpers.tables import SHARED_FIXTURES, frame_of
-from tests.helpers.weights import weighted_jobs
 
 pytestmark = [pytest.mark.dask, pytest.mark.usefixtures("dask_in_one_thread")]
 
 ALL = list(MEASURES)
 THREE = {"neighbour": ["age", "sex"], "employer": ["region", "age"], "nobody": []}
-
-
-@pytest.mark.slow
-@given(job=weighted_jobs(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=15)
-def test_weights(job, data):
-    table, weights, arguments = job
-    frame = frame_of(table).assign(w=weights)
-    edges = data.draw(st.lists(st.integers(0, len(frame)), max_size=4))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(routes, "HEAVY", data.draw(st.sampled_from([0.0, 0.5, 10.0])))
-        scores = gpupif.score(cut(frame, edges), ALL, weights="w", **arguments)
-        with gpupif.config(device="cpu"):
-            expected = gpupif.score(frame, ALL, weights="w", **arguments)
-        assert_same(scores, expected)
-        assert dict(scores.weights.compute()) == expected.weights
-        assert scores.rows.compute() == len(frame)
-        assert dict(scores.priors.compute()) == dict(expected.priors)
 
 
 def test_weights_of_many_rows():
@@ -76,11 +54,11 @@ def test_attackers(tmp_path, weights):
         expected = gpupif.score(frame, ["cig", "prior", "cohort_size"], **arguments)
     assert list(scores) == list(THREE)
     for name in THREE:
-        assert_same(scores[name], expected[name])
+        assert_same(scores.against(name), expected.against(name))
     for measure in scores.measures:
-        worst = scores.worst(measure).compute()
-        pd.testing.assert_frame_equal(worst, expected.worst(measure))
-        assert worst.dtypes.tolist() == scores.worst(measure).dtypes.tolist()
+        worst = scores.worst[measure].compute()
+        pd.testing.assert_frame_equal(worst, expected.worst[measure])
+        assert worst.dtypes.tolist() == scores.worst[measure].dtypes.tolist()
     scores.to_parquet(tmp_path / "scores", write_index=False)
     written = pd.read_parquet(tmp_path / "scores")
     assert list(written.columns) == expected.to_arrow().column_names
@@ -99,7 +77,7 @@ def test_the_table_is_read_once_for_all_attackers():
 
     meta = gpupif.datasets.census(1, columns=4).iloc[:0]
     scores = gpupif.score(dd.from_map(count, range(3), meta=meta), "cig", attackers=THREE)
-    dask.compute(*(scores[name].cig for name in THREE))
+    dask.compute(*(scores.against(name).cig for name in THREE))
     assert sorted(calls) == [0, 1, 2]
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gpupif import datasets
 from gpupif.datasets import _census_model as model
 from gpupif.datasets import census, csf_example, pif_example
+from gpupif.datasets import tables as datasets
 from gpupif.errors import InputError
 
 TEN = (

@@ -18,8 +18,9 @@ from gpupif.errors import ColumnNotFoundError, InputError, OutputError, TableRea
 from gpupif.out_of_core import budget
 from tests.helpers.configured import configured
 from tests.helpers.disclosure import outcome, questions, what_is_found
+from tests.helpers.naive_attack import rows_of, with_lacking
 from tests.helpers.pieces import in_pieces, write_parts
-from tests.helpers.populations import frames_of, rows_of, samples, with_lacking
+from tests.helpers.populations import frames_of, samples
 from tests.helpers.tables import SHARED_FIXTURES, frame_of
 
 PLENTY = "64GiB"

@@ -1,4 +1,4 @@
-"""docs/measures.md is what the registry of measures says."""
+"""The tables of docs/measures.md and docs/disclosure.md are what gpupif says of its measures."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ DOCS = ROOT / "docs"
 pytestmark = pytest.mark.subprocess
 
 
-def test_page_is_that_of_the_registry():
+@pytest.mark.parametrize("page", ["measures.md", "disclosure.md"])
+def test_page_is_that_of_the_registry(page):
     """Where it is not: python docs/write_measures.py."""
-    written = subprocess.run(
-        [sys.executable, DOCS / "write_measures.py", "--print"], check=True, capture_output=True, encoding="utf-8"
-    )
-    assert written.stdout == (DOCS / "measures.md").read_text("utf-8")
+    command = [sys.executable, DOCS / "write_measures.py", "--print", page]
+    written = subprocess.run(command, check=True, capture_output=True, encoding="utf-8")
+    assert written.stdout == (DOCS / page).read_text("utf-8")

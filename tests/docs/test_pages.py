@@ -110,17 +110,7 @@ def test_extras_named_exist(page):
     assert {extra for several in named for extra in several.split(",")} <= set(extras)
 
 
-# Written for the tree that is coming.
-AHEAD = {"architecture"}
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, id=page.stem, marks=pytest.mark.xfail(strict=True) if page.stem in AHEAD else ())
-        for page in PAGES
-    ],
-)
+@each_page
 def test_files_named_exist(page):
     named = re.findall(r"`((?:gpupif|kernels|tests|docs|benchmarks)/[\w./-]*)`", page.read_text("utf-8"))
     missing = [name for name in named if not (ROOT / name).exists()]

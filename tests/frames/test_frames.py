@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import gpupif
-from tests.helpers import naive
+from tests.helpers import naive_attack
 
 pytestmark = pytest.mark.every_engine
 
@@ -23,7 +23,7 @@ TABLE = {
     "age": [30, 40, 30, 30, 40, 30, 30, 41],
     "score": [0.5, None, 1.5, 0.5, 0.5, 0.5, 1.5, 0.5],
 }
-EXPECTED = naive.score(TABLE)
+EXPECTED = naive_attack.score(TABLE)
 
 
 def assert_expected(scores):

@@ -16,8 +16,11 @@ WEIGHTS = ("whole", "whole, nobody", "halves", "any", "any, nobody")
 
 
 @st.composite
-def attacks(draw, most_rows=8 if SIMULATED else 14):
-    """A table, perhaps with a column "people of" of weights, and arguments of `gpupif.score`: any that go together."""
+def attacks(draw, most_rows=8 if SIMULATED else 14, lacks=("count",)):
+    """A table, perhaps with a column "people of" of weights, and arguments of `gpupif.score`: any that go together.
+
+    lacks: what may be said of populations that lack rows.
+    """
     wild = draw(st.booleans())
     table = draw((sparse if wild else tables)(3 if SIMULATED else 4, most_rows))
     names, rows = list(table), len(next(iter(table.values())))
@@ -37,7 +40,7 @@ def attacks(draw, most_rows=8 if SIMULATED else 14):
         table["people of"] = some_weights(draw, rows, WEIGHTS)
         arguments["weights"] = "people of"
     if draw(st.booleans()):
-        arguments["population"] = Population(draw(populations(table, names)), lacks="count")
+        arguments["population"] = Population(draw(populations(table, names)), lacks=draw(st.sampled_from(lacks)))
     values = {name: values_of(name, table, arguments.get("population"), wild) for name in used}
     arguments["priors"] = {
         name: prior for name, some in values.items() if (prior := draw(st.none() | given_priors(some))) is not None
@@ -87,7 +90,7 @@ def with_drawn(table, arguments):
         if not isinstance(known, AnyKnown) or known.subsets is None:
             return known
         subsets = gpupif.score(frame_of(table), "cohort_size", targets, known=known).subsets
-        return {name: subsets.of(name) for name in targets}
+        return naive_attack.AnyOf(known_by(known, targets), {name: subsets.of(name) for name in targets})
 
     if "attackers" in arguments:
         return arguments | {"attackers": {name: drawn(known) for name, known in arguments["attackers"].items()}}

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections import Counter
+from collections import Counter, defaultdict
+from fractions import Fraction
 
 RECURSIVE = (1, 2, 3)
 # Of the measures of a cohort, those that are unknown, not 0, where its rows have no known value.
@@ -22,6 +23,14 @@ OF_VALUE = (
     "enhanced_gain",
     "log_ratio",
 )
+
+
+def amounts(values, weights):
+    """How much the rows with each value count together, exactly; a value of rows that count 0 is there too."""
+    found = defaultdict(Fraction)
+    for value, weight in zip(values, weights, strict=True):
+        found[value] += Fraction(weight)
+    return dict(found)
 
 
 def shares_of(counts):

@@ -1,8 +1,8 @@
 """The oracle of attacks: which rows make up a cohort, how much each counts, what is believed before. No short cuts.
 
 Tables are dictionaries of lists, missing values None. Arguments are those of `gpupif.score`; a population is such a
-table too, or a `gpupif.Population` of one. Sums of weights are exact. `outputs` knows every kind of attacker, `score`
-one who knows some columns, `score_any` one who may know any of several sets of them.
+table too, or a `gpupif.Population` of one. Sums of weights are exact. `outcome` knows every kind of attacker, `score`
+one who knows some columns.
 """
 
 from __future__ import annotations
@@ -39,14 +39,6 @@ def cohort_rows(table, row, names, wild=False):
     """Rows of a table that agree with one of them on the columns `names`."""
     rows = rows_of(table, names)
     return agreeing(rows[row], rows, wild)
-
-
-def amounts(values, weights):
-    """How much the rows with each value count together; a value of rows that count 0 is there too."""
-    found = defaultdict(Fraction)
-    for value, weight in zip(values, weights, strict=True):
-        found[value] += weight
-    return dict(found)
 
 
 class Facts(NamedTuple):
@@ -118,8 +110,8 @@ def own_prior(table, name, weights, wild, population):
 
 
 def known_amounts(values, weights, wild):
-    """As `amounts`, without missing values where these are unknown."""
-    found = amounts(values, weights)
+    """As `naive.amounts`, without missing values where these are unknown."""
+    found = naive.amounts(values, weights)
     if wild:
         found.pop(None, None)
     return found
@@ -136,9 +128,9 @@ def against(facts, columns, known):
     """Scores against an attacker who knows the columns `known`, but never the one that is scored."""
     cells, weights = defaultdict(dict), {}
     for name in columns:
-        others = [other for other in known if other != name]
-        found = [score_cell(facts, row, name, others, known) for row in range(len(facts.weights))]
-        weights[name] = column_weight(facts, name, others)
+        others, cohorts = meet(facts, name, known)
+        found = [score_cell(facts, row, name, others, known, *one) for row, one in enumerate(cohorts)]
+        weights[name] = column_weight(facts, name, [counts for _, counts in cohorts])
         for cell in found:
             cell["wcig"] = weights[name] * cell["cig"]
         for measure in found[0]:
@@ -146,72 +138,82 @@ def against(facts, columns, known):
     return Against(dict(cells), weights)
 
 
-def score_cell(facts, row, name, others, known):
-    """All measures of one cell but wCIG, by name, against who knows the columns `others`, of the row all `known`."""
-    value = facts.table[name][row]
-    size, counts = cohort(facts, row, name, others)
-    in_class = sum(facts.weights[other] for other in cohort_rows(facts.table, row, known, facts.wild))
-    certain = sum(counts.values())
-    prior, accuracy = facts.priors[name], Fraction(facts.accuracies.get(name, 1))
-    plain = {one: float(share) for one, share in prior.items()}
-    posterior = plain
-    if certain:
-        posterior = {one: float(accuracy * counts.get(one, 0) / certain + (1 - accuracy) * prior[one]) for one in prior}
-    found = naive.of_size(float(size), float(in_class))
-    if certain:
-        present = {one: count for one, count in counts.items() if count > 0}
-        found |= naive.of_cohort(present, posterior, plain, facts.distances.get(name))
-    else:
-        found |= naive.of_nothing(size)
-    if facts.wild and value is None:
-        found |= dict.fromkeys(naive.OF_VALUE, math.nan)
-    else:
-        found |= naive.of_value(posterior[value], plain[value])
-    if facts.population is not None:
-        rows = rows_of(facts.population, others)
-        # Who agrees with no row of the population counts for one.
-        found["population_size"] = max(1, len(agreeing(rows_of(facts.table, others)[row], rows, facts.wild)))
-    return found
+def meet(facts, name, known):
+    """What is known where a column is scored, and by row of the table the `cohort`."""
+    others = [other for other in known if other != name]
+    return others, [cohort(facts, row, name, others) for row in range(len(facts.weights))]
 
 
 def cohort(facts, row, name, others):
-    """How much the rows of a cohort count, and by known value of a column how much those that have it do."""
+    """How much the rows that agree with one count, and by known value of a column how much those that have it do."""
     there = cohort_rows(facts.table, row, others, facts.wild)
     weights = [facts.weights[other] for other in there]
     return sum(weights), known_amounts([facts.table[name][other] for other in there], weights, facts.wild)
 
 
-def column_weight(facts, name, others):
-    """H(X | known) / H(X), at most 1, and 0 where H(X) is 0.
+def score_cell(facts, row, name, others, known, size, counts):
+    """All measures of one cell but wCIG, by name, against who knows the columns `others`, of the row all `known`.
+
+    size, counts: of its cohort.
+    """
+    value, certain = facts.table[name][row], sum(counts.values())
+    in_class = sum(facts.weights[other] for other in cohort_rows(facts.table, row, known, facts.wild))
+    prior, accuracy = facts.priors[name], Fraction(facts.accuracies.get(name, 1))
+    believed = posterior = {one: float(share) for one, share in prior.items()}
+    found = naive.of_size(float(size), float(in_class))
+    if certain:
+        posterior = {
+            one: float(accuracy * counts.get(one, 0) / certain + (1 - accuracy) * share) for one, share in prior.items()
+        }
+        present = {one: count for one, count in counts.items() if count > 0}
+        found |= naive.of_cohort(present, posterior, believed, facts.distances.get(name))
+    else:
+        found |= naive.of_nothing(size)
+    if facts.wild and value is None:
+        found |= dict.fromkeys(naive.OF_VALUE, math.nan)
+    else:
+        found |= naive.of_value(posterior[value], believed[value])
+    if facts.population is not None:
+        row_known, rows = rows_of(facts.table, others)[row], rows_of(facts.population, others)
+        # Who agrees with no row of the population counts for one.
+        found["population_size"] = max(1, len(agreeing(row_known, rows, facts.wild)))
+    return found
+
+
+def column_weight(facts, name, cohorts):
+    """H(X | known) / H(X), at most 1, and 0 where H(X) is 0. cohorts: by row how much each value of its cohort counts.
 
     H(X | known) is the mean of -log2 of the share that a row's value has in the row's cohort.
     """
     counts = known_amounts(facts.table[name], facts.weights, facts.wild)
     if sum(count > 0 for count in counts.values()) < 2:
         return 0.0
-    losses = []
-    for row, value in enumerate(facts.table[name]):
-        if facts.weights[row] and value in counts:
-            there = cohort(facts, row, name, others)[1]
-            losses.append(float(facts.weights[row]) * -math.log2(there[value] / sum(there.values())))
+    losses = [
+        -math.log2(there[value] / sum(there.values())) * weight
+        for value, weight, there in zip(facts.table[name], facts.weights, cohorts, strict=True)
+        if weight and value in counts
+    ]
     return min(1.0, math.fsum(losses) / float(sum(counts.values())) / naive.entropy_of(counts))
 
 
 def score(table, columns=None, known=None, **arguments):
     """Measure to column to the list of its scores, against an attacker who knows the columns `known`."""
-    return _against_columns(table, columns, known, arguments).cells
+    return against(*question(table, columns, known, arguments)).cells
 
 
 def column_weights(table, columns=None, known=None, **arguments):
     """The weight of wCIG by column, against an attacker who knows the columns `known`."""
-    return _against_columns(table, columns, known, arguments).weights
+    facts, columns, known = question(table, columns, known, arguments)
+    met = {name: meet(facts, name, known)[1] for name in columns}
+    return {name: column_weight(facts, name, [counts for _, counts in cohorts]) for name, cohorts in met.items()}
 
 
-def _against_columns(table, columns, known, arguments):
+def question(table, columns, known, arguments):
+    """The facts, the columns that are scored and those that are known, as they are by default."""
     columns = default_columns(table, arguments) if columns is None else columns
     known = columns if known is None else known
     used = [name for name in table if name in {*columns, *known}]
-    return against(facts_of(table, used, **arguments), columns, known)
+    return facts_of(table, used, **arguments), columns, known
 
 
 def default_columns(table, arguments):
@@ -257,47 +259,59 @@ def all_subsets(columns, pool, number):
     return {name: list(combinations([other for other in pool if other != name], number)) for name in columns}
 
 
-def reached(subsets):
-    """The columns that are in any of the subsets, or scored."""
-    return {*subsets, *(other for several in subsets.values() for known in several for other in known)}
+class Outcome(NamedTuple):
+    """All that is said of a table, as of `ways.Outcome`.
+
+    cells: scores by the names that files have for them, [<attacker>_]<measure>[_worst or _mean]_<column>. weights,
+    priors: by attacker ("" for one without a name) and by fold ("" or "mean").
+    """
+
+    cells: dict
+    weights: dict
+    priors: dict
 
 
-def score_any(table, subsets, **arguments):
-    """Worst and mean scores over attackers, by scored column each of whom knows one of the subsets of columns."""
-    used = [name for name in table if name in reached(subsets)]
-    return fold(facts_of(table, used, **arguments), subsets)
+class AnyOf(NamedTuple):
+    """What an attacker may know who knows any few columns of a pool: by scored column, which subsets of it."""
+
+    pool: list
+    subsets: dict
 
 
-def outputs(table, columns=None, known=None, attackers=None, **arguments):
-    """All scores by the names that files have for them: [<attacker>_]<measure>[_worst or _mean]_<column>.
+def outcome(table, columns=None, known=None, attackers=None, **arguments):
+    """Scores against attackers of every kind.
 
-    Attackers who know any few columns, by a number or a `gpupif.AnyKnown`, may know any subset of these; a dictionary
-    says which subsets, by scored column.
+    Those who know any few columns, by a number or a `gpupif.AnyKnown`, may know any subset of these, or those of an
+    `AnyOf`.
     """
     columns = default_columns(table, arguments) if columns is None else columns
-    named = {"": known} if attackers is None else {f"{name}_": theirs for name, theirs in attackers.items()}
-    asked, reach = {}, set(columns)
-    for prefix, theirs in named.items():
-        if theirs is None or isinstance(theirs, list):
-            asked[prefix] = columns if theirs is None else theirs
-            reach |= {*asked[prefix]}
-        elif isinstance(theirs, dict):
-            asked[prefix] = theirs
-            reach |= reached(theirs)
-        else:
-            number, pool = (theirs, None) if isinstance(theirs, int) else (theirs.known, theirs.among)
-            pool = [] if number == 0 else columns if pool is None else pool
-            asked[prefix] = all_subsets(columns, pool, number)
-            reach |= {*pool}
+    named = {"": known} if attackers is None else attackers
+    asked = {name: known_sets(theirs, columns) for name, theirs in named.items()}
+    reach = set(columns).union(*(one.pool if isinstance(one, AnyOf) else one for one in asked.values()))
     facts = facts_of(table, [name for name in table if name in reach], **arguments)
-    found = {}
-    for prefix, theirs in asked.items():
-        folds = {"": against(facts, columns, theirs).cells}
-        if isinstance(theirs, dict):
-            worst, mean, _ = fold(facts, theirs)
-            folds = {"_worst": worst, "_mean": mean}
-        for suffix, cells in folds.items():
+    priors = {name: {value: float(share) for value, share in facts.priors[name].items()} for name in columns}
+    found = Outcome({}, {}, {})
+    for attacker, theirs in asked.items():
+        if isinstance(theirs, AnyOf):
+            worst, mean, each = fold(facts, theirs.subsets)
+            folds = {"": ("_worst", worst), "mean": ("_mean", mean)}
+            found.weights[attacker, ""] = {name: min(weights) for name, weights in each.items()}
+            found.weights[attacker, "mean"] = {name: sum(weights) / len(weights) for name, weights in each.items()}
+        else:
+            cells, found.weights[attacker, ""] = against(facts, columns, theirs)
+            folds = {"": ("", cells)}
+        for what, (suffix, cells) in folds.items():
+            found.priors[attacker, what] = priors
             for measure, by_column in cells.items():
                 for name, scores in by_column.items():
-                    found[f"{prefix}{measure}{suffix}_{name}"] = scores
+                    found.cells[f"{attacker}_{measure}{suffix}_{name}".removeprefix("_")] = scores
     return found
+
+
+def known_sets(known, columns):
+    """The columns that an attacker knows, or `AnyOf` of those who know any few."""
+    if known is None or isinstance(known, list | AnyOf):
+        return columns if known is None else known
+    number, pool = (known, None) if isinstance(known, int) else (known.known, known.among)
+    pool = [] if number == 0 else columns if pool is None else pool
+    return AnyOf(pool, all_subsets(columns, pool, number))

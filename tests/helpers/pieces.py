@@ -13,7 +13,7 @@ import pytest
 import gpupif
 from gpupif.marginals import out_of_core as counting
 from gpupif.out_of_core import budget, write
-from gpupif.results.stored import StoredScores
+from gpupif.results.scores import Scores
 
 
 @contextlib.contextmanager
@@ -46,7 +46,7 @@ def write_parts(folder, frame, edges=()):
 
 def stored(scores):
     """All scores, as one table, of the files that were written."""
-    assert isinstance(scores, StoredScores)
+    assert isinstance(scores, Scores)
     return pa.concat_tables(pq.read_table(file, partitioning=None) for file in scores.files)
 
 

@@ -1,8 +1,6 @@
-"""Samples of populations, and what such a sample lacks."""
+"""Samples of populations."""
 
 from __future__ import annotations
-
-from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -10,17 +8,6 @@ from hypothesis import strategies as st
 
 from tests.helpers.command_line import FRAME
 from tests.helpers.tables import frame_of, jobs
-
-
-def rows_of(table, names):
-    return [tuple(table[name][row] for name in names) for row in range(len(table[names[0]]))]
-
-
-def with_lacking(sample, population, names):
-    """The population with as many rows of each kind as the sample has, by columns."""
-    have, need = Counter(rows_of(population, names)), Counter(rows_of(sample, names))
-    rows = list((have | need).elements())
-    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
 @st.composite

@@ -20,6 +20,16 @@ ALL = [
 INTEGERS = ("cohort_size", "class_size", "distinct_values")
 
 
+def job_of(scores):
+    """The job of scores in memory, of one attacker."""
+    return scores._backing.explainer(scores._attackers[0])._job
+
+
+def where_they_lie(scores, measure):
+    """The array of a measure's scores in memory, of the host or a device, where it is."""
+    return scores._backing._scores(scores._cells(measure))
+
+
 def assert_scores(scores, expected):
     for measure in scores.measures:
         frame = scores[measure]

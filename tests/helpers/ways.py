@@ -12,7 +12,7 @@ Features of attacks have it already: tests/attack/test_any_attack_any_way.py.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
     """What a run gives, in memory.
 
     frame: all scores, columns named <measure>_<column> as files have them, rows in order. weights, priors: by attacker
-    ("" for one without a name) and by fold ("" or "mean"). summaries: likewise, of runs that give them.
+    ("" for one without a name) and by fold ("" or "mean"). summaries: likewise.
     """
 
     frame: pd.DataFrame
@@ -61,8 +61,8 @@ class Outcome(NamedTuple):
 
 def by_attacker(scores: Any) -> dict[tuple[str, str], Any]:
     """Scores by attacker and fold, see `Outcome`."""
-    each = dict(scores) if isinstance(scores, Mapping) else {"": scores}
-    means = {(name, "mean"): one.mean for name, one in each.items() if hasattr(one, "mean")}
+    each = {name: scores.against(name) for name in scores.attackers} or {"": scores}
+    means = {(name, "mean"): one.mean for name, one in each.items() if one.subsets is not None}
     return {(name, ""): one for name, one in each.items()} | means
 
 
@@ -148,11 +148,8 @@ def on_dask(table: pd.DataFrame, measures: Any, pieces: Pieces, **options: Any) 
         patch.setattr("gpupif.dask.routing.HEAVY", pieces.heavy)
         with gpupif.config(device="cpu"):
             scores = gpupif.score(cut(table, pieces.places(table)), measures, **options)
-        each = by_attacker(scores)
-        frame, *weights = dask.compute(scores.frame(), *(one.weights for one in each.values()))
-        priors = dask.compute(*(one.priors for one in each.values()))
-    said = (dict(zip(each, map(dict, several), strict=True)) for several in (weights, priors))
-    return Outcome(frame.reset_index(drop=True), *said, {})
+        kept = scores.persist()
+        return outcome(kept.frame().compute().reset_index(drop=True), kept)
 
 
 def on_device(table: pd.DataFrame, measures: Any, pieces: Pieces, **options: Any) -> Outcome:

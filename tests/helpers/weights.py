@@ -6,7 +6,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.helpers import naive
-from tests.helpers.tables import jobs
 
 WEIGHTS = {
     "whole": st.integers(1, 5),
@@ -22,14 +21,6 @@ WEIGHTS = {
 def some_weights(draw, rows, kinds=tuple(WEIGHTS)):
     found = draw(st.lists(WEIGHTS[draw(st.sampled_from(kinds))], min_size=rows, max_size=rows))
     return found if any(found) else [1, *found[1:]]
-
-
-@st.composite
-def weighted_jobs(draw):
-    table, arguments = draw(jobs())
-    rows = len(next(iter(table.values())))
-    kinds = [kind for kind in WEIGHTS if kind not in ("far apart", "nearly nobody")]
-    return table, some_weights(draw, rows, kinds), arguments
 
 
 def of_sizes(scores, times):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif import toxic_pairs
-from tests.helpers import weighted
+from tests.helpers import naive
 from tests.helpers.counting_ways import OTHERS, WAYS, in_memory
 from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, tables
 from tests.helpers.weights import some_weights
@@ -39,7 +39,7 @@ def with_weights(table, weights):
 
 def joint(table, weights, names):
     cells = list(zip(*(table[name] for name in names), strict=True)) if names else [()] * len(weights)
-    return weighted.entropy(cells, weights)
+    return naive.entropy_of(naive.amounts(cells, weights))
 
 
 def everything(way, frame, names):
@@ -94,7 +94,7 @@ def toxic_defined(table, weights, size):
         for cell, weight in zip(zip(*(table[name] for name in names), strict=True), weights, strict=True):
             people[cell].append(weight)
         sums = {cell: math.fsum(parts) for cell, parts in people.items() if any(parts)}
-        shares = {name: weighted.shares(table[name], weights) for name in names}
+        shares = {name: naive.shares_of(naive.amounts(table[name], weights)) for name in names}
         sets[names] = {
             "joint_entropy": joint(table, weights, names),
             "shared": sum(joint(table, weights, [name]) for name in names) - joint(table, weights, names),

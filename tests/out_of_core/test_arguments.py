@@ -88,7 +88,7 @@ def test_command_line(tmp_path, monkeypatch):
     assert (ended.code, ended.err) == (0, "")
     summary = json.loads(ended.out)
     assert summary["rows"] == 100
-    assert [path.name for path in sorted(Path("out").iterdir())] == ["part-00000.parquet", "part-00001.parquet"]
+    assert [path.name for path in sorted(Path("out").glob("*.parquet"))] == ["part-00000.parquet", "part-00001.parquet"]
     read = pq.read_table("out").replace_schema_metadata()
     assert read.equals(gpupif.score("in", MEASURES).to_arrow())
     assert_refused(start("score", "in", "-o", "out", "--memory-limit", "2GiB"), ["out", "exists", "--overwrite"])

@@ -22,7 +22,7 @@ from gpupif.out_of_core import budget, one_place
 from tests.helpers.command_line import assert_refused
 from tests.helpers.dying import die
 from tests.helpers.pieces import assert_same_summary, in_pieces, nothing_left, stored, write_parts
-from tests.helpers.scores import ALL
+from tests.helpers.scores import ALL, job_of
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, jobs
 
 FEW = ["cig", "wcig", "csf", "cohort_size"]
@@ -288,7 +288,7 @@ def test_no_more_memory_is_shared_than_there_is(distinct, targets, combinations,
 def test_needs_grow_with_what_is_asked():
     frame = gpupif.datasets.census(50, columns=4)
     few, many = (
-        AnyNeeds.of(scores._job, 50, scores.subsets.sets)
+        AnyNeeds.of(job_of(scores), 50, scores.subsets.sets)
         for scores in (gpupif.score(frame, FEW, known=1), gpupif.score(frame, ALL, known=2))
     )
     sizes = sorted(frame.nunique())

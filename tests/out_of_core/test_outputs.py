@@ -41,7 +41,8 @@ def test_overwrite(tmp_path):
     ):
         gpupif.score_files(source, tmp_path / "out", resume=True)
     again = gpupif.score_files(source, tmp_path / "out", "csf", overwrite=True, rows_per_file=50)
-    assert [file.name for file in sorted((tmp_path / "out").iterdir())] == ["part-00000.parquet", "part-00001.parquet"]
+    written = [file.name for file in sorted((tmp_path / "out").iterdir())]
+    assert written == ["_common_metadata", "part-00000.parquet", "part-00001.parquet"]
     assert again.measures == ("csf",)
     assert scores.files != again.files
     (tmp_path / "out" / "mine.txt").write_text("not to be lost")
@@ -108,7 +109,7 @@ def test_scores_that_a_killed_run_was_about_to_replace_come_back(tmp_path):
     (tmp_path / "out").rename(work / "previous")
     with pytest.raises(InputError, match="priors: column 'sex'"):
         gpupif.score_files(source, tmp_path / "out", MEASURES, priors={"sex": {"x": 1.0}})
-    assert len(list((tmp_path / "out").iterdir())) == 4
+    assert len(list((tmp_path / "out").iterdir())) == 5
 
 
 def test_marks_of_another_run_are_not_taken(tmp_path, monkeypatch):
@@ -159,7 +160,7 @@ def test_output_by_a_link(tmp_path):
     (tmp_path / "link").symlink_to("real")
     scores = gpupif.score_files(source, tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
-    assert len(list((tmp_path / "real").iterdir())) == len(scores.files) == 4
+    assert len(list((tmp_path / "real").glob("*.parquet"))) == len(scores.files) == 4
 
 
 def test_the_current_folder(tmp_path, monkeypatch):
@@ -167,7 +168,7 @@ def test_the_current_folder(tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     gpupif.score_files(source, ".")
-    assert len(list((tmp_path / "here").iterdir())) == 4
+    assert len(list((tmp_path / "here").glob("*.parquet"))) == 4
 
 
 def test_input_beside_the_scores_of_files_without_rows(tmp_path):
@@ -205,4 +206,4 @@ def test_output_that_is_no_unicode(tmp_path):
     source = census_folder(tmp_path / "in", rows=60)
     ended = subprocess.run([*COMMAND, "score", source, "-o", os.fsencode(tmp_path) + b"/o\xff", "-q"], check=False)
     assert ended.returncode == 0
-    assert len(os.listdir(os.fsencode(tmp_path) + b"/o\xff")) == 4
+    assert len(os.listdir(os.fsencode(tmp_path) + b"/o\xff")) == 5

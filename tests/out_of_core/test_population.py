@@ -10,8 +10,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import gpupif
 from gpupif.errors import ColumnNotFoundError, ColumnTypeError, InputError, OutputError, TableReadError
@@ -19,9 +17,8 @@ from gpupif.measures import MEASURES
 from gpupif.out_of_core import part_scoring as parts
 from tests.helpers.command_line import FRAME, assert_refused
 from tests.helpers.dying import die
-from tests.helpers.pieces import assert_same, assert_same_summary, in_pieces, nothing_left, write_parts
-from tests.helpers.populations import POPULATION, frames_of, samples
-from tests.helpers.tables import SHARED_FIXTURES
+from tests.helpers.pieces import assert_same, in_pieces, nothing_left, write_parts
+from tests.helpers.populations import POPULATION
 
 ALL = list(MEASURES)
 FEW = ["cig", "wcig", "csf", "cohort_size"]
@@ -35,36 +32,6 @@ def census_files(place, strangers=False):
     sample = pd.concat([sample, STRANGERS], ignore_index=True) if strangers else sample
     write_parts(place / "people", CENSUS.sample(frac=1, random_state=3), [100, 333])
     return write_parts(place / "in", sample.assign(w=np.arange(len(sample)) % 5 / 4), [50]), place / "people"
-
-
-def attempt(score, *given, **arguments):
-    """Scores, or else what is said of a population that lacks rows."""
-    try:
-        return score(*given, ALL, **arguments), None
-    except InputError as error:
-        return None, str(error)
-
-
-@pytest.mark.slow
-@given(job=samples(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=15)
-def test_the_same_bits_as_in_memory(job, data, tmp_path_factory):
-    sample, population, arguments = job
-    frame, other = frames_of(sample, population)
-    place = tmp_path_factory.mktemp("t")
-    for name, table in (("in", frame), ("people", other)):
-        write_parts(place / name, table, data.draw(st.lists(st.integers(0, len(table)), max_size=2)))
-    pieces = data.draw(st.integers(1, len(frame))), data.draw(st.integers(1, len(frame) + len(other) + 1))
-    lacks = data.draw(st.sampled_from(["error", "count"]))
-    arguments |= {"population": gpupif.Population(place / "people", lacks)}
-    expected, refused = attempt(gpupif.score, place / "in", **arguments)
-    with in_pieces(*pieces):
-        scores, refused_too = attempt(gpupif.score_files, place / "in", place / "out", **arguments)
-    assert refused_too == refused
-    if refused is None:
-        assert_same(scores, expected)
-        assert_same_summary(scores, expected)
-    assert nothing_left(place)
 
 
 @pytest.mark.slow
@@ -112,8 +79,8 @@ def test_attackers_weights_and_types_of_scores(tmp_path):
     assert table.equals(expected.to_arrow())
     assert table.schema.field("nobody_population_size_age").type == pa.int64()
     for name in attackers:
-        assert scores[name].measures == expected[name].measures == (*FEW, "population_size")
-        pd.testing.assert_frame_equal(scores[name].summary().top, expected[name].summary().top)
+        assert scores.against(name).measures == expected.against(name).measures == (*FEW, "population_size")
+        pd.testing.assert_frame_equal(scores.against(name).summary().top, expected.against(name).summary().top)
 
 
 @pytest.mark.parametrize("kind", ["csv", "feather", "parquet"])

@@ -9,8 +9,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import gpupif
 from gpupif.errors import InputError, OutputError
@@ -18,29 +16,9 @@ from gpupif.measures import MEASURES
 from gpupif.out_of_core import part_scoring as parts
 from tests.helpers.command_line import FRAME, assert_refused
 from tests.helpers.pieces import assert_same, assert_same_summary, census_folder, in_pieces, nothing_left, write_parts
-from tests.helpers.tables import SHARED_FIXTURES, frame_of
-from tests.helpers.weights import weighted_jobs
 
 ALL = list(MEASURES)
 THREE = {"neighbour": ["age", "sex"], "employer": ["region", "age"], "nobody": []}
-
-
-@pytest.mark.slow
-@given(job=weighted_jobs(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=12)
-def test_weights(job, data, tmp_path_factory):
-    table, weights, arguments = job
-    frame = frame_of(table).assign(w=weights)
-    place = tmp_path_factory.mktemp("t")
-    rows = len(frame)
-    write_parts(place / "in", frame, data.draw(st.lists(st.integers(0, rows), max_size=3)))
-    arguments["weights"] = "w"
-    with in_pieces(data.draw(st.integers(1, rows)), data.draw(st.integers(1, rows + 1))):
-        scores = gpupif.score_files(place / "in", place / "out", ALL, **arguments)
-    expected = gpupif.score(place / "in", ALL, **arguments)
-    assert_same(scores, expected)
-    assert_same_summary(scores, expected)
-    assert nothing_left(place)
 
 
 @pytest.mark.slow
@@ -96,15 +74,15 @@ def test_attackers(tmp_path, weights, columns):
         assert table[name].to_numpy().tobytes() == other[name].to_numpy().tobytes(), name
     assert list(scores) == list(THREE)
     for name in THREE:
-        assert scores[name].weights == expected[name].weights == alone[name].weights
-        assert scores[name].distinct_rows == expected[name].distinct_rows == alone[name].distinct_rows
-        assert_same_summary(scores[name], expected[name])
-        assert scores[name].pif([10, 95]) == pytest.approx(expected[name].pif([10, 95]))
-        assert dict(scores[name].priors) == dict(expected[name].priors)
+        assert scores.against(name).weights == expected.against(name).weights == alone[name].weights
+        assert scores.against(name).distinct_rows == expected.against(name).distinct_rows == alone[name].distinct_rows
+        assert_same_summary(scores.against(name), expected.against(name))
+        assert scores.against(name).pif([10, 95]) == pytest.approx(expected.against(name).pif([10, 95]))
+        assert dict(scores.against(name).priors) == dict(expected.against(name).priors)
     mine, theirs = scores.summary(), expected.summary()
     pd.testing.assert_frame_equal(mine.attackers, theirs.attackers)
     pd.testing.assert_frame_equal(mine.columns, theirs.columns)
-    assert scores.dataset().to_table().num_rows == 200
+    assert scores.frame().to_arrow().num_rows == 200
     assert nothing_left(tmp_path)
     with pytest.raises(AttributeError, match="dataset"):
         _ = scores.worst
@@ -199,5 +177,5 @@ def test_command_line(run, folder, output):
     read = pd.read_csv if output.endswith(".csv") else pd.read_parquet
     written = read(folder / output)
     assert list(written.columns) == expected.to_arrow().column_names
-    np.testing.assert_allclose(written["neighbour_cig_sex"], expected["neighbour"].cig["sex"], rtol=1e-14)
+    np.testing.assert_allclose(written["neighbour_cig_sex"], expected.against("neighbour").cig["sex"], rtol=1e-14)
     assert_refused(run("score", "t.csv", "-o", "new", "--attacker", "a=agee", "--resume"), ["--attacker", "'agee'"])

@@ -6,16 +6,12 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import gpupif
 from gpupif.errors import InputError
 from tests.helpers.command_line import assert_refused
 from tests.helpers.pieces import assert_same, assert_same_summary, in_pieces, nothing_left, write_parts
 from tests.helpers.scores import ALL
-from tests.helpers.tables import SHARED_FIXTURES, frame_of
-from tests.helpers.wildcards import questions
 
 
 def with_gaps(rows):
@@ -23,30 +19,6 @@ def with_gaps(rows):
     frame = gpupif.datasets.census(30, columns=4).sample(rows, replace=True, random_state=1).reset_index(drop=True)
     chance = np.random.default_rng(2)
     return frame.apply(lambda column: column.where(chance.random(rows) < 0.85))
-
-
-@pytest.mark.slow
-@given(question=questions(), data=st.data())
-@settings(SHARED_FIXTURES, max_examples=20)
-def test_the_same_bits_as_in_memory(question, data, tmp_path_factory):
-    table, arguments = question
-    frame = frame_of(table)
-    rows = len(frame)
-    place = tmp_path_factory.mktemp("t")
-    write_parts(place / "in", frame, data.draw(st.lists(st.integers(0, rows), max_size=2)))
-    arguments |= {"missing": "wildcard", "dtype": data.draw(st.sampled_from(["float64", "float32"]))}
-    if data.draw(st.booleans()):
-        write_parts(place / "weighed", frame.assign(w=np.arange(rows) % 3 + 0.5))
-        arguments["weights"] = "w"
-    source = place / ("weighed" if "weights" in arguments else "in")
-    # No part is smaller than the table, for all different rows have to fit.
-    with in_pieces(data.draw(st.integers(1, rows)), rows):
-        scores = gpupif.score_files(source, place / "out", ALL, **arguments)
-    expected = gpupif.score(source, ALL, **arguments)
-    assert_same(scores, expected)
-    if arguments["dtype"] == "float64":
-        assert_same_summary(scores, expected)
-    assert nothing_left(place)
 
 
 @pytest.mark.parametrize("weights", [None, "w"])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpupif
-from tests.helpers import naive
+from tests.helpers import naive_attack
 from tests.helpers.pieces import in_pieces
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, tables
 
@@ -26,7 +26,7 @@ OF_ROWS = ["class_size", "reidentification_risk", "unique"]
 def test_as_counted_by_hand_for_any_attacker(engine, table, data):
     known = data.draw(st.lists(st.sampled_from(list(table)), unique=True))
     scores = gpupif.score(frame_of(table), ["cohort_size", *OF_ROWS], columns=list(table), known=known)
-    sizes = [len(naive.cohort_rows(table, row, known)) for row in range(scores.rows)]
+    sizes = [len(naive_attack.cohort_rows(table, row, known)) for row in range(scores.rows)]
     for name in table:
         assert scores.class_size[name].tolist() == sizes
         assert scores.reidentification_risk[name].tolist() == [1 / size for size in sizes]
@@ -52,7 +52,7 @@ def test_of_all_rows_they_are_the_risks_of_the_table(engine, table, data):
 
 def naive_classes(table, known):
     """For each row the first of its class."""
-    return [naive.cohort_rows(table, row, known)[0] for row in range(len(next(iter(table.values()))))]
+    return [naive_attack.cohort_rows(table, row, known)[0] for row in range(len(next(iter(table.values()))))]
 
 
 def test_worked_example(engine):
@@ -145,10 +145,10 @@ def test_the_worst_attacker_is_none_for_whom_there_is_nobody():
     lazy = gpupif.score(dask_frame(WEIGHTED), OF_ROWS, **arguments)
     sizes = [7.5, 5, 2.5, 2.5]
     for measure, expected in zip(OF_ROWS, (sizes, [1 / size for size in sizes], [0.0] * 4), strict=True):
-        assert scores.worst(measure)["b"].tolist() == pytest.approx(expected)
-        assert lazy.worst(measure).compute()["b"].tolist() == pytest.approx(expected)
-    with pytest.raises(KeyError, match="'nobody': expected one of the attackers 'one', 'other'"):
-        scores["nobody"]
+        assert scores.worst[measure]["b"].tolist() == pytest.approx(expected)
+        assert lazy.worst[measure].compute()["b"].tolist() == pytest.approx(expected)
+    with pytest.raises(gpupif.InputError, match=r"got 'nobody'\. There are 'one', 'other'"):
+        scores.against("nobody")
 
 
 def dask_frame(frame):
@@ -161,8 +161,8 @@ def test_what_is_unknown_against_one_attacker_is_in_the_worst():
     table = pd.DataFrame({"a": [1, 2, 2], "b": ["x", "x", "y"], "c": [None, "u", "v"]})
     arguments = {"columns": ["c"], "missing": "wildcard"}
     for attackers in ({"one": ["a"], "other": ["b"]}, {"other": ["b"], "one": ["a"]}):
-        memory = gpupif.score(table, "entropy", attackers=attackers, **arguments).worst("entropy")
-        lazy = gpupif.score(dask_frame(table), "entropy", attackers=attackers, **arguments).worst("entropy").compute()
+        memory = gpupif.score(table, "entropy", attackers=attackers, **arguments).worst["entropy"]
+        lazy = gpupif.score(dask_frame(table), "entropy", attackers=attackers, **arguments).worst["entropy"].compute()
         np.testing.assert_array_equal(memory["c"], [np.nan, 0.0, 0.0])
         np.testing.assert_array_equal(lazy["c"], memory["c"])
 

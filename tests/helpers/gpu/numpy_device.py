@@ -247,23 +247,24 @@ class PandasFrames(FrameLibrary):
             place += len(line) + 1
         return pd.Series(lines, dtype=object)
 
-    def open_writer(self, sink: GuardedSink) -> Any:
+    def open_writer(self, sink: GuardedSink, metadata: Mapping[bytes, bytes]) -> Any:
         """See `FrameLibrary`."""
-        return _Writer(sink)
+        return _Writer(sink, metadata)
 
 
 class _Writer:
     """In place of cuDF's writer."""
 
-    def __init__(self, sink: GuardedSink) -> None:
+    def __init__(self, sink: GuardedSink, metadata: Mapping[bytes, bytes]) -> None:
         self._sink = sink
+        self._metadata = metadata
         self._writer: Any = None
 
     def write_table(self, frame: pd.DataFrame) -> None:
         """Write a frame after those before."""
         import pyarrow.parquet as pq
 
-        table = pa.Table.from_pandas(frame, preserve_index=False)
+        table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(dict(self._metadata))
         self._writer = self._writer or pq.ParquetWriter(self._sink, table.schema)
         self._writer.write_table(table)
 

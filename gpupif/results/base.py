@@ -1,0 +1,354 @@
+"""Where scores lie: what `Scores` asks of memory, of files and of Dask, each of which knows no more than this."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..attack.worst_mean import FOLDS, folded_name
+from ..measures import Measure, as_risk
+from .figures import ColumnFacts, Figures
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..attack.known_subsets import KnownSubsets
+    from ..attack.priors import AsDict
+    from .summary import Summary
+
+WORST, MEAN = FOLDS
+
+
+@dataclass(frozen=True)
+class ScoredAttacker:
+    """An attacker that cells were scored against.
+
+    name: None where there is one without a name. known: the columns that the attacker knows, or of which it knows any
+    few: then `subsets` says which. only: "worst" or "mean" where no more than that is there, of several attackers too.
+    """
+
+    name: str | None
+    known: tuple[Hashable, ...]
+    subsets: KnownSubsets | None = None
+    only: str | None = None
+
+    @property
+    def folds(self) -> tuple[str, ...]:
+        """Both where cells have a worst and a mean score, else the one under which the scores go."""
+        return FOLDS if self.subsets is not None and self.only is None else (self.only or WORST,)
+
+    def output(self, measure: str, fold: str) -> str:
+        """What the names of the output columns of a measure begin with; fold: "worst" or "mean", of any few columns."""
+        folded = self.only or (None if self.subsets is None else fold)
+        of_measure = measure if folded is None else folded_name(measure, folded)
+        return f"{self.prefix}{of_measure}"
+
+    @property
+    def prefix(self) -> str:
+        """What all names of outputs against the attacker begin with."""
+        return "" if self.name is None else f"{self.name}_"
+
+    def outputs(self, measure: str) -> list[str]:
+        """Those of all that was scored of a measure, in the order of the columns."""
+        return [self.output(measure, fold) for fold in self.folds]
+
+    def named(self, by_fold: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Scores by output, of those by fold (of a list of columns any word) and measure, as engines give them back."""
+        return {
+            self.output(measure, fold): scores
+            for fold, several in by_fold.items()
+            for measure, scores in several.items()
+        }
+
+
+def of_each_fold(found: Mapping[str, Any]) -> dict[str, Any]:
+    """What was found, for the worst and for the mean; of an attacker with a list of columns (under "") the same."""
+    return {fold: found.get(fold, found.get("")) for fold in FOLDS}
+
+
+class Cells(NamedTuple):
+    """One score for each cell: that of an output, or the worst, or the mean, of the scores of several."""
+
+    measure: Measure
+    outputs: tuple[str, ...]
+    fold: str = WORST
+
+    def of(self, arrays: Mapping[str, Any]) -> Any:
+        """The scores, from arrays (columns, rows) by output, of host or device."""
+        several = [arrays[output] for output in self.outputs]
+        if len(several) == 1:
+            return several[0]
+        return _worst(self.measure, several) if self.fold == WORST else _mean(several)
+
+
+def _worst(measure: Measure, arrays: Sequence[Any]) -> Any:
+    worst = arrays[0].copy()
+    for array in arrays[1:]:
+        # Column by column, so that little memory is taken beside.
+        for most, other in zip(worst, array, strict=True):
+            worse = as_risk(measure, other) > as_risk(measure, most)
+            # Where nothing can be said against one of them (NaN), nothing can of the worst.
+            worse |= other != other
+            most[worse] = other[worse]
+    return worst
+
+
+def _mean(arrays: Sequence[Any]) -> Any:
+    """In float64, in the order of the arrays; in their own type where that is a float."""
+    total = arrays[0].astype(np.float64)
+    for array in arrays[1:]:
+        total += array
+    total /= len(arrays)
+    floats = {array.dtype for array in arrays if array.dtype.kind == "f"}
+    return total.astype(min(floats, key=lambda kind: kind.itemsize)) if floats else total
+
+
+class Cell(NamedTuple):
+    """A cell: how risky it is, where it is (target: place among the scored columns), and scores of it."""
+
+    risk: float
+    row: int
+    target: int
+    scores: list[Any]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be found of all rows in one go, exactly.
+
+    figures: by measure, of these cells. gains: the CIG of which `of_columns` are percentiles by column, and `of_rows`
+    percentiles of its sums by row. top: so many of the riskiest cells, by `by`, each with its scores `shown`.
+    """
+
+    figures: Mapping[str, Cells] = field(default_factory=dict)
+    gains: Cells | None = None
+    of_columns: Sequence[float] = ()
+    of_rows: Sequence[float] = ()
+    top: int = 0
+    by: Cells | None = None
+    shown: Sequence[Cells] = ()
+
+    @property
+    def cells(self) -> list[Cells]:
+        """All that are looked at."""
+        several = [*self.figures.values(), *self.shown]
+        several += [one for one in (self.gains, self.by) if one is not None]
+        return list(dict.fromkeys(several))
+
+    @property
+    def outputs(self) -> list[str]:
+        """The outputs that hold them."""
+        return list(dict.fromkeys(output for cells in self.cells for output in cells.outputs))
+
+
+class Found(NamedTuple):
+    """What was `Wanted`: figures; percentiles by column, and of rows; the riskiest cells, the first first."""
+
+    figures: Figures
+    of_columns: list[list[float]]
+    of_rows: list[float]
+    top: list[Cell]
+
+
+class Explainer(ABC):
+    """What an attacker sees of a cell, found anew in the table that was scored."""
+
+    @abstractmethod
+    def labels(self, rows: Sequence[int]) -> list[Any] | None:
+        """The table's labels of some rows, where it has such."""
+
+    @abstractmethod
+    def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+        """Of each cell ``value`` and ``prior``."""
+
+    @abstractmethod
+    def explain(self, cells: Sequence[Cell], by: Measure) -> list[dict[str, Any]]:
+        """Of each cell ``value``, ``posterior``, ``prior`` and ``cohort_size``; where the attacker knows any few
+        columns, against the one who is the worst by a measure, with what is ``known`` then.
+        """
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is known of the scores against one attacker beside these.
+
+    weights: by fold ("worst" and "mean": of an attacker with a list of columns the same), of each scored column.
+    distinct_rows: different rows over all columns that were scored or known; None where nobody counted them.
+    summaries: by fold those that are made already. explainer: None where the table is not at hand.
+    """
+
+    attacker: ScoredAttacker
+    weights: Mapping[str, Sequence[float]]
+    distinct_rows: int | None
+    explainer: Explainer | None = None
+    summaries: Mapping[str, Summary] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class About:
+    """What all attackers on a table have in common.
+
+    columns: the scored ones. measures: of cells, in the order of outputs. dtype: "float64" or "float32". device: that
+    scored. seconds: by stage. through_host: see `Scores`. request: what was asked of which table, ready for JSON, see
+    `provenance`.
+    """
+
+    columns: Sequence[Hashable]
+    measures: Sequence[Measure]
+    dtype: str
+    device: str
+    seconds: dict[str, float]
+    through_host: str = ""
+    request: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What files of scores say of themselves.
+
+    facts: of the scored columns; priors: by these; rows: of the table; files: of a folder, in order of the rows. What
+    is not known yet is left out, weights and summaries of `outcomes` too.
+    """
+
+    about: About
+    outcomes: Sequence[Outcome]
+    facts: Sequence[ColumnFacts] = ()
+    priors: Mapping[Hashable, AsDict] = field(default_factory=dict)
+    rows: int | None = None
+    files: Sequence[str] = ()
+
+
+class Writing(NamedTuple):
+    """What is to be written: scores by what the names of their columns begin with, those against `attackers`.
+
+    describe: what the files are to say of themselves, with summaries if these are asked for.
+    """
+
+    outputs: Mapping[str, Cells]
+    attackers: Sequence[ScoredAttacker]
+    describe: Callable[[bool], Description]
+
+
+class Backing(ABC):
+    """Scores of all cells against each of the attackers, wherever they lie.
+
+    about: what was asked. attackers: in order. files: that hold the scores, in order of the rows; path: their file or
+    folder; spilled_bytes: of temporary files on the way to them. writes_folders: in place of files.
+    """
+
+    path: Path | None = None
+    files: Sequence[Path] = ()
+    spilled_bytes: int | None = None
+    writes_folders = False
+
+    def __init__(self, about: About, attackers: Sequence[ScoredAttacker]) -> None:
+        self.about = about
+        self.attackers = list(attackers)
+        # Those that are made, by names of attackers and fold.
+        self.summaries: dict[tuple[tuple[str, ...], str], Summary] = {}
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """How many rows there are."""
+
+    @abstractmethod
+    def weights(self, attacker: ScoredAttacker, fold: str) -> Sequence[float]:
+        """Of each scored column."""
+
+    @abstractmethod
+    def distinct_rows(self, attacker: ScoredAttacker) -> int | None:
+        """Different rows over all columns that were scored or known; None where nobody counted them."""
+
+    @abstractmethod
+    def explainer(self, attacker: ScoredAttacker) -> Explainer | None:
+        """What tells what an attacker sees of cells; None where the table is not at hand."""
+
+    @abstractmethod
+    def priors(self) -> Mapping[Hashable, AsDict]:
+        """By scored column."""
+
+    @abstractmethod
+    def column_facts(self) -> list[ColumnFacts]:
+        """Of each scored column."""
+
+    @abstractmethod
+    def size(self) -> str:
+        """How many rows, or partitions, there are, in words; computes nothing."""
+
+    @abstractmethod
+    def where(self) -> str:
+        """Where the scores are, in words."""
+
+    @abstractmethod
+    def frame(self, cells: Cells) -> Any:
+        """A frame of the kind that came in, with its rows, order and index."""
+
+    @abstractmethod
+    def array(self, cells: Cells) -> Any:
+        """All of them in memory, (columns, rows)."""
+
+    @abstractmethod
+    def row_sums(self, cells: Cells, name: str) -> Any:
+        """The sum of each row, as a series of the kind that came in."""
+
+    @abstractmethod
+    def find(self, wanted: Wanted) -> Found:
+        """What is wanted of all rows."""
+
+    @abstractmethod
+    def joined(self, outputs: Mapping[str, Cells]) -> Any:
+        """One frame of the kind that came in, columns named <output>_<column>; raises OutputError for equal names."""
+
+    @abstractmethod
+    def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
+        """As `joined`, of Arrow, in memory. keep_input: put the table's columns before them."""
+
+    @abstractmethod
+    def write(
+        self,
+        writing: Writing,
+        path: str | os.PathLike[str],
+        keep_input: bool,
+        overwrite: bool,
+        done: Callable[[int], None],
+        options: Mapping[str, Any],
+    ) -> None:
+        """Write scores as `to_arrow` has them, with what files say of themselves.
+
+        done: hears how many rows went out. options: of a library that writes. Raises OutputError and InputError.
+        """
+
+    def persist(self, **options: Any) -> Backing:
+        """The same scores, computed, and kept where they are: they are already."""
+        return self
+
+
+class WithOutcomes(Backing):
+    """Scores of which all is known beside the scores themselves."""
+
+    def __init__(self, about: About, outcomes: Sequence[Outcome]) -> None:
+        super().__init__(about, [outcome.attacker for outcome in outcomes])
+        self._outcomes = {outcome.attacker.name: outcome for outcome in outcomes}
+        for outcome in outcomes:
+            name = outcome.attacker.name
+            for fold, summary in outcome.summaries.items():
+                self.summaries[() if name is None else (name,), fold] = summary
+
+    def weights(self, attacker: ScoredAttacker, fold: str) -> Sequence[float]:
+        """See `Backing`."""
+        return self._outcomes[attacker.name].weights[fold]
+
+    def distinct_rows(self, attacker: ScoredAttacker) -> int | None:
+        """See `Backing`."""
+        return self._outcomes[attacker.name].distinct_rows
+
+    def explainer(self, attacker: ScoredAttacker) -> Explainer | None:
+        """See `Backing`."""
+        return self._outcomes[attacker.name].explainer

@@ -1,0 +1,293 @@
+"""Scores in memory, of the host or of a GPU."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from ..errors import InputError, OutputError
+from ..io.formats import PARQUET
+from ..io.write import output_names, row_groups, write_device_columns, write_tables
+from ..measures import POPULATION_SIZE, Measure
+from ..rows.threads import Workers
+from ..utils.arrays import on_host
+from .base import About, Cell, Cells, Explainer, Found, Outcome, ScoredAttacker, Wanted, WithOutcomes, Writing
+from .figures import ColumnFacts, Figures
+from .provenance import to_metadata
+from .riskiest import count_cohort, describe, describe_value, riskiest_in
+from .worst_attacker import find_worst
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..attack.priors import Prior
+    from ..encoding.column import Column
+    from ..engines.base import Job
+    from ..frames.base import Frame
+
+
+class InMemory(WithOutcomes):
+    """Scores of a table in memory.
+
+    outcomes: of each attacker, in order. values: by output (see `ScoredAttacker.named`) the scores, an array (scored
+    columns, rows) of host or device. priors: of the scored columns.
+    """
+
+    def __init__(
+        self,
+        frame: Frame,
+        about: About,
+        outcomes: Sequence[Outcome],
+        values: Mapping[str, Any],
+        priors: Mapping[Hashable, Prior],
+    ) -> None:
+        super().__init__(about, outcomes)
+        self._frame = frame
+        self._values = dict(values)
+        self._priors = priors
+        self._frames: dict[Cells, Any] = {}
+        self._row_sums: dict[Cells, Any] = {}
+        for array in self._values.values():
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
+
+    @property
+    def rows(self) -> int:
+        """See `Backing`."""
+        return self._frame.rows
+
+    def priors(self) -> Mapping[Hashable, Prior]:
+        """See `Backing`."""
+        return {name: self._priors[name] for name in self.about.columns}
+
+    def column_facts(self) -> list[ColumnFacts]:
+        """See `Backing`."""
+        return [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in self.priors().values()]
+
+    def size(self) -> str:
+        """See `Backing`."""
+        return f"{self.rows:,} rows"
+
+    def where(self) -> str:
+        """See `Backing`."""
+        return f"device {self.about.device}"
+
+    def frame(self, cells: Cells) -> Any:
+        """See `Backing`."""
+        frame = self._frames.get(cells)
+        if frame is None:
+            frame = self._frame.wrap(self.array(cells), self.about.columns)
+            if len(cells.outputs) == 1:
+                self._frames[cells] = frame
+        return self._frame.view(frame)
+
+    def array(self, cells: Cells) -> Any:
+        """See `Backing`."""
+        if self._frame.from_file:
+            for output in cells.outputs:
+                if hasattr(self._values[output], "get"):
+                    self._values[output] = on_host(self._values[output])
+                    self._values[output].setflags(write=False)
+        return self._scores(cells)
+
+    def _scores(self, cells: Cells) -> Any:
+        """Where they lie."""
+        with self._frame.active():
+            scores = cells.of(self._values)
+        if isinstance(scores, np.ndarray):
+            scores.setflags(write=False)
+        return scores
+
+    def row_sums(self, cells: Cells, name: str) -> Any:
+        """See `Backing`."""
+        return self._frame.series(self._sums_of_rows(cells), name)
+
+    def _sums_of_rows(self, cells: Cells) -> Any:
+        if cells not in self._row_sums:
+            with self._frame.active():
+                self._row_sums[cells] = self._scores(cells).sum(axis=0, dtype=np.float64)
+        return self._row_sums[cells]
+
+    def find(self, wanted: Wanted) -> Found:
+        """See `Backing`."""
+        scores = {cells: self._scores(cells) for cells in wanted.cells}
+        of_columns: list[list[float]] = []
+        of_rows: list[float] = []
+        top: list[Cell] = []
+        # A device has its own threads, and is that of the calling one.
+        with self._frame.active(), Workers(None if self._frame.device_frames() is None else 1) as workers:
+            figures = Figures.of({name: scores[cells] for name, cells in wanted.figures.items()}, workers)
+            if wanted.gains is not None and wanted.of_columns:
+                of_columns = workers.run(_percentiles, [(gains, wanted.of_columns) for gains in scores[wanted.gains]])
+            if wanted.gains is not None and wanted.of_rows:
+                of_rows = _percentiles(self._sums_of_rows(wanted.gains), wanted.of_rows)
+            if wanted.by is not None:
+                shown = [scores[cells] for cells in wanted.shown]
+                top = riskiest_in(wanted.by.measure, scores[wanted.by], shown, wanted.top)
+        return Found(figures, of_columns, of_rows, top)
+
+    def joined(self, outputs: Mapping[str, Cells]) -> Any:
+        """See `Backing`."""
+        names = output_names(list(outputs), self.about.columns, [])
+        columns = (column for cells in outputs.values() for column in self.array(cells))
+        return self._frame.named(dict(zip(names, columns, strict=True)))
+
+    def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
+        """See `Backing`."""
+        return _Rows(self._frame, self._arrays(outputs), self.about.columns, keep_input).between(0, self.rows)
+
+    def _arrays(self, outputs: Mapping[str, Cells]) -> dict[str, Any]:
+        return {output: self._scores(cells) for output, cells in outputs.items()}
+
+    def write(
+        self,
+        writing: Writing,
+        path: str | os.PathLike[str],
+        keep_input: bool,
+        overwrite: bool,
+        done: Callable[[int], None],
+        options: Mapping[str, Any],
+    ) -> None:
+        """See `Backing`.
+
+        Scores on a device go straight from there to Parquet, others part by part through the host.
+        """
+        refuse_options(options)
+        arrays = self._arrays(writing.outputs)
+        rows = _Rows(self._frame, arrays, self.about.columns, keep_input)
+        library = self._frame.device_frames()
+        there = all(hasattr(array, "get") for array in arrays.values())
+        if library is not None and there and rows.alone and str(path).lower().endswith(PARQUET.written):
+            columns = dict(zip(rows.names, (column for array in arrays.values() for column in array), strict=True))
+            metadata = to_metadata(writing.describe(True))
+            write_device_columns(library, columns, self.rows, path, done, overwrite, metadata)
+            return
+        parts = (rows.between(start, stop) for start, stop in row_groups(self.rows))
+        write_tables(parts, path, done, overwrite, lambda: to_metadata(writing.describe(True)))
+
+
+def refuse_options(options: Mapping[str, Any]) -> None:
+    """Raise InputError for options of a library that does not write here."""
+    if options:
+        raise InputError(
+            f"{next(iter(options))}: goes with scores of a Dask frame only, whose to_parquet takes it. Leave it out."
+        )
+
+
+class _Rows:
+    """Scores of a table, by output, with what goes beside them into an Arrow table; names: of the score columns.
+
+    The input stands before them where it is kept; behind them the index of a pandas table, as pandas stores it, where
+    it is more than row numbers. Raises OutputError where names collide.
+    """
+
+    def __init__(self, frame: Frame, arrays: Mapping[str, Any], columns: Sequence[Hashable], keep_input: bool) -> None:
+        self._frame = frame
+        self._arrays = arrays
+        self._source = frame.arrow() if keep_input else None
+        self._labels = index_table(frame)
+        others = [name for table in (self._source, self._labels) if table for name in table.column_names]
+        self.names = output_names(list(arrays), columns, others)
+
+    @property
+    def alone(self) -> bool:
+        """Whether nothing goes beside the scores."""
+        return self._source is None and self._labels is None
+
+    def between(self, start: int, stop: int) -> pa.Table:
+        """Some of the rows."""
+        size = stop - start
+        with self._frame.active():
+            arrays = [on_host(values[:, start:stop]) for values in self._arrays.values()]
+        columns, names = [pa.array(column) for array in arrays for column in array], self.names
+        if self._source is not None:
+            beside = self._source.slice(start, size)
+            columns, names = [*beside.columns, *columns], [*beside.column_names, *names]
+        if self._labels is None:
+            return pa.table(columns, names=names)
+        beside = self._labels.slice(start, size)
+        table = pa.table([*columns, *beside.columns], names=[*names, *beside.column_names])
+        return table.replace_schema_metadata(self._labels.schema.metadata)
+
+
+def index_table(frame: Frame) -> pa.Table | None:
+    """The index of a pandas table, as pandas stores it, where it is more than row numbers. Raises OutputError."""
+    index = frame.host_index()
+    if index is None or (index.equals(pd.RangeIndex(frame.rows)) and index.name is None):
+        return None
+    try:
+        return pa.Table.from_pandas(pd.DataFrame(index=index, columns=pd.Index([], dtype=object)))
+    except (pa.ArrowException, TypeError) as error:
+        raise OutputError(
+            f"output: the index of the table cannot be stored ({error}). Convert it, to text for instance, or drop "
+            "it with reset_index(drop=True)."
+        ) from error
+
+
+def _percentiles(numbers: Any, wanted: Sequence[float]) -> list[float]:
+    return [float(number) for number in on_host(np.percentile(numbers, list(wanted)))]
+
+
+class TableExplainer(Explainer):
+    """What one attacker sees of the cells of a table in memory.
+
+    columns, job: of the columns that are scored or known, with the codes of all rows. weights: where the attacker knows
+    any few columns, of each scored column against each of their sets.
+    """
+
+    def __init__(
+        self,
+        frame: Frame,
+        columns: Sequence[Column],
+        job: Job,
+        attacker: ScoredAttacker,
+        weights: Sequence[npt.NDArray[np.float64]] = (),
+    ) -> None:
+        self._frame = frame
+        self._columns = columns
+        self._job = job
+        self._subsets = attacker.subsets
+        self._weights = weights
+
+    def labels(self, rows: Sequence[int]) -> list[Any] | None:
+        """See `Explainer`."""
+        index = self._frame.index
+        if index is None:
+            return None
+        with self._frame.active():
+            return [index[row] for row in rows]
+
+    def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+        """See `Explainer`."""
+        job, found = self._job, []
+        with self._frame.active():
+            for cell in cells:
+                position = job.targets[cell.target]
+                code = int(job.codes[position][cell.row])
+                found.append(describe_value(job, position, self._columns[position], code))
+        return found
+
+    def explain(self, cells: Sequence[Cell], by: Measure) -> list[dict[str, Any]]:
+        """See `Explainer`."""
+        if self._subsets is not None and by.name == POPULATION_SIZE.name:
+            # Whose cohorts lie in another table.
+            return self.values(cells)
+        with self._frame.active():
+            return [self._explain(cell, by) for cell in cells]
+
+    def _explain(self, cell: Cell, by: Measure) -> dict[str, Any]:
+        job = self._job
+        position = job.targets[cell.target]
+        key = [int(codes[cell.row]) for codes in job.codes]
+        column, code = self._columns[position], key[position]
+        if self._subsets is None:
+            count = count_cohort(job, job.codes, job.times, key, position)
+            return describe(job, position, column, code, count)
+        sets, weights = self._subsets.places_of(position), self._weights[cell.target]
+        worst = find_worst(job, cell.row, position, sets, weights, by)
+        return describe(job, position, column, code, worst.cohort) | {"known": worst.called(self._subsets.names)}

@@ -1,0 +1,79 @@
+"""Scores opened again from the files that they were written to."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from ..errors import InputError, TableReadError
+from ..io.formats import CSV, written_format
+from .provenance import FOLDER_FILE, read_description
+from .scores import Scores
+from .stored import InFiles
+
+
+def open_scores(path: str | os.PathLike[str]) -> Scores:
+    """Open scores that were written to files, with all that these say of themselves.
+
+    Parameters
+    ----------
+    path:
+        What ``output`` of `gpupif.score` named, or `Scores.to_parquet`: a Parquet or Feather file, or a folder of
+        Parquet files. Nothing is read before it is asked for.
+
+    Returns
+    -------
+    Scores
+        As they came from `gpupif.score`; columns have their names as text. ``summary()`` is that of the run (stages
+        have no times); a prior table is there as far as it is small: the files keep those that take up to 1 MiB
+        together, the smallest first. ``scores.provenance`` says what was asked of which table. What needs the table
+        itself, `Scores.top` leaves out.
+
+    Raises
+    ------
+    InputError
+        A file that is none of gpupif's scores, CSV, which says nothing of itself, or one file of a folder that Dask
+        wrote.
+    TableReadError
+        A file that is not there or cannot be read.
+
+    """
+    place = Path(path)
+    try:
+        return Scores(_open(place))
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise TableReadError(f"{place}: could not be read as scores: {reason}.") from error
+
+
+def _open(place: Path) -> InFiles:
+    if written_format(place) is CSV and not place.is_dir():
+        raise InputError(
+            f"{place}: CSV does not keep what scores are of. Open scores in Parquet or Feather, or read the file as a "
+            "table."
+        )
+    if not place.exists():
+        raise TableReadError(f"{place}: there is no such file or folder.")
+    whole = place / FOLDER_FILE if place.is_dir() else place
+    files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
+    told = whole if whole.exists() else next(iter(files), place)
+    description = read_description(told) if told.is_file() else None
+    if description is None:
+        raise InputError(
+            f"{place}: expected scores that gpupif wrote, which say what they are of; got "
+            f"{'a file' if place.is_file() else 'a folder'} that does not. Score the table again."
+        )
+    if not description.facts or not all(outcome.weights for outcome in description.outcomes):
+        raise InputError(f"{place}: is a part of scores that Dask wrote. Open the folder that it lies in.")
+    if description.files:
+        files = [place / name for name in description.files]
+    rows = ds.dataset([str(file) for file in files], format=written_format(files[0]).dataset).count_rows()
+    if rows != description.rows:
+        # A part of them: what is said of all does not hold.
+        outcomes = [replace(outcome, summaries={}, distinct_rows=None) for outcome in description.outcomes]
+        description = replace(description, outcomes=outcomes)
+    return InFiles(place, files, description, rows)

@@ -1,0 +1,241 @@
+"""What files of scores say of themselves: what was asked of which table, and what the scores come to.
+
+One JSON document, under `KEY` in the metadata of a Parquet or Feather file: version, what was asked, the input, the
+attackers with their weights, the summaries, and the prior tables as far as they are small. The files of a folder have
+the first of these; all of it has the folder's `_common_metadata`, which readers of Parquet folders pass over. What is
+not known when a file is written (summaries, in Feather in streams and on Dask) is found anew in the scores.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .._version import __version__
+from ..attack.known_subsets import AnyKnown, KnownSubsets, choose_subsets
+from ..errors import InputError
+from ..io.formats import FEATHER, read_format
+from ..io.score_files import MARK
+from ..measures import as_weighted, find_measure
+from .base import MEAN, WORST, About, Description, Outcome, ScoredAttacker
+from .figures import ColumnFacts
+from .summary import Summary
+
+if TYPE_CHECKING:
+    from ..attack.request import Question
+
+KEY = b"gpupif.scores"
+# Of the document: another one cannot be read.
+FORMAT = 1
+# In a folder, the file with all of it.
+FOLDER_FILE = "_common_metadata"
+# Prior tables take at most so many bytes of it, all together; the smallest come first.
+PRIOR_BYTES = 1 << 20
+# A probability takes so many of them, which hardly any packing makes less.
+PROBABILITY_BYTES = 8
+
+
+def describe_request(
+    question: Question, source: Mapping[str, Any], population: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What was asked, as `About` has it. source, population: where the tables came from, see `describe_files`."""
+    return {
+        "gpupif": __version__,
+        "input": dict(source),
+        "population": None if population is None else dict(population),
+        "weights": None if question.weights is None else str(question.weights),
+        "missing": question.missing,
+        "accuracies": {str(name): float(accuracy) for name, accuracy in question.accuracies.items()},
+        "priors given": [str(name) for name in question.priors],
+        "distances given": [str(name) for name in question.distances],
+        "used": [str(name) for name in question.used],
+    }
+
+
+def describe_files(path: Path, files: Sequence[Path]) -> dict[str, Any]:
+    """Where a table was read from, and what tells its files from others that take their place."""
+    stamps = [(file.resolve(), file.stat()) for file in files]
+    return {
+        "path": str(path.resolve()),
+        "files": [{"path": str(file), "bytes": stat.st_size, "changed_ns": stat.st_mtime_ns} for file, stat in stamps],
+    }
+
+
+def to_metadata(description: Description) -> dict[bytes, bytes]:
+    """The document, as the metadata of a file has it."""
+    about = description.about
+    columns: list[dict[str, Any]] = [{"name": str(name)} for name in about.columns]
+    for column, fact in zip(columns, description.facts, strict=False):
+        column |= fact._asdict()
+    document = {
+        "format": FORMAT,
+        "rows": description.rows,
+        "columns": columns,
+        "measures": [measure.name for measure in about.measures],
+        "dtype": about.dtype,
+        "device": about.device,
+        "through_host": about.through_host,
+        "request": dict(about.request),
+        "attackers": [_attacker_to_json(outcome) for outcome in description.outcomes],
+        "priors": _priors_to_json(description),
+        "files": list(description.files),
+    }
+    return {MARK: __version__.encode(), KEY: json.dumps(document).encode()}
+
+
+def in_one_file(description: Description) -> Description:
+    """As much of a description as each file of a folder has: no summaries, no priors, and no lists of files."""
+    request = dict(description.about.request)
+    for table in ("input", "population"):
+        if request[table] and "files" in request[table]:
+            request[table] = {**request[table], "files": len(request[table]["files"])}
+    outcomes = [replace(outcome, summaries={}) for outcome in description.outcomes]
+    about = replace(description.about, request=request)
+    return replace(description, about=about, outcomes=outcomes, priors={}, files=())
+
+
+def write_folder_file(file: Any, schema: pa.Schema, description: Description) -> None:
+    """Write the file `FOLDER_FILE` of a folder, which has all of a description; schema: of the score files.
+
+    file: its path, or itself.
+    """
+    pq.write_metadata(schema.with_metadata(to_metadata(description)), file)
+
+
+def read_description(file: Path) -> Description | None:
+    """What a file says of itself; None where it says nothing.
+
+    Raises InputError for what another version says; pyarrow.ArrowException or OSError for a file that cannot be read.
+    """
+    if read_format(file) is FEATHER:
+        with pa.memory_map(str(file)) as source:
+            metadata = pa.ipc.open_file(source).schema.metadata
+    else:
+        metadata = pq.read_metadata(file).metadata
+    text = (metadata or {}).get(KEY)
+    if text is None:
+        return None
+    document = json.loads(text)
+    if document["format"] != FORMAT:
+        raise InputError(
+            f"{file}: another version of gpupif described its scores, in a way that {__version__} cannot read. Open "
+            "them with that version, or score the table again."
+        )
+    request, names = document["request"], [column["name"] for column in document["columns"]]
+    measures = [find_measure(name) for name in document["measures"]]
+    about = About(
+        columns=names,
+        measures=measures if request["weights"] is None else [as_weighted(measure) for measure in measures],
+        dtype=document["dtype"],
+        device=document["device"],
+        seconds={},
+        through_host=document["through_host"],
+        request=request,
+    )
+    return Description(
+        about,
+        [_attacker_from_json(attacker, names, request["used"]) for attacker in document["attackers"]],
+        [
+            ColumnFacts(*(column[name] for name in ColumnFacts._fields))
+            for column in document["columns"]
+            if len(column) > 1
+        ],
+        {name: _PackedPrior(name, document["priors"].get(name), file) for name in names},
+        document["rows"],
+        document["files"],
+    )
+
+
+def _attacker_to_json(outcome: Outcome) -> dict[str, Any]:
+    attacker = outcome.attacker
+    # Wall times are of a run, not of the scores: the same scores are the same bytes.
+    summaries = {fold: {**summary.to_stored(), "stages": {}} for fold, summary in outcome.summaries.items()}
+    return {
+        "name": attacker.name,
+        "known": [str(name) for name in attacker.known],
+        "any": None if attacker.subsets is None else attacker.subsets.to_dict(),
+        "only": attacker.only,
+        "weights": {fold: list(outcome.weights[fold]) for fold in attacker.folds if fold in outcome.weights},
+        "distinct_rows": outcome.distinct_rows,
+        "summaries": summaries,
+    }
+
+
+def _attacker_from_json(document: Mapping[str, Any], names: Sequence[str], used: Sequence[str]) -> Outcome:
+    known = tuple(document["known"])
+    subsets = None if document["any"] is None else _subsets_from_json(document["any"], known, names, used)
+    attacker = ScoredAttacker(document["name"], known, subsets, document["only"])
+    weights, summaries = document["weights"], document["summaries"]
+    made = {fold: Summary.from_dict(summary) for fold, summary in summaries.items()}
+    return Outcome(
+        attacker,
+        {fold: weights.get(fold, next(iter(weights.values()))) for fold in (WORST, MEAN)} if weights else {},
+        document["distinct_rows"],
+        summaries={fold: made.get(fold, next(iter(made.values()))) for fold in (WORST, MEAN)} if made else {},
+    )
+
+
+def _subsets_from_json(
+    document: Mapping[str, Any], pool: Sequence[str], names: Sequence[str], used: Sequence[str]
+) -> KnownSubsets:
+    """The subsets anew: a sample of them is the same for the same seed."""
+    subsets, seed = (max(document["scored"].values()), document["seed"]) if document["sampled"] else (None, 0)
+    targets, places = ([used.index(name) for name in several] for several in (names, pool))
+    return choose_subsets(AnyKnown(document["known"], among=pool, subsets=subsets, seed=seed), used, targets, places, 1)
+
+
+def _priors_to_json(description: Description) -> dict[str, str]:
+    """The smallest prior tables, packed, as many as there is room for; of others nothing."""
+    few = PRIOR_BYTES // PROBABILITY_BYTES
+    small = [
+        name
+        for name, fact in zip(description.about.columns, description.facts, strict=False)
+        if fact.distinct_values <= few and name in description.priors
+    ]
+    packed = {str(name): _pack(description.priors[name].as_dict()) for name in small}
+    room, found = PRIOR_BYTES, {}
+    for name, text in sorted(packed.items(), key=lambda one: len(one[1])):
+        room -= len(text)
+        if text and room >= 0:
+            found[name] = text
+    return found
+
+
+def _pack(prior: Mapping[Any, float]) -> str:
+    """A prior as Arrow's stream of values and probabilities, in base 64; empty for values of several types."""
+    try:
+        values = pa.array(list(prior))
+    except (pa.ArrowException, TypeError, OverflowError):
+        return ""
+    batch = pa.record_batch([values, pa.array(list(prior.values()), pa.float64())], ["value", "probability"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_batch(batch)
+    return base64.b64encode(sink.getvalue()).decode()
+
+
+@dataclass(frozen=True)
+class _PackedPrior:
+    """The prior of a column as a file has it; packed: None where it was left out."""
+
+    column: str
+    packed: str | None
+    file: Path
+
+    def as_dict(self) -> dict[Any, float]:
+        """See `Prior`; raises InputError where it was left out."""
+        if self.packed is None:
+            raise InputError(
+                f"priors: {self.file} has none of column {self.column!r}: kept are those that take up to "
+                f"{PRIOR_BYTES:,} bytes together, the smallest first, and whose values are of one type. Score the "
+                "table again for it."
+            )
+        table = pa.ipc.open_stream(base64.b64decode(self.packed)).read_all()
+        return dict(zip(table["value"].to_pylist(), table["probability"].to_pylist(), strict=True))
