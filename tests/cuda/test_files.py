@@ -262,7 +262,10 @@ def test_csv_that_does_not_fit_is_split_in_halves(tmp_path, monkeypatch, few):
     file.write_text(PLAIN)
     monkeypatch.setattr("gpupif.frames.cudf_csv.PART_BYTES", 64)
     if few > 64:
-        with pytest.raises(DeviceError, match=r"t.csv: the GPU could not read it \(its memory ran out, .* are free\)"):
+        with pytest.raises(
+            DeviceError,
+            match=r"t.csv: the GPU could not read it \(its memory ran out, .* GiB are free\)\. Use gpupif\.config",
+        ):
             open_file(file, every_column, library=Small())
         return
     frame, expected = open_file(file, every_column, library=Small()), open_file(file, every_column)
