@@ -228,7 +228,7 @@ class TestCommandLine:
         told = []
         monkeypatch.setattr(Reporter, "stage", lambda self, *stage: self.visible is not False and told.append(stage))
         real = connect.Reporter
-        monkeypatch.setattr(connect, "Reporter", lambda visible: real(True))
+        monkeypatch.setattr(connect, "Reporter", lambda: real(True))
         ended = run("risk", folder, "--quasi-identifiers", "age", "--l", "3", "--sensitive", "sex", *at(client))
         assert (ended.code, ended.out) == (2, "")
         assert "gpupif: error: --l: expected at most 2, the different values of column 'sex'; got 3." in ended.err
@@ -254,9 +254,9 @@ class TestCommandLine:
             ((folder, out), {"scheduler": "tcp://127.0.0.1:1"}, gpupif.DeviceError, "no cluster can be reached"),
             ((folder, out), {"scheduler": "x", "workers": 2}, gpupif.InputError, "got both"),
             ((folder, out), {"workers": 0}, gpupif.InputError, "at least 1"),
-            ((folder, out), {"workers": 1, "keep_input": True}, gpupif.InputError, "--keep-input"),
-            ((folder, out), {"workers": 1, "sep": ";"}, gpupif.InputError, "--sep"),
-            ((folder, out), {"workers": 1, "rows_per_file": 5}, gpupif.InputError, "--rows-per-file"),
+            ((folder, out), {"workers": 1, "elsewhere": {"keep_input": True}}, gpupif.InputError, "--keep-input"),
+            ((folder, out), {"workers": 1, "elsewhere": {"sep": ";"}}, gpupif.InputError, "--sep"),
+            ((folder, out), {"workers": 1, "elsewhere": {"rows_per_file": 5}}, gpupif.InputError, "--rows-per-file"),
             ((folder, out), {"workers": 1, "measures": ["gig"]}, gpupif.InputError, "gig"),
             ((tmp_path / "t.csv", out), {"workers": 1}, gpupif.InputError, "Convert it"),
             ((tmp_path / "no.parquet", out), {"workers": 1}, gpupif.TableReadError, "no such file"),
