@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..gpu.base import FrameLibrary
+    from ..io.common import Stamp
 
 
 class Frame(ABC):
@@ -23,8 +24,8 @@ class Frame(ABC):
 
     names: of the columns, in order. index: row labels, where the kind has them. index_names: columns that hold row
     labels, scored only where they are asked for. scores_on: where its scores are to lie, "host", "device", or "either"
-    for where they are made. from_file: it was read from files; origin: the path that names them, and these; opened_in:
-    seconds that this took; reads_late: its columns are read only when they are encoded.
+    for where they are made. from_file: it was read from files; origin: the path that names them, and what tells each
+    from others; opened_in: seconds that this took; reads_late: its columns are read only when they are encoded.
     """
 
     names: list[Hashable]
@@ -33,7 +34,7 @@ class Frame(ABC):
     index_names: Sequence[Hashable] = ()
     scores_on: str = "host"
     from_file: bool = False
-    origin: tuple[Path, Sequence[Path]] | None = None
+    origin: tuple[Path, Mapping[Path, Stamp]] | None = None
     opened_in: float = 0.0
     reads_late: bool = False
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ..errors import InputError
 from ..gpu import cudf_frames as cuda_frames
 from ..gpu.open import frame_library
-from ..io.common import Pick
+from ..io.common import Pick, Stamp
 from ..io.formats import CSV, PARQUET
 from ..io.paths import find_input
 from ..io.read import read_table
@@ -85,6 +85,6 @@ def open_file(file: Path, pick: Pick, sep: str | None = None, library: FrameLibr
         elif found.format is CSV and not found.several:
             frame = csv_on_device(file, pick, sep, library)
     frame = frame or FileFrame(read_table(file, pick, sep))
-    frame.origin = file, found.files
+    frame.origin = file, {one: Stamp.of(one) for one in found.files}
     frame.opened_in = time.perf_counter() - started
     return frame

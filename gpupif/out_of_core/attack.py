@@ -92,11 +92,6 @@ class Attack:
         return summary
 
     @property
-    def made_summary(self) -> Summary | None:
-        """The summary, where it is made."""
-        return self.__dict__.get("summary")
-
-    @property
     def _names(self) -> list[Hashable]:
         return [self.chunks.columns[target].name for target in self.scored.job.targets]
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..attack.priors import Prior
 from ..attack.request import Question
 from ..engines.base import Engine
 from ..errors import InputError, WarnOnce
@@ -39,6 +40,16 @@ from .write import ScoreWriter
 Attacks = dict[str | None, dict[str, Attack]]
 
 
+class AtHand(NamedTuple):
+    """What a run knows of an attacker beside its last mark: priors of all columns, and summaries by fold as far as they
+    were made in this process.
+    """
+
+    prior_of: Mapping[Hashable, Prior]
+    explainer: FilesExplainer | None
+    summaries: Mapping[str, Summary | None]
+
+
 class Steps:
     """One run, all of whose steps are kept in `store`.
 
@@ -67,6 +78,7 @@ class Steps:
         self.writer = ScoreWriter(source, question, wish, store.folder, budget, report)
         self.seconds: dict[str, float] = {}
         self.spilled = 0
+        self._summaries: dict[tuple[str | None, str], Summary] = {}
 
     def scores(self, about_to_publish: Callable[[], None]) -> Scores:
         """Take all steps that are not done; about_to_publish: called when the scores are complete, but not in place."""
@@ -88,14 +100,16 @@ class Steps:
                 people.close()
         about_to_publish()
         self.writer.publish(outputs, finished["identity"])
-        explainers = {name: self._explainer(name, folds) for name, folds in attacks.items()}
-        return stored_scores(self.wish.output, self.question, self.about, finished, attacks, explainers, self.spilled)
+        at_hand = {name: self._at_hand(name, folds) for name, folds in attacks.items()}
+        return stored_scores(self.wish.output, self.question, self.about, finished, at_hand, self.spilled)
 
-    def _explainer(self, name: str | None, folds: Mapping[str, Attack]) -> FilesExplainer:
-        """What tells what an attacker sees of cells, when the run is over."""
+    def _at_hand(self, name: str | None, folds: Mapping[str, Attack]) -> AtHand:
+        """What is known of an attacker beside what is kept of the run."""
         attack = next(iter(folds.values()))
         scored, subsets = attack.scored, self.question.each()[name].subsets(attack.chunks.rows)
-        return FilesExplainer(self.source, attack.chunks.columns, scored.job, scored.units, subsets, self.means.engine)
+        rest = (scored.job, scored.units, subsets, self.means.engine)
+        explainer = FilesExplainer(self.source, attack.chunks.columns, *rest)
+        return AtHand(attack.prior_of, explainer, {fold: self._summaries.get((name, fold)) for fold in folds})
 
     @cached_property
     def about(self) -> About:
@@ -115,12 +129,14 @@ class Steps:
                 source.check_unchanged(source.found.files)
         # The files say what the scores come to.
         self._timed("write", started + self.seconds.get("summarise", 0.0))
-        summaries = {(name, fold): attack.summary for name, folds in attacks.items() for fold, attack in folds.items()}
+        self._summaries = {
+            (name, fold): attack.summary for name, folds in attacks.items() for fold, attack in folds.items()
+        }
         return {
             "options": self.store.done(BEGUN),
             "summaries": [
                 [name, fold, replace(summary, seconds=self.seconds).to_stored()]
-                for (name, fold), summary in summaries.items()
+                for (name, fold), summary in self._summaries.items()
             ],
             "identity": identity(self.writer.staged(outputs)),
             "files": [piece.path for piece in outputs],
@@ -201,14 +217,14 @@ def about_run(
     source: Source, question: Question, engine: Engine, population: Source | None, seconds: dict[str, float]
 ) -> About:
     """What all attackers of a run have in common."""
-    people = None if population is None else describe_files(population.found.path, population.found.files)
+    people = None if population is None else describe_files(population.found.path, population.stamps)
     return About(
         columns=question.targets,
         measures=[*question.measures, *([] if population is None else [POPULATION_SIZE])],
         dtype=question.dtype,
         device=engine.device,
         seconds=seconds,
-        request=describe_request(question, describe_files(source.found.path, source.found.files), people),
+        request=describe_request(question, describe_files(source.found.path, source.stamps), people),
     )
 
 
@@ -217,15 +233,16 @@ def stored_scores(
     question: Question,
     about: About,
     finished: dict[str, Any],
-    attacks: Attacks | None = None,
-    explainers: Mapping[str | None, FilesExplainer] | None = None,
+    at_hand: Mapping[str | None, AtHand] | None = None,
     spilled: int = 0,
 ) -> Scores:
-    """What a run gives back, from its last mark; attacks, explainers: where they are at hand."""
+    """What a run gives back, from its last mark, and what is at hand beside it."""
+    nothing = dict.fromkeys(question.each(), AtHand({}, None, {}))
+    beside = nothing if at_hand is None else at_hand
     files = [output if is_file(output) else output / file for file in finished["files"]]
     summaries: dict[str | None, dict[str, Summary]] = {}
     for name, fold, document in finished["summaries"]:
-        made = None if attacks is None else attacks[name][fold].made_summary
+        made = beside[name].summaries.get(fold)
         summaries.setdefault(name, {})[fold] = made or Summary.from_dict(document)
     first = next(iter(summaries[next(iter(summaries))].values()))
     outcomes = []
@@ -233,12 +250,11 @@ def stored_scores(
         folds = of_each_fold(summaries[name])
         weights = {fold: summary.columns["weight"].tolist() for fold, summary in folds.items()}
         attacker = ScoredAttacker(name, tuple(one.known), one.subsets(first.rows))
-        explainer = None if explainers is None else explainers[name]
-        outcomes.append(Outcome(attacker, weights, first.distinct_rows, explainer, folds))
+        outcomes.append(Outcome(attacker, weights, first.distinct_rows, beside[name].explainer, folds))
     facts = [
         ColumnFacts(int(row["distinct_values"]), float(row["prior_entropy"])) for _, row in first.columns.iterrows()
     ]
-    priors = {} if attacks is None else next(iter(attacks[next(iter(attacks))].values())).prior_of
+    priors = next(iter(beside.values())).prior_of
     by_column = {name: priors[name] for name in question.targets if name in priors}
     description = Description(replace(about, seconds=dict(first.seconds)), outcomes, facts, by_column, first.rows)
     return Scores(InFiles(output, files, description, first.rows, spilled))

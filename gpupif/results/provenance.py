@@ -30,6 +30,7 @@ from .summary import Summary
 
 if TYPE_CHECKING:
     from ..attack.request import Question
+    from ..io.common import Stamp
 
 KEY = b"gpupif.scores"
 # Of the document: another one cannot be read.
@@ -59,12 +60,14 @@ def describe_request(
     }
 
 
-def describe_files(path: Path, files: Sequence[Path]) -> dict[str, Any]:
-    """Where a table was read from, and what tells its files from others that take their place."""
-    stamps = [(file.resolve(), file.stat()) for file in files]
+def describe_files(path: Path, stamps: Mapping[Path, Stamp]) -> dict[str, Any]:
+    """Where a table was read from: what named its files, and what tells these from others that take their place."""
     return {
         "path": str(path.resolve()),
-        "files": [{"path": str(file), "bytes": stat.st_size, "changed_ns": stat.st_mtime_ns} for file, stat in stamps],
+        "files": [
+            {"path": str(file.resolve()), "bytes": stamp.size, "changed_ns": stamp.changed}
+            for file, stamp in stamps.items()
+        ],
     }
 
 

@@ -226,9 +226,12 @@ class Scores:
 
         Pieces of a table are summed apart, so the last bits may differ from those of a table in one piece.
         """
-        cells = self._cells("cig")
-        figures = self._backing.find(Wanted(figures={"cig": cells})).figures
-        sums = [figures.total("cig", place) for place in range(len(self.columns))]
+        cells, summary = self._cells("cig"), self._made_summary
+        if summary is not None:
+            sums = summary.columns["fig"].tolist()
+        else:
+            figures = self._backing.find(Wanted(figures={"cig": cells})).figures
+            sums = [figures.total("cig", place) for place in range(len(self.columns))]
         return pd.Series(sums, pd.Index(self.columns, tupleize_cols=False), name="fig")
 
     def rig(self) -> Any:
@@ -244,9 +247,13 @@ class Scores:
 
         n: from 0 to 100, one or several. Raises InputError outside that.
         """
-        wanted = percents("pif", n)
-        gains = self._backing.find(Wanted(gains=self._cells("cig"), of_rows=wanted.reshape(-1).tolist())).of_rows
-        return gains[0] if wanted.ndim == 0 else gains
+        percentiles = percents("pif", n)
+        wanted, cells, summary = percentiles.reshape(-1).tolist(), self._cells("cig"), self._made_summary
+        if summary is not None and set(wanted) <= set(summary.pif):
+            gains = [summary.pif[percent] for percent in wanted]
+        else:
+            gains = self._backing.find(Wanted(gains=cells, of_rows=wanted)).of_rows
+        return gains[0] if percentiles.ndim == 0 else gains
 
     def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
         """The n riskiest cells, by the measure `by` (default: CIG, or else the first that was scored).
@@ -412,11 +419,16 @@ class Scores:
 
     def _summarize(self) -> Summary:
         """The summary of one score for each cell."""
-        known, key = self._backing.summaries, (self.attackers, self._side)
-        if key not in known:
-            known[key] = self._make_summary()
+        made = self._made_summary
+        if made is None:
+            made = self._backing.summaries[self.attackers, self._side] = self._make_summary()
         # Stages may have come to the scores since.
-        return replace(known[key], seconds={**known[key].seconds, **self.seconds})
+        return replace(made, seconds={**made.seconds, **self.seconds})
+
+    @property
+    def _made_summary(self) -> Summary | None:
+        """The summary of one score for each cell, where it is made already."""
+        return self._backing.summaries.get((self.attackers, self._side))
 
     def _make_summary(self) -> Summary:
         about = self._backing.about

@@ -18,6 +18,7 @@ from distributed import Client, KilledWorker
 import gpupif
 from tests.helpers.clusters import PARTITIONS, ROWS, WORKERS
 from tests.helpers.dask_frames import assert_same
+from tests.helpers.pieces import assert_same_summary
 
 pytestmark = [pytest.mark.dask, pytest.mark.subprocess, pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 
@@ -29,6 +30,7 @@ def test_the_bits_of_the_table_in_memory(client, folder, expected):
     kept = scores.persist()
     assert_same(kept, expected)
     assert dict(kept.weights) == expected.weights
+    assert_same_summary(kept, expected)
 
 
 def test_a_table_in_the_memory_of_the_workers(client):
