@@ -25,8 +25,8 @@ from ..rows.partition import Rows
 from ..utils.progress import Reporter
 from .explain import LazyExplainer, TableKeys
 from .graph import Graph, Key, ref
-from .look import look, scores_in
 from .parcels import Parcel, pack, unpack
+from .query import look, scores_in
 from .watch import compute
 from .worker import task_workers
 from .write import write_scores

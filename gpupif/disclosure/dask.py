@@ -37,8 +37,8 @@ from ..utils.progress import Reporter
 from .cells import about_distance, check_columns, question_of
 from .findings import ByAttribute, Stopwatch, combine
 from .journalist import PopulationClasses
-from .look import Tools
 from .search import Assessed, Search, SecondLook
+from .search_part import Tools
 from .table_part import TablePart
 
 if TYPE_CHECKING:

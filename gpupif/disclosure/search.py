@@ -18,9 +18,9 @@ from .cells import DISTINCT, about_distance, check_columns, constant_column, fir
 from .class_sizes import ClassSizes
 from .findings import ByAttribute, Stopwatch, combine
 from .homogeneity import Homogeneous, Ranking
-from .look import Aim, Tools, look_again, look_at
 from .models import MODELS
 from .request import RiskRequest
+from .search_part import Aim, Tools, look_again, look_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable

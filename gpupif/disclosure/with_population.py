@@ -18,7 +18,7 @@ import numpy as np
 from ..attack.population import Met, counting_job, encode_population, lacks_error, match_population, open_population
 from ..engines.block_scoring import pack_keys
 from ..out_of_core.chunks import HeldChunks, TableChunks
-from ..out_of_core.joined import NOBODY, Joined, Lacking
+from ..out_of_core.joined_rows import NOBODY, Joined, Lacking
 from ..out_of_core.temporary_table import in_streams, open_stream
 from ..rows.threads import Workers
 from ..utils.validation import check_exist

@@ -24,8 +24,8 @@ from ..io.ipc_batches import BatchReader, BatchWriter
 from ..rows.keys import code_type
 from ..rows.threads import Workers
 from .chunks import EncodedChunks
-from .joined import NOBODY, SOMEBODY, Added, Joined, Lacking
-from .one_place import scored_by_fold
+from .joined_rows import NOBODY, SOMEBODY, Added, Joined, Lacking
+from .one_part import scored_by_fold
 from .part_scoring import PartScorer
 from .passes import Means, Scored
 from .shuffle import Cut, cut

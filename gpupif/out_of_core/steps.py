@@ -24,16 +24,16 @@ from ..results.scores import Scores
 from ..results.stored import InFiles
 from ..results.summary import Summary
 from ..utils.progress import Reporter
-from .attack import Attack
+from .attacker_run import Attack
 from .budget import Budget
 from .chunks import EncodedChunks, SomeColumns
 from .encode import JOINED, encode, open_encoded, rows_read, weigh_chunks
 from .explain import FilesExplainer
-from .one_place import scored_by_fold
+from .gather_attackers import Gatherers
+from .one_part import scored_by_fold
 from .options import OfPopulation, Wish
 from .passes import Means, Scored
 from .population import People
-from .several import Gatherers
 from .write import ScoreWriter
 
 # By attacker, one without a name under None, and fold: "", or those over subsets of columns.

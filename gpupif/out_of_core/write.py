@@ -27,8 +27,8 @@ from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .budget import Budget
 from .gather import Rows, ahead
+from .gather_attackers import Gatherers
 from .options import Wish
-from .several import Gatherers
 
 # Score files that are written at the same time, each chunk by chunk: as many chunks as the memory is shared for.
 LANES = 2

@@ -27,7 +27,7 @@ FAILURES = [
     "gpupif.out_of_core.part_scoring.part_job",
     "gpupif.out_of_core.gather.write_batch",
     "gpupif.out_of_core.write.write_tables",
-    "gpupif.out_of_core.attack.riskiest_cells",
+    "gpupif.out_of_core.attacker_run.riskiest_cells",
 ]
 
 

@@ -18,7 +18,7 @@ from gpupif.attack.population import counting_job
 from gpupif.engines.base import SetOfColumns
 from gpupif.engines.known_subsets_memory import AnyNeeds, share_out
 from gpupif.errors import InputError, OutputError
-from gpupif.out_of_core import budget, one_place
+from gpupif.out_of_core import budget, one_part
 from tests.helpers.command_line import assert_refused
 from tests.helpers.dying import die
 from tests.helpers.pieces import assert_same_summary, in_pieces, nothing_left, stored, write_parts
@@ -96,8 +96,8 @@ def expected(census):
 def test_rows_that_repeat_need_not_fit(census, expected, tmp_path, groups, monkeypatch):
     """Scored one target after the other, or all at once; read in chunks, and written in files of other sizes."""
     calls = []
-    real = one_place.score_attacker
-    monkeypatch.setattr(one_place, "score_attacker", lambda *given: calls.append(given[1].targets) or real(*given))
+    real = one_part.score_attacker
+    monkeypatch.setattr(one_part, "score_attacker", lambda *given: calls.append(given[1].targets) or real(*given))
     distinct = expected.distinct_rows
     assert distinct < 100
     with room_for(distinct if groups == 5 else 20 * distinct, 30):
@@ -168,7 +168,7 @@ def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch)
             gpupif.score_files(census, target, FEW, known=other, resume=True)
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
         patch.setattr("gpupif.out_of_core.steps.encode", failing)
-        patch.setattr("gpupif.out_of_core.one_place.score_attacker", failing)
+        patch.setattr("gpupif.out_of_core.one_part.score_attacker", failing)
         patch.setattr("gpupif.rows.accumulate.distinct_rows", failing)
         scores = gpupif.score_files(census, target, FEW, known=2, resume=True)
     assert_same(scores, expected)
@@ -181,7 +181,7 @@ def test_resumed_with_less_memory(census, expected, tmp_path, monkeypatch):
 
     target = tmp_path / "out"
     with room_for(20 * expected.distinct_rows, 30), monkeypatch.context() as patch:
-        patch.setattr("gpupif.out_of_core.one_place.score_attacker", failing)
+        patch.setattr("gpupif.out_of_core.one_part.score_attacker", failing)
         with pytest.raises(InputError, match="stop"):
             gpupif.score_files(census, target, FEW, known=2, resume=True)
     says = r"memory_limit: the run to be resumed had more, for 5 columns of \d+ different rows"

@@ -21,7 +21,7 @@ from ..results.summary import TOP_CELLS, Summary
 from ..results.worst_attacker import describe_worst, row_with
 from .chunks import TableChunks
 from .gather import Facts, Gatherer
-from .one_place import Fold
+from .one_part import Fold
 from .part_result import Found
 from .passes import Scored
 from .summary import codes_of_row, explain_cells, gain_percentiles, row_gain_percentiles
