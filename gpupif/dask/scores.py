@@ -19,6 +19,7 @@ from ..io.write import output_names
 from ..results.base import About, Backing, Cells, Description, Explainer, Found, Outcome, ScoredAttacker, Wanted
 from ..results.figures import ColumnFacts
 from ..results.in_memory import index_table
+from ..results.packed_priors import pack_priors
 from ..results.provenance import in_one_file, to_metadata
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
@@ -55,10 +56,10 @@ class LazyOutcome:
 
 
 class _OfPlan(NamedTuple):
-    """What is known when the table is read."""
+    """What is known when the table is read, but the prior tables, which may be large."""
 
     rows: int
-    priors: dict[Hashable, Prior]
+    facts: list[ColumnFacts]
 
 
 class OnDask(Backing):
@@ -97,11 +98,17 @@ class OnDask(Backing):
 
     def priors(self) -> Mapping[Hashable, AsDict]:
         """See `Backing`."""
-        return self._of_plan().priors
+        found: dict[Hashable, Prior] = self._known("priors", self.attackers[0].name)
+        return found
+
+    def packed_priors(self) -> dict[str, str]:
+        """See `Backing`; packed by a worker."""
+        found: dict[str, str] = self._known("packed", self.attackers[0].name)
+        return found
 
     def column_facts(self) -> list[ColumnFacts]:
         """See `Backing`."""
-        return [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in self._of_plan().priors.values()]
+        return self._of_plan().facts
 
     def size(self) -> str:
         """See `Backing`."""
@@ -180,7 +187,8 @@ class OnDask(Backing):
         done: hears of all rows at once.
         """
         asked = Description(self.about, [Outcome(attacker, {}, None) for attacker in writing.attackers])
-        facts = [("plan", self.attackers[0].name), *(("weights", attacker.name) for attacker in self.attackers)]
+        facts = [(what, self.attackers[0].name) for what in ("plan", "packed")]
+        facts += [("weights", attacker.name) for attacker in self.attackers]
         write_scores(
             self._joined(writing.outputs, keep_input),
             path,
@@ -241,8 +249,9 @@ class OnDask(Backing):
             return graph.take(outcome.weights)[0]
         table = outcome.table
         graph.tasks.update(table.graph.tasks)
-        if what == "plan":
-            return graph.one("facts", partial(_facts_of, list(self.about.columns)), ref(table.plan), number=number)
+        if what in _OF_PLAN:
+            find = partial(_OF_PLAN[what], list(self.about.columns))
+            return graph.one("facts", find, ref(table.plan), number=number)
         parts = range(len(table.rows))
         several = ([ref(table.plan)] * len(parts), parts, list(map(ref, table.rows)))
         sent = graph.each(f"distinct-{number}", partial(_send_distinct, len(parts)), *several)
@@ -273,7 +282,25 @@ def _sum(*counts: int) -> int:
 
 
 def _facts_of(columns: Sequence[Hashable], plan: Plan) -> _OfPlan:
-    return _OfPlan(plan.rows, {name: plan.prior_of[name] for name in columns})
+    priors = [plan.prior_of[name] for name in columns]
+    return _OfPlan(plan.rows, [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in priors])
+
+
+def _priors_of(columns: Sequence[Hashable], plan: Plan) -> dict[Hashable, Prior]:
+    return {name: plan.prior_of[name] for name in columns}
+
+
+def _pack_priors(columns: Sequence[Hashable], plan: Plan) -> dict[str, str]:
+    priors = _priors_of(columns, plan)
+    return pack_priors(priors, {name: prior.column.cardinality for name, prior in priors.items()})
+
+
+# Facts that a plan has.
+_OF_PLAN: dict[str, Callable[[Sequence[Hashable], Plan], Any]] = {
+    "plan": _facts_of,
+    "priors": _priors_of,
+    "packed": _pack_priors,
+}
 
 
 def _send_distinct(parts: int, plan: Plan, source: int, rows: Rows) -> pd.DataFrame:

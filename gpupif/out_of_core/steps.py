@@ -19,6 +19,7 @@ from ..io.score_files import Piece, is_file, plan_outputs
 from ..measures import POPULATION_SIZE
 from ..results.base import About, Description, Outcome, ScoredAttacker, of_each_fold
 from ..results.figures import ColumnFacts
+from ..results.packed_priors import pack_priors
 from ..results.provenance import describe_files, describe_request
 from ..results.scores import Scores
 from ..results.stored import InFiles
@@ -154,9 +155,11 @@ class Steps:
             for name, one in self.question.each().items()
         ]
         attack = next(iter(next(iter(attacks.values())).values()))
-        priors = {name: attack.prior_of[name] for name in self.question.targets}
+        facts = attack.column_facts
+        values = {name: fact.distinct_values for name, fact in zip(self.question.targets, facts, strict=True)}
+        priors = pack_priors({name: attack.prior_of[name] for name in values}, values)
         files = [] if is_file(self.wish.output) else [piece.path for piece in outputs]
-        return Description(self.about, outcomes, attack.column_facts, priors, rows, files)
+        return Description(self.about, outcomes, facts, priors, rows, files)
 
     def _people(self, chunks: EncodedChunks) -> People | None:
         """The population, if any, beside the table with these rows."""
@@ -242,19 +245,21 @@ def stored_scores(
     files = [output if is_file(output) else output / file for file in finished["files"]]
     summaries: dict[str | None, dict[str, Summary]] = {}
     for name, fold, document in finished["summaries"]:
-        made = beside[name].summaries.get(fold)
-        summaries.setdefault(name, {})[fold] = made or Summary.from_dict(document)
+        stored, made = Summary.from_dict(document), beside[name].summaries.get(fold)
+        # One that is made still has its values as they are in the table, but no times.
+        summaries.setdefault(name, {})[fold] = stored if made is None else replace(made, seconds=stored.seconds)
     first = next(iter(summaries[next(iter(summaries))].values()))
     outcomes = []
     for name, one in question.each().items():
         folds = of_each_fold(summaries[name])
         weights = {fold: summary.columns["weight"].tolist() for fold, summary in folds.items()}
         attacker = ScoredAttacker(name, tuple(one.known), one.subsets(first.rows))
-        outcomes.append(Outcome(attacker, weights, first.distinct_rows, beside[name].explainer, folds))
+        distinct = next(iter(folds.values())).distinct_rows
+        outcomes.append(Outcome(attacker, weights, distinct, beside[name].explainer, folds))
     facts = [
         ColumnFacts(int(row["distinct_values"]), float(row["prior_entropy"])) for _, row in first.columns.iterrows()
     ]
     priors = next(iter(beside.values())).prior_of
     by_column = {name: priors[name] for name in question.targets if name in priors}
-    description = Description(replace(about, seconds=dict(first.seconds)), outcomes, facts, by_column, first.rows)
-    return Scores(InFiles(output, files, description, first.rows, spilled))
+    description = Description(replace(about, seconds=dict(first.seconds)), outcomes, facts)
+    return Scores(InFiles(output, files, description, first.rows, spilled, by_column))

@@ -14,6 +14,7 @@ import numpy as np
 from ..attack.worst_mean import FOLDS, folded_name
 from ..measures import Measure, as_risk
 from .figures import ColumnFacts, Figures
+from .packed_priors import pack_priors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -212,14 +213,14 @@ class About:
 class Description:
     """What files of scores say of themselves.
 
-    facts: of the scored columns; priors: by these; rows: of the table; files: of a folder, in order of the rows. What
-    is not known yet is left out, weights and summaries of `outcomes` too.
+    facts: of the scored columns; priors: of these, packed, the small ones; rows: of the table; files: of a folder, in
+    order of the rows. What is not known yet is left out, weights and summaries of `outcomes` too.
     """
 
     about: About
     outcomes: Sequence[Outcome]
     facts: Sequence[ColumnFacts] = ()
-    priors: Mapping[Hashable, AsDict] = field(default_factory=dict)
+    priors: Mapping[str, str] = field(default_factory=dict)
     rows: int | None = None
     files: Sequence[str] = ()
 
@@ -277,6 +278,11 @@ class Backing(ABC):
     @abstractmethod
     def column_facts(self) -> list[ColumnFacts]:
         """Of each scored column."""
+
+    def packed_priors(self) -> dict[str, str]:
+        """Those that score files keep, see `pack_priors`."""
+        values = [fact.distinct_values for fact in self.column_facts()]
+        return pack_priors(self.priors(), dict(zip(self.about.columns, values, strict=True)))
 
     @abstractmethod
     def size(self) -> str:

@@ -8,10 +8,9 @@ not known when a file is written (summaries, in Feather in streams and on Dask) 
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,10 +36,6 @@ KEY = b"gpupif.scores"
 FORMAT = 1
 # In a folder, the file with all of it.
 FOLDER_FILE = "_common_metadata"
-# Prior tables take at most so many bytes of it, all together; the smallest come first.
-PRIOR_BYTES = 1 << 20
-# A probability takes so many of them, which hardly any packing makes less.
-PROBABILITY_BYTES = 8
 
 
 def describe_request(
@@ -87,7 +82,7 @@ def to_metadata(description: Description) -> dict[bytes, bytes]:
         "through_host": about.through_host,
         "request": dict(about.request),
         "attackers": [_attacker_to_json(outcome) for outcome in description.outcomes],
-        "priors": _priors_to_json(description),
+        "priors": dict(description.priors),
         "files": list(description.files),
     }
     return {MARK: __version__.encode(), KEY: json.dumps(document).encode()}
@@ -150,7 +145,7 @@ def read_description(file: Path) -> Description | None:
             for column in document["columns"]
             if len(column) > 1
         ],
-        {name: _PackedPrior(name, document["priors"].get(name), file) for name in names},
+        document["priors"],
         document["rows"],
         document["files"],
     )
@@ -192,53 +187,3 @@ def _subsets_from_json(
     subsets, seed = (max(document["scored"].values()), document["seed"]) if document["sampled"] else (None, 0)
     targets, places = ([used.index(name) for name in several] for several in (names, pool))
     return choose_subsets(AnyKnown(document["known"], among=pool, subsets=subsets, seed=seed), used, targets, places, 1)
-
-
-def _priors_to_json(description: Description) -> dict[str, str]:
-    """The smallest prior tables, packed, as many as there is room for; of others nothing."""
-    few = PRIOR_BYTES // PROBABILITY_BYTES
-    small = [
-        name
-        for name, fact in zip(description.about.columns, description.facts, strict=False)
-        if fact.distinct_values <= few and name in description.priors
-    ]
-    packed = {str(name): _pack(description.priors[name].as_dict()) for name in small}
-    room, found = PRIOR_BYTES, {}
-    for name, text in sorted(packed.items(), key=lambda one: len(one[1])):
-        room -= len(text)
-        if text and room >= 0:
-            found[name] = text
-    return found
-
-
-def _pack(prior: Mapping[Any, float]) -> str:
-    """A prior as Arrow's stream of values and probabilities, in base 64; empty for values of several types."""
-    try:
-        values = pa.array(list(prior))
-    except (pa.ArrowException, TypeError, OverflowError):
-        return ""
-    batch = pa.record_batch([values, pa.array(list(prior.values()), pa.float64())], ["value", "probability"])
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-        writer.write_batch(batch)
-    return base64.b64encode(sink.getvalue()).decode()
-
-
-@dataclass(frozen=True)
-class _PackedPrior:
-    """The prior of a column as a file has it; packed: None where it was left out."""
-
-    column: str
-    packed: str | None
-    file: Path
-
-    def as_dict(self) -> dict[Any, float]:
-        """See `Prior`; raises InputError where it was left out."""
-        if self.packed is None:
-            raise InputError(
-                f"priors: {self.file} has none of column {self.column!r}: kept are those that take up to "
-                f"{PRIOR_BYTES:,} bytes together, the smallest first, and whose values are of one type. Score the "
-                "table again for it."
-            )
-        table = pa.ipc.open_stream(base64.b64decode(self.packed)).read_all()
-        return dict(zip(table["value"].to_pylist(), table["probability"].to_pylist(), strict=True))

@@ -487,7 +487,7 @@ class Scores:
                 replace(outcome, summaries={fold: view._summarize() for fold, view in of_folds.items()})
                 for outcome, of_folds in zip(outcomes, views, strict=True)
             ]
-        return Description(backing.about, outcomes, backing.column_facts(), backing.priors(), self.rows)
+        return Description(backing.about, outcomes, backing.column_facts(), backing.packed_priors(), self.rows)
 
 
 def _unheard(rows: int) -> None:

@@ -20,6 +20,7 @@ from ..utils.percentiles import ONCE, SHIFTS, DigitCounts, PercentileSearch
 from .base import Cell, Cells, Description, Found, Wanted, WithOutcomes, Writing
 from .figures import ColumnFacts, Figures
 from .in_memory import refuse_options
+from .packed_priors import PackedPrior
 from .provenance import to_metadata
 from .riskiest import riskiest, riskiest_in
 from .stored_frame import StoredFrame
@@ -36,7 +37,7 @@ COLUMNS_AT_ONCE = 16
 
 
 class InFiles(WithOutcomes):
-    """Scores in files; description: what these say of themselves, of so many rows."""
+    """Scores in files; description: what these say of themselves, of so many rows; priors: where they are at hand."""
 
     def __init__(
         self,
@@ -45,12 +46,17 @@ class InFiles(WithOutcomes):
         description: Description,
         rows: int,
         spilled_bytes: int | None = None,
+        priors: Mapping[Hashable, AsDict] | None = None,
     ) -> None:
         super().__init__(description.about, description.outcomes)
         self.path = path
         self.files = list(files)
         self.spilled_bytes = spilled_bytes
-        self._description = description
+        self._facts = list(description.facts)
+        self._packed = None if priors else dict(description.priors)
+        self._priors = priors or {
+            name: PackedPrior(name, description.priors.get(str(name)), str(path)) for name in self.about.columns
+        }
         self._rows = rows
         self._types = {
             attacker.output(measure.name, fold): fold_of(measure, fold).type_in(self.about.dtype)
@@ -68,11 +74,15 @@ class InFiles(WithOutcomes):
 
     def priors(self) -> Mapping[Hashable, AsDict]:
         """See `Backing`."""
-        return self._description.priors
+        return self._priors
+
+    def packed_priors(self) -> dict[str, str]:
+        """See `Backing`."""
+        return super().packed_priors() if self._packed is None else self._packed
 
     def column_facts(self) -> list[ColumnFacts]:
         """See `Backing`."""
-        return list(self._description.facts)
+        return self._facts
 
     def size(self) -> str:
         """See `Backing`."""

@@ -34,7 +34,7 @@ def assert_like_memory(table, people, edges=(), lacks="count", **arguments):
         scores = gpupif.score(cut(table, edges), ALL, **lazy)
     each = [(scores, expected)]
     if "attackers" in arguments:
-        assert list(scores) == list(expected)
+        assert scores.attackers == expected.attackers
         each = [(scores.against(name), expected.against(name)) for name in scores.attackers]
     each += [(one.mean, other.mean) for one, other in each if hasattr(one, "mean")]
     for one, other in each:

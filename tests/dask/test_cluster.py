@@ -73,7 +73,8 @@ def gathered(monkeypatch):
 def test_nothing_comes_to_the_client(client, folder, tmp_path, gathered):
     gpupif.score(dd.read_parquet(folder)).to_parquet(tmp_path / "scores", write_index=False)
     assert gathered
-    assert sum(gathered) < 10_000
+    # What the folder says of itself (names, small priors), not one column of scores.
+    assert sum(gathered) < 8 * ROWS * PARTITIONS
     assert pq.read_table(tmp_path / "scores").num_rows == ROWS * PARTITIONS
 
 

@@ -52,7 +52,7 @@ def test_attackers(tmp_path, weights):
     scores = gpupif.score(lazy, ["cig", "prior", "cohort_size"], **arguments)
     with gpupif.config(device="cpu"):
         expected = gpupif.score(frame, ["cig", "prior", "cohort_size"], **arguments)
-    assert list(scores) == list(THREE)
+    assert scores.attackers == tuple(THREE)
     for name in THREE:
         assert_same(scores.against(name), expected.against(name))
     for measure in scores.measures:
@@ -62,7 +62,7 @@ def test_attackers(tmp_path, weights):
     scores.to_parquet(tmp_path / "scores", write_index=False)
     written = pd.read_parquet(tmp_path / "scores")
     assert list(written.columns) == expected.to_arrow().column_names
-    np.testing.assert_array_equal(written["neighbour_cig_age"], expected["neighbour"].cig["age"])
+    np.testing.assert_array_equal(written["neighbour_cig_age"], expected.against("neighbour").cig["age"])
     assert "neighbour, employer, nobody" in repr(scores)
 
 

@@ -27,7 +27,7 @@ FAILURES = [
     "gpupif.out_of_core.part_scoring.part_job",
     "gpupif.out_of_core.gather.write_batch",
     "gpupif.out_of_core.write.write_tables",
-    "gpupif.out_of_core.attacker_run.riskiest_cells",
+    "gpupif.out_of_core.attacker_run.explain_cells",
 ]
 
 
@@ -38,7 +38,7 @@ def test_failures_leave_only_what_resume_can_use(tmp_path, monkeypatch, name, re
     source = census_folder(tmp_path / "in", rows=100)
     (tmp_path / "out").mkdir()
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        fail(patch, name, after=0 if name.endswith("riskiest_cells") else 1)
+        fail(patch, name, after=0 if name.endswith("explain_cells") else 1)
         with pytest.raises(InputError, match="something went wrong"):
             gpupif.score_files(source, tmp_path / "out", MEASURES, resume=resume)
     assert list((tmp_path / "out").iterdir()) == []
@@ -55,7 +55,7 @@ def test_score_files_written_beside_one_that_fails(tmp_path, monkeypatch):
     source = census_folder(tmp_path / "in", rows=120, files=2)
     begun, failed, written = Event(), Event(), []
 
-    def write(parts, file, done, real=write_tables):
+    def write(parts, file, done, describe, real=write_tables):
         if file.name == "000.parquet":
             assert begun.wait(30)
             try:
@@ -71,7 +71,7 @@ def test_score_files_written_beside_one_that_fails(tmp_path, monkeypatch):
             written.append(rows)
             done(rows)
 
-        real(parts, file, advance)
+        real(parts, file, advance, describe=describe)
 
     monkeypatch.setattr("gpupif.out_of_core.write.write_tables", write)
     with in_pieces(3, 40), pytest.raises(KeyboardInterrupt):

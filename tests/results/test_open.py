@@ -17,7 +17,7 @@ import pytest
 import gpupif
 from gpupif import AnyKnown
 from gpupif.errors import InputError, TableReadError
-from gpupif.results import provenance
+from gpupif.results import packed_priors, provenance
 from tests.helpers.pieces import assert_same_summary, in_pieces, write_parts
 
 TABLE = gpupif.datasets.census(60, columns=3).assign(w=np.arange(60) % 3 + 0.5)
@@ -167,7 +167,7 @@ def test_priors_keep_their_types(tmp_path, name):
 
 
 def test_large_priors_are_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(provenance, "PRIOR_BYTES", 2_000)
+    monkeypatch.setattr(packed_priors, "PRIOR_BYTES", 2_000)
     table = pd.DataFrame({"many": [*range(300)] * 2, "few": [0, 1, 2] * 200, "mixed": ["a", 1, 2.5] * 200})
     gpupif.score(table.astype({"mixed": object}), "cig").to_parquet(tmp_path / "scores.parquet")
     priors = gpupif.open_scores(tmp_path / "scores.parquet").priors

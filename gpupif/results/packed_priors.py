@@ -1,0 +1,65 @@
+"""Prior tables as score files keep them: packed, and those that are small."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..attack.priors import AsDict
+
+# All together take at most so many bytes; the smallest come first.
+PRIOR_BYTES = 1 << 20
+# A column whose probabilities alone may take as many, at so many bytes each, is not looked at.
+PROBABILITY_BYTES = 8
+
+
+def pack_priors(priors: Mapping[Hashable, AsDict], values: Mapping[Hashable, int]) -> dict[str, str]:
+    """The smallest priors, packed, as many as there is room for. values: how many each is of."""
+    few = PRIOR_BYTES // PROBABILITY_BYTES
+    packed = {str(name): _pack(prior.as_dict()) for name, prior in priors.items() if values[name] <= few}
+    room, found = PRIOR_BYTES, {}
+    for name, text in sorted(packed.items(), key=lambda one: len(one[1])):
+        room -= len(text)
+        if text and room >= 0:
+            found[name] = text
+    return found
+
+
+def _pack(prior: Mapping[Any, float]) -> str:
+    """A prior as Arrow's stream of values and probabilities, in base 64; empty for values of several types."""
+    try:
+        values = pa.array(list(prior))
+    except (pa.ArrowException, TypeError, OverflowError):
+        return ""
+    batch = pa.record_batch([values, pa.array(list(prior.values()), pa.float64())], ["value", "probability"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_batch(batch)
+    return base64.b64encode(sink.getvalue()).decode()
+
+
+@dataclass(frozen=True)
+class PackedPrior:
+    """The prior of a column, of scores in a place; packed: None where it was left out."""
+
+    column: Hashable
+    packed: str | None
+    place: str
+
+    def as_dict(self) -> dict[Any, float]:
+        """Value to probability; raises InputError where it was left out."""
+        if self.packed is None:
+            raise InputError(
+                f"priors: {self.place} has none of column {self.column!r}: kept are those that take up to "
+                f"{PRIOR_BYTES:,} bytes together, the smallest first, and whose values are of one type. Score the "
+                "table again for it."
+            )
+        table = pa.ipc.open_stream(base64.b64decode(self.packed)).read_all()
+        return dict(zip(table["value"].to_pylist(), table["probability"].to_pylist(), strict=True))
