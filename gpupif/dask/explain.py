@@ -138,7 +138,7 @@ def _explain(by: Measure, graph: Graph, table: TableKeys, cells: Sequence[Cell],
 
 def _count_cells(cells: Sequence[Cell], keys: Sequence[list[int]], plan: Plan, rows: Rows) -> list[CohortCount]:
     """Of a partition the rows in the cohort of each cell."""
-    if plan.question.any_known is not None:
+    if plan.request.any_known is not None:
         return [CohortCount(0, 0, 0) for _ in cells]
     codes, times = _codes(plan, rows.keys), np.asarray(rows.counts, np.int64)
     targets = [plan.job.targets[cell.target] for cell in cells]
@@ -151,7 +151,7 @@ def _add_counts(*parts: list[CohortCount]) -> list[CohortCount]:
 
 def _rows_of_any_known(plan: Plan, rows: Rows) -> Rows | None:
     """A partition's distinct rows where the attacker knows any few columns."""
-    return rows if plan.question.any_known is not None else None
+    return rows if plan.request.any_known is not None else None
 
 
 def _merge_rows(*parts: Rows | None) -> Rows | None:
@@ -180,7 +180,7 @@ def _describe_cells(
                 (plan.job.targets[cell.target] for cell in cells), keys, counts, strict=True
             )
         ]
-    subsets = plan.question.subsets(plan.rows)
+    subsets = plan.request.subsets(plan.rows)
     assert subsets is not None
     table = replace(plan.job, codes=_codes(plan, whole.keys), times=np.asarray(whole.counts, np.int64))
     found = []

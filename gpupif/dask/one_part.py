@@ -33,7 +33,7 @@ def room() -> int:
 
 def check_one_part(plan: Plan) -> None:
     """Raise InputError where rows that have to be in one part take more than there is."""
-    people, asked, limit = plan.people, plan.question.any_known, room()
+    people, asked, limit = plan.people, plan.request.any_known, room()
     others = 0 if people is None else people.distinct
     needed = _needed_bytes(plan, plan.distinct, others)
     if needed <= limit:
@@ -63,11 +63,11 @@ def shares_of(plan: Plan, job: Job, sets: Sequence[SetOfColumns], rows: int, oth
 
 def _needed_bytes(plan: Plan, rows: int, others: int) -> int:
     """What so many rows of the table and the population take at least where they are scored in one part."""
-    subsets = plan.question.subsets(plan.rows)
+    subsets = plan.request.subsets(plan.rows)
     sets = None if subsets is None else subsets.sets
     scoring = _scoring_bytes(plan, plan.job, sets, rows)
     if plan.people is not None:
-        counting = sizes_job(plan.question, plan.people.counts)
+        counting = sizes_job(plan.request, plan.people.counts)
         scoring = max(scoring, _scoring_bytes(plan, counting, sets, rows + others))
     return _held_bytes(plan, rows, others) + scoring
 

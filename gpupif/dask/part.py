@@ -75,7 +75,7 @@ class _Scorer:
         self._targets = list(targets)
         self._rows = rows
         self._others = others
-        subsets = plan.question.subsets(plan.rows)
+        subsets = plan.request.subsets(plan.rows)
         self._sets = None if subsets is None else subsets.sets
 
     def score(self) -> tuple[list[npt.NDArray[Any]], list[Sums]]:
@@ -110,7 +110,7 @@ class _Scorer:
             found = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
         wildcards = [column for column, wild in enumerate(plan.people.wildcards) if wild]
         job = replace(
-            sizes_job(plan.question, plan.people.counts, wildcards),
+            sizes_job(plan.request, plan.people.counts, wildcards),
             targets=self._targets,
             codes=unpack_keys(found.rows.keys, plan.layout),
             times=found.rows.counts.astype(np.int64),

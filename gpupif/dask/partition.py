@@ -52,14 +52,14 @@ class PartitionIndex(NamedTuple):
     number: npt.NDArray[Any]
 
 
-def encode(question: Reads, device: str, partition: Any) -> tuple[Local, PartitionIndex]:
+def encode(request: Reads, device: str, partition: Any) -> tuple[Local, PartitionIndex]:
     """Number the values of a partition's columns by themselves and collapse equal rows; raises ColumnTypeError."""
     frame = open_frame(partition)
     here = device_here(device)
-    places = [frame.names.index(name) for name in question.read]
+    places = [frame.names.index(name) for name in request.read]
     with frame.active():
         columns = [frame.column(place) if frame.rows else pd.Series(dtype=object) for place in places]
-        parts = [encode_part(name, column) for name, column in zip(question.read, columns, strict=True)]
+        parts = [encode_part(name, column) for name, column in zip(request.read, columns, strict=True)]
     first_missing = [
         int(np.argmax(part.codes == len(part.values.labels))) if part.values.missing else -1 for part in parts
     ]
@@ -92,30 +92,30 @@ def global_codes(columns: Sequence[Column], local: Local) -> list[npt.NDArray[An
     return codes
 
 
-def weigh(question: ReadsWeights, weights: Weights, local: Local) -> WeightedCounts:
+def weigh(request: ReadsWeights, weights: Weights, local: Local) -> WeightedCounts:
     """What the rows of a partition stand for, in units, by column and code."""
-    *codes, times = _with_times(question, weights, local)
-    columns = weights.columns[: len(question.used)]
+    *codes, times = _with_times(request, weights, local)
+    columns = weights.columns[: len(request.used)]
     counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
     with task_workers() as workers:
         add_chunk(columns, codes, times, counts, workers)
     return counts
 
 
-def _with_times(question: ReadsWeights, weights: Weights, local: Local) -> list[npt.NDArray[Any]]:
+def _with_times(request: ReadsWeights, weights: Weights, local: Local) -> list[npt.NDArray[Any]]:
     """The codes of the columns that are used, and at last how many units each distinct row stands for."""
     codes = global_codes(weights.columns, local)
-    units = weights.units.times(codes[question.read.index(question.weights)])
-    return [*codes[: len(question.used)], units * local.times]
+    units = weights.units.times(codes[request.read.index(request.weights)])
+    return [*codes[: len(request.used)], units * local.times]
 
 
 def global_rows(plan: Plan, local: Local) -> Rows:
     """The distinct rows of a partition, by the values of the whole table; with weights, counted in units."""
     times = local.times
     if plan.weights is None:
-        codes = global_codes([plan.prior_of[name].column for name in plan.question.used], local)
+        codes = global_codes([plan.prior_of[name].column for name in plan.request.used], local)
     else:
-        *codes, times = _with_times(plan.question, plan.weights, local)
+        *codes, times = _with_times(plan.request, plan.weights, local)
     if plan.people is not None:
         codes = plan.people.joined(codes, 0)
     with task_workers() as workers:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..attack.population import join_codes, lacking_values, prior_in
-from ..attack.weights import Units, Weighted, read_weights
+from ..attack.weights import TableWeights, Units, read_weights
 from ..attack.worst_mean import folded
 from ..encoding.merge import Values, final_order, merged_column, total_values
 from ..engines.part_jobs import cohorts_stay_whole, weight_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..attack.priors import Prior
-    from ..attack.request import Question
+    from ..attack.request import ScoreRequest
     from ..encoding.column import Column
     from ..engines.base import Job
     from ..measures import Measure
@@ -116,7 +116,7 @@ class Plan:
     many they are. people: of the population of the columns used, if any: then keys are of its joined values.
     """
 
-    question: Question
+    request: ScoreRequest
     job: Job
     prior_of: Mapping[Hashable, Prior]
     layout: KeyLayout
@@ -131,12 +131,12 @@ class Plan:
     @property
     def outputs(self) -> tuple[Measure, ...]:
         """What each cell gets."""
-        return outputs_of(self.question, self.people is not None)
+        return outputs_of(self.request, self.people is not None)
 
     @property
     def columns(self) -> list[Column]:
         """Those that are used, without codes of rows."""
-        return [self.prior_of[name].column for name in self.question.used]
+        return [self.prior_of[name].column for name in self.request.used]
 
     @property
     def has_wildcards(self) -> bool:
@@ -146,18 +146,18 @@ class Plan:
     @property
     def in_one_part(self) -> bool:
         """Whether all rows have to be in one part, for no cut keeps their cohorts whole."""
-        return self.has_wildcards or not cohorts_stay_whole(self.job, self.question.any_known is not None)
+        return self.has_wildcards or not cohorts_stay_whole(self.job, self.request.any_known is not None)
 
 
-def measures_of(question: Question, with_population: bool) -> tuple[Measure, ...]:
+def measures_of(request: ScoreRequest, with_population: bool) -> tuple[Measure, ...]:
     """The measures that are asked for, and, with a population, last the sizes of cohorts in it."""
-    return (*question.measures, *([POPULATION_SIZE] if with_population else []))
+    return (*request.measures, *([POPULATION_SIZE] if with_population else []))
 
 
-def outputs_of(question: Question, with_population: bool) -> tuple[Measure, ...]:
+def outputs_of(request: ScoreRequest, with_population: bool) -> tuple[Measure, ...]:
     """What each cell gets: measures, or, over attackers who know any few columns, the worst and the mean of each."""
-    measures = measures_of(question, with_population)
-    return measures if question.any_known is None else folded(measures)
+    measures = measures_of(request, with_population)
+    return measures if request.any_known is None else folded(measures)
 
 
 def merged_columns(names: Sequence[Hashable], values: Sequence[Values]) -> list[Column]:
@@ -168,11 +168,11 @@ def merged_columns(names: Sequence[Hashable], values: Sequence[Values]) -> list[
     ]
 
 
-def find_units(question: ReadsWeights, names: list[Hashable], totals: Totals) -> Weights:
+def find_units(request: ReadsWeights, names: list[Hashable], totals: Totals) -> Weights:
     """The sampling weights; raises what `make_plan` does for totals, and InputError for a bad weight."""
-    check_totals(question, names, totals)
-    columns = merged_columns(question.read, totals.values)
-    return Weights(columns, read_weights(columns[question.read.index(question.weights)], None))
+    check_totals(request, names, totals)
+    columns = merged_columns(request.read, totals.values)
+    return Weights(columns, read_weights(columns[request.read.index(request.weights)], None))
 
 
 def add_counts(*parts: WeightedCounts) -> WeightedCounts:
@@ -181,7 +181,7 @@ def add_counts(*parts: WeightedCounts) -> WeightedCounts:
 
 
 def make_plan(
-    question: Question,
+    request: ScoreRequest,
     names: list[Hashable],
     totals: Totals,
     weights: Weights | None = None,
@@ -196,30 +196,30 @@ def make_plan(
     errors; PriorError; DeviceError for a measure of a library's functions where "auto" means different devices on
     different workers.
     """
-    check_totals(question, names, totals)
+    check_totals(request, names, totals)
     device, mixed = next(iter(totals.devices)), len(totals.devices) > 1
     if mixed:
-        _check_mixture(question, totals.devices)
+        _check_mixture(request, totals.devices)
         # A way of grouping, of GPUs, was not asked for: workers without one would have refused it.
         device = "auto"
-    columns = merged_columns(question.read, totals.values) if weights is None else weights.columns
+    columns = merged_columns(request.read, totals.values) if weights is None else weights.columns
     weighted = None
     if weights is not None and counts is not None:
-        weighted = Weighted(None, counts, weights.units.total, weights.units.unit)
-    people = None if people is None else people.of(question.used)
+        weighted = TableWeights(None, counts, weights.units.total, weights.units.unit)
+    people = None if people is None else people.of(request.used)
     priors = None if people is None else people.priors()
-    job, prior_of = question.job(
-        columns[: len(question.used)], totals.rows, on_warning=on_warning, weighted=weighted, priors=priors
+    job, prior_of = request.job(
+        columns[: len(request.used)], totals.rows, on_warning=on_warning, weighted=weighted, priors=priors
     )
     layout = KeyLayout.of([len(counts) for counts in job.counts]) if people is None else people.layout
     total = totals.rows if weights is None else weights.units.total
     used = " and ".join(sorted(totals.devices))
-    return Plan(question, job, prior_of, layout, totals.rows, totals.distinct, weights, total, device, used, people)
+    return Plan(request, job, prior_of, layout, totals.rows, totals.distinct, weights, total, device, used, people)
 
 
-def _check_mixture(question: Question, devices: frozenset[str]) -> None:
+def _check_mixture(request: ScoreRequest, devices: frozenset[str]) -> None:
     """Raise DeviceError where scores may not be the same to the last bit on workers of these kinds."""
-    named = [measure.name for measure in question.measures if measure.differs_by_processor]
+    named = [measure.name for measure in request.measures if measure.differs_by_processor]
     if named:
         raise DeviceError(
             f"device 'auto': is {' on some workers and '.join(sorted(devices))} on others. The last bits of "
@@ -228,12 +228,12 @@ def _check_mixture(question: Question, devices: frozenset[str]) -> None:
         )
 
 
-def check_totals(question: Reads, names: list[Hashable], totals: Totals) -> None:
+def check_totals(request: Reads, names: list[Hashable], totals: Totals) -> None:
     """Raise InputError for a table without rows, or with missing values where they are errors."""
     if totals.rows == 0:
         raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, names))}).")
-    for name, values, row in zip(question.read, totals.values, totals.first_missing, strict=True):
-        if question.missing == "error" and values.missing:
+    for name, values, row in zip(request.read, totals.values, totals.first_missing, strict=True):
+        if request.missing == "error" and values.missing:
             raise InputError(
                 f"column {name!r}: {values.missing:,} missing value{'s' * (values.missing > 1)}, the first in row "
                 f"{row} (from 0); missing='error' expects none. Fill or drop them, or use missing='category'."
@@ -264,13 +264,13 @@ def find_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
         else weight_of(job, plan.total, target, [sizes[target].cohorts], [sizes[target].distinct])
         for target in job.targets
     ]
-    return pd.Series(weights, pd.Index(plan.question.targets, tupleize_cols=False), name="weight")
+    return pd.Series(weights, pd.Index(plan.request.targets, tupleize_cols=False), name="weight")
 
 
 def find_mean_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
     """The mean weight of each scored column over attackers who know any few columns."""
     weights = [sizes[target].mean_weight for target in plan.job.targets]
-    return pd.Series(weights, pd.Index(plan.question.targets, tupleize_cols=False), name="weight")
+    return pd.Series(weights, pd.Index(plan.request.targets, tupleize_cols=False), name="weight")
 
 
 @dataclass(frozen=True)
@@ -360,22 +360,22 @@ def _layout(values: Sequence[Sequence[Any]]) -> KeyLayout:
     return KeyLayout.of([len(several) for several in values])
 
 
-def join(question: Question, names: list[Hashable], table: Totals, population: Totals) -> People:
+def join(request: ScoreRequest, names: list[Hashable], table: Totals, population: Totals) -> People:
     """Both tables' values, without rows that the population lacks.
 
-    question: with all columns that any attacker knows. Raises InputError for a table or a population without rows, and
+    request: with all columns that any attacker knows. Raises InputError for a table or a population without rows, and
     for columns whose types do not match.
     """
-    check_totals(question, names, table)
+    check_totals(request, names, table)
     if population.rows == 0:
         raise InputError("population: expected at least one row, got none.")
     try:
-        check_totals(replace(question, weights=None), names, population)
+        check_totals(replace(request, weights=None), names, population)
     except InputError as error:
         raise error.about("population") from None
-    used = len(question.used)
-    mine = merged_columns(question.read[:used], table.values[:used])
-    columns = list(zip(mine, merged_columns(question.used, population.values), strict=True))
+    used = len(request.used)
+    mine = merged_columns(request.read[:used], table.values[:used])
+    columns = list(zip(mine, merged_columns(request.used, population.values), strict=True))
     found = [join_codes(*both) for both in columns]
     values = [several for _, _, several in found]
     joins = [(one, other) for one, other, _ in found]
@@ -383,7 +383,7 @@ def join(question: Question, names: list[Hashable], table: Totals, population: T
         _joined_counts(theirs, place, several)
         for (_, theirs), (_, place), several in zip(columns, joins, values, strict=True)
     ]
-    wildcards = [question.missing == "wildcard" and (one.missing or other.missing) for one, other in columns]
+    wildcards = [request.missing == "wildcard" and (one.missing or other.missing) for one, other in columns]
     rest = (table.rows, population.rows, population.distinct, _layout(values))
     return People(columns, joins, values, counts, counts, wildcards, *rest)
 

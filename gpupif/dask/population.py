@@ -10,7 +10,7 @@ import numpy as np
 from gpupif.kernels import partition as kernels
 from gpupif.kernels.codes import add_times
 
-from ..attack.population import Met, lacks_error, stranger
+from ..attack.population import MatchedRows, absent_value_hint, lacks_error
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
@@ -52,7 +52,7 @@ def meet(parts: int, people: People, source: int, rows: Rows, whose: int) -> pd.
     return pack([Parcel(part, source, whose, items[start:stop]) for part, (start, stop) in stretches if start < stop])
 
 
-def meet_rows(people: People, part: int, frame: pd.DataFrame) -> Met:
+def meet_rows(people: People, part: int, frame: pd.DataFrame) -> MatchedRows:
     """The different rows that met in a part."""
     words = people.layout.words
     parcels = unpack(frame, part)
@@ -60,9 +60,11 @@ def meet_rows(people: People, part: int, frame: pd.DataFrame) -> Met:
     whose = np.repeat([p.cut for p in parcels], [p.items.size // (words + 1) for p in parcels])
     if not len(items):
         nothing = np.zeros(0, np.int64)
-        return Met(items[:, :-1], nothing, nothing)
+        return MatchedRows(items[:, :-1], nothing, nothing)
     with task_workers() as workers:
-        return Met.of(np.ascontiguousarray(items[:, :-1]), items[:, -1].astype(np.int64), whose == TABLE, workers)
+        return MatchedRows.of(
+            np.ascontiguousarray(items[:, :-1]), items[:, -1].astype(np.int64), whose == TABLE, workers
+        )
 
 
 class Lacking(NamedTuple):
@@ -73,20 +75,20 @@ class Lacking(NamedTuple):
     rows: int
     distinct: int
     codes: list[int]
-    there: int
+    in_population: int
     sampled: int
     counts: list[npt.NDArray[np.int64]]
 
 
-def find_lacking(people: People, met: Met) -> tuple[Rows, Lacking]:
+def find_lacking(people: People, matched: MatchedRows) -> tuple[Rows, Lacking]:
     """Of the rows that met in a part which the population lacks, with how often, and what is to be known of these."""
-    short = met.short()
-    rows = Rows(short.keys, short.sampled - short.there)
+    short = matched.lacking()
+    rows = Rows(short.keys, short.sampled - short.in_population)
     codes = unpack_keys(rows.keys, people.layout)
     counts = [np.zeros(len(values), np.int64) for values in people.values]
     for own, total in zip(codes, counts, strict=True):
         add_times(own, rows.counts, total)
-    one = (int(short.there[0]), int(short.sampled[0])) if len(short.keys) else (0, 0)
+    one = (int(short.in_population[0]), int(short.sampled[0])) if len(short.keys) else (0, 0)
     first = [int(own[0]) for own in codes if len(own)]
     return rows, Lacking(int(rows.counts.sum()), len(rows.keys), first, *one, counts)
 
@@ -103,15 +105,15 @@ def settle(lacks: str, people: People, lacking: Lacking) -> People:
     """The population with the rows, or values, that it lacked; raises InputError where that is an error."""
     if lacks == "error" and lacking.rows:
         names = [mine.name for mine, _ in people.columns]
-        there = [int(counts[code]) for counts, code in zip(people.counts, lacking.codes, strict=True)]
-        unknown = stranger(names, people.values, lacking.codes, there)
-        raise lacks_error(lacking.rows, people.rows, None, lacking.there, lacking.sampled, unknown)
+        in_population = [int(counts[code]) for counts, code in zip(people.counts, lacking.codes, strict=True)]
+        unknown = absent_value_hint(names, people.values, lacking.codes, in_population)
+        raise lacks_error(lacking.rows, people.rows, None, lacking.in_population, lacking.sampled, unknown)
     return people.with_lacking(lacking.rows, lacking.distinct, lacking.counts, lacks)
 
 
 def narrowed(whole: People, planned: plan.Plan, rows: Rows) -> Rows:
     """Rows of all columns as the distinct rows of a plan that uses some of them."""
-    places = whole.places(planned.question.used)
+    places = whole.places(planned.request.used)
     if len(places) == len(whole.columns):
         return rows
     codes = unpack_keys(rows.keys, whole.layout)

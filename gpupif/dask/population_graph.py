@@ -25,7 +25,7 @@ from .population import POPULATION, TABLE, add_lacking, find_lacking, joined_row
 from .read import read_files
 
 if TYPE_CHECKING:
-    from ..attack.request import Question
+    from ..attack.request import ScoreRequest
 
 
 @dataclass(frozen=True)
@@ -53,33 +53,33 @@ class PeopleGraph:
 
 
 def bring_together(
-    read: Any, population: Any, question: Question, names: list[Hashable], lacks: str, device: str
+    read: Any, population: Any, request: ScoreRequest, names: list[Hashable], lacks: str, device: str
 ) -> PeopleGraph:
     """The graph that compares a table with its population. read: the table's columns that are needed."""
     graph = Graph()
-    encoded = graph.each("encode", partial(home.encode, question, device), list(map(ref, graph.take(read))))
+    encoded = graph.each("encode", partial(home.encode, request, device), list(map(ref, graph.take(read))))
     mine = list(map(ref, graph.each("local", itemgetter(0), list(map(ref, encoded)))))
     each = graph.each("totals-met-each", home.totals, mine)
-    totals = ref(graph.tree("totals-met", partial(plan.add_totals, question.read), each))
-    meeting = meet_population(graph, mine, totals, population, question, names, device)
-    several = [meeting.joined] * len(meeting.met)
-    compared = list(map(ref, graph.each("compare", find_lacking, several, meeting.met)))
+    totals = ref(graph.tree("totals-met", partial(plan.add_totals, request.read), each))
+    meeting = meet_population(graph, mine, totals, population, request, names, device)
+    several = [meeting.joined] * len(meeting.matched)
+    compared = list(map(ref, graph.each("compare", find_lacking, several, meeting.matched)))
     lacking = ref(graph.tree("lacking", add_lacking, graph.each("lacks", itemgetter(1), compared)))
     people = graph.one("settle", partial(settle, lacks), meeting.joined, lacking)
     added = graph.each("added-rows", itemgetter(0), compared)
-    return PeopleGraph(graph, question.read, encoded, people, meeting.rows, added)
+    return PeopleGraph(graph, request.read, encoded, people, meeting.rows, added)
 
 
 class Meeting(NamedTuple):
     """The tasks in which the rows of a table and its population meet.
 
-    joined: as an argument of others, what all have to know. rows: of the population's partitions. met: as arguments of
-    others, the different rows that met in each part.
+    joined: as an argument of others, what all have to know. rows: of the population's partitions. matched: as arguments
+    of others, the different rows that met in each part.
     """
 
     joined: Any
     rows: Sequence[Key]
-    met: Sequence[Any]
+    matched: Sequence[Any]
 
 
 def meet_population(
@@ -87,7 +87,7 @@ def meet_population(
     mine: Sequence[Any],
     totals: Any,
     population: Any,
-    question: Question,
+    request: ScoreRequest,
     names: list[Hashable],
     device: str,
 ) -> Meeting:
@@ -95,13 +95,13 @@ def meet_population(
 
     mine, totals: of the table, its partitions by the columns of the question first, and their totals.
     """
-    asked = replace(question, weights=None)
-    given = list(map(ref, _partitions(graph, population, question.used)))
+    asked = replace(request, weights=None)
+    given = list(map(ref, _partitions(graph, population, request.used)))
     others = graph.each("encode-people", partial(home.encode, asked, device), given)
     theirs = list(map(ref, graph.each("local-people", itemgetter(0), list(map(ref, others)))))
     each = graph.each("totals-people-each", home.totals, theirs)
     found = ref(graph.tree("totals-people", partial(plan.add_totals, asked.read), each))
-    joined = ref(graph.one("join", partial(join, question, names), totals, found))
+    joined = ref(graph.one("join", partial(join, request, names), totals, found))
     rows, parts = [], range(len(mine) + len(theirs))
     for whose, local in ((TABLE, mine), (POPULATION, theirs)):
         many = range(len(local))
@@ -110,8 +110,8 @@ def meet_population(
     whose_rows = [TABLE if part < len(mine) else POPULATION for part in parts]
     sent = graph.each("meet", partial(meet, len(parts)), several, parts, list(map(ref, rows)), whose_rows)
     arrived = list(map(ref, graph.shuffle("met", sent)))
-    met = list(map(ref, graph.each("met-rows", meet_rows, several, parts, arrived)))
-    return Meeting(joined, rows[len(mine) :], met)
+    matched = list(map(ref, graph.each("met-rows", meet_rows, several, parts, arrived)))
+    return Meeting(joined, rows[len(mine) :], matched)
 
 
 def open_people(population: Any, used: Sequence[Hashable]) -> Any:

@@ -15,7 +15,7 @@ from ..frames.open import open_table
 from ..out_of_core.temporary_table import in_streams
 from ..scoring.in_memory import encode_frame
 from ..utils.progress import Reporter, announce_compilation
-from .cells import question_of
+from .cells import as_score_request
 from .findings import Stopwatch
 from .out_of_core import assess_files
 from .request import RiskRequest
@@ -46,8 +46,8 @@ def assess(table: Any, request: RiskRequest, population: PopulationSource | None
             orders = frame.orders()
             with frame.active():
                 # What is asked of cells knows a column that takes the place of an attribute; the table does not.
-                question = replace(question_of(request, orders), used=request.columns)
-                encoded, weighted = encode_frame(frame, question, report)
+                score_request = replace(as_score_request(request, orders), used=request.columns)
+                encoded, weighted = encode_frame(frame, score_request, report)
                 search = Search.of(request, encoded.columns, frame.rows, orders, weighted, frame.scores_on)
         part = TablePart.whole(search.job)
         found = assess_parts(search, [part], engine, report, watch)

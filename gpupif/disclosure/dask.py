@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..attack.population import Met
+from ..attack.population import MatchedRows
 from ..dask import partition as home
 from ..dask import plan as plans
 from ..dask import routing as routes
@@ -34,7 +34,7 @@ from ..errors import InputError
 from ..frames.dask_frame import known_orders
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
-from .cells import about_distance, check_columns, question_of
+from .cells import about_distance, as_score_request, check_columns
 from .findings import ByAttribute, Stopwatch, combine
 from .journalist import PopulationClasses
 from .search import Assessed, Search, SecondLook
@@ -44,7 +44,7 @@ from .table_part import TablePart
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..attack.request import Question
+    from ..attack.request import ScoreRequest
     from ..dask.partition import Local
     from ..dask.routing import Routes
     from ..encoding.column import Column
@@ -61,11 +61,11 @@ def assess_dask(table: Any, request: RiskRequest, population: PopulationSource |
     request.check(list(table.columns))
     given = request.distance is not None
     walked = [] if given or not any(one.cell == "emd" for one in request.models) else request.sensitive
-    question = question_of(request, known_orders(table, walked))
+    score_request = as_score_request(request, known_orders(table, walked))
     people = None if population is None else open_people(population.population, request.quasi_identifiers)
     graph = Graph()
     partitions = list(map(ref, graph.take(table[request.read])))
-    encoded = Encoded.build(graph, partitions, list(table.columns), request, question)
+    encoded = Encoded.build(graph, partitions, list(table.columns), request, score_request)
     last = _build(graph, encoded)
     if population is not None:
         classes = _meet(graph, encoded, people, population.lacks)
@@ -83,7 +83,7 @@ class Encoded(NamedTuple):
     """
 
     request: RiskRequest
-    question: Question
+    score_request: ScoreRequest
     names: list[Hashable]
     local: Sequence[Any]
     totals: Any
@@ -91,26 +91,31 @@ class Encoded(NamedTuple):
 
     @classmethod
     def build(
-        cls, graph: Graph, partitions: Sequence[Any], names: list[Hashable], request: RiskRequest, question: Question
+        cls,
+        graph: Graph,
+        partitions: Sequence[Any],
+        names: list[Hashable],
+        request: RiskRequest,
+        score_request: ScoreRequest,
     ) -> Encoded:
         """Add the tasks that encode."""
-        local = list(map(ref, graph.each("encode", partial(encode, request, question), partitions)))
+        local = list(map(ref, graph.each("encode", partial(encode, request, score_request), partitions)))
         found = graph.each("values", home.totals, local)
-        totals = ref(graph.tree("totals", partial(plans.add_totals, question.read), found))
+        totals = ref(graph.tree("totals", partial(plans.add_totals, score_request.read), found))
         weighing: tuple[Any, Any] = (None, None)
         if request.weights is not None:
-            units = ref(graph.one("units", partial(plans.find_units, question, names), totals))
-            counts = graph.each("weigh", partial(home.weigh, question), [units] * len(local), local)
+            units = ref(graph.one("units", partial(plans.find_units, score_request, names), totals))
+            counts = graph.each("weigh", partial(home.weigh, score_request), [units] * len(local), local)
             weighing = units, ref(graph.tree("weights-of-values", plans.add_counts, counts))
-        return cls(request, question, names, local, totals, weighing)
+        return cls(request, score_request, names, local, totals, weighing)
 
 
 def _build(graph: Graph, encoded: Encoded) -> Any:
     """Build the tasks; returns the key of that which returns what is found."""
-    request, question, names, local, totals, weighing = encoded
+    request, score_request, names, local, totals, weighing = encoded
     count = range(len(local))
-    planned = ref(graph.one("plan", partial(plan_risk, request, question, names), totals, *weighing))
-    search = ref(graph.one("search", partial(plan_search, request, question), planned, totals))
+    planned = ref(graph.one("plan", partial(plan_risk, request, score_request, names), totals, *weighing))
+    search = ref(graph.one("search", partial(plan_search, request, score_request), planned, totals))
     plans_of = [planned] * len(local)
 
     rows = list(map(ref, graph.each("rows", counted_rows, plans_of, local)))
@@ -135,11 +140,11 @@ def _meet(graph: Graph, encoded: Encoded, population: Any, lacks: str) -> Any:
     request, names = encoded.request, encoded.names
     known = request.quasi_identifiers
     # Only by what is known rows are compared.
-    question = replace(encoded.question, used=known, targets=[], known=known, weights=None)
+    score_request = replace(encoded.score_request, used=known, targets=[], known=known, weights=None)
     totals = ref(graph.one("totals-known", partial(first_columns, len(known)), encoded.totals))
-    meeting = meet_population(graph, encoded.local, totals, population, question, names, request.device)
-    several = [meeting.joined] * len(meeting.met)
-    compared = list(map(ref, graph.each("compare", compare_classes, several, meeting.met)))
+    meeting = meet_population(graph, encoded.local, totals, population, score_request, names, request.device)
+    several = [meeting.joined] * len(meeting.matched)
+    compared = list(map(ref, graph.each("compare", compare_classes, several, meeting.matched)))
     lacking = ref(graph.tree("lacking", add_lacking, graph.each("lacks", itemgetter(0), compared)))
     settled = ref(graph.one("settle", partial(settle, lacks), meeting.joined, lacking))
     found = graph.each("classes-of-parts", itemgetter(1), compared)
@@ -153,10 +158,10 @@ def first_columns(known: int, totals: Totals) -> Totals:
     return totals._replace(values=totals.values[:known], first_missing=totals.first_missing[:known])
 
 
-def compare_classes(people: People, met: Met) -> tuple[Lacking, PopulationClasses]:
+def compare_classes(people: People, matched: MatchedRows) -> tuple[Lacking, PopulationClasses]:
     """Of the rows that met in a part what the population lacks, and the classes of the table."""
-    _, lacking = find_lacking(people, met)
-    return lacking, PopulationClasses.of(met.sampled, met.there)
+    _, lacking = find_lacking(people, matched)
+    return lacking, PopulationClasses.of(matched.sampled, matched.in_population)
 
 
 def with_classes(found: Assessed, classes: PopulationClasses) -> Assessed:
@@ -168,9 +173,9 @@ def _second_of(_: Any, second: Any) -> Any:
     return second
 
 
-def encode(request: RiskRequest, question: Question, partition: Any) -> Local:
+def encode(request: RiskRequest, score_request: ScoreRequest, partition: Any) -> Local:
     """The distinct rows of a partition; where there is no sensitive attribute, with a constant one."""
-    local, _ = home.encode(replace(question, used=request.columns), request.device, partition)
+    local, _ = home.encode(replace(score_request, used=request.columns), request.device, partition)
     if request.sensitive:
         return local
     rows, place = int(local.times.sum()), len(request.columns)
@@ -188,7 +193,7 @@ def _with_item(items: list[Any], place: int, item: Any) -> list[Any]:
 
 def plan_risk(
     request: RiskRequest,
-    question: Question,
+    score_request: ScoreRequest,
     names: list[Hashable],
     totals: Totals,
     weights: Weights | None,
@@ -196,22 +201,22 @@ def plan_risk(
 ) -> Plan:
     """What all partitions have to know; raises InputError, DeviceError; warns."""
     with about_distance():
-        plan = plans.make_plan(question, names, totals, weights, counts, on_warning=lambda *_: None)
-    check_columns(_columns(question, plan, totals)[: len(request.columns)], plan.rows, request, warn_clients)
+        plan = plans.make_plan(score_request, names, totals, weights, counts, on_warning=lambda *_: None)
+    check_columns(_columns(score_request, plan, totals)[: len(request.columns)], plan.rows, request, warn_clients)
     return plan
 
 
-def _columns(question: Question, plan: Plan, totals: Totals) -> list[Column]:
+def _columns(score_request: ScoreRequest, plan: Plan, totals: Totals) -> list[Column]:
     """The columns of the whole table, without codes."""
-    if question.missing == "wildcard":
+    if score_request.missing == "wildcard":
         # Priors know nothing of missing values then.
-        return plans.merged_columns(question.read, totals.values)[: len(question.used)]
-    return [plan.prior_of[name].column for name in question.used]
+        return plans.merged_columns(score_request.read, totals.values)[: len(score_request.used)]
+    return [plan.prior_of[name].column for name in score_request.used]
 
 
-def plan_search(request: RiskRequest, question: Question, plan: Plan, totals: Totals) -> Search:
+def plan_search(request: RiskRequest, score_request: ScoreRequest, plan: Plan, totals: Totals) -> Search:
     """What is looked for in parts."""
-    return Search(request, _columns(question, plan, totals), plan.job, plan.rows).checked()
+    return Search(request, _columns(score_request, plan, totals), plan.job, plan.rows).checked()
 
 
 def counted_rows(plan: Plan, local: Local) -> tuple[Rows, ...]:

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..measures import resolve_measures
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
-from .cells import DISTINCT, about_distance, check_columns, constant_column, first_of_all, question_of
+from .cells import DISTINCT, about_distance, as_score_request, check_columns, constant_column, first_of_all
 from .class_sizes import ClassSizes
 from .findings import ByAttribute, Stopwatch, combine
 from .homogeneity import Homogeneous, Ranking
@@ -25,7 +25,7 @@ from .search_part import Aim, Tools, look_again, look_at
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..attack.weights import Weighted
+    from ..attack.weights import TableWeights
     from ..engines.base import Engine, Job
     from .estimated import EstimatedRisks
     from .journalist import PopulationClasses
@@ -87,7 +87,7 @@ class Search:
         columns: Sequence[Column],
         rows: int,
         orders: Mapping[Hashable, Sequence[Any]],
-        weighted: Weighted | None = None,
+        weighted: TableWeights | None = None,
         place: str = "host",
     ) -> Search:
         """From the columns that are needed of a table; orders: of ordered categories; weighted: how many people its
@@ -102,7 +102,7 @@ class Search:
             if weighted is not None:
                 weighted = replace(weighted, counts={**weighted.counts, used[-1].name: np.array([weighted.total])})
         with about_distance():
-            job, _ = question_of(request, orders).job(used, rows, place, lambda *_: None, weighted)
+            job, _ = as_score_request(request, orders).job(used, rows, place, lambda *_: None, weighted)
         return cls(request, used, job, rows).checked()
 
     def checked(self) -> Search:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 if TYPE_CHECKING:
-    from ..attack.weights import Weighted
+    from ..attack.weights import TableWeights
     from ..encoding.column import Column
     from ..engines.counting import Counter
 
@@ -25,7 +25,7 @@ class Total(NamedTuple):
     unit: float | None = None
 
     @classmethod
-    def of(cls, rows: int, weighted: Weighted | None) -> Total:
+    def of(cls, rows: int, weighted: TableWeights | None) -> Total:
         """Of a table of so many rows, with or without weights."""
         return cls(rows, rows) if weighted is None else cls(rows, weighted.total, weighted.unit)
 
@@ -85,6 +85,6 @@ class SetCounts(ABC):
         """What is found in the combinations of each set; those whose rows count 0 do not occur."""
 
 
-def with_counts(columns: Sequence[Column], weighted: Weighted | None) -> Sequence[Column]:
+def with_counts(columns: Sequence[Column], weighted: TableWeights | None) -> Sequence[Column]:
     """The columns with what the rows of each value count."""
     return columns if weighted is None else [replace(one, counts=weighted.counts[one.name]) for one in columns]

@@ -16,7 +16,7 @@ import numpy as np
 
 from gpupif.kernels.partition import partition_ids
 
-from ..attack.weights import Weighted
+from ..attack.weights import TableWeights
 from ..dask import partition as home
 from ..dask import plan
 from ..dask.graph import Graph, ref
@@ -130,7 +130,7 @@ def see_whole(read: Read, names: list[Hashable], totals: Totals) -> Whole:
 def see_weighted(read: Read, totals: Totals, weights: Weights, counts: WeightedCounts) -> Whole:
     """A table whose rows have weights; counts: what the rows of each value count."""
     units = weights.units
-    weighted = Weighted(None, counts, units.total, units.unit)
+    weighted = TableWeights(None, counts, units.total, units.unit)
     columns = with_counts(weights.columns[: len(read.used)], weighted)
     place = read.read.index(read.weights)
     return Whole(weights.columns, columns, Total.of(totals.rows, weighted), _devices(totals), (place, units))

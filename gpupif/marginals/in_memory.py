@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..attack.weights import Weighted, read_weights, weigh
+from ..attack.weights import TableWeights, read_weights, weigh_table
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from .base import Counted, MakeFind, SetCounts, Total, Wanted, with_counts
@@ -55,10 +55,10 @@ class MemoryCounts(SetCounts):
         return Counted(self._columns, self._total, found)
 
 
-def weigh_coded(coded: Coded, workers: Workers) -> Weighted | None:
+def weigh_coded(coded: Coded, workers: Workers) -> TableWeights | None:
     """What the rows count, where they have weights; raises InputError for a bad one."""
     if coded.weights is None:
         return None
     codes = on_host(coded.weights.codes)
     units = read_weights(coded.weights, lambda code: int(np.argmax(codes == code)))
-    return weigh(coded.columns, codes, units, workers)
+    return weigh_table(coded.columns, codes, units, workers)

@@ -26,5 +26,5 @@ def open_counts(table: Any, request: CountRequest, report: Reporter) -> SetCount
         return DaskCounts(table, request, asked_device())
     engine = choose_engine(asked_device())
     if request.in_streams(table):
-        return ChunkCounts(request.open_stream(table, report), request, report, engine)
+        return ChunkCounts(request.open_temporary_table(table, report), request, report, engine)
     return MemoryCounts(table, request, report, engine)

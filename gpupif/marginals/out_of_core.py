@@ -23,7 +23,7 @@ from ..errors import InputError
 from ..out_of_core.budget import SPARE_FILES, files_to_open
 from ..out_of_core.chunks import Chunks, SomeColumns
 from ..out_of_core.encode import weigh_chunks
-from ..out_of_core.shuffle import Span, cut
+from ..out_of_core.shuffle import HashRange, hash_partition
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
 from .base import Counted, Find, MakeFind, SetCounts, Total, Wanted, with_counts
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..attack.weights import Units
-    from ..out_of_core.temporary_table import Stream
+    from ..out_of_core.temporary_table import TemporaryTable
     from ..utils.progress import Reporter
     from .request import CountRequest
 
@@ -50,7 +50,7 @@ class _Part(NamedTuple):
 
     chunks: Chunks
     by: list[int]
-    span: Span
+    span: HashRange
 
 
 class _Weights(NamedTuple):
@@ -67,7 +67,7 @@ class _Weights(NamedTuple):
 class ChunkCounts(SetCounts):
     """A table on disk, which is closed with it. report: hears of rows. engine: counts."""
 
-    def __init__(self, stream: Stream, request: CountRequest, report: Reporter, engine: CountingEngine) -> None:
+    def __init__(self, stream: TemporaryTable, request: CountRequest, report: Reporter, engine: CountingEngine) -> None:
         chunks, used = stream.chunks, len(request.chosen(stream.names))
         self.names = stream.names[:used]
         self.device = engine.device
@@ -181,7 +181,7 @@ class _Run:
             [each[column] for column in used] for each in (self._cardinalities, self._entropies)
         )
         self._weights = None if weights is None else weights._replace(place=at[weights.place])
-        self._count_part(_Part(SomeColumns(self._chunks, used), [], Span()), sets, folder)
+        self._count_part(_Part(SomeColumns(self._chunks, used), [], HashRange()), sets, folder)
 
     def _count_part(self, part: _Part, sets: dict[int, Wanted], folder: Path) -> None:
         """Count some sets in a part that holds their combinations whole, cut finer where it is too large."""
@@ -196,15 +196,17 @@ class _Run:
             for some in (places[: len(places) // 2], places[len(places) // 2 :]):
                 self._count_part(part, {place: sets[place] for place in some}, folder)
             return
-        span = part.span if by == part.by else Span()
+        span = part.span if by == part.by else HashRange()
         if parts * span.of >= HASHES:
             raise InputError("memory_limit: too little to count these columns together. Raise it, or name fewer.")
         own = Path(tempfile.mkdtemp(dir=folder))
         self._passes(part.chunks.rows)
-        pieces = cut(part.chunks, self._cardinalities, by, parts, own, self._workers, span, self._report.advance)
+        pieces = hash_partition(
+            part.chunks, self._cardinalities, by, parts, own, self._workers, span, self._report.advance
+        )
         for number in range(pieces.parts):
             piece = pieces.part(number)
-            finer = Span(span.place * parts + number, parts * span.of)
+            finer = HashRange(span.place * parts + number, parts * span.of)
             try:
                 if piece.rows:
                     self._count_part(_Part(piece, by, finer), sets, folder)

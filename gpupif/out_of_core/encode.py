@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..attack.weights import Units, Weighted, add_chunk, read_weights
+from ..attack.weights import TableWeights, Units, add_chunk, read_weights
 from ..encoding.column import Column
 from ..encoding.merge import ColumnMerger, Part, Values, encode_part, final_order, merged_column
 from ..errors import InputError, TableReadError
@@ -29,7 +29,7 @@ JOINED = 4
 PIECES = 4
 
 
-def encode(
+def encode_files(
     source: Source,
     names: Sequence[Any],
     missing: str,
@@ -136,7 +136,7 @@ def _check_values(name: Hashable, values: Values, memory: int) -> None:
 
 
 def open_encoded(folder: Path, names: Sequence[Any], facts: dict[str, Any], source: Source) -> EncodedChunks:
-    """The table that `encode` left in a folder."""
+    """The table that `encode_files` left in a folder."""
     columns: list[Column] = []
     ranks = []
     for place, (name, missing) in enumerate(zip(names, facts["missing"], strict=True)):
@@ -149,7 +149,7 @@ def open_encoded(folder: Path, names: Sequence[Any], facts: dict[str, Any], sour
     return EncodedChunks(folder, facts["sizes"], columns, ranks)
 
 
-def weigh_chunks(chunks: EncodedChunks, place: int, used: int) -> tuple[Units, Weighted]:
+def weigh_chunks(chunks: EncodedChunks, place: int, used: int) -> tuple[Units, TableWeights]:
     """The weights of a table, that its column at `place` holds, and what they add up to in the first `used` columns."""
 
     def first_row(code: int) -> int:
@@ -169,4 +169,4 @@ def weigh_chunks(chunks: EncodedChunks, place: int, used: int) -> tuple[Units, W
             *codes, weights = chunks.some_codes(number, [*range(used), place])
             times = units.times(weights)
             add_chunk(columns, codes, times, counts, workers)
-    return units, Weighted(None, counts, units.total, units.unit)
+    return units, TableWeights(None, counts, units.total, units.unit)

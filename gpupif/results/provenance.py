@@ -28,7 +28,7 @@ from .figures import ColumnFacts
 from .summary import Summary
 
 if TYPE_CHECKING:
-    from ..attack.request import Question
+    from ..attack.request import ScoreRequest
     from ..io.common import Stamp
 
 KEY = b"gpupif.scores"
@@ -39,19 +39,19 @@ FOLDER_FILE = "_common_metadata"
 
 
 def describe_request(
-    question: Question, source: Mapping[str, Any], population: Mapping[str, Any] | None = None
+    request: ScoreRequest, source: Mapping[str, Any], population: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """What was asked, as `About` has it. source, population: where the tables came from, see `describe_files`."""
     return {
         "gpupif": __version__,
         "input": dict(source),
         "population": None if population is None else dict(population),
-        "weights": None if question.weights is None else str(question.weights),
-        "missing": question.missing,
-        "accuracies": {str(name): float(accuracy) for name, accuracy in question.accuracies.items()},
-        "priors given": [str(name) for name in question.priors],
-        "distances given": [str(name) for name in question.distances],
-        "used": [str(name) for name in question.used],
+        "weights": None if request.weights is None else str(request.weights),
+        "missing": request.missing,
+        "accuracies": {str(name): float(accuracy) for name, accuracy in request.accuracies.items()},
+        "priors given": [str(name) for name in request.priors],
+        "distances given": [str(name) for name in request.distances],
+        "used": [str(name) for name in request.used],
     }
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..attack.population import match_population
-from ..attack.request import Question
-from ..attack.weights import Weighted, read_weights, weigh
+from ..attack.request import ScoreRequest
+from ..attack.weights import TableWeights, read_weights, weigh_table
 from ..encoding.column import EncodedTable
 from ..encoding.encode import encode_table
 from ..engines.base import AnyResult
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
 
 
 def score_frame(
-    frame: Frame, question: Question, engine: Engine, report: Reporter, population: Frame | None, lacks: str
+    frame: Frame, request: ScoreRequest, engine: Engine, report: Reporter, population: Frame | None, lacks: str
 ) -> Scores:
     """Scores of a table in memory. lacks: see `gpupif.score`, `population_lacks`."""
     opened = time.perf_counter()
     with frame.active():
-        encoded, weighted = encode_frame(frame, question, report)
-    people = None if population is None else match_population(population, encoded.columns, question.missing, lacks)
+        encoded, weighted = encode_frame(frame, request, report)
+    people = None if population is None else match_population(population, encoded.columns, request.missing, lacks)
     coded = time.perf_counter()
-    asked = question.each()
-    subsets = {name: one.subsets(frame.rows) for name, one in asked.items()}
-    cells = sum(len(question.targets) if one is None else sum(one.scored.values()) for one in subsets.values())
+    requests = request.by_attacker()
+    subsets = {name: one.subsets(frame.rows) for name, one in requests.items()}
+    cells = sum(len(request.targets) if one is None else sum(one.scored.values()) for one in subsets.values())
     report.stage("score", frame.rows * cells, "cells")
     on_warning, through_host = WarnOnce(), ""
     collapsed = None
-    if len(asked) > 1 and engine.device == "cpu":
+    if len(requests) > 1 and engine.device == "cpu":
         codes, sizes = [column.codes for column in encoded.columns], [len(column.counts) for column in encoded.columns]
         collapsed = Collapsed.of(codes, sizes, None if weighted is None else weighted.times)
     values: dict[str, Any] = {}
     outcomes: list[Outcome] = []
-    for name, one in asked.items():
+    for name, one in requests.items():
         part = EncodedTable([column for column in encoded.columns if column.name in one.used], encoded.rows)
         with frame.active():
             priors = None if people is None else people.priors(part.columns)
@@ -62,7 +62,7 @@ def score_frame(
         if collapsed is None:
             result = score_attacker(engine, job, sets, report)
         else:
-            result = collapsed.score(engine, job, [question.used.index(name) for name in one.used], sets, report)
+            result = collapsed.score(engine, job, [request.used.index(name) for name in one.used], sets, report)
         if people is not None:
             for fold, found in people.sizes(one, attacker.subsets, engine).items():
                 kept = found.astype(job.dtype, copy=False) if found.dtype.kind == "f" else found
@@ -73,13 +73,13 @@ def score_frame(
         values |= attacker.named(result.by_fold())
         through_host = through_host or result.through_host
     about = About(
-        columns=question.targets,
-        measures=[*question.measures, *([] if people is None else [POPULATION_SIZE])],
-        dtype=question.dtype,
+        columns=request.targets,
+        measures=[*request.measures, *([] if people is None else [POPULATION_SIZE])],
+        dtype=request.dtype,
         device=engine.device,
         seconds=by_stage(frame, coded - opened, time.perf_counter() - coded),
         through_host=through_host,
-        request=describe_request(question, _origin(frame), None if population is None else _origin(population)),
+        request=describe_request(request, _origin(frame), None if population is None else _origin(population)),
     )
     return Scores(InMemory(frame, about, outcomes, values, prior_of))
 
@@ -107,16 +107,16 @@ def by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
     return {"read": frame.opened_in, "encode": encode, "score": score}
 
 
-def encode_frame(frame: Frame, question: Question, report: Reporter) -> tuple[EncodedTable, Weighted | None]:
+def encode_frame(frame: Frame, request: ScoreRequest, report: Reporter) -> tuple[EncodedTable, TableWeights | None]:
     """The columns that are scored or known as codes, and how many people each row stands for."""
-    report.stage("encode", len(question.read), "columns")
-    arrays = [frame.column(frame.names.index(name)) for name in question.read]
+    report.stage("encode", len(request.read), "columns")
+    arrays = [frame.column(frame.names.index(name)) for name in request.read]
     with Workers() as workers:
-        encoded = encode_table(question.read, arrays, frame.rows, question.missing, workers, report.advance)
-        if question.weights is None:
+        encoded = encode_table(request.read, arrays, frame.rows, request.missing, workers, report.advance)
+        if request.weights is None:
             return encoded, None
-        column = encoded.columns[question.read.index(question.weights)]
-        used = encoded.columns[: len(question.used)]
+        column = encoded.columns[request.read.index(request.weights)]
+        used = encoded.columns[: len(request.used)]
         codes = on_host(column.codes)
         units = read_weights(column, lambda code: int(np.argmax(codes == code)))
-        return EncodedTable(used, frame.rows), weigh(used, codes, units, workers)
+        return EncodedTable(used, frame.rows), weigh_table(used, codes, units, workers)

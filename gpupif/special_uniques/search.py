@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..encoding.column import Column
     from ..engines.counting import CountingEngine
-    from ..out_of_core.temporary_table import Stream
+    from ..out_of_core.temporary_table import TemporaryTable
     from ..utils.progress import Reporter
     from .request import SudaRequest
 
@@ -69,7 +69,7 @@ def _first_row(column: Column) -> Callable[[int], int]:
 
 
 def search_stream(
-    stream: Stream, request: SudaRequest, report: Reporter, limit: int, engine: CountingEngine
+    stream: TemporaryTable, request: SudaRequest, report: Reporter, limit: int, engine: CountingEngine
 ) -> tuple[Coded, Uniques]:
     """Search a table on disk within a memory limit; the table comes with its codes where they fit, else without."""
     chunks, size = stream.chunks, request.max_size

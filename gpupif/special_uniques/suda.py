@@ -142,7 +142,7 @@ def find_suda(table: Any, request: SudaRequest) -> SpecialUniques:
     engine = choose_engine(device)
     with Reporter() as report, announce_compilation():
         if reads.in_streams(table):
-            with reads.open_stream(table, report) as stream:
+            with reads.open_temporary_table(table, report) as stream:
                 opened = time.perf_counter()
                 _check(request, stream.chunks.columns[: len(reads.chosen(stream.names))], stream.chunks.rows)
                 coded, found = search_stream(stream, request, report, here.memory, engine)

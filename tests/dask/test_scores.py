@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.attack.request import ask
+from gpupif.attack.request import make_request
 from gpupif.dask import partition as home
 from gpupif.dask import plan
 from gpupif.dask import routing as routes
@@ -293,7 +293,7 @@ def plan_of_several_kinds(measures):
         plan.Totals(1, 1, [home.Values(pa.array(["a"]), np.array([1]), 0)], [-1], frozenset([device]))
         for device in ("cpu", "cuda")
     ]
-    question = ask(["a"], (), resolve_measures(measures), None, [], None, None, "category", "float64")
+    question = make_request(["a"], (), resolve_measures(measures), None, [], None, None, "category", "float64")
     return plan.make_plan(question, ["a"], plan.add_totals(["a"], *parts))
 
 
@@ -319,7 +319,7 @@ def test_lost_scores_are_an_error(monkeypatch):
 
 def shares(frame, partitions, **arguments):
     """Rows that reach each part over the mean, when distinct rows of each partition travel."""
-    question = ask(list(frame), (), resolve_measures("cig"), *(arguments.get(k) for k in ("columns", "known")),
+    question = make_request(list(frame), (), resolve_measures("cig"), *(arguments.get(k) for k in ("columns", "known")),
                    None, None, "category", "float64")  # fmt: skip
     edges = np.linspace(0, len(frame), partitions + 1).astype(int)
     local = [home.encode(question, "cpu", frame.iloc[a:b])[0] for a, b in pairwise(edges)]

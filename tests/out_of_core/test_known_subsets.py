@@ -167,7 +167,7 @@ def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch)
         with room_for(400, 30), pytest.raises(OutputError, match="the run to be resumed had other"):
             gpupif.score_files(census, target, FEW, known=other, resume=True)
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
-        patch.setattr("gpupif.out_of_core.steps.encode", failing)
+        patch.setattr("gpupif.out_of_core.steps.encode_files", failing)
         patch.setattr("gpupif.out_of_core.one_part.score_attacker", failing)
         patch.setattr("gpupif.rows.accumulate.distinct_rows", failing)
         scores = gpupif.score_files(census, target, FEW, known=2, resume=True)
