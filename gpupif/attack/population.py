@@ -20,7 +20,7 @@ from gpupif.kernels.log_units import LOG_BITS
 
 from ..encoding.column import Column
 from ..encoding.encode import encode_table
-from ..encoding.merge import ColumnMerger, Values, label_array
+from ..encoding.merge import ColumnMerger, ValueCounts, label_array
 from ..engines.base import SILENT, Job
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.known_subsets import score_attacker
@@ -243,7 +243,7 @@ def _join(mine: Column, theirs: Column) -> tuple[npt.NDArray[Any], npt.NDArray[A
     numbers = []
     try:
         for column, own in zip((mine, theirs), labels, strict=True):
-            numbers += merger.add(Values(own, column.counts[: len(own)], 0))
+            numbers += merger.add(ValueCounts(own, column.counts[: len(own)], 0))
         numbers += merger.flush()
     except ColumnTypeError as error:
         came = f"{labels[0].type} in the table and {labels[1].type} in the population"

@@ -10,13 +10,13 @@ import typer
 
 from .options import (
     Device,
+    FileOptions,
     Json,
     Quiet,
     SamplingWeights,
     Scheduler,
     Sep,
     StreamMemory,
-    Streams,
     StreamTemp,
     Table,
     WorkerProcesses,
@@ -73,7 +73,7 @@ def suda(
     from ..special_uniques.request import SudaRequest
     from ..special_uniques.suda import find_suda
     from ..utils.validation import whole_number
-    from .cluster import look
+    from .cluster import find_anywhere
 
     top = whole_number("top", top, "rows")
     if output is not None:
@@ -85,9 +85,9 @@ def suda(
     def find(table: Any, sep: str | None = None) -> SpecialUniques:
         return find_suda(table, replace(request, reads=replace(request.reads, sep=sep)))
 
-    streams = Streams(sep, memory_limit, temp)
+    streams = FileOptions(sep, memory_limit, temp)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
-        found = look(find, table, request.reads.pick, Place(scheduler, workers), streams)
+        found = find_anywhere(find, table, request.reads.pick, Place(scheduler, workers), streams)
     if output is not None:
         found.write(output, overwrite)
         complete.append(output)

@@ -1,4 +1,4 @@
-"""What all partitions have to know of the whole table: its values, counted by tree reduction, and from them the job."""
+"""Global metadata broadcast to all partitions: values of the table, counted by tree reduction, and the job."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pandas as pd
 from ..attack.population import join_codes, lacking_values, prior_in
 from ..attack.weights import TableWeights, Units, read_weights
 from ..attack.worst_mean import folded
-from ..encoding.merge import Values, final_order, merged_column, total_values
-from ..engines.part_jobs import cohorts_stay_whole, weight_of
+from ..encoding.merge import ValueCounts, final_order, merged_column, total_values
+from ..engines.part_jobs import cohorts_stay_whole, target_weight
 from ..errors import DeviceError, InputError
 from ..measures import POPULATION_SIZE
 from ..rows.keys import KeyLayout
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Sums(NamedTuple):
-    """Of a target sums over its cohorts and over groups of equal rows, in some parts of the table.
+    """Sums for a target over its cohorts and over groups of equal rows, in some parts of the table.
 
     weight: where all rows are in one part, the weight itself; over attackers who know any few columns, the lowest, and
     `mean_weight`.
@@ -48,12 +48,12 @@ class Sums(NamedTuple):
 TargetSizes = dict[int, Sums]
 
 
-# What rows stand for, in units of weight, by column and code.
+# Sums of weights, in units, by column and code.
 WeightedCounts = dict[Hashable, Any]
 
 
-class Reads(Protocol):
-    """What is to be read of a table."""
+class ReadRequest(Protocol):
+    """Columns to be read of a table."""
 
     @property
     def read(self) -> Sequence[Hashable]:
@@ -64,8 +64,8 @@ class Reads(Protocol):
         """How missing values are taken: "category", or "error" for them to be refused."""
 
 
-class ReadsWeights(Reads, Protocol):
-    """What is to be read of a table whose rows have sampling weights."""
+class WeightedReadRequest(ReadRequest, Protocol):
+    """Columns to be read of a table whose rows have sampling weights."""
 
     @property
     def used(self) -> Sequence[Hashable]:
@@ -83,19 +83,20 @@ class Weights(NamedTuple):
     units: Units
 
 
-class Totals(NamedTuple):
-    """Of some neighbouring partitions: rows; distinct rows, counted by partition; by column the values, and the first
-    row with a missing one (-1: none); devices: where their workers would score.
+class PartitionTotals(NamedTuple):
+    """Metadata of a partition, or several neighbours, to be reduced into the plan: rows; distinct rows, counted by
+    partition; by column the values, and the first row with a missing one (-1: none); devices: where their workers would
+    score.
     """
 
     rows: int
     distinct: int
-    values: list[Values]
+    values: list[ValueCounts]
     first_missing: list[int]
     devices: frozenset[str]
 
 
-def add_totals(names: Sequence[Hashable], *parts: Totals) -> Totals:
+def add_totals(names: Sequence[Hashable], *parts: PartitionTotals) -> PartitionTotals:
     """The totals of partitions that follow each other."""
     rows, first = 0, [-1] * len(names)
     for part in parts:
@@ -105,7 +106,7 @@ def add_totals(names: Sequence[Hashable], *parts: Totals) -> Totals:
         rows += part.rows
     values = [total_values(name, [part.values[place] for part in parts]) for place, name in enumerate(names)]
     devices = frozenset[str]().union(*(part.devices for part in parts))
-    return Totals(rows, sum(part.distinct for part in parts), values, first, devices)
+    return PartitionTotals(rows, sum(part.distinct for part in parts), values, first, devices)
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class Plan:
     """job: for the whole table, without codes. prior_of: by column. layout: of row keys. rows: of the table; distinct:
     counted by partition. device: where parts are to be scored, "auto" for where each worker would; devices: these, as
     reports name them. weights: of the rows, where they have them; total: what all rows stand for, in units, else how
-    many they are. people: of the population of the columns used, if any: then keys are of its joined values.
+    many they are. population: of the population of the columns used, if any: then keys are of its joined values.
     """
 
     request: ScoreRequest
@@ -126,22 +127,22 @@ class Plan:
     total: int
     device: str
     devices: str
-    people: People | None = None
+    population: PopulationPlan | None = None
 
     @property
     def outputs(self) -> tuple[Measure, ...]:
-        """What each cell gets."""
-        return outputs_of(self.request, self.people is not None)
+        """The measures of each cell; see `outputs_of`."""
+        return outputs_of(self.request, self.population is not None)
 
     @property
     def columns(self) -> list[Column]:
-        """Those that are used, without codes of rows."""
+        """The columns that are used, without codes of rows."""
         return [self.prior_of[name].column for name in self.request.used]
 
     @property
     def has_wildcards(self) -> bool:
         """Whether missing values of the table, or of the population, match every value."""
-        return bool(self.job.wildcards) or (self.people is not None and any(self.people.wildcards))
+        return bool(self.job.wildcards) or (self.population is not None and any(self.population.wildcards))
 
     @property
     def in_one_part(self) -> bool:
@@ -155,12 +156,12 @@ def measures_of(request: ScoreRequest, with_population: bool) -> tuple[Measure, 
 
 
 def outputs_of(request: ScoreRequest, with_population: bool) -> tuple[Measure, ...]:
-    """What each cell gets: measures, or, over attackers who know any few columns, the worst and the mean of each."""
+    """The measures of each cell, or, over attackers who know any few columns, the worst and the mean of each."""
     measures = measures_of(request, with_population)
     return measures if request.any_known is None else folded(measures)
 
 
-def merged_columns(names: Sequence[Hashable], values: Sequence[Values]) -> list[Column]:
+def merged_columns(names: Sequence[Hashable], values: Sequence[ValueCounts]) -> list[Column]:
     """Columns with these values, as the whole table has them, without codes of rows."""
     return [
         merged_column(name, own, final_order(own.labels, ascending=True))
@@ -168,7 +169,7 @@ def merged_columns(names: Sequence[Hashable], values: Sequence[Values]) -> list[
     ]
 
 
-def find_units(request: ReadsWeights, names: list[Hashable], totals: Totals) -> Weights:
+def find_units(request: WeightedReadRequest, names: list[Hashable], totals: PartitionTotals) -> Weights:
     """The sampling weights; raises what `make_plan` does for totals, and InputError for a bad weight."""
     check_totals(request, names, totals)
     columns = merged_columns(request.read, totals.values)
@@ -176,25 +177,25 @@ def find_units(request: ReadsWeights, names: list[Hashable], totals: Totals) -> 
 
 
 def add_counts(*parts: WeightedCounts) -> WeightedCounts:
-    """What the rows of several partitions stand for."""
+    """The weighted counts of several partitions together."""
     return {name: sum(part[name] for part in parts) for name in parts[0]}
 
 
 def make_plan(
     request: ScoreRequest,
     names: list[Hashable],
-    totals: Totals,
+    totals: PartitionTotals,
     weights: Weights | None = None,
     counts: WeightedCounts | None = None,
-    people: People | None = None,
+    population: PopulationPlan | None = None,
     on_warning: Callable[[str, type[Warning]], None] = warn_clients,
 ) -> Plan:
-    """What is to be done, from the totals of all partitions.
+    """The plan of a run, from the totals of all partitions.
 
-    weights, counts: of rows that have weights. people: of the population, of more columns perhaps. on_warning: warns of
-    columns that are nearly unique. Raises InputError for a table without rows, or with missing values where they are
-    errors; PriorError; DeviceError for a measure of a library's functions where "auto" means different devices on
-    different workers.
+    weights, counts: of rows that have weights. population: of the population, of more columns perhaps. on_warning:
+    warns of columns that are nearly unique. Raises InputError for a table without rows, or with missing values where
+    they are errors; PriorError; DeviceError for a measure of a library's functions where "auto" means different devices
+    on different workers.
     """
     check_totals(request, names, totals)
     device, mixed = next(iter(totals.devices)), len(totals.devices) > 1
@@ -206,15 +207,15 @@ def make_plan(
     weighted = None
     if weights is not None and counts is not None:
         weighted = TableWeights(None, counts, weights.units.total, weights.units.unit)
-    people = None if people is None else people.of(request.used)
-    priors = None if people is None else people.priors()
+    population = None if population is None else population.of(request.used)
+    priors = None if population is None else population.priors()
     job, prior_of = request.job(
         columns[: len(request.used)], totals.rows, on_warning=on_warning, weighted=weighted, priors=priors
     )
-    layout = KeyLayout.of([len(counts) for counts in job.counts]) if people is None else people.layout
+    layout = KeyLayout.of([len(counts) for counts in job.counts]) if population is None else population.layout
     total = totals.rows if weights is None else weights.units.total
     used = " and ".join(sorted(totals.devices))
-    return Plan(request, job, prior_of, layout, totals.rows, totals.distinct, weights, total, device, used, people)
+    return Plan(request, job, prior_of, layout, totals.rows, totals.distinct, weights, total, device, used, population)
 
 
 def _check_mixture(request: ScoreRequest, devices: frozenset[str]) -> None:
@@ -228,7 +229,7 @@ def _check_mixture(request: ScoreRequest, devices: frozenset[str]) -> None:
         )
 
 
-def check_totals(request: Reads, names: list[Hashable], totals: Totals) -> None:
+def check_totals(request: ReadRequest, names: list[Hashable], totals: PartitionTotals) -> None:
     """Raise InputError for a table without rows, or with missing values where they are errors."""
     if totals.rows == 0:
         raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, names))}).")
@@ -261,7 +262,7 @@ def find_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
     weights = [
         sizes[target].weight
         if plan.in_one_part
-        else weight_of(job, plan.total, target, [sizes[target].cohorts], [sizes[target].distinct])
+        else target_weight(job, plan.total, target, [sizes[target].cohorts], [sizes[target].distinct])
         for target in job.targets
     ]
     return pd.Series(weights, pd.Index(plan.request.targets, tupleize_cols=False), name="weight")
@@ -274,10 +275,11 @@ def find_mean_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
 
 
 @dataclass(frozen=True)
-class People:
-    """What all partitions have to know of the population. By column used: columns: of the table and of the population,
-    without codes of rows; joins: for their codes those in the joined values; values; counts: of the population's rows;
-    prior_counts: of those that its distribution is made of; wildcards: whether missing values match every value.
+class PopulationPlan:
+    """Global metadata of the population, broadcast to all partitions. By column used: columns: of the table and of the
+    population, without codes of rows; joins: for their codes those in the joined values; values; counts: of the
+    population's rows; prior_counts: of those that its distribution is made of; wildcards: whether missing values match
+    every value.
 
     rows: of the table; total: of the population; distinct: of these, counted by partition. layout: of keys of joined
     codes.
@@ -294,8 +296,8 @@ class People:
     distinct: int
     layout: KeyLayout
 
-    def of(self, names: Sequence[Hashable]) -> People:
-        """The same of some of the columns."""
+    def of(self, names: Sequence[Hashable]) -> PopulationPlan:
+        """The plan for some of the columns."""
         places = self.places(names)
         values = [self.values[place] for place in places]
         return replace(
@@ -309,7 +311,9 @@ class People:
             layout=_layout(values),
         )
 
-    def with_lacking(self, total: int, distinct: int, counts: Sequence[npt.NDArray[np.int64]], lacks: str) -> People:
+    def with_lacking(
+        self, total: int, distinct: int, counts: Sequence[npt.NDArray[np.int64]], lacks: str
+    ) -> PopulationPlan:
         """The population with so many rows more that it lacks, `counts` by column and joined value.
 
         Where missing values are wildcards no row is known to be lacking, but values are. lacks: "error" raises
@@ -335,7 +339,7 @@ class People:
         return lacking_values(mine.name, values, self.counts[place][known], sampled[known], lacks)
 
     def places(self, names: Sequence[Hashable]) -> list[int]:
-        """Where these columns are."""
+        """Places of these columns."""
         own = [mine.name for mine, _ in self.columns]
         return [own.index(name) for name in names]
 
@@ -360,7 +364,9 @@ def _layout(values: Sequence[Sequence[Any]]) -> KeyLayout:
     return KeyLayout.of([len(several) for several in values])
 
 
-def join(request: ScoreRequest, names: list[Hashable], table: Totals, population: Totals) -> People:
+def join(
+    request: ScoreRequest, names: list[Hashable], table: PartitionTotals, population: PartitionTotals
+) -> PopulationPlan:
     """Both tables' values, without rows that the population lacks.
 
     request: with all columns that any attacker knows. Raises InputError for a table or a population without rows, and
@@ -385,7 +391,7 @@ def join(request: ScoreRequest, names: list[Hashable], table: Totals, population
     ]
     wildcards = [request.missing == "wildcard" and (one.missing or other.missing) for one, other in columns]
     rest = (table.rows, population.rows, population.distinct, _layout(values))
-    return People(columns, joins, values, counts, counts, wildcards, *rest)
+    return PopulationPlan(columns, joins, values, counts, counts, wildcards, *rest)
 
 
 def _joined_counts(column: Column, place: npt.NDArray[Any], values: Sequence[Any]) -> npt.NDArray[np.int64]:

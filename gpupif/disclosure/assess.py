@@ -1,7 +1,7 @@
 """A table read, and what is found in its equivalence classes, whatever is asked of them.
 
-What is looked for is told by `Search`. A table in memory is looked at as one part, in the same way as the parts of a
-table of files (`out_of_core`) or of Dask (`dask`).
+What is looked for is told by `RiskSearch`. A table in memory is looked at as one part, in the same way as the parts of
+a table of files (`out_of_core`) or of Dask (`dask`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .cells import as_score_request
 from .findings import Stopwatch
 from .out_of_core import assess_files
 from .request import RiskRequest
-from .search import Assessed, Search, assess_parts
+from .search import Assessed, RiskSearch, assess_parts
 from .table_part import TablePart
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def assess(table: Any, request: RiskRequest, population: PopulationSource | None
                 # What is asked of cells knows a column that takes the place of an attribute; the table does not.
                 score_request = replace(as_score_request(request, orders), used=request.columns)
                 encoded, weighted = encode_frame(frame, score_request, report)
-                search = Search.of(request, encoded.columns, frame.rows, orders, weighted, frame.scores_on)
+                search = RiskSearch.of(request, encoded.columns, frame.rows, orders, weighted, frame.scores_on)
         part = TablePart.whole(search.job)
         found = assess_parts(search, [part], engine, report, watch)
         if population is None:

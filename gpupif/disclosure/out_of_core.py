@@ -15,7 +15,7 @@ from ..out_of_core.encode import weigh_chunks
 from ..out_of_core.temporary_table import open_temporary_table
 from .findings import Stopwatch
 from .parts import Parts
-from .search import Assessed, Search, assess_parts
+from .search import Assessed, RiskSearch, assess_parts
 
 if TYPE_CHECKING:
     from ..engines.base import Engine
@@ -36,7 +36,7 @@ def assess_files(
         chunks, used = stream.chunks, len(request.columns)
         place = used if request.weights is None else request.read.index(request.weights)
         units, weighted = (None, None) if request.weights is None else weigh_chunks(chunks, place, used)
-        search = Search.of(request, chunks.columns[:used], chunks.rows, {}, weighted)
+        search = RiskSearch.of(request, chunks.columns[:used], chunks.rows, {}, weighted)
         folder = stream.folder / "parts"
         with watch("collapse and cut"):
             parts = Parts(search.job, chunks, stream.budget, folder, report, units=units, weights=place)

@@ -93,7 +93,7 @@ class Job:
         """The same job with all codes on the host."""
         return replace(self, codes=[on_host(codes) for codes in self.codes])
 
-    def in_order(self, bring: Callable[[Any], Any] = lambda array: array) -> Job:
+    def with_ordered_codes(self, bring: Callable[[Any], Any] = lambda array: array) -> Job:
         """The same job with codes renumbered in the order of the axes; `bring` takes an array to where codes are."""
         if self.axes is None:
             return self
@@ -156,7 +156,7 @@ class EngineResult:
     through_host: str = ""
 
     def by_fold(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
-        """Scores by measure, under "": as `AnyResult` has them by fold."""
+        """Scores by measure, under "": as `AnyKnownResult` has them by fold."""
         return {"": self.values}
 
     def weights_by_fold(self) -> dict[str, list[float]]:
@@ -165,7 +165,7 @@ class EngineResult:
 
 
 @dataclass(frozen=True)
-class SetOfColumns:
+class KnownSubset:
     """Columns, ascending, and those of them that are scored against an attacker who knows the others."""
 
     columns: tuple[int, ...]
@@ -173,7 +173,7 @@ class SetOfColumns:
 
 
 @dataclass(frozen=True)
-class AnyResult:
+class AnyKnownResult:
     """worst, mean: measure name to an array (targets, rows), of the host or of a device. weights: by target that of
     each of its subsets, in the order of the sets. distinct_rows: over all columns. through_host: see `EngineResult`.
     """
@@ -196,7 +196,7 @@ class AnyResult:
         }
 
 
-class AnyShares(NamedTuple):
+class AnyKnownShares(NamedTuple):
     """targets: whose scores are folded at once. threads: that score sets at once. slots: of each, see `AnyKnownRun`;
     batch: bytes of sets' numbers and scores that are kept at once, by all of them.
     """
@@ -220,6 +220,6 @@ class Engine(Protocol):
         """Score all targets of the job."""
 
     def score_sets(
-        self, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
-    ) -> AnyResult:
+        self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
+    ) -> AnyKnownResult:
         """Score them against any attacker; see `known_subsets.score_sets`."""

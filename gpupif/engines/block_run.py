@@ -13,7 +13,7 @@ from ..rows.partition import CohortBlocks
 from ..rows.threads import Workers
 from ..utils.information import LogSum, Sizes, column_weight, conditional_entropy, entropy_of_counts, small_logs
 from .base import EngineResult, Job, Progress
-from .cohort_sizes import Tally
+from .cohort_sizes import CohortSizes
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,10 +45,10 @@ class Scorer(Protocol):
     def targets_at_once(self, rows: int, measures: int) -> int:
         """How many targets to score at once on so many distinct rows."""
 
-    def describe(self, run: Run, columns: Sequence[int], layout: KeyLayout) -> Any:
+    def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> Any:
         """The `Targets` that these columns are, in keys of this layout."""
 
-    def score(self, run: Run, blocks: CohortBlocks, targets: Any, out: Out) -> Sequence[Tally]:
+    def score(self, run: BlockRun, blocks: CohortBlocks, targets: Any, out: Out) -> Sequence[CohortSizes]:
         """Fill `out` for the rows in partition order, but those of children; scores in the order of `run.wanted`.
 
         Returns how many cohorts of each size there are, in parts.
@@ -104,7 +104,7 @@ class Results:
         return EngineResult(values, self.weights, distinct_rows, self.cohorts, self.distinct, extremes)
 
 
-class Run:
+class BlockRun:
     """The job, who works on it and how, and its results so far.
 
     wanted: what is scored; slots: for each measure which of that it is. logs: log2 of small counts.

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from ..attack.priors import Prior
-from ..engines.part_jobs import weight_of
+from ..engines.part_jobs import target_weight
 from ..measures import find_measure
 from ..results.base import MEAN, Cell
 from ..results.figures import ColumnFacts, Figures, summary_columns
@@ -60,7 +60,8 @@ class AttackerRun:
         scoring, job = self.scoring, self.scoring.job
         total = self.chunks.rows if scoring.units is None else scoring.units.total
         return [
-            weight_of(job, total, target, [found.cohorts[target]], [found.distinct[target]]) for target in job.targets
+            target_weight(job, total, target, [found.cohorts[target]], [found.distinct[target]])
+            for target in job.targets
         ]
 
     @property

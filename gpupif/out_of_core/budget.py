@@ -10,8 +10,8 @@ import numpy as np
 
 from ..attack.request import ScoreRequest
 from ..engines.base import Job
-from ..engines.known_subsets_memory import AnyNeeds
-from ..engines.part_jobs import part_measures, source_of
+from ..engines.known_subsets_memory import AnyKnownNeeds
+from ..engines.part_jobs import computed_measure, part_measures
 from ..errors import InputError, OutputError
 from ..io.base import Source
 from ..io.checkpoints import free_disk
@@ -63,7 +63,7 @@ class Budget(NamedTuple):
         row = codes + 8 * 5 * words + 12 * index + scores + 8
         return self._part_bytes(job, row) // row
 
-    def any_known_bytes(self, job: Job, needs: AnyNeeds) -> int:
+    def any_known_bytes(self, job: Job, needs: AnyKnownNeeds) -> int:
         """Bytes that the different rows of the table may take that are scored against attackers who know any few
         columns; InputError where that is nothing.
         """
@@ -159,7 +159,7 @@ def check_disk(
     rows = source.about_rows()
     attackers = len(request.attackers or [None])
     targets = len(request.targets) * attackers
-    kept = len({source_of(measure) for measure in request.outputs}) + bool(people)
+    kept = len({computed_measure(measure) for measure in request.outputs}) + bool(people)
     spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(request.read) + SCORE_BYTES * targets * kept + 8))
     # The population is encoded, and cut with the table.
     spilled += int(CODE_BYTES * len(request.used) * (people + 2 * attackers * (people + rows * bool(people))))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..engines.part_jobs import part_measures, source_of
+from ..engines.part_jobs import computed_measure, part_measures
 from ..io.ipc_batches import disk_errors, write_batch
 from ..measures import POPULATION_SIZE, find_measure
 from ..results.base import Cell
@@ -123,7 +123,7 @@ class Gatherer:
             for measure in job.measures:
                 # In the type of the scores as engines have them, so that the product is what theirs is.
                 factor: Any = self.weights[place] if measure.weighted else 1 if measure.dtype == "int64" else 1.0
-                outs[f"{target}:{source_of(measure)}"].append((factor, arrays[measure.name][place]))
+                outs[f"{target}:{computed_measure(measure)}"].append((factor, arrays[measure.name][place]))
         both = [outs]
         if self._population_scoring is not None:
             sizes, (counted,) = arrays[POPULATION_SIZE.name], part_measures(self._population_scoring.job)

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from ..attack.worst_mean import FOLDS, fold_of
-from ..engines.base import AnyResult, AnyShares
+from ..engines.base import AnyKnownResult, AnyKnownShares
 from ..engines.known_subsets import score_attacker
-from ..engines.known_subsets_memory import AnyNeeds, collapsing_bytes, share_out
+from ..engines.known_subsets_memory import AnyKnownNeeds, collapsing_bytes, share_memory
 from ..engines.part_jobs import Pass, cohorts_stay_whole, part_measures
 from ..errors import InputError
 from ..io.ipc_batches import read_batch, write_batch
@@ -95,7 +95,7 @@ class OnePartRun:
         self.groups: list[list[int]] = []
         self.distinct_rows = 0
         asks = replace(job, distinct=True)
-        self._needs = None if subsets is None else AnyNeeds.of(asks, chunks.rows, subsets.sets)
+        self._needs = None if subsets is None else AnyKnownNeeds.of(asks, chunks.rows, subsets.sets)
 
     def step(self, name: str) -> str:
         """Name of a step."""
@@ -184,11 +184,11 @@ class OnePartRun:
         row = collapsing_bytes(self.table.layout.words, index)
         return limit if self._needs is None else max(1, memory // row)
 
-    def _share(self, rows: int, memory: int, targets: int, kept: int = 0) -> AnyShares | None:
+    def _share(self, rows: int, memory: int, targets: int, kept: int = 0) -> AnyKnownShares | None:
         if self._needs is None:
             return None
         threads = getattr(self.context.engine, "threads", None) or default_threads()
-        return share_out(self._needs, rows, targets, threads, memory, kept)
+        return share_memory(self._needs, rows, targets, threads, memory, kept)
 
     def _groups(self, rows: int, memory: int) -> list[list[int]]:
         """Targets that are scored at once."""
@@ -243,7 +243,7 @@ class OnePartRun:
         result = score_attacker(self.context.engine, one, sets, self.context.report, shares)
         for fold, values in result.by_fold().items():
             self._spread(fold, values, group, number)
-        if isinstance(result, AnyResult):
+        if isinstance(result, AnyKnownResult):
             for target, weights in zip(group, result.weights, strict=True):
                 write_batch(self._weights_file(target), {"weight": weights})
         return {"weights": _weights(result, group), "rows": result.distinct_rows}
@@ -273,7 +273,7 @@ class OnePartRun:
         return self.table.file(f"weights-{target}.arrow")
 
 
-def _weights(result: EngineResult | AnyResult, group: Sequence[int]) -> dict[str, dict[int, float]]:
+def _weights(result: EngineResult | AnyKnownResult, group: Sequence[int]) -> dict[str, dict[int, float]]:
     """By fold and target the weight."""
     return {fold: dict(zip(group, weights, strict=True)) for fold, weights in result.weights_by_fold().items()}
 

@@ -15,14 +15,14 @@ from ..engines.base import Engine
 from ..errors import InputError, WarnOnce
 from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity
-from ..io.score_files import Piece, is_file, plan_outputs
+from ..io.score_files import ScoreFile, is_file, plan_outputs
 from ..measures import POPULATION_SIZE
-from ..results.base import About, Description, Outcome, ScoredAttacker, of_each_fold
+from ..results.base import AttackerOutcome, RunDescription, ScoredAttacker, ScoresDescription, of_each_fold
 from ..results.figures import ColumnFacts
 from ..results.packed_priors import pack_priors
 from ..results.provenance import describe_files, describe_request
 from ..results.scores import Scores
-from ..results.stored import InFiles
+from ..results.stored import FileBacking
 from ..results.summary import Summary
 from ..utils.progress import Reporter
 from .attacker_run import AttackerRun
@@ -115,12 +115,12 @@ class Steps:
         return RunFindings(run.prior_of, explainer, {fold: self._summaries.get((name, fold)) for fold in folds})
 
     @cached_property
-    def about(self) -> About:
+    def about(self) -> RunDescription:
         """What all attackers have in common."""
         population = None if self.population is None else self.population.source
         return about_run(self.source, self.request, self.context.engine, population, self.seconds)
 
-    def _take(self, runs: AttackerRuns, chunks: EncodedChunks, outputs: list[Piece]) -> dict[str, Any]:
+    def _take(self, runs: AttackerRuns, chunks: EncodedChunks, outputs: list[ScoreFile]) -> dict[str, Any]:
         """The steps from codes to written scores; what is kept of them."""
         gatherers = AttackerGatherers(
             {name: {fold: run.score() for fold, run in folds.items()} for name, folds in runs.items()}
@@ -143,10 +143,12 @@ class Steps:
             "files": [piece.path for piece in outputs],
         }
 
-    def _describe(self, runs: AttackerRuns, rows: int, outputs: Sequence[Piece], with_summaries: bool) -> Description:
+    def _describe(
+        self, runs: AttackerRuns, rows: int, outputs: Sequence[ScoreFile], with_summaries: bool
+    ) -> ScoresDescription:
         """What score files say of themselves."""
         outcomes = [
-            Outcome(
+            AttackerOutcome(
                 ScoredAttacker(name, tuple(one.known), one.subsets(rows)),
                 of_each_fold({fold: run.weights for fold, run in runs[name].items()}),
                 next(iter(runs[name].values())).scoring.distinct_rows(),
@@ -159,7 +161,7 @@ class Steps:
         values = {name: fact.distinct_values for name, fact in zip(self.request.targets, facts, strict=True)}
         priors = pack_priors({name: run.prior_of[name] for name in values}, values)
         files = [] if is_file(self.options.output) else [piece.path for piece in outputs]
-        return Description(self.about, outcomes, facts, priors, rows, files)
+        return ScoresDescription(self.about, outcomes, facts, priors, rows, files)
 
     def _encoded_population(self, chunks: EncodedChunks) -> EncodedPopulation | None:
         """The population, if any, beside the table with these rows."""
@@ -220,10 +222,10 @@ class Steps:
 
 def about_run(
     source: Source, request: ScoreRequest, engine: Engine, population: Source | None, seconds: dict[str, float]
-) -> About:
+) -> RunDescription:
     """What all attackers of a run have in common."""
     people = None if population is None else describe_files(population.found.path, population.stamps)
-    return About(
+    return RunDescription(
         columns=request.targets,
         measures=[*request.measures, *([] if population is None else [POPULATION_SIZE])],
         dtype=request.dtype,
@@ -236,7 +238,7 @@ def about_run(
 def stored_scores(
     output: Path,
     request: ScoreRequest,
-    about: About,
+    about: RunDescription,
     finished: dict[str, Any],
     findings: Mapping[str | None, RunFindings] | None = None,
     spilled: int = 0,
@@ -257,11 +259,11 @@ def stored_scores(
         weights = {fold: summary.columns["weight"].tolist() for fold, summary in folds.items()}
         attacker = ScoredAttacker(name, tuple(one.known), one.subsets(first.rows))
         distinct = next(iter(folds.values())).distinct_rows
-        outcomes.append(Outcome(attacker, weights, distinct, beside[name].explainer, folds))
+        outcomes.append(AttackerOutcome(attacker, weights, distinct, beside[name].explainer, folds))
     facts = [
         ColumnFacts(int(row["distinct_values"]), float(row["prior_entropy"])) for _, row in first.columns.iterrows()
     ]
     priors = next(iter(beside.values())).prior_of
     by_column = {name: priors[name] for name in request.targets if name in priors}
-    description = Description(replace(about, seconds=dict(first.seconds)), outcomes, facts)
-    return Scores(InFiles(output, files, description, first.rows, spilled, by_column))
+    description = ScoresDescription(replace(about, seconds=dict(first.seconds)), outcomes, facts)
+    return Scores(FileBacking(output, files, description, first.rows, spilled, by_column))

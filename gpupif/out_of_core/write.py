@@ -19,9 +19,9 @@ from ..io.base import Source
 from ..io.checkpoints import exchange, identity
 from ..io.formats import PARQUET, written_format
 from ..io.ipc_batches import disk_errors
-from ..io.score_files import Piece, is_file
+from ..io.score_files import ScoreFile, is_file
 from ..io.write import write_tables
-from ..results.base import Description
+from ..results.base import ScoresDescription
 from ..results.provenance import FOLDER_FILE, in_one_file, to_metadata, write_folder_file
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
@@ -60,8 +60,8 @@ class ScoreWriter:
         self,
         gatherer: AttackerGatherers,
         sizes: Sequence[int],
-        outputs: Sequence[Piece],
-        describe: Callable[[bool], Description],
+        outputs: Sequence[ScoreFile],
+        describe: Callable[[bool], ScoresDescription],
     ) -> None:
         """Write the score files that are not there yet; describe: what they are to say, with summaries or without."""
         folder = self.folder / "scores"
@@ -79,7 +79,7 @@ class ScoreWriter:
                 write_folder_file(folder / FOLDER_FILE, pq.read_schema(folder / outputs[0].path), describe(True))
 
     def _write_files(
-        self, gatherer: AttackerGatherers, sizes: Sequence[int], outputs: Sequence[Piece], left: Sequence[Piece]
+        self, gatherer: AttackerGatherers, sizes: Sequence[int], outputs: Sequence[ScoreFile], left: Sequence[ScoreFile]
     ) -> None:
         self.report.advance(_rows_of(outputs) - _rows_of(left))
         # A table's own columns are read in order, by one thread.
@@ -88,7 +88,9 @@ class ScoreWriter:
         with Workers(lanes) as workers:
             workers.run(lambda run: self._write_lane(gatherer, sizes, run, lanes), [(run,) for run in runs])
 
-    def _write_lane(self, gatherer: AttackerGatherers, sizes: Sequence[int], run: Sequence[Piece], lanes: int) -> None:
+    def _write_lane(
+        self, gatherer: AttackerGatherers, sizes: Sequence[int], run: Sequence[ScoreFile], lanes: int
+    ) -> None:
         """Write a run; where it fails, or is interrupted, the others stop too."""
         try:
             self._write_run(gatherer, sizes, run, lanes)
@@ -101,7 +103,9 @@ class ScoreWriter:
             raise self._failed
         self.report.advance(rows)
 
-    def _write_run(self, gatherer: AttackerGatherers, sizes: Sequence[int], run: Sequence[Piece], lanes: int) -> None:
+    def _write_run(
+        self, gatherer: AttackerGatherers, sizes: Sequence[int], run: Sequence[ScoreFile], lanes: int
+    ) -> None:
         """Write score files that follow each other."""
         ends = list(accumulate(sizes))
         first = bisect_right(ends, run[0].start, hi=len(sizes) - 1)
@@ -125,7 +129,7 @@ class ScoreWriter:
                 write_tables(tables, file, self._written, describe=self._metadata)
 
     def _tables(
-        self, gatherer: AttackerGatherers, rows: RowReader, piece: Piece, given: _Input | None
+        self, gatherer: AttackerGatherers, rows: RowReader, piece: ScoreFile, given: _Input | None
     ) -> Iterator[pa.Table]:
         """The rows of a score file, piece by piece."""
         names = gatherer.names(self.request.targets)
@@ -157,7 +161,7 @@ class ScoreWriter:
     def _of_each_file(self) -> Mapping[bytes, bytes]:
         return to_metadata(in_one_file(self._describe(False)))
 
-    def publish(self, outputs: Sequence[Piece], known: list[int]) -> None:
+    def publish(self, outputs: Sequence[ScoreFile], known: list[int]) -> None:
         """Have the scores, whose identity is known, appear as a whole where they were asked for; they may be there."""
         output = self.options.output.resolve()
         staged = self.staged(outputs)
@@ -173,19 +177,19 @@ class ScoreWriter:
             else:
                 staged.rename(output)
 
-    def staged(self, outputs: Sequence[Piece]) -> Path:
+    def staged(self, outputs: Sequence[ScoreFile]) -> Path:
         """The file or folder that is to be published."""
         folder = self.folder / "scores"
         return folder / outputs[0].path if is_file(self.options.output) else folder
 
 
-def _rows_of(pieces: Sequence[Piece]) -> int:
+def _rows_of(pieces: Sequence[ScoreFile]) -> int:
     return sum(piece.stop - piece.start for piece in pieces)
 
 
-def _runs(pieces: Sequence[Piece], rows: int) -> list[list[Piece]]:
+def _runs(pieces: Sequence[ScoreFile], rows: int) -> list[list[ScoreFile]]:
     """Score files that follow each other, in runs of at least so many rows, but for the last."""
-    runs: list[list[Piece]] = [[]]
+    runs: list[list[ScoreFile]] = [[]]
     for piece in pieces:
         # After a kill files are missing here and there.
         follows = not runs[-1] or runs[-1][-1].stop == piece.start
@@ -195,7 +199,7 @@ def _runs(pieces: Sequence[Piece], rows: int) -> list[list[Piece]]:
     return runs
 
 
-def _remove_others(folder: Path, outputs: Sequence[Piece]) -> None:
+def _remove_others(folder: Path, outputs: Sequence[ScoreFile]) -> None:
     """Remove from finished scores what a run left that was killed in the middle of a file."""
     finished = {folder / piece.path for piece in outputs}
     for entry in folder.rglob("*"):

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..engines.choose import asked_device, choose_engine
+from ..engines.choose import choose_engine, requested_device
 from ..errors import InputError
 from ..frames.open import open_file
 from ..io.base import Source
@@ -125,7 +125,7 @@ def score_files(
     )
     options = OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input)
     path, population = _as_path("source", source), _open_population(arguments)
-    return _score_on_disk(path, arguments, options, choose_engine(asked_device()), population)
+    return _score_on_disk(path, arguments, options, choose_engine(requested_device()), population)
 
 
 def score_file(path: Path, arguments: Arguments, options: OutputOptions, sep: str | None = None) -> Scores:
@@ -137,7 +137,7 @@ def score_file(path: Path, arguments: Arguments, options: OutputOptions, sep: st
     if is_file(options.output):
         places = [*find_input(path, sep).places, *([] if population is None else population.source.found.places)]
         check_output(options.output, options.overwrite or options.resume, places)
-    engine = choose_engine(asked_device())
+    engine = choose_engine(requested_device())
     if is_file(options.output) and resources().memory_limit is None and not options.resume:
         need = _memory_needed(open_source(path, sep), arguments, options, population)
         if need <= default_limit() - resident_bytes():

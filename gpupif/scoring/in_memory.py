@@ -12,14 +12,14 @@ from ..attack.request import ScoreRequest
 from ..attack.weights import TableWeights, read_weights, weigh_table
 from ..encoding.column import EncodedTable
 from ..encoding.encode import encode_table
-from ..engines.base import AnyResult
-from ..engines.deduplicated import Collapsed
+from ..engines.base import AnyKnownResult
+from ..engines.deduplicated import DeduplicatedTable
 from ..engines.known_subsets import score_attacker
 from ..errors import WarnOnce
 from ..frames.base import Frame
 from ..measures import POPULATION_SIZE
-from ..results.base import About, Outcome, ScoredAttacker, of_each_fold
-from ..results.in_memory import InMemory, TableExplainer
+from ..results.base import AttackerOutcome, RunDescription, ScoredAttacker, of_each_fold
+from ..results.in_memory import MemoryBacking, TableExplainer
 from ..results.provenance import describe_files, describe_request
 from ..results.scores import Scores
 from ..rows.threads import Workers
@@ -46,12 +46,12 @@ def score_frame(
     cells = sum(len(request.targets) if one is None else sum(one.scored.values()) for one in subsets.values())
     report.stage("score", frame.rows * cells, "cells")
     on_warning, through_host = WarnOnce(), ""
-    collapsed = None
+    deduplicated = None
     if len(requests) > 1 and engine.device == "cpu":
         codes, sizes = [column.codes for column in encoded.columns], [len(column.counts) for column in encoded.columns]
-        collapsed = Collapsed.of(codes, sizes, None if weighted is None else weighted.times)
+        deduplicated = DeduplicatedTable.of(codes, sizes, None if weighted is None else weighted.times)
     values: dict[str, Any] = {}
-    outcomes: list[Outcome] = []
+    outcomes: list[AttackerOutcome] = []
     for name, one in requests.items():
         part = EncodedTable([column for column in encoded.columns if column.name in one.used], encoded.rows)
         with frame.active():
@@ -59,20 +59,22 @@ def score_frame(
             job, prior_of = one.job(part.columns, frame.rows, frame.scores_on, on_warning, weighted, priors)
         attacker = ScoredAttacker(name, tuple(one.known), subsets[name])
         sets = None if attacker.subsets is None else attacker.subsets.sets
-        if collapsed is None:
+        if deduplicated is None:
             result = score_attacker(engine, job, sets, report)
         else:
-            result = collapsed.score(engine, job, [request.used.index(name) for name in one.used], sets, report)
+            result = deduplicated.score(engine, job, [request.used.index(name) for name in one.used], sets, report)
         if people is not None:
             for fold, found in people.sizes(one, attacker.subsets, engine).items():
                 kept = found.astype(job.dtype, copy=False) if found.dtype.kind == "f" else found
                 result.by_fold()[fold][POPULATION_SIZE.name] = _where_scores_lie(kept, frame, engine)
-        weights = result.weights if isinstance(result, AnyResult) else ()
+        weights = result.weights if isinstance(result, AnyKnownResult) else ()
         explainer = TableExplainer(frame, part.columns, job, attacker, weights)
-        outcomes.append(Outcome(attacker, of_each_fold(result.weights_by_fold()), result.distinct_rows, explainer))
+        outcomes.append(
+            AttackerOutcome(attacker, of_each_fold(result.weights_by_fold()), result.distinct_rows, explainer)
+        )
         values |= attacker.named(result.by_fold())
         through_host = through_host or result.through_host
-    about = About(
+    about = RunDescription(
         columns=request.targets,
         measures=[*request.measures, *([] if people is None else [POPULATION_SIZE])],
         dtype=request.dtype,
@@ -81,7 +83,7 @@ def score_frame(
         through_host=through_host,
         request=describe_request(request, _origin(frame), None if population is None else _origin(population)),
     )
-    return Scores(InMemory(frame, about, outcomes, values, prior_of))
+    return Scores(MemoryBacking(frame, about, outcomes, values, prior_of))
 
 
 def _origin(frame: Frame) -> dict[str, Any]:

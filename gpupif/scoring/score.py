@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..attack.population import open_population
-from ..engines.choose import asked_device, choose_engine
+from ..engines.choose import choose_engine, requested_device
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
 from ..utils.progress import Reporter, announce_compilation
@@ -214,7 +214,7 @@ def score_table(table: Any, arguments: Arguments, origin: Mapping[str, Any] | No
             arguments.accuracies,
             arguments.distances,
             arguments.missing,
-            asked_device(),
+            requested_device(),
             arguments.dtype,
             weights=arguments.weights,
             attackers=arguments.attackers,
@@ -222,7 +222,7 @@ def score_table(table: Any, arguments: Arguments, origin: Mapping[str, Any] | No
             lacks="error" if people is None else people.lacks,
             origin=origin,
         )
-    engine = choose_engine(asked_device())
+    engine = choose_engine(requested_device())
     with Reporter() as report, announce_compilation():
         frame = open_table(table, arguments.needed, engine.frames)
         request = arguments.make_request(frame.names, frame.index_names, orders=frame.orders())

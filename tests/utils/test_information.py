@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpupif.engines.cohort_sizes import SMALL_COHORTS, Tally
+from gpupif.engines.cohort_sizes import SMALL_COHORTS, CohortSizes
 from gpupif.out_of_core.part_result import PartResult
 from gpupif.utils.information import LogSum, Sizes, log2_counts
 
@@ -42,7 +42,7 @@ def test_times_count():
     large=st.lists(st.integers(SMALL_COHORTS, 2**40), max_size=5),
 )
 def test_tallies(small, large):
-    tally = Tally.of(2, 2**30, 5)
+    tally = CohortSizes.of(2, 2**30, 5)
     for size, times in small:
         tally.small[1, size] += times
     tally.large[1, : len(large)], tally.listed[1] = large, len(large)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...gpu.base import Library
 from ...rows.keys import KeyLayout
-from .rows import DeviceRows, Runs, collapse, find_runs, pack_keys, place_type, sort_by
+from .rows import DeviceRows, Runs, collapse, find_runs, pack_device_keys, place_type, sort_by
 from .sorting import in_few_bytes
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def collapse_table(
 ) -> tuple[DeviceRows, Any]:
     """`Grouping.collapse` of a job's table, which is brought to the device for it."""
     with library.stage("pack"):
-        keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, layout)
+        keys = pack_device_keys(library, dict(enumerate(job.codes)), job.rows, layout)
         times = None if job.times is None else library.upload(job.times)
     with library.stage("collapse"):
         return grouping.collapse(library, DeviceRows(keys, times), layout, columns)
