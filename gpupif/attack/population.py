@@ -306,7 +306,7 @@ def prior_in(column: Column, counts: npt.NDArray[np.int64], values: Sequence[Any
 
 
 def sizes_job(request: ScoreRequest, counts: Sequence[npt.NDArray[np.int64]], wildcards: Sequence[int] = ()) -> Job:
-    """The job of counting the population's rows in the cohorts of a question, without codes of rows.
+    """The job of counting the population's rows in the cohorts of a request, without codes of rows.
 
     A row that agrees with none, as is possible where missing values are wildcards, counts itself. counts: of the
     population's rows, by column that is used and code. wildcards: columns whose last code matches all.

@@ -1,7 +1,7 @@
 """Rows that have to be in one part, as no cut keeps their cohorts whole: how much memory they take, and may.
 
-Who knows any few of the columns has cohorts for each set of them; where missing values match every value cohorts
-overlap. All distinct rows are scored by one worker then.
+An attacker who knows any few of the columns has cohorts for each set of them; where missing values match every value
+cohorts overlap. All distinct rows are scored by one worker then.
 """
 
 from __future__ import annotations

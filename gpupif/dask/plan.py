@@ -350,9 +350,9 @@ class PopulationPlan:
             for (mine, _), counts, values in zip(self.columns, self.prior_counts, self.values, strict=True)
         }
 
-    def joined(self, codes: Sequence[npt.NDArray[Any]], whose: int) -> list[npt.NDArray[Any]]:
+    def joined(self, codes: Sequence[npt.NDArray[Any]], origin: int) -> list[npt.NDArray[Any]]:
         """Codes of the table's or the population's columns as those of joined values."""
-        return [join[whose][own] for join, own in zip(self.joins, codes, strict=True)]
+        return [join[origin][own] for join, own in zip(self.joins, codes, strict=True)]
 
     def own(self, codes: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
         """Codes of joined values that the table has, as those of its columns."""

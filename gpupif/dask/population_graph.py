@@ -1,4 +1,4 @@
-"""The graph in which a Dask frame meets its population, in a shuffle of its own.
+"""The graph that matches a Dask frame with its population, in a shuffle of its own.
 
 What the population counts, with rows that it lacks if these are to count, then goes the way of the table's rows.
 """

@@ -1,4 +1,4 @@
-"""What is found of all scores of a Dask frame, in one graph: partition by partition, put together by tree reductions.
+"""A `ScoreQuery` of a Dask frame in one graph: answered by partition, and put together by tree reductions.
 
 Percentiles take four looks at all numbers; each partition keeps those that differ, counted, until the last.
 """

@@ -114,7 +114,7 @@ def _score(
 ) -> LazyOutcome:
     """Scores against one attacker, of this name; read: the table's columns that are needed, or more.
 
-    population: of the population.
+    population_graph: None where there is no population.
     """
     names, measures, dtype = list(table.columns), request.measures, request.dtype
     graph = Graph() if population_graph is None else population_graph.graph.copy()

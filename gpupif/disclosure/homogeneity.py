@@ -226,7 +226,7 @@ def homogeneous_matches(
     codes = [ranking.in_order(place) for place in range(ranking.known)]
     numbered = number_rows(codes, [column.cardinality for column in ranking.columns[: ranking.known]], workers)
     shares = scores["recursive_1"]
-    # Rows that stand for nobody are no class's first.
+    # Rows of weight 0 are no class's first.
     counted = np.flatnonzero(amounts)
     _, place = np.unique(numbered.number[counted], return_index=True)
     first = counted[place]

@@ -106,7 +106,7 @@ class RiskSearch:
         return cls(request, used, job, rows).checked()
 
     def checked(self) -> RiskSearch:
-        """The same; raises InputError where nobody has a value of a sensitive attribute."""
+        """The same; raises InputError where no row that counts has a value of a sensitive attribute."""
         for target in self.job.targets:
             if not self.job.priors[target].any():
                 raise InputError(

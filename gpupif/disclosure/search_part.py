@@ -127,8 +127,8 @@ def _look_at_matches(part: TablePart, aim: SearchAim, tools: SearchTools) -> ByA
 
 
 def _score_classes(part: TablePart, tools: SearchTools) -> EngineResult | None:
-    """What the engine finds in rows that stand for somebody, None where none does."""
-    job = replace(part.somebody, extremes_only=True)
+    """The engine's result for the rows of weight above 0, None where there are none."""
+    job = replace(part.without_zero_weights, extremes_only=True)
     if not job.rows:
         return None
     with tools.watch("score"):
@@ -153,17 +153,17 @@ def _score_matches(part: TablePart, tools: SearchTools) -> EngineResult:
 
 
 def _extremes_of_matches(part: TablePart, result: EngineResult) -> list[Extremes]:
-    """By target the lowest and highest of each measure, of rows that stand for somebody.
+    """By target the lowest and highest of each measure, of rows of weight above 0.
 
     What is said of a class without a known value is NaN, or no value.
     """
-    somebody = True if part.people is None else part.people > 0
+    counted = True if part.people is None else part.people > 0
     found: list[Extremes] = []
     for place in range(len(part.job.targets)):
         extremes = {}
         for name, values in result.values.items():
             scores = on_host(values)[place]
-            some = scores[somebody & (scores > 0 if name == DISTINCT else ~np.isnan(scores))]
+            some = scores[counted & (scores > 0 if name == DISTINCT else ~np.isnan(scores))]
             extremes[name] = (float(some.min()), float(some.max())) if len(some) else NO_EXTREMES
         found.append(extremes)
     return found

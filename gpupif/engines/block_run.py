@@ -40,7 +40,7 @@ class Targets(Protocol):
 
 
 class Scorer(Protocol):
-    """Who scores blocks of distinct rows: the CPU or a GPU."""
+    """Scores blocks of distinct rows: on the CPU or a GPU."""
 
     def targets_at_once(self, rows: int, measures: int) -> int:
         """How many targets to score at once on so many distinct rows."""
@@ -105,7 +105,7 @@ class Results:
 
 
 class BlockRun:
-    """The job, who works on it and how, and its results so far.
+    """The state of a run: the job, its scorer and workers, and its results so far.
 
     wanted: what is scored; slots: for each measure which of that it is. logs: log2 of small counts.
     """

@@ -133,7 +133,9 @@ class _EachSet:
         folds: dict[int, list[_Fold]],
         weights: dict[int, list[float]],
     ) -> str:
-        """Score some targets against who knows the other columns of a set; see `EngineResult.through_host`."""
+        """Score some targets against the attacker who knows the other columns of a set; see
+        `EngineResult.through_host`.
+        """
         table, layout = self._combinations(columns)
         asked = replace(self._job, targets=list(targets), known=list(columns), times=None, class_without_target=True)
         job = select_columns(asked, columns)

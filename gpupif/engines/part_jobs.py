@@ -43,8 +43,8 @@ class Pass:
 def cohorts_stay_whole(job: Job, any_known: bool) -> bool:
     """Whether a table can be scored in parts: cut by known columns, each cohort lies in one of them.
 
-    Where missing values match every value cohorts overlap, and who knows any few columns (any_known) has cohorts of his
-    own for each set of them: then distinct rows are scored in one place.
+    Where missing values match every value cohorts overlap, and an attacker who knows any few columns (any_known) has
+    cohorts of his own for each set of them: then distinct rows are scored in one place.
     """
     return not job.wildcards and not any_known
 

@@ -112,7 +112,7 @@ def plan_outputs(output: Path, found: Input, file_rows: Sequence[int], rows_per_
 
 
 def score_names(output: Path, found: Input) -> list[str]:
-    """The score file of each input file; raises OutputError where two are the same, or hidden from who reads them."""
+    """The score file of each input file; raises OutputError where two are the same, or hidden from readers."""
     names = [_name_for(file.relative_to(found.base)) for file in found.files]
     for name, times in Counter(names).items():
         if times > 1:

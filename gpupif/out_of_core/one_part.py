@@ -1,8 +1,8 @@
 """Attackers whose cohorts no cut of a table keeps whole, in a run from files to files.
 
-Who knows any few of the columns has cohorts for each set of them; where missing values match every value cohorts
-overlap. The table's distinct rows are scored in memory, in one place; what is found of them is spread to all rows chunk
-by chunk, for some targets after the others.
+An attacker who knows any few of the columns has cohorts for each set of them; where missing values match every value
+cohorts overlap. The table's distinct rows are scored in memory, in one place; what is found of them is spread to all
+rows chunk by chunk, for some targets after the others.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 class EncodedPopulation:
     """The population of a table, encoded: priors from it, and the sizes of cohorts in it.
 
-    table: its first columns are those used by the question, as are the population's. lacks: "error" or "count" for rows
+    table: its first columns are those used by the request, as are the population's. lacks: "error" or "count" for rows
     of the table that the population lacks. Raises InputError for these, and for columns whose types do not match.
     """
 

@@ -149,7 +149,7 @@ class ScoreQuery:
 
 
 class QueryResult(NamedTuple):
-    """The answer to a `ScoreQuery`: figures; percentiles by column, and of rows; the riskiest cells, the first first."""
+    """The answer to a `ScoreQuery`: figures; percentiles by column, and of rows; the riskiest cells, in order."""
 
     figures: Figures
     of_columns: list[list[float]]
@@ -180,7 +180,7 @@ class AttackerOutcome:
     """Facts of the scores against one attacker.
 
     weights: by fold ("worst" and "mean": of an attacker with a list of columns the same), of each scored column.
-    distinct_rows: different rows over all columns that were scored or known; None where nobody counted them.
+    distinct_rows: different rows over all columns that were scored or known; None where they were not counted.
     summaries: by fold those that are made already. explainer: None where the table is not at hand.
     """
 
@@ -265,7 +265,7 @@ class Backing(ABC):
 
     @abstractmethod
     def distinct_rows(self, attacker: ScoredAttacker) -> int | None:
-        """Different rows over all columns that were scored or known; None where nobody counted them."""
+        """Different rows over all columns that were scored or known; None where they were not counted."""
 
     @abstractmethod
     def explainer(self, attacker: ScoredAttacker) -> Explainer | None:

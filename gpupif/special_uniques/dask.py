@@ -96,7 +96,7 @@ def find_rows(
     """How many rows a partition has, and by set of columns those with a minimal combination."""
     local, index = encoded
     hits = find_hits(minimal, whole.rows(local)[0], list(minimal), 0)
-    # Who has one is the only one of its kind.
+    # A row that has one is the only one of its kind.
     row_of = np.empty(len(local.times), np.int64)
     row_of[index.number] = np.arange(len(index.number))
     return len(index.number), {set_: np.sort(row_of[distinct]) for set_, distinct in hits.items()}

@@ -294,8 +294,8 @@ def plan_of_several_kinds(measures):
         plan.PartitionTotals(1, 1, [ValueCounts(pa.array(["a"]), np.array([1]), 0)], [-1], frozenset([device]))
         for device in ("cpu", "cuda")
     ]
-    question = make_request(["a"], (), resolve_measures(measures), None, [], None, None, "category", "float64")
-    return plan.make_plan(question, ["a"], plan.add_totals(["a"], *parts))
+    request = make_request(["a"], (), resolve_measures(measures), None, [], None, None, "category", "float64")
+    return plan.make_plan(request, ["a"], plan.add_totals(["a"], *parts))
 
 
 def test_workers_of_several_kinds_each_score_where_they_would():
@@ -320,11 +320,11 @@ def test_lost_scores_are_an_error(monkeypatch):
 
 def shares(frame, partitions, **arguments):
     """Rows that reach each part over the mean, when distinct rows of each partition travel."""
-    question = make_request(list(frame), (), resolve_measures("cig"), *(arguments.get(k) for k in ("columns", "known")),
+    request = make_request(list(frame), (), resolve_measures("cig"), *(arguments.get(k) for k in ("columns", "known")),
                    None, None, "category", "float64")  # fmt: skip
     edges = np.linspace(0, len(frame), partitions + 1).astype(int)
-    local = [partition_tasks.encode_partition(question, "cpu", frame.iloc[a:b])[0] for a, b in pairwise(edges)]
-    whole = plan.make_plan(question, list(frame), plan.add_totals(question.used, *map(partition_tasks.totals, local)))
+    local = [partition_tasks.encode_partition(request, "cpu", frame.iloc[a:b])[0] for a, b in pairwise(edges)]
+    whole = plan.make_plan(request, list(frame), plan.add_totals(request.used, *map(partition_tasks.totals, local)))
     rows = [partition_tasks.global_rows(whole, part) for part in local]
     ways = routes.plan_routes(whole, partitions, partitions, routes.add_samples(*map(routes.sample_rows, rows)))
     sizes = np.zeros(partitions)

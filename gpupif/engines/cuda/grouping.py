@@ -89,7 +89,7 @@ class Rotation(Grouping):
                 order = sort_by(library, rows, layout, order, column)
 
     def _runs(self, library: Library, rows: DeviceRows, order: Any, masks: npt.NDArray[np.uint64]) -> Runs:
-        """As `find_runs`; handed over without a name, so that who takes them can free them."""
+        """As `find_runs`; handed over without a name, so that the caller can free them."""
         with library.stage("group"):
             return find_runs(library, rows, order, masks)
 

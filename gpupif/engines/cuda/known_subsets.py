@@ -220,7 +220,7 @@ class _DeviceRun:
     def _score_set(
         self, columns: Sequence[int], targets: Sequence[int], numbers: RowNumberer, found: dict[int, tuple[Any, Any]]
     ) -> None:
-        """Score some of a set's columns, each against who knows the others."""
+        """Score some of a set's columns, each against the attacker who knows the others."""
         library, job, total = self.library, self.job, self._total
         # The last column, by which numbers differ first, is the lowest.
         order = columns[::-1]
