@@ -19,7 +19,7 @@ from ...rows.threads import Workers
 from ...utils.information import Sizes
 from ..cpu.count_tables import DENSE, Combinations, key_layout
 from ..cpu.counting import SubsetCounter
-from .rows import DeviceRows, find_runs, pack_device_keys
+from .rows import find_runs, pack_device_keys
 from .sorting import lowest_bit, narrow_words, sort_keys
 from .unique_rows import CudaSingles
 
@@ -81,7 +81,7 @@ def count_keys(library: Library, chunk: Chunk, subset: Sequence[int], layout: Ke
         starts = xp.append(xp.flatnonzero(heads), chunk.rows)
         return DeviceCombinations([ordered[starts[:-1]].astype("uint64") << low], starts[1:] - starts[:-1])
     times = xp.ones(chunk.rows, "int64") if chunk.times is None else chunk.times
-    runs = find_runs(library, DeviceRows(keys, times), sort_keys(library, keys, layout), layout.masks(layout.fields))
+    runs = find_runs(library, keys, times, sort_keys(library, keys, layout), layout.masks(layout.fields))
     first, sizes = runs.order[runs.starts[:-1]], runs.sizes
     if chunk.times is not None:
         there = sizes > 0

@@ -28,7 +28,7 @@ from .grouping import Grouping, collapse_table
 from .memory import accumulator_bytes, all_values, fixed_bytes, row_bytes
 from .numbering import RowNumberer, numbering_bytes
 from .outbox import Outbox
-from .rows import DeviceRows, sizes_of
+from .rows import DeviceRows, sizes_of, upload_rows
 from .scores import TargetUploader, score_targets
 
 if TYPE_CHECKING:
@@ -93,13 +93,12 @@ def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyKnownResult:
 
     def begin(device: Sequence[Library], outbox: Outbox) -> _DeviceRun:
         library = device[0]
-        layout = KeyLayout.of([len(counts) for counts in job.counts])
-        rows, number = collapse_table(library, asked.grouping, job, layout, range(len(job.codes)))
+        rows, number = collapse_table(library, asked.grouping, job, range(len(job.codes)))
 
         def spread(values: Sequence[Any], places: Sequence[Any]) -> None:
             outbox.put([a.astype(p.dtype)[number] for a, p in zip(values, places, strict=True)], places)
 
-        return _DeviceRun(asked, results, library, rows, layout, spread)
+        return _DeviceRun(asked, results, rows, spread)
 
     return results.finished(_on_each(asked, begin))
 
@@ -125,8 +124,6 @@ def score_distinct_rows(asked: AnyKnownJob, table: Distinct, workers: Workers) -
 
     def begin(device: Sequence[Library], _: Outbox) -> _DeviceRun:
         library = device[0]
-        keys = library.xp.ascontiguousarray(library.upload(table.rows.keys).T)
-        rows = DeviceRows(keys, library.upload(table.rows.counts.astype(np.int64)))
 
         def spread(values: Sequence[Any], places: Sequence[npt.NDArray[Any]]) -> None:
             for array, place in zip(values, places, strict=True):
@@ -134,7 +131,7 @@ def score_distinct_rows(asked: AnyKnownJob, table: Distinct, workers: Workers) -
                 cuts = workers.ranges(len(place))
                 workers.run(look_up, [(there, table.number[a:b], place[a:b]) for a, b in cuts])
 
-        return _DeviceRun(asked, results, library, rows, layout, spread)
+        return _DeviceRun(asked, results, upload_rows(library, table.rows, layout), spread)
 
     return results.finished(_on_each(asked, begin))
 
@@ -164,7 +161,7 @@ def _on_each(asked: AnyKnownJob, begin: Callable[[Sequence[Library], Outbox], _D
 class _DeviceRun:
     """What the steps of a run on one device share.
 
-    rows: distinct, in keys of this layout. spread: brings arrays with an item for each of them to all rows, to the
+    rows: distinct. spread: brings arrays with an item for each of them to all rows, to the
     places where scores are kept.
     """
 
@@ -172,22 +169,19 @@ class _DeviceRun:
         self,
         asked: AnyKnownJob,
         results: _Results,
-        library: Library,
         rows: DeviceRows,
-        layout: KeyLayout,
         spread: Callable[[Sequence[Any], Sequence[Any]], None],
     ) -> None:
         job = asked.job
-        self._asked, self.job, self.results, self.library, self.rows = asked, job, results, library, rows
+        self._asked, self.job, self.results, self.library, self.rows = asked, job, results, rows.library, rows
         self._spread = spread
         self._cardinalities = [len(counts) for counts in job.counts]
         self._entropies = [entropy_of_counts(counts) for counts in job.counts]
         # Counted once: with `times` it is a sum.
         self._total = job.total
-        self._layout = layout
-        self._lows = library.bring(np.array([measure.low_is_risky for measure in job.measures], np.int64))
+        self._lows = rows.library.bring(np.array([measure.low_is_risky for measure in job.measures], np.int64))
         # Each of them serves many sets.
-        self._describe = cache(TargetUploader(library, job))
+        self._describe = cache(TargetUploader(rows.library, job))
 
     def targets_at_once(self) -> int:
         """How many targets fit beside all else."""
@@ -203,7 +197,7 @@ class _DeviceRun:
         for k, measure in enumerate(job.measures):
             worst[:, k] = np.inf if measure.low_is_risky else -np.inf
         found = {column: (worst[place], total[place]) for place, column in enumerate(group)}
-        numbers = RowNumberer(self.library, self.rows, self._layout, self._cardinalities, self._asked.grouping)
+        numbers = RowNumberer(self.rows, self._cardinalities, self._asked.grouping)
         for one in self._asked.sets:
             targets = [column for column in one.targets if column in found]
             if targets:
@@ -226,12 +220,10 @@ class _DeviceRun:
         order = columns[::-1]
         with library.stage("group"):
             numbered = numbers.over(columns)
-            combinations, layout = numbers.combinations(numbered, order)
+            combinations = numbers.combinations(numbered, order)
             joint = sizes_of(library, combinations.counts, total).log_sum()
         turns = [column for column in order if column in targets]
-        for target, sizes, scores in score_targets(
-            library, self._describe, combinations, layout, order, turns, self._asked.grouping
-        ):
+        for target, sizes, scores in score_targets(self._describe, combinations, order, turns, self._asked.grouping):
             conditional = conditional_entropy(sizes_of(library, sizes, total).log_sum(), joint, total)
             weight = column_weight(conditional, self._entropies[target])
             self.results.weights[target].append(weight)

@@ -11,12 +11,12 @@ import numpy as np
 
 from ...gpu.base import DeviceMemoryError, Library
 from ...rows.keys import KeyLayout
-from ...rows.partition import OVERSIZE, Blocks, CohortBlocks
+from ...rows.partition import OVERSIZE, Blocks, CohortBlocks, Rows
 from ...rows.threads import Workers
 from ..block_run import BlockRun
 from ..cohort_sizes import CohortSizes
 from .grouping import Grouping
-from .rows import DeviceRows
+from .rows import upload_rows
 from .scores import TargetUploader, score_targets
 
 if TYPE_CHECKING:
@@ -107,12 +107,13 @@ def _score_rows(
 ) -> CohortSizes:
     """Score the blocks first to last - 1 on one device."""
     start, stop = int(blocks.offsets[first]), int(blocks.offsets[last])
-    columns, layout = targets.columns, targets.layout
+    columns = targets.columns
     known = [*columns, *(column for column in run.job.known if column not in columns)]
-    distinct, number = targets.grouping.collapse(library, _uploaded(library, blocks, start, stop), layout, known)
+    rows = Rows(blocks.rows.keys[start:stop], blocks.rows.counts[start:stop])
+    distinct, number = targets.grouping.collapse(upload_rows(library, rows, targets.layout), known)
     cohort_sizes = CohortSizes.of(len(columns), run.results.total, stop - start)
     describe = TargetUploader(library, run.job)
-    for target, sizes, values in score_targets(library, describe, distinct, layout, known, columns, targets.grouping):
+    for target, sizes, values in score_targets(describe, distinct, known, columns, targets.grouping):
         place = columns.index(target)
         for slot in range(len(run.wanted.measures)):
             library.to_host(values[run.slots.index(slot)][number], out.scores[place, start:stop, slot])
@@ -121,12 +122,6 @@ def _score_rows(
         # Before the next ones are made.
         del sizes, values
     return cohort_sizes
-
-
-def _uploaded(library: Library, blocks: Blocks, start: int, stop: int) -> DeviceRows:
-    """Some of the rows on the device."""
-    keys = library.xp.ascontiguousarray(library.upload(blocks.rows.keys[start:stop]).T)
-    return DeviceRows(keys, library.upload(blocks.rows.counts[start:stop].astype(np.int64)))
 
 
 def _tasks(blocks: CohortBlocks, most: int) -> list[tuple[int, int]]:

@@ -64,7 +64,7 @@ class TableRun:
 
     def distinct_rows(self, columns: Sequence[int], grouping: Grouping) -> tuple[DeviceRows, Any]:
         """Distinct rows of the table, fit for the cohorts of the first of its columns; and which each row is."""
-        return collapse_table(self.library, grouping, self.job, self.results.layout, columns)
+        return collapse_table(self.library, grouping, self.job, columns)
 
     def put(self, target: int, scores: Any, number: Any) -> None:
         """Put the scores (measures, distinct rows) of a target into the results, before weighting its weighted ones.
@@ -116,12 +116,12 @@ def _score_projection(
     columns = [*targets, *(column for column in job.known if column not in targets)]
     if not grouping.serves(distinct, collapsed, columns, targets):
         with library.stage("collapse"):
-            distinct, narrow = grouping.collapse(library, distinct, results.layout, columns)
+            distinct, narrow = grouping.collapse(distinct, columns)
             number = narrow[number]
             del narrow
     with library.stage("weigh"):
         joint = sizes_of(library, distinct.counts, results.total)
-    for target, sizes, scores in score_targets(library, describe, distinct, results.layout, columns, targets, grouping):
+    for target, sizes, scores in score_targets(describe, distinct, columns, targets, grouping):
         with library.stage("weigh"):
             results.weigh(target, sizes_of(library, sizes, results.total), joint)
         del sizes
