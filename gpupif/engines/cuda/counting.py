@@ -255,10 +255,20 @@ class CudaCounting:
         self._name = name
 
     def counter(
-        self, subsets: Sequence[Sequence[int]], cardinalities: Sequence[int], rows: int, dense: int = DENSE
+        self,
+        subsets: Sequence[Sequence[int]],
+        cardinalities: Sequence[int],
+        rows: int,
+        dense: int = DENSE,
+        library: Library | None = None,
     ) -> CudaCounter:
-        """See `Counting`."""
-        return self._counter(self._libraries[0], subsets, cardinalities, rows, dense)
+        """See `Counting`; library: of the device that counts."""
+        library = library or self._libraries[0]
+        words = max((key_layout([cardinalities[column] for column in subset]).words for subset in subsets), default=1)
+        columns = len({column for subset in subsets for column in subset})
+        row = 8 * (words + WORKING_ARRAYS) + np.dtype(np.uint32).itemsize * columns
+        most = max(LEAST_ROWS, int(self._share * library.free_bytes()) // row)
+        return CudaCounter(library, subsets, cardinalities, rows, most, self._workers, dense, self._name)
 
     def counters(
         self,
@@ -271,7 +281,7 @@ class CudaCounting:
         """See `Counting`; here equal rows cost no more than others."""
         home = self._libraries[0].device_of(codes[0])
         library = next((one for one in self._libraries if one.device == home), self._libraries[0])
-        counter = self._counter(library, sets, cardinalities, len(codes[0]), DENSE)
+        counter = self.counter(sets, cardinalities, len(codes[0]), library=library)
         counter.add(codes, times)
         for place in range(len(sets)):
             yield counter, place
@@ -279,17 +289,3 @@ class CudaCounting:
     def singles(self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]) -> CudaSingles:
         """See `Counting`; on all GPUs."""
         return CudaSingles(self._libraries, codes, cardinalities, often)
-
-    def _counter(
-        self,
-        library: Library,
-        subsets: Sequence[Sequence[int]],
-        cardinalities: Sequence[int],
-        rows: int,
-        dense: int,
-    ) -> CudaCounter:
-        words = max((key_layout([cardinalities[column] for column in subset]).words for subset in subsets), default=1)
-        columns = len({column for subset in subsets for column in subset})
-        row = 8 * (words + WORKING_ARRAYS) + np.dtype(np.uint32).itemsize * columns
-        most = max(LEAST_ROWS, int(self._share * library.free_bytes()) // row)
-        return CudaCounter(library, subsets, cardinalities, rows, most, self._workers, dense, self._name)

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...gpu.base import Library
-from ...rows.keys import KeyLayout
 from .rows import DeviceRows, Runs, collapse, find_runs, pack_device_keys, place_type, sort_by
 from .sorting import in_few_bytes
 
@@ -163,12 +162,11 @@ def _masks(rows: DeviceRows, columns: Sequence[int], target: int) -> npt.NDArray
 
 def collapse_table(library: Library, grouping: Grouping, job: Job, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
     """`Grouping.collapse` of a job's table, which is brought to the device for it."""
-    layout = KeyLayout.of([len(counts) for counts in job.counts])
     with library.stage("pack"):
-        keys = pack_device_keys(library, dict(enumerate(job.codes)), job.rows, layout)
+        keys = pack_device_keys(library, dict(enumerate(job.codes)), job.rows, job.layout)
         times = None if job.times is None else library.upload(job.times)
     with library.stage("collapse"):
-        return grouping.collapse(DeviceRows(library, layout, keys, times), columns)
+        return grouping.collapse(DeviceRows(library, job.layout, keys, times), columns)
 
 
 # By name.

@@ -75,6 +75,8 @@ class CudaScorer:
         offsets = blocks.blocks.offsets
 
         def score(first: int, last: int) -> list[CohortSizes]:
+            if offsets[first] == offsets[last]:
+                return []
             library = self._idle.get()
             try:
                 with library.active():
@@ -88,7 +90,8 @@ class CudaScorer:
             middle = (first + last) // 2
             return score(first, middle) + score(middle, last)
 
-        tasks = _tasks(blocks, OVERSIZE * run.block_rows)
+        # With one more block, the largest that is scored as it is, still no more than was planned with.
+        tasks = blocks.blocks.runs((OVERSIZE - 1) * run.block_rows, blocks.largest)
         # A thread a stream, however few of the host's cores may be used: it mostly waits.
         with Workers(self._streams) as workers:
             found = [cohort_sizes for tallies in workers.run(score, tasks) for cohort_sizes in tallies]
@@ -122,21 +125,3 @@ def _score_rows(
         # Before the next ones are made.
         del sizes, values
     return cohort_sizes
-
-
-def _tasks(blocks: CohortBlocks, most: int) -> list[tuple[int, int]]:
-    """Runs of blocks (first, last + 1) of at most `most` rows together, or of one block; children left out."""
-    sizes = np.diff(blocks.blocks.offsets)
-    left_out = {start for start, _, _ in blocks.children}
-    tasks: list[tuple[int, int]] = []
-    rows = most
-    for block, size in enumerate(sizes.tolist()):
-        if size == 0 or int(blocks.blocks.offsets[block]) in left_out:
-            rows = most
-        elif rows + size > most or not tasks or tasks[-1][1] != block:
-            tasks.append((block, block + 1))
-            rows = size
-        else:
-            tasks[-1] = (tasks[-1][0], block + 1)
-            rows += size
-    return tasks

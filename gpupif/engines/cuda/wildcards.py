@@ -10,7 +10,7 @@ from gpupif.kernels.cuda import wildcards as kernels
 
 from ...gpu.base import DeviceMemoryError, Library
 from ..wildcards import WildcardColumns, set_target_weight
-from .grouping import Grouping
+from .grouping import Grouping, collapse_table
 from .memory import link_bytes, match_bytes
 from .rows import Runs, collapse, find_runs, place_type
 from .scores import DeviceTarget, TargetUploader, describe_cohorts
@@ -35,7 +35,7 @@ def score_matching(run: TableRun, memory: int, targets: int, grouping: Grouping)
     KeyTooLargeError, and InputError where there are too many patterns of missing values.
     """
     library, job, layout = run.library, run.job, run.results.layout
-    distinct, number = run.distinct_rows(range(len(job.codes)), grouping)
+    distinct, number = collapse_table(library, grouping, job, range(len(job.codes)))
     everything, describe = WildcardColumns.of(job, layout), TargetUploader(library, job)
     everything.check_work(targets, count_patterns(distinct, everything), distinct.rows)
     for target in run.targets:
@@ -55,7 +55,6 @@ def score_matching(run: TableRun, memory: int, targets: int, grouping: Grouping)
         run.put(target, scores, place)
         # Before the next ones are made.
         del scores, place
-    run.finish()
     return distinct.rows
 
 
