@@ -34,12 +34,15 @@ def assess_files(
         opened = open_stream(table, request.choose, missing, report, request.sep, copies=2, joined=joined)
     with opened as stream:
         chunks, used = stream.chunks, len(request.columns)
-        place = used if request.weights is None else request.read.index(request.weights)
-        units, weighted = (None, None) if request.weights is None else weigh_chunks(chunks, place, used)
+        weights = weighted = None
+        if request.weights is not None:
+            place = request.read.index(request.weights)
+            units, weighted = weigh_chunks(chunks, place, used)
+            weights = place, units
         search = Search.of(request, chunks.columns[:used], chunks.rows, {}, weighted)
         folder = stream.folder / "parts"
         with watch("collapse and cut"):
-            parts = Parts(search.job, chunks, stream.budget, folder, report, units=units, weights=place)
+            parts = Parts(search.job, chunks, stream.budget, folder, report, weights=weights)
         with contextlib.closing(parts):
             found = assess_parts(search, parts, engine, report, watch)
         if population is None:
