@@ -106,8 +106,6 @@ def alpha_k_anonymity(
 
     Parameters
     ----------
-    table, quasi_identifiers, weights, missing:
-        As of `gpupif.k_anonymity`.
     sensitive:
         A sensitive attribute, a column, or a list of several.
 
@@ -195,8 +193,6 @@ def l_diversity(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, weights, missing:
-        As of `gpupif.alpha_k_anonymity`.
     kind:
         "distinct": the fewest different values of a class. "entropy": l such that the lowest entropy of the values of
         a class is log l. "recursive": c of recursive (c,l)-diversity, r_1 < c (r_l + r_{l+1} + ... + r_m), with r_1 to

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError
+from ..utils.docs import documented_as
 from ..utils.validation import MOST, brief, check_word, share, whole_number
 from .class_sizes import histogram_of
+from .classes import class_risks
 from .numeric import NoEstimateError, log_rising
 from .pitman import fit_pitman, pitman_uniques
 from .slide_negative_binomial import slide_uniques
@@ -48,6 +50,7 @@ class PopulationUniques:
         }
 
 
+@documented_as(class_risks)
 def population_uniques(
     class_sizes: Any,
     rows: int | None = None,
@@ -60,11 +63,6 @@ def population_uniques(
 
     Parameters
     ----------
-    class_sizes:
-        Rows of each equivalence class of the sample (rows that agree on all quasi-identifiers): a list, array or
-        Series; or a mapping of size to number of classes; or `gpupif.utils.information.Sizes`.
-    rows:
-        Rows of the sample; needed with `Sizes`, which leaves classes of one row out.
     population, sampling_fraction:
         People in the population N >= rows n, or the fraction f of them that the sample is, 0 < f <= 1 (N is then n / f,
         rounded). One of them.

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ..attack.population import Population
 from ..errors import InputError
 from ..utils.display import Displayable, json_value
+from ..utils.docs import documented_as
 from ..utils.validation import whole_number
+from .anonymity import Columns, k_anonymity
 from .assess import assess
 from .classes import ClassRisks, check_limits, risks_of
 from .estimated import EstimatedRisks
@@ -25,8 +27,6 @@ from .with_population import PopulationSource
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
-
-    from .anonymity import Columns
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,7 @@ class DisclosureRisk(Displayable):
             console.print(table)
 
 
+@documented_as(k_anonymity)
 def risk(
     table: Any,
     quasi_identifiers: Columns,
@@ -133,8 +134,6 @@ def risk(
 
     Parameters
     ----------
-    table, quasi_identifiers:
-        As of `gpupif.k_anonymity`.
     sensitive:
         Sensitive attributes, a column or a list of several; None: only what the sizes of classes tell.
     models:
@@ -158,8 +157,6 @@ def risk(
     sampling_fraction, population_size:
         Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
         the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
-    weights, missing:
-        As of `gpupif.k_anonymity`.
 
     Returns
     -------
@@ -173,11 +170,6 @@ def risk(
         As the functions named; an unknown model, an argument out of range, a population that lacks rows of the table.
     TableReadError, OutputError, DeviceError
         As `gpupif.score`.
-
-    Warns
-    -----
-    NearlyUniqueWarning
-        A quasi-identifier in which at least 90 % of the rows have different values.
 
     References
     ----------

@@ -85,8 +85,6 @@ def conditional_entropy(
 
     Parameters
     ----------
-    table, weights, missing:
-        As of `gpupif.entropy`.
     columns, given:
         X and Y: a column or a list of columns each. An empty list as `given`: nothing is known.
 
@@ -94,11 +92,6 @@ def conditional_entropy(
     -------
     float
         Bits, from 0 (exactly 0 where Y determines X) to H(X) (X and Y independent).
-
-    Raises
-    ------
-    InputError, TableReadError, DeviceError
-        As `gpupif.entropy`.
 
     References
     ----------
@@ -129,8 +122,6 @@ def mutual_information(
 
     Parameters
     ----------
-    table, weights, missing:
-        As of `gpupif.entropy`.
     a, b:
         A column or a list of columns each.
 
@@ -138,11 +129,6 @@ def mutual_information(
     -------
     float
         Bits, from 0 (exactly 0 where they are independent in the table) to the smaller of H(A) and H(B).
-
-    Raises
-    ------
-    InputError, TableReadError, DeviceError
-        As `gpupif.entropy`.
 
     References
     ----------
@@ -170,21 +156,11 @@ def total_correlation(
 ) -> float:
     """Total correlation: the sum of H(X_i) - H(X_1, ..., X_m), what the columns share, told as often as it is held.
 
-    Parameters
-    ----------
-    table, columns, weights, missing:
-        As of `gpupif.entropy`.
-
     Returns
     -------
     float
         Bits, from 0 (exactly 0 where all columns are independent of each other) to the sum of all H(X_i) but the
         largest. Of two columns it is their mutual information.
-
-    Raises
-    ------
-    InputError, TableReadError, DeviceError
-        As `gpupif.entropy`.
 
     References
     ----------
@@ -212,21 +188,11 @@ def dual_total_correlation(
 ) -> float:
     """Dual total correlation: H(X_1, ..., X_m) - the sum of H(X_i | all others), the information that columns share.
 
-    Parameters
-    ----------
-    table, columns, weights, missing:
-        As of `gpupif.entropy`.
-
     Returns
     -------
     float
         Bits, from 0 (exactly 0 where all columns are independent of each other) to H(X_1, ..., X_m) (each column
         follows from the others). Of two columns it is their mutual information.
-
-    Raises
-    ------
-    InputError, TableReadError, DeviceError
-        As `gpupif.entropy`.
 
     References
     ----------
@@ -257,20 +223,10 @@ def residual_entropy(
     With the dual total correlation it makes up the joint entropy (Abdallah and Plumbley call it the residual entropy,
     others erasure entropy).
 
-    Parameters
-    ----------
-    table, columns, weights, missing:
-        As of `gpupif.entropy`.
-
     Returns
     -------
     float
         Bits, from 0 (exactly 0 where each column follows from the others) to the joint entropy (all independent).
-
-    Raises
-    ------
-    InputError, TableReadError, DeviceError
-        As `gpupif.entropy`.
 
     References
     ----------

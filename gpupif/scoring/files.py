@@ -70,8 +70,6 @@ def score_files(
     output:
         Where the scores go: a file name ending in .parquet, .csv or .feather, or a folder, which gets one Parquet file
         for each file of the table.
-    measures, columns, known, attackers, priors, accuracies, distances, weights, population, missing, dtype:
-        As of `gpupif.score`.
     rows_per_file:
         Of a folder: score files of so many rows instead.
     resume:
