@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError
+from ..utils.display import Record
 from ..utils.docs import documented_as
 from ..utils.validation import MOST, brief, check_word, share, whole_number
 from .class_sizes import histogram_of
@@ -21,7 +22,7 @@ SMALL_FRACTION = 0.1
 
 
 @dataclass(frozen=True)
-class PopulationUniques:
+class PopulationUniques(Record):
     """Uniques in the population behind a sample; made by `population_uniques`.
 
     model: whose figure it is, "pitman", "zayatz" or "snb"; "sample" where nothing is left to estimate. uniques: people
@@ -40,14 +41,6 @@ class PopulationUniques:
     sample_uniques: int
     estimates: Mapping[str, float]
     reasons: Mapping[str, str]
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, text and dictionaries, ready for JSON; None for NaN."""
-        return {
-            **{name: None if value != value else value for name, value in vars(self).items()},
-            "estimates": {name: None if math.isnan(value) else value for name, value in self.estimates.items()},
-            "reasons": dict(self.reasons),
-        }
 
 
 @documented_as(class_risks)

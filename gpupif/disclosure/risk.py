@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from ..attack.population import Population
 from ..errors import InputError
-from ..utils.display import Displayable, json_value
+from ..utils.display import Displayable
 from ..utils.docs import documented_as
 from ..utils.validation import whole_number
 from .anonymity import Columns, k_anonymity
@@ -70,25 +70,10 @@ class DisclosureRisk(Displayable):
         return self.classes.k
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, text, lists and dictionaries, ready for JSON; None for what is infinite."""
-        return {
-            "rows": self.rows,
-            "quasi_identifiers": [json_value(name) for name in self.quasi_identifiers],
-            "sensitive": [json_value(name) for name in self.sensitive],
-            "device": self.device,
-            "seconds": dict(self.seconds),
-            "classes": self.classes.to_dict(),
-            "worst": {name: json_value(value) for name, value in self.worst.items()},
-            "l": self.l_values,
-            "attributes": [
-                {"attribute": json_value(name), **{key: json_value(value) for key, value in row.items()}}
-                for name, row in self.attributes.to_dict("index").items()
-            ],
-            "groups": [group.to_dict() for group in self.groups],
-            "population": None if self.population is None else self.population.to_dict(),
-            "estimated": None if self.estimated is None else self.estimated.to_dict(),
-            "uniques": None if self.uniques is None else self.uniques.to_dict(),
-        }
+        """As of `Record`; `l_values` under "l"."""
+        found = super().to_dict()
+        found["l"] = found.pop("l_values")
+        return found
 
     def __repr__(self) -> str:
         return f"<DisclosureRisk of {self.rows:,} rows: k = {self.k}, {len(self.sensitive)} sensitive attributes>"

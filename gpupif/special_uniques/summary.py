@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ..utils.display import Displayable, Heading, as_text, draw_table, json_records
+from ..utils.display import Displayable, Heading, as_text, draw_table
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,19 +38,6 @@ class SudaSummary(Displayable):
     sizes: pd.DataFrame
     columns: pd.DataFrame
     top: pd.DataFrame
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
-        return {
-            "rows": self.rows,
-            "unique_rows": self.unique_rows,
-            "scored_rows": self.scored_rows,
-            "max_size": self.max_size,
-            "dis": self.dis,
-            "sizes": json_records(self.sizes.reset_index()),
-            "columns": json_records(self.columns.reset_index()),
-            "top": json_records(self.top),
-        }
 
     def print(self, console: Console) -> None:
         """Draw it on a console of rich."""
