@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -25,9 +25,6 @@ from .options import (
     configured,
     show,
 )
-
-if TYPE_CHECKING:
-    from ..special_uniques.result import SpecialUniques
 
 MissingInSets = Annotated[
     str,
@@ -70,8 +67,8 @@ def suda(
     from ..errors import InputError
     from ..io.paths import find_input
     from ..io.write import check_output
-    from ..special_uniques.request import SudaRequest
-    from ..special_uniques.suda import find_suda
+    from ..marginals.request import CountRequest
+    from ..special_uniques.suda import suda as find_suda
     from ..utils.validation import whole_number
     from .cluster import look
 
@@ -80,14 +77,19 @@ def suda(
         check_output(output, overwrite, find_input(table, sep).places)
     elif contributions:
         raise InputError("--contributions: goes with -o. Add that, or leave it out.")
-    request = SudaRequest.of(as_names(columns), max_size, missing, sampling_fraction, contributions, weights)
-
-    def find(table: Any, sep: str | None = None) -> SpecialUniques:
-        return find_suda(table, replace(request, reads=replace(request.reads, sep=sep)))
-
+    names = as_names(columns)
+    find = partial(
+        find_suda,
+        max_size=max_size,
+        columns=names,
+        weights=weights,
+        missing=missing,
+        sampling_fraction=sampling_fraction,
+        contributions=contributions,
+    )
     streams = Streams(sep, memory_limit, temp)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
-        found = look(find, table, request.reads.pick, Place(scheduler, workers), streams)
+        found = look(find, table, CountRequest(names, weights).pick, Place(scheduler, workers), streams)
     if output is not None:
         found.write(output, overwrite)
         complete.append(output)

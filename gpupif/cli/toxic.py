@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import Annotated
 
 import typer
 
@@ -25,9 +25,6 @@ from .options import (
     show,
 )
 
-if TYPE_CHECKING:
-    from ..marginals.toxic_pairs import ToxicPairs
-
 
 def toxic(
     table: Table,
@@ -48,14 +45,11 @@ def toxic(
     """Rank pairs of columns of TABLE by what they tell together, and list the values far rarer than their parts."""
     from ..dask.client import Place
     from ..marginals.request import CountRequest
-    from ..marginals.toxic_pairs import find_toxic
+    from ..marginals.toxic_pairs import toxic_pairs
     from .cluster import look
 
     request = CountRequest(as_names(columns), weights, missing)
-
-    def find(table: Any, sep: str | None = None) -> ToxicPairs:
-        return find_toxic(table, replace(request, sep=sep), size, top)
-
+    find = partial(toxic_pairs, size=size, columns=request.columns, top=top, weights=weights, missing=missing)
     streams = Streams(sep, memory_limit, temp)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
         found = look(find, table, request.pick, Place(scheduler, workers), streams)

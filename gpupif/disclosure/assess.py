@@ -37,11 +37,11 @@ def assess(table: Any, request: RiskRequest, population: PopulationSource | None
         return assess_dask(table, request, population)
     engine = choose_engine(request.device)
     with Reporter() as report, announce_compilation():
-        if in_streams(table, request.choose, request.sep):
+        if in_streams(table, request.choose):
             return assess_files(table, request, engine, report, population)
         watch = Stopwatch()
         with watch("read and encode"):
-            frame = open_table(table, request.pick, engine.frames, request.sep)
+            frame = open_table(table, request.pick, engine.frames)
             request.check(frame.names)
             orders = frame.orders()
             with frame.active():

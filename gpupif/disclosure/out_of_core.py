@@ -31,7 +31,7 @@ def assess_files(
     watch = Stopwatch()
     missing, joined = request.kept_missing, population is not None
     with watch("read and encode"):
-        opened = open_stream(table, request.choose, missing, report, request.sep, copies=2, joined=joined)
+        opened = open_stream(table, request.choose, missing, report, copies=2, joined=joined)
     with opened as stream:
         chunks, used = stream.chunks, len(request.columns)
         weights = weighted = None

@@ -29,7 +29,6 @@ class RiskOptions(TypedDict, total=False):
     distance: Any
     weights: Hashable
     missing: str
-    sep: str | None
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,8 @@ class RiskRequest:
     """What is asked of a table: columns, disclosure measures and how to find them; checked as far as that is possible.
 
     l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. weights: the column of sampling
-    weights. sep: of a CSV file, None: found. groups: how many of the most
-    homogeneous classes are wanted. threshold: an estimated risk above it counts as at risk.
+    weights. groups: how many of the most homogeneous classes are wanted. threshold: an estimated risk above it counts
+    as at risk.
     """
 
     quasi_identifiers: list[Hashable]
@@ -49,7 +48,6 @@ class RiskRequest:
     missing: str
     weights: Hashable
     device: AskedDevice
-    sep: str | None = None
     groups: int = 0
     threshold: float = 1.0
 
@@ -94,7 +92,6 @@ class RiskRequest:
             missing=missing,
             weights=options.get("weights"),
             device=asked_device(),
-            sep=options.get("sep"),
         )
 
     @property

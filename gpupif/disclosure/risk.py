@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from ..attack.population import Population
 from ..errors import InputError
@@ -19,7 +19,7 @@ from .homogeneity import Group
 from .journalist import PopulationRisks
 from .models import MODELS, resolve_models
 from .population_uniques import PopulationUniques, population_uniques
-from .request import RiskOptions, RiskRequest
+from .request import RiskRequest
 from .scope import NO_CLASSES, OF_CLASSES, SIMPLE_SAMPLE
 from .search import Assessed
 from .with_population import PopulationSource
@@ -172,50 +172,19 @@ def risk(
     ({'age': '20s'}, 3, 'flu', 1.0)
 
     """
-    return find_risk(
-        table,
-        quasi_identifiers,
-        sensitive,
-        models=models,
-        l_values=l,
-        distance=distance,
-        k=k,
-        threshold=threshold,
-        groups=groups,
-        population=population,
-        sampling_fraction=sampling_fraction,
-        population_size=population_size,
-        weights=weights,
-        missing=missing,
-    )
-
-
-def find_risk(
-    table: Any,
-    quasi_identifiers: Any,
-    sensitive: Any,
-    *,
-    models: Any = None,
-    k: int = 5,
-    threshold: float | None = None,
-    groups: int = 10,
-    population: Any = None,
-    sampling_fraction: float | None = None,
-    population_size: int | None = None,
-    **options: Unpack[RiskOptions],
-) -> DisclosureRisk:
-    """`risk`, one parameter for one of its; options: further ones, that the functions for one measure have too."""
     # What is wrong with these is to be said before a large table is read.
     most = whole_number("groups", groups, "classes", 0)
     _, limit = check_limits(k, threshold)
     people = {"sampling_fraction": sampling_fraction, "population": population_size}
-    _check_population(people, population, options)
-    wanted = resolve_models(models, options.get("missing", "category"))
+    _check_population(people, population, weights, missing)
+    wanted = resolve_models(models, missing)
     if sensitive is None:
         if models is not None and [model.name for model in wanted] != ["k"]:
             raise InputError("models: expected only 'k' without a sensitive attribute. Name one with sensitive=.")
         wanted = [MODELS["k"]]
-    request = RiskRequest.of(table, quasi_identifiers, sensitive, wanted, **options)
+    request = RiskRequest.of(
+        table, quasi_identifiers, sensitive, wanted, l_values=l, distance=distance, weights=weights, missing=missing
+    )
     request = replace(request, groups=most, threshold=limit)
     given = Population.of(population)
     source = None if given is None else PopulationSource(given.table, given.lacks)
@@ -237,20 +206,20 @@ def find_risk(
     )
 
 
-def _check_population(people: Mapping[str, Any], population: Any, options: RiskOptions) -> None:
+def _check_population(people: Mapping[str, Any], population: Any, weights: Hashable, missing: str) -> None:
     """Raise InputError for what is said of a population and does not go with the rest."""
     given = [name for name, value in people.items() if value is not None]
     if len(given) > 1:
         raise InputError("sampling_fraction, population_size: expected one of them, got both.")
     argument = given[0].replace("population", "population_size") if given else ""
-    if given and options.get("weights") is not None:
+    if given and weights is not None:
         raise InputError(
             f"{argument}: does not go with weights=: {SIMPLE_SAMPLE}. Leave one of them out; what weights tell of the "
             "population is found without it."
         )
-    if given and options.get("missing") == "wildcard":
+    if given and missing == "wildcard":
         raise InputError(f"{argument}: does not go with missing='wildcard': {NO_CLASSES}. Use missing='category'.")
-    if population is not None and options.get("missing") == "wildcard":
+    if population is not None and missing == "wildcard":
         raise InputError(f"population: does not go with missing='wildcard': {OF_CLASSES}. Use missing='category'.")
 
 

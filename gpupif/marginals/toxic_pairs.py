@@ -152,11 +152,7 @@ def toxic_pairs(
     {'unique_rows': 2, 'combinations': 4}
 
     """
-    return find_toxic(table, CountRequest(columns, weights, missing), size, top)
-
-
-def find_toxic(table: Any, request: CountRequest, size: int, top: int) -> ToxicPairs:
-    """See `toxic_pairs`."""
+    request = CountRequest(columns, weights, missing)
     size, top = _check_size(size), whole_number("top", top, "pairs of values")
     started = time.perf_counter()
     with (

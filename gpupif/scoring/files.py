@@ -126,27 +126,27 @@ def score_files(
     return _score_on_disk(path, asked, wish, choose_engine(asked_device()), people)
 
 
-def score_file(path: Path, asked: Arguments, wish: Wish, sep: str | None = None) -> Scores:
-    """Score files and write the scores, on disk or in memory; sep: the separator of CSV (None: found by itself).
+def score_file(path: str | os.PathLike[str], asked: Arguments, wish: Wish) -> Scores:
+    """Score files and write the scores, on disk or in memory.
 
     It is done in memory where the output is one file, no memory limit is set, no run is resumed, and the table fits.
     """
     people = _open_population(asked)
     if is_file(wish.output):
-        places = [*find_input(path, sep).places, *([] if people is None else people.source.found.places)]
+        places = [*find_input(path).places, *([] if people is None else people.source.found.places)]
         check_output(wish.output, wish.overwrite or wish.resume, places)
     engine = choose_engine(asked_device())
     if is_file(wish.output) and resources().memory_limit is None and not wish.resume:
-        need = _memory_needed(open_source(path, sep), asked, wish, people)
+        need = _memory_needed(open_source(path), asked, wish, people)
         if need <= default_limit() - resident_bytes():
-            return _score_in_memory(path, asked, wish, engine, sep)
+            return _score_in_memory(path, asked, wish, engine)
         if resources().progress is not False:
             print(
                 f"gpupif: the table needs about {need / 2**30:.1f} GiB, more than 60 % of the memory that is free: it "
                 "is scored part by part, on disk.",
                 file=sys.stderr,
             )
-    return _score_on_disk(path, asked, wish, engine, people, sep)
+    return _score_on_disk(path, asked, wish, engine, people)
 
 
 def memory_needed(source: Source, used: int, targets: int, measures: int) -> int:
@@ -163,16 +163,16 @@ def _memory_needed(source: Source, asked: Arguments, wish: Wish, people: OfPopul
 
 
 def _score_on_disk(
-    path: Path, asked: Arguments, wish: Wish, engine: Engine, people: OfPopulation | None, sep: str | None = None
+    path: str | os.PathLike[str], asked: Arguments, wish: Wish, engine: Engine, people: OfPopulation | None
 ) -> Scores:
     with Reporter() as report, announce_compilation():
-        return score_source(open_source(path, sep), asked.ask, engine, wish, report, people)
+        return score_source(open_source(path), asked.ask, engine, wish, report, people)
 
 
-def _score_in_memory(path: Path, asked: Arguments, wish: Wish, engine: Engine, sep: str | None) -> Scores:
+def _score_in_memory(path: str | os.PathLike[str], asked: Arguments, wish: Wish, engine: Engine) -> Scores:
     with Reporter() as report:
         report.stage("read", None, "rows")
-        frame = open_file(path, every_column if wish.keep_input else asked.needed, sep, engine.frames)
+        frame = open_file(path, every_column if wish.keep_input else asked.needed, engine.frames)
     names = [name for name in frame.names if name not in (*frame.index_names, asked.weights)]
     targets = list(dict.fromkeys(asked.columns or names))
     attacker_names(asked.outputs, targets, frame.names if wish.keep_input else [])
