@@ -125,7 +125,7 @@ def _build(graph: Graph, encoded: Encoded) -> Any:
     second = ref(graph.one("second", Search.second, search, first))
     again: Any = ByAttribute()
     if request.may_look_again:
-        several = graph.each("find-again", find_part_again, [second] * len(local), *parts)
+        several = graph.each("find-again", find_part, *parts, [second] * len(local))
         again = ref(graph.tree("findings-again", partial(combine, groups), several))
     return graph.one("conclude", conclude, planned, search, first, second, again)
 
@@ -231,25 +231,16 @@ def send(plan: Plan, ways: Routes, source: int, rows: tuple[Rows, ...]) -> pd.Da
     return home.send(replace(plan, total=max(plan.total, plan.rows)), ways, source, *rows)
 
 
-def find_part(plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame) -> ByAttribute:
-    """What is found in a part."""
-    with task_workers() as workers:
-        tools = Tools(task_engine(plan.device), workers, Reporter(visible=False), Stopwatch())
-        found = [search.find(rows, tools) for rows in _table_parts(plan, search, ways, part, frame)]
-    return combine(search.request.groups, *found)
-
-
-def find_part_again(
-    second: SecondLook, plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame
+def find_part(
+    plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame, second: SecondLook | None = None
 ) -> ByAttribute:
-    """What is found in a part at a second look, if one is needed."""
-    if not second.measures:
+    """What is found in a part; second: at a second look, if one is needed."""
+    if second is not None and not second.measures:
         return {}
     with task_workers() as workers:
         tools = Tools(task_engine(plan.device), workers, Reporter(visible=False), Stopwatch())
-        parts = _table_parts(plan, search, ways, part, frame)
-        found = [search.find_again(rows, second.measures, tools) for rows in parts]
-    return combine(search.request.groups, *found)
+        again = () if second is None else second.measures
+        return search.look(_table_parts(plan, search, ways, part, frame), tools, again)
 
 
 def _table_parts(plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame) -> Iterator[TablePart]:
