@@ -42,7 +42,7 @@ def assess(table: Any, request: RiskRequest, population: PopulationSource | None
         watch = Stopwatch()
         with watch("read and encode"):
             frame = open_table(table, request.pick, engine.frames)
-            request.check(frame.names)
+            request.pick(frame.names)
             orders = frame.orders()
             with frame.active():
                 # What is asked of cells knows a column that takes the place of an attribute; the table does not.

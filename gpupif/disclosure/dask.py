@@ -58,7 +58,7 @@ def assess_dask(table: Any, request: RiskRequest, population: PopulationSource |
 
     if not isinstance(table, DataFrame):
         raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
-    request.check(list(table.columns))
+    request.pick(list(table.columns))
     given = request.distance is not None
     walked = [] if given or not any(one.cell == "emd" for one in request.models) else request.sensitive
     question = question_of(request, known_orders(table, walked))

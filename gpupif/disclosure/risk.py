@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..attack.population import Population
@@ -183,9 +183,8 @@ def risk(
             raise InputError("models: expected only 'k' without a sensitive attribute. Name one with sensitive=.")
         wanted = [MODELS["k"]]
     request = RiskRequest.of(
-        table, quasi_identifiers, sensitive, wanted, l_values=l, distance=distance, weights=weights, missing=missing
+        table, quasi_identifiers, sensitive, wanted, l, distance, weights, missing, groups=most, threshold=limit
     )
-    request = replace(request, groups=most, threshold=limit)
     given = Population.of(population)
     source = None if given is None else PopulationSource(given.table, given.lacks)
     found = assess(table, request, source)
