@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,8 +23,9 @@ from ..gpu.open import frame_library
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
+from .graph import Graph, ref
 from .parcels import Parcel, pack, unpack
-from .plan import Plan, Reads, ReadsWeights, Totals, WeightedCounts, Weights
+from .plan import Plan, Reads, ReadsWeights, Totals, WeightedCounts, Weights, add_counts, add_totals, find_units
 from .routing import Routes, Send, find_sends
 from .worker import device_here, task_workers
 
@@ -75,6 +77,23 @@ def encode(question: Reads, device: str, partition: Any) -> tuple[Local, Partiti
         distinct = distinct_rows(Rows(keys), frame.rows, workers)
     local = Local(unpack_keys(distinct.rows.keys, layout), distinct.rows.counts, values, first_missing, here)
     return local, PartitionIndex(frame.index, on_device, distinct.number)
+
+
+def count_values(
+    graph: Graph, question: ReadsWeights, names: list[Hashable], local: Sequence[Any]
+) -> tuple[Any, tuple[Any, Any]]:
+    """Add the tasks that count the values of encoded partitions, and weigh them where rows have weights.
+
+    names: of all columns. Returns, as arguments of other tasks, the `Totals` of the table, and its `Weights` with the
+    `WeightedCounts` (None for both without).
+    """
+    found = graph.each("values", totals, local)
+    together = ref(graph.tree("totals", partial(add_totals, question.read), found))
+    if question.weights is None:
+        return together, (None, None)
+    units = ref(graph.one("units", partial(find_units, question, names), together))
+    counts = graph.each("weigh", partial(weigh, question), [units] * len(local), local)
+    return together, (units, ref(graph.tree("weights-of-values", add_counts, counts)))
 
 
 def totals(local: Local) -> Totals:

@@ -118,13 +118,7 @@ def _score(
         encoded = list(map(ref, graph.each("encode", partial(home.encode, question, device), partitions)))
     local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
     indexes = list(map(ref, graph.each("index", itemgetter(1), encoded)))
-    found = graph.each("values", home.totals, local)
-    totals = ref(graph.tree("totals", partial(plan.add_totals, question.read), found))
-    weighing: list[Any] = [None, None]
-    if question.weights is not None:
-        units = ref(graph.one("units", partial(plan.find_units, question, names), totals))
-        counts = graph.each("weigh", partial(home.weigh, question), [units] * len(partitions), local)
-        weighing = [units, ref(graph.tree("weights-of-values", plan.add_counts, counts))]
+    totals, weighing = home.count_values(graph, question, names, local)
     known = None if people is None else ref(people.people)
     planned = ref(graph.one("plan", partial(plan.make_plan, question, names), totals, *weighing, known))
     plans = [planned] * len(partitions)

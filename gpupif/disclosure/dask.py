@@ -95,14 +95,7 @@ class Encoded(NamedTuple):
     ) -> Encoded:
         """Add the tasks that encode."""
         local = list(map(ref, graph.each("encode", partial(encode, request, question), partitions)))
-        found = graph.each("values", home.totals, local)
-        totals = ref(graph.tree("totals", partial(plans.add_totals, question.read), found))
-        weighing: tuple[Any, Any] = (None, None)
-        if request.weights is not None:
-            units = ref(graph.one("units", partial(plans.find_units, question, names), totals))
-            counts = graph.each("weigh", partial(home.weigh, question), [units] * len(local), local)
-            weighing = units, ref(graph.tree("weights-of-values", plans.add_counts, counts))
-        return cls(request, question, names, local, totals, weighing)
+        return cls(request, question, names, local, *home.count_values(graph, question, names, local))
 
 
 def _build(graph: Graph, encoded: Encoded) -> Any:

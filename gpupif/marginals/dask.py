@@ -109,35 +109,27 @@ class DaskCounts(SetCounts):
         partitions = list(map(ref, graph.take(table[read.read] if read.read != names else table)))
         encoded = list(map(ref, graph.each("encode", partial(home.encode, read, self._asked), partitions)))
         local = list(map(ref, graph.each("counted", itemgetter(0), encoded)))
-        totals = ref(
-            graph.tree("totals", partial(plan.add_totals, read.read), graph.each("values", home.totals, local))
-        )
-        if read.weights is None:
-            return encoded, ref(graph.one("whole", partial(see_whole, read, names), totals))
-        weights = ref(graph.one("units", partial(plan.find_units, read, names), totals))
-        counts = graph.each("weigh", partial(home.weigh, read), [weights] * len(local), local)
-        every = ref(graph.tree("weights-of-values", plan.add_counts, counts))
-        return encoded, ref(graph.one("whole", partial(see_weighted, read), totals, weights, every))
+        totals, weighing = home.count_values(graph, read, names, local)
+        return encoded, ref(graph.one("whole", partial(see_whole, read, names), totals, *weighing))
 
 
-def see_whole(read: Read, names: list[Hashable], totals: Totals) -> Whole:
-    """The table by its totals; raises InputError for one without rows, or with missing values where they are errors."""
-    plan.check_totals(read, names, totals)
-    columns = plan.merged_columns(read.read, totals.values)
-    return Whole(columns, columns, Total(totals.rows, totals.rows), _devices(totals))
+def see_whole(
+    read: Read, names: list[Hashable], totals: Totals, weights: Weights | None, counts: WeightedCounts | None
+) -> Whole:
+    """The table by its totals; counts: what the rows of each value count, where they have weights.
 
-
-def see_weighted(read: Read, totals: Totals, weights: Weights, counts: WeightedCounts) -> Whole:
-    """A table whose rows have weights; counts: what the rows of each value count."""
+    Raises InputError for a table without rows, or with missing values where they are errors.
+    """
+    device = " and ".join(sorted(totals.devices))
+    if weights is None or counts is None:
+        plan.check_totals(read, names, totals)
+        columns: Sequence[Column] = plan.merged_columns(read.read, totals.values)
+        return Whole(columns, columns, Total(totals.rows, totals.rows), device)
     units = weights.units
     weighted = Weighted(None, counts, units.total, units.unit)
     columns = with_counts(weights.columns[: len(read.used)], weighted)
     place = read.read.index(read.weights)
-    return Whole(weights.columns, columns, Total.of(totals.rows, weighted), _devices(totals), (place, units))
-
-
-def _devices(totals: Totals) -> str:
-    return " and ".join(sorted(totals.devices))
+    return Whole(weights.columns, columns, Total.of(totals.rows, weighted), device, (place, units))
 
 
 def send_combinations(
