@@ -22,7 +22,7 @@ from ..utils.config import config
 
 if TYPE_CHECKING:
     from ..scoring.arguments import Arguments
-    from .options import Streams
+    from .options import FileOptions
 
 Found = TypeVar("Found")
 
@@ -85,7 +85,7 @@ def score_on_cluster(
     }
 
 
-def look(find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: Streams) -> Found:
+def find_anywhere(find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: FileOptions) -> Found:
     """What `find` finds in the files of a table: here, or in the Dask frame of a Parquet file or folder on a cluster.
 
     find: takes files or a Dask frame. pick: the columns that are needed, None for all

@@ -13,6 +13,7 @@ from ..errors import InputError
 from .options import (
     Device,
     Distances,
+    FileOptions,
     GpuGrouping,
     Json,
     PopulationLacks,
@@ -20,7 +21,6 @@ from .options import (
     Scheduler,
     Sep,
     StreamMemory,
-    Streams,
     StreamTemp,
     Table,
     WorkerProcesses,
@@ -83,7 +83,7 @@ def risk(
     from ..dask.client import Place
     from ..disclosure.request import pick_needed
     from ..disclosure.risk import risk as find_risk
-    from .cluster import look
+    from .cluster import find_anywhere
 
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers") or [], as_names(sensitive, "sensitive")
     find = partial(
@@ -103,9 +103,9 @@ def risk(
         missing=missing,
     )
     pick = partial(pick_needed, known, attributes or [], weights=weights)
-    streams = Streams(sep, memory_limit, temp)
+    streams = FileOptions(sep, memory_limit, temp)
     with configured(quiet, device, gpu_grouping, memory_limit, temp):
-        found = look(find, table, pick, Place(scheduler, workers), streams)
+        found = find_anywhere(find, table, pick, Place(scheduler, workers), streams)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
 
 

@@ -114,7 +114,7 @@ def score(
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
     from ..dask.client import Place
     from ..io.paths import find_input
-    from ..out_of_core.options import make_wish
+    from ..out_of_core.options import OutputOptions
     from ..scoring.arguments import Arguments
     from ..scoring.files import score_file
 
@@ -144,7 +144,9 @@ def score(
             _score_on_cluster(table, output, place, overwrite, asked, elsewhere, as_json, quiet)
             return
         scores = score_file(
-            find_input(table, sep), asked, make_wish(output, rows_per_file, resume, overwrite, keep_input)
+            find_input(table, sep),
+            asked,
+            OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input),
         )
         complete.append(output)
         more: dict[str, Any] = {"input": str(table), "output": str(output)}

@@ -10,13 +10,13 @@ import typer
 
 from .options import (
     Device,
+    FileOptions,
     Json,
     Quiet,
     SamplingWeights,
     Scheduler,
     Sep,
     StreamMemory,
-    Streams,
     StreamTemp,
     Table,
     WorkerProcesses,
@@ -70,7 +70,7 @@ def suda(
     from ..marginals.request import CountRequest
     from ..special_uniques.suda import suda as find_suda
     from ..utils.validation import whole_number
-    from .cluster import look
+    from .cluster import find_anywhere
 
     top = whole_number("top", top, "rows")
     if output is not None:
@@ -87,9 +87,9 @@ def suda(
         sampling_fraction=sampling_fraction,
         contributions=contributions,
     )
-    streams = Streams(sep, memory_limit, temp)
+    streams = FileOptions(sep, memory_limit, temp)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
-        found = look(find, table, CountRequest(names, weights).pick, Place(scheduler, workers), streams)
+        found = find_anywhere(find, table, CountRequest(names, weights).pick, Place(scheduler, workers), streams)
     if output is not None:
         found.write(output, overwrite)
         complete.append(output)

@@ -9,6 +9,7 @@ import typer
 
 from .options import (
     Device,
+    FileOptions,
     Json,
     Missing,
     Quiet,
@@ -16,7 +17,6 @@ from .options import (
     Scheduler,
     Sep,
     StreamMemory,
-    Streams,
     StreamTemp,
     Table,
     WorkerProcesses,
@@ -46,11 +46,11 @@ def toxic(
     from ..dask.client import Place
     from ..marginals.request import CountRequest
     from ..marginals.toxic_pairs import toxic_pairs
-    from .cluster import look
+    from .cluster import find_anywhere
 
     request = CountRequest(as_names(columns), weights, missing)
     find = partial(toxic_pairs, size=size, columns=request.columns, top=top, weights=weights, missing=missing)
-    streams = Streams(sep, memory_limit, temp)
+    streams = FileOptions(sep, memory_limit, temp)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
-        found = look(find, table, request.pick, Place(scheduler, workers), streams)
+        found = find_anywhere(find, table, request.pick, Place(scheduler, workers), streams)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)

@@ -14,16 +14,16 @@ from ..errors import InputError
 from ..measures import resolve_measures
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
-from .cells import DISTINCT, about_distance, check_columns, constant_column, first_of_all, question_of
+from .cells import DISTINCT, about_distance, as_score_request, check_columns, constant_column, first_of_all
 from .class_sizes import ClassSizes
 from .findings import ByAttribute, Stopwatch, combine
 from .homogeneity import Homogeneous, Ranking
-from .look import Tools, look_again, look_at
 from .models import MODELS
 from .request import RiskRequest
+from .search_part import SearchTools, search_part, search_part_again
 
 if TYPE_CHECKING:
-    from ..attack.weights import Weighted
+    from ..attack.weights import TableWeights
     from ..engines.base import Engine, Job
     from .estimated import EstimatedRisks
     from .journalist import PopulationClasses
@@ -66,7 +66,7 @@ class SecondLook(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Search:
+class RiskSearch:
     """What is looked for in a table or its parts.
 
     columns: the quasi-identifiers, then the sensitive attributes, or one that is `constant_column`. job: what an engine
@@ -85,9 +85,9 @@ class Search:
         columns: Sequence[Column],
         rows: int,
         orders: Mapping[Hashable, Sequence[Any]],
-        weighted: Weighted | None = None,
+        weighted: TableWeights | None = None,
         place: str = "host",
-    ) -> Search:
+    ) -> RiskSearch:
         """From the columns that are needed of a table; orders: of ordered categories; weighted: how many people its
         rows stand for; place: as `Job.scores_on`.
 
@@ -100,11 +100,11 @@ class Search:
             if weighted is not None:
                 weighted = replace(weighted, counts={**weighted.counts, used[-1].name: np.array([weighted.total])})
         with about_distance():
-            job, _ = question_of(request, orders).job(used, rows, place, lambda *_: None, weighted)
+            job, _ = as_score_request(request, orders).job(used, rows, place, lambda *_: None, weighted)
         return cls(request, used, job, rows).checked()
 
-    def checked(self) -> Search:
-        """The same; raises InputError where nobody has a value of a sensitive attribute."""
+    def checked(self) -> RiskSearch:
+        """The same; raises InputError where no row that counts has a value of a sensitive attribute."""
         for target in self.job.targets:
             if not self.job.priors[target].any():
                 raise InputError(
@@ -125,12 +125,12 @@ class Search:
             return None
         return Ranking(self.columns, self.known, list(map(value_order, self.columns)), self.request.groups)
 
-    def look(self, parts: Iterable[TablePart], tools: Tools, again: Sequence[str] = ()) -> ByAttribute:
+    def look(self, parts: Iterable[TablePart], tools: SearchTools, again: Sequence[str] = ()) -> ByAttribute:
         """What is found in some parts together; again: at a second look, the extremes of these measures only."""
         found = (
-            look_again(part, resolve_measures(again), tools)
+            search_part_again(part, resolve_measures(again), tools)
             if again
-            else look_at(part, self.request.threshold, self._ranking, tools)
+            else search_part(part, self.request.threshold, self._ranking, tools)
             for part in parts
         )
         return combine(self.request.groups, *found)
@@ -196,7 +196,7 @@ class Search:
 
 
 def assess_parts(
-    search: Search, parts: Iterable[TablePart], engine: Engine, report: Reporter, watch: Stopwatch
+    search: RiskSearch, parts: Iterable[TablePart], engine: Engine, report: Reporter, watch: Stopwatch
 ) -> Assessed:
     """What is found in the parts of a table, gone through once or twice."""
     with Workers() as workers:
@@ -209,7 +209,7 @@ def assess_parts(
                 # Cells of distinct rows are not those of the table.
                 whole = part.job.times is None and part.people is None and not part.job.wildcards
                 progress = report if whole else Reporter(visible=False)
-                tools = Tools(engine, workers, progress, watch)
+                tools = SearchTools(engine, workers, progress, watch)
                 found = combine(search.request.groups, found, search.look([part], tools, again))
                 if not whole:
                     report.advance(part.job.total * len(part.job.targets))

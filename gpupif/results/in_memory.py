@@ -16,7 +16,18 @@ from ..io.write import output_names, row_groups, write_device_columns, write_tab
 from ..measures import Measure
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
-from .base import About, Cell, Cells, Explainer, Found, Outcome, ScoredAttacker, Wanted, WithOutcomes, Writing
+from .base import (
+    AttackerOutcome,
+    Cell,
+    Cells,
+    Explainer,
+    OutcomeBacking,
+    QueryResult,
+    RunDescription,
+    ScoredAttacker,
+    ScoreQuery,
+    WriteRequest,
+)
 from .figures import ColumnFacts, Figures
 from .provenance import to_metadata
 from .riskiest import count_cohort, describe, describe_value, riskiest_in
@@ -31,7 +42,7 @@ if TYPE_CHECKING:
     from ..frames.base import Frame
 
 
-class InMemory(WithOutcomes):
+class MemoryBacking(OutcomeBacking):
     """Scores of a table in memory.
 
     outcomes: of each attacker, in order. values: by output (see `ScoredAttacker.named`) the scores, an array (scored
@@ -41,8 +52,8 @@ class InMemory(WithOutcomes):
     def __init__(
         self,
         frame: Frame,
-        about: About,
-        outcomes: Sequence[Outcome],
+        about: RunDescription,
+        outcomes: Sequence[AttackerOutcome],
         values: Mapping[str, Any],
         priors: Mapping[Hashable, Prior],
     ) -> None:
@@ -113,23 +124,23 @@ class InMemory(WithOutcomes):
                 self._row_sums[cells] = self._scores(cells).sum(axis=0, dtype=np.float64)
         return self._row_sums[cells]
 
-    def find(self, wanted: Wanted) -> Found:
+    def find(self, query: ScoreQuery) -> QueryResult:
         """See `Backing`."""
-        scores = {cells: self._scores(cells) for cells in wanted.cells}
+        scores = {cells: self._scores(cells) for cells in query.cells}
         of_columns: list[list[float]] = []
         of_rows: list[float] = []
         top: list[Cell] = []
         # A device has its own threads, and is that of the calling one.
         with self._frame.active(), Workers(None if self._frame.device_frames() is None else 1) as workers:
-            figures = Figures.of({name: scores[cells] for name, cells in wanted.figures.items()}, workers)
-            if wanted.gains is not None and wanted.of_columns:
-                of_columns = workers.run(_percentiles, [(gains, wanted.of_columns) for gains in scores[wanted.gains]])
-            if wanted.gains is not None and wanted.of_rows:
-                of_rows = _percentiles(self._sums_of_rows(wanted.gains), wanted.of_rows)
-            if wanted.by is not None:
-                shown = [scores[cells] for cells in wanted.shown]
-                top = riskiest_in(wanted.by.measure, scores[wanted.by], shown, wanted.top)
-        return Found(figures, of_columns, of_rows, top)
+            figures = Figures.of({name: scores[cells] for name, cells in query.figures.items()}, workers)
+            if query.gains is not None and query.of_columns:
+                of_columns = workers.run(_percentiles, [(gains, query.of_columns) for gains in scores[query.gains]])
+            if query.gains is not None and query.of_rows:
+                of_rows = _percentiles(self._sums_of_rows(query.gains), query.of_rows)
+            if query.by is not None:
+                shown = [scores[cells] for cells in query.shown]
+                top = riskiest_in(query.by.measure, scores[query.by], shown, query.top)
+        return QueryResult(figures, of_columns, of_rows, top)
 
     def joined(self, outputs: Mapping[str, Cells]) -> Any:
         """See `Backing`."""
@@ -146,7 +157,7 @@ class InMemory(WithOutcomes):
 
     def write(
         self,
-        writing: Writing,
+        writing: WriteRequest,
         path: str | os.PathLike[str],
         keep_input: bool,
         overwrite: bool,
@@ -229,8 +240,8 @@ def index_table(frame: Frame) -> pa.Table | None:
         ) from error
 
 
-def _percentiles(numbers: Any, wanted: Sequence[float]) -> list[float]:
-    return [float(number) for number in on_host(np.percentile(numbers, list(wanted)))]
+def _percentiles(numbers: Any, query: Sequence[float]) -> list[float]:
+    return [float(number) for number in on_host(np.percentile(numbers, list(query)))]
 
 
 class TableExplainer(Explainer):

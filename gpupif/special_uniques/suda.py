@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..attack.request import warn_of_unique
-from ..engines.choose import asked_device, choose_engine
+from ..engines.choose import choose_engine, requested_device
 from ..frames.dask_frame import is_dask
 from ..marginals.coded_table import code_columns
 from ..rows.threads import Workers
@@ -129,7 +129,7 @@ def suda(
 
     """
     request = SudaRequest.of(columns, max_size, missing, sampling_fraction, contributions, weights)
-    reads, device, here = request.reads, asked_device(), resources()
+    reads, device, here = request.reads, requested_device(), resources()
     started = time.perf_counter()
     if is_dask(table):
         from .dask import find_in_dask
@@ -138,7 +138,7 @@ def suda(
     engine = choose_engine(device)
     with Reporter() as report, announce_compilation():
         if reads.in_streams(table):
-            with reads.open_stream(table, report) as stream:
+            with reads.open_temporary_table(table, report) as stream:
                 opened = time.perf_counter()
                 _check(request, stream.chunks.columns[: len(reads.chosen(stream.names))], stream.chunks.rows)
                 coded, found = search_stream(stream, request, report, here.memory, engine)
