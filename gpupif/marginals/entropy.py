@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..utils.docs import documented_as
-from .column_sets import ColumnSets
+from .column_sets import ColumnSets, measure_sets
 
 Columns = Hashable | Sequence[Hashable]
 
@@ -68,8 +68,7 @@ def entropy(
     1.5
 
     """
-    with ColumnSets(table, {"columns": columns}, weights, missing) as found:
-        return found.entropy(found.sets[0])
+    return measure_sets(ColumnSets.entropy, table, weights, missing, columns=columns)
 
 
 @documented_as(entropy)
@@ -105,8 +104,7 @@ def conditional_entropy(
     0.5
 
     """
-    with ColumnSets(table, {"columns": columns, "given": given}, weights, missing) as found:
-        return found.conditional(*found.sets)
+    return measure_sets(ColumnSets.conditional, table, weights, missing, columns=columns, given=given)
 
 
 @documented_as(entropy)
@@ -142,8 +140,7 @@ def mutual_information(
     0.311
 
     """
-    with ColumnSets(table, {"a": a, "b": b}, weights, missing) as found:
-        return found.mutual(*found.sets)
+    return measure_sets(ColumnSets.mutual, table, weights, missing, a=a, b=b)
 
 
 @documented_as(entropy)
@@ -174,8 +171,7 @@ def total_correlation(
     1.0
 
     """
-    with ColumnSets(table, {"columns": columns}, weights, missing) as found:
-        return found.total_correlation(found.sets[0])
+    return measure_sets(ColumnSets.total_correlation, table, weights, missing, columns=columns)
 
 
 @documented_as(entropy)
@@ -206,8 +202,7 @@ def dual_total_correlation(
     2.0
 
     """
-    with ColumnSets(table, {"columns": columns}, weights, missing) as found:
-        return found.dual(found.sets[0])
+    return measure_sets(ColumnSets.dual, table, weights, missing, columns=columns)
 
 
 @documented_as(entropy)
@@ -241,5 +236,4 @@ def residual_entropy(
     1.0
 
     """
-    with ColumnSets(table, {"columns": columns}, weights, missing) as found:
-        return found.residual(found.sets[0])
+    return measure_sets(ColumnSets.residual, table, weights, missing, columns=columns)
