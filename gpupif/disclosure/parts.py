@@ -94,14 +94,8 @@ class Parts:
         self, pieces: Partitioned, targets: Sequence[int], span: HashRange, workers: Workers
     ) -> Iterator[TablePart]:
         """What the parts of a cut are looked at in; span: of what was cut."""
-        for part in range(pieces.parts):
-            piece = pieces.part(part)
-            try:
-                if piece.rows:
-                    place = HashRange(span.place * pieces.parts + part, span.of * pieces.parts)
-                    yield from self._part(piece, targets, place, pieces.folder / f"{part}", workers)
-            finally:
-                piece.close()
+        for part, piece, place in pieces.each(span):
+            yield from self._part(piece, targets, place, pieces.folder / f"{part}", workers)
 
     def _part(
         self,
