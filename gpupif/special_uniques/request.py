@@ -14,8 +14,6 @@ from .missing import MissingValues
 from .weights import check_size, msu_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..attack.weights import Units
     from ..encoding.column import Column
 
@@ -67,9 +65,9 @@ class SudaRequest:
         return MissingValues(codes, self.missing == "wildcard")
 
 
-def sample_units(column: Column, first_row: Callable[[int], int] | None = None) -> Units:
-    """The sampling weights of a sample, 1 or more each; arguments and what is raised as of `read_weights`."""
-    units = read_weights(column, first_row)
+def sample_units(column: Column) -> Units:
+    """The sampling weights of a sample, 1 or more each; raises InputError as `read_weights`."""
+    units = read_weights(column)
     least = float(units.of_code.min()) * units.unit
     if least < 1:
         raise WEIGHTS_WITHOUT_SAMPLE.refusal(f" (column {column.name!r} has {least:g})")
