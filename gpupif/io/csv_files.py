@@ -36,15 +36,12 @@ class CsvFormat(FileFormat):
     as_text = True
 
     def read(self, found: Input, pick: Pick, sep: str | None) -> pa.Table:
-        """See `FileFormat`."""
         return read_csv(found.files, pick, sep)
 
     def open(self, found: Input, sep: str | None) -> Source:
-        """See `FileFormat`."""
         return CsvSource(found, sep)
 
     def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
-        """See `FileFormat`."""
         from pyarrow import csv as arrow_csv
 
         for field in first.schema:
@@ -254,7 +251,6 @@ class CsvSource(Source):
         super().__init__(found, heads[0].names)
 
     def labels(self, merged: pa.Array) -> pa.Array:
-        """See `Source`."""
         return merged if pa.types.is_null(merged.type) else typed_texts(merged)
 
     def as_given(self, piece: pa.Table) -> pa.Table:
@@ -265,7 +261,6 @@ class CsvSource(Source):
         return not_utf8(file) if "UTF8" in str(error) else super()._unreadable(file, error)
 
     def nothing(self) -> pa.Table:
-        """See `Source`."""
         return pa.schema([(name, pa.string()) for name in self.names]).empty_table()
 
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:

@@ -22,15 +22,12 @@ class FeatherFormat(FileFormat):
     dataset = "ipc"
 
     def read(self, found: Input, pick: Pick, sep: str | None) -> pa.Table:
-        """See `FileFormat`."""
         return read_feather(found.files, pick)
 
     def open(self, found: Input, sep: str | None) -> Source:
-        """See `FileFormat`."""
         return FeatherSource(found)
 
     def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
-        """See `FileFormat`."""
         from pyarrow import ipc
 
         schema = first.schema.with_metadata({**(first.schema.metadata or {}), **describe()})
@@ -93,7 +90,6 @@ class FeatherSource(Source):
         self.index_names = pandas_index_names(schema)
 
     def nothing(self) -> pa.Table:
-        """See `Source`."""
         return self._schema.remove_metadata().empty_table()
 
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:

@@ -34,11 +34,9 @@ class ParquetFormat(FileFormat):
     dataset = "parquet"
 
     def read(self, found: Input, pick: Pick, sep: str | None) -> pa.Table:
-        """See `FileFormat`."""
         return read_parquet(found, pick)
 
     def open(self, found: Input, sep: str | None) -> Source:
-        """See `FileFormat`."""
         return ParquetSource(found)
 
     def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
@@ -53,7 +51,6 @@ class ParquetFormat(FileFormat):
         return pq.ParquetWriter(sink, schema, use_dictionary=coded, compression=codecs, compression_level=levels)
 
     def finish(self, writer: Any, describe: Describe) -> None:
-        """See `FileFormat`."""
         writer.add_key_value_metadata(describe())
 
 
@@ -188,13 +185,11 @@ class ParquetSource(Source):
         self._encoded = [name for name in self._text if name not in plain]
 
     def as_given(self, piece: pa.Table) -> pa.Table:
-        """See `Source`."""
         given = self._table.schema
         kinds = [given.field(field.name) if field.name in self._text else field for field in piece.schema]
         return piece.cast(pa.schema(kinds))
 
     def nothing(self) -> pa.Table:
-        """See `Source`."""
         return self._table.schema.remove_metadata().empty_table()
 
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:

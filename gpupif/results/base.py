@@ -348,13 +348,10 @@ class WithOutcomes(Backing):
                 self.summaries[() if name is None else (name,), fold] = summary
 
     def weights(self, attacker: ScoredAttacker, fold: str) -> Sequence[float]:
-        """See `Backing`."""
         return self._outcomes[attacker.name].weights[fold]
 
     def distinct_rows(self, attacker: ScoredAttacker) -> int | None:
-        """See `Backing`."""
         return self._outcomes[attacker.name].distinct_rows
 
     def explainer(self, attacker: ScoredAttacker) -> Explainer | None:
-        """See `Backing`."""
         return self._outcomes[attacker.name].explainer

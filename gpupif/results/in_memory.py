@@ -58,27 +58,21 @@ class InMemory(WithOutcomes):
 
     @property
     def rows(self) -> int:
-        """See `Backing`."""
         return self._frame.rows
 
     def priors(self) -> Mapping[Hashable, Prior]:
-        """See `Backing`."""
         return {name: self._priors[name] for name in self.about.columns}
 
     def column_facts(self) -> list[ColumnFacts]:
-        """See `Backing`."""
         return [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in self.priors().values()]
 
     def size(self) -> str:
-        """See `Backing`."""
         return f"{self.rows:,} rows"
 
     def where(self) -> str:
-        """See `Backing`."""
         return f"device {self.about.device}"
 
     def frame(self, cells: Cells) -> Any:
-        """See `Backing`."""
         frame = self._frames.get(cells)
         if frame is None:
             frame = self._frame.wrap(self.array(cells), self.about.columns)
@@ -87,7 +81,6 @@ class InMemory(WithOutcomes):
         return self._frame.view(frame)
 
     def array(self, cells: Cells) -> Any:
-        """See `Backing`."""
         if self._frame.from_file:
             for output in cells.outputs:
                 if hasattr(self._values[output], "get"):
@@ -104,7 +97,6 @@ class InMemory(WithOutcomes):
         return scores
 
     def row_sums(self, cells: Cells, name: str) -> Any:
-        """See `Backing`."""
         return self._frame.series(self._sums_of_rows(cells), name)
 
     def _sums_of_rows(self, cells: Cells) -> Any:
@@ -114,7 +106,6 @@ class InMemory(WithOutcomes):
         return self._row_sums[cells]
 
     def find(self, wanted: Wanted) -> Found:
-        """See `Backing`."""
         scores = {cells: self._scores(cells) for cells in wanted.cells}
         of_columns: list[list[float]] = []
         of_rows: list[float] = []
@@ -132,13 +123,11 @@ class InMemory(WithOutcomes):
         return Found(figures, of_columns, of_rows, top)
 
     def joined(self, outputs: Mapping[str, Cells]) -> Any:
-        """See `Backing`."""
         names = output_names(list(outputs), self.about.columns, [])
         columns = (column for cells in outputs.values() for column in self.array(cells))
         return self._frame.named(dict(zip(names, columns, strict=True)))
 
     def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
-        """See `Backing`."""
         return _Rows(self._frame, self._arrays(outputs), self.about.columns, keep_input).between(0, self.rows)
 
     def _arrays(self, outputs: Mapping[str, Cells]) -> dict[str, Any]:
@@ -255,7 +244,6 @@ class TableExplainer(Explainer):
         self._weights = weights
 
     def labels(self, rows: Sequence[int]) -> list[Any] | None:
-        """See `Explainer`."""
         index = self._frame.index
         if index is None:
             return None
@@ -263,7 +251,6 @@ class TableExplainer(Explainer):
             return [index[row] for row in rows]
 
     def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
-        """See `Explainer`."""
         job, found = self._job, []
         with self._frame.active():
             for cell in cells:
@@ -273,7 +260,6 @@ class TableExplainer(Explainer):
         return found
 
     def explain(self, cells: Sequence[Cell], by: Measure) -> list[dict[str, Any]]:
-        """See `Explainer`."""
         with self._frame.active():
             return [self._explain(cell, by) for cell in cells]
 

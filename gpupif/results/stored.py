@@ -69,35 +69,27 @@ class InFiles(WithOutcomes):
 
     @property
     def rows(self) -> int:
-        """See `Backing`."""
         return self._rows
 
     def priors(self) -> Mapping[Hashable, AsDict]:
-        """See `Backing`."""
         return self._priors
 
     def packed_priors(self) -> dict[str, str]:
-        """See `Backing`."""
         return super().packed_priors() if self._packed is None else self._packed
 
     def column_facts(self) -> list[ColumnFacts]:
-        """See `Backing`."""
         return self._facts
 
     def size(self) -> str:
-        """See `Backing`."""
         return f"{self.rows:,} rows"
 
     def where(self) -> str:
-        """See `Backing`."""
         return f"device {self.about.device}; in {self.path}"
 
     def frame(self, cells: Cells) -> StoredFrame:
-        """See `Backing`."""
         return self._frame({"": cells}, list(self.about.columns))
 
     def joined(self, outputs: Mapping[str, Cells]) -> StoredFrame:
-        """See `Backing`."""
         return self._frame(outputs, output_names(list(outputs), self.about.columns, []))
 
     def _frame(self, outputs: Mapping[str, Cells], names: Sequence[Hashable]) -> StoredFrame:
@@ -113,12 +105,9 @@ class InFiles(WithOutcomes):
         return StoredFrame(columns, names, types)
 
     def array(self, cells: Cells) -> npt.NDArray[Any]:
-        """See `Backing`."""
         return np.concatenate([cells.of(arrays) for arrays in self._pieces(cells.outputs)], axis=1)
 
     def row_sums(self, cells: Cells, name: str) -> StoredFrame:
-        """See `Backing`."""
-
         def sums() -> Iterator[list[Any]]:
             for arrays in self._pieces(cells.outputs):
                 yield [cells.of(arrays).sum(axis=0, dtype=np.float64)]
@@ -219,7 +208,6 @@ class InFiles(WithOutcomes):
         return ds.dataset([str(file) for file in self.files], format=form)
 
     def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
-        """See `Backing`."""
         return pa.concat_tables(self._tables(outputs, keep_input))
 
     def write(
@@ -231,7 +219,6 @@ class InFiles(WithOutcomes):
         done: Callable[[int], None],
         options: Mapping[str, Any],
     ) -> None:
-        """See `Backing`."""
         refuse_options(options)
         tables = self._tables(writing.outputs, keep_input)
         write_tables(tables, path, done, overwrite, lambda: to_metadata(writing.describe(True)))
