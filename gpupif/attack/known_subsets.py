@@ -120,14 +120,17 @@ def outputs_of(
     return {name: folded_names(measures) if isinstance(one, AnyKnown) else list(measures) for name, one in each.items()}
 
 
-def check_known(asked: AnyKnown, targets: Sequence[Hashable], pool: Sequence[Hashable]) -> None:
-    """Raise InputError where a target has fewer other columns in the pool than the attacker is to know any of."""
+def check_known(argument: str, asked: AnyKnown, targets: Sequence[Hashable], pool: Sequence[Hashable]) -> None:
+    """Raise InputError where a target has fewer other columns in the pool than the attacker is to know any of.
+
+    argument: what messages call `asked`.
+    """
     others = min(len(pool) - (name in pool) for name in targets)
     if asked.known > others:
         where = "scored" if asked.among is None else "named in among="
         raise InputError(
-            f"known: expected at most {others}, the number of other columns {where}, got {asked.known}. Give a lower "
-            "number, or name more columns that the attacker may know any of, with among=."
+            f"{argument}: expected at most {others}, the number of other columns {where}, got {asked.known}. Give a "
+            "lower number, or name more columns that the attacker may know any of, with among=."
         )
 
 

@@ -293,7 +293,7 @@ def _resolve_columns(
     if isinstance(known, AnyKnown):
         check_exist("among", known.among or (), names)
         pool = list(targets) if known.pool is None else list(known.pool)
-        check_known(known, targets, pool if known.known else targets)
+        check_known(argument, known, targets, pool if known.known else targets)
         return targets, Attacker(pool, known)
     attacker = list(targets) if known is None else as_list(argument, known)
     check_exist(argument, attacker, names)

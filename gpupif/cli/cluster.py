@@ -71,13 +71,14 @@ def score_on_cluster(
         several = len(client.nthreads())
         scores.to_parquet(output, overwrite=overwrite, write_index=False, compression="zstd")
         subsets = scores.subsets
+        attackers = {"attackers": list(scores.attackers)} if scores.attackers else {}
     return {
         "input": str(table),
         "output": str(output),
         "rows": files.rows,
         "columns": targets,
-        "measures": list(dict.fromkeys(measure for measures in asked.outputs.values() for measure in measures)),
-        **({} if subsets is None else {"attackers": repr(subsets), "known_any": subsets.to_dict()}),
+        "measures": list(scores.measures),
+        **(attackers if subsets is None else {"attackers": repr(subsets), "known_any": subsets.to_dict()}),
         "workers": several,
         "partitions": files.partitions,
         "seconds": time.perf_counter() - started,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -30,6 +30,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    from ..attack.known_subsets import AnyKnown
     from ..dask.client import Place
     from ..scoring.arguments import Arguments, Knowledge
 
@@ -74,6 +75,10 @@ def score(
         list[str] | None,
         typer.Option(metavar="NAME=A,B", help="One of several attackers, and the columns it knows; may be repeated."),
     ] = None,
+    attacker_any: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=R", help="Another of them: any R of the other columns, as --known-any."),
+    ] = None,
     weights: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of sampling weights: people that a row stands for.")
     ] = None,
@@ -116,8 +121,7 @@ def score(
         asked = Arguments.of(
             list(dict.fromkeys(as_names(measures) or [])),
             as_names(columns),
-            known=_known(known, known_any, among, subsets, seed),
-            attackers=_attackers(attacker),
+            **_attack(known, known_any, attacker, attacker_any, _AnyOptions(among, subsets, seed)),
             priors=_read_priors(priors) if priors else None,
             accuracies=_accuracies(accuracy or (), accuracies),
             distances=as_distances(distance or ()) or None,
@@ -148,19 +152,68 @@ def score(
             typer.echo(f"Scores written to {output}")
 
 
-def _known(known: str | None, known_any: int | None, among: str | None, subsets: int | None, seed: int) -> Knowledge:
-    """What the attacker knows, as `gpupif.score` takes it."""
-    if known_any is None:
-        given = {"among": among, "subsets": subsets, "seed": seed or None}
-        alone = next((option for option, value in given.items() if value is not None), None)
-        if alone is not None:
-            raise InputError(f"--{alone}: goes with --known-any. Add that, or leave it out.")
-        return as_names(known)
-    if known is not None:
-        raise InputError("--known-any: goes in place of --known. Leave one of them out.")
-    from ..attack.known_subsets import AnyKnown
+class _AnyOptions(NamedTuple):
+    """What goes with --known-any and --attacker-any."""
 
-    return AnyKnown(known_any, among=as_names(among), subsets=subsets, seed=seed)
+    among: str | None
+    subsets: int | None
+    seed: int
+
+    def known(self, columns: int) -> AnyKnown:
+        """Any so many columns."""
+        from ..attack.known_subsets import AnyKnown
+
+        return AnyKnown(columns, among=as_names(self.among), subsets=self.subsets, seed=self.seed)
+
+    def refuse(self) -> None:
+        """Raise InputError if there is any."""
+        given = {"among": self.among, "subsets": self.subsets, "seed": self.seed or None}
+        for option, value in given.items():
+            if value is not None:
+                raise InputError(
+                    f"--{option}: goes with --known-any or --attacker-any. Add one of them, or leave it out."
+                )
+
+
+def _attack(
+    known: str | None,
+    known_any: int | None,
+    attacker: Sequence[str] | None,
+    attacker_any: Sequence[str] | None,
+    options: _AnyOptions,
+) -> dict[str, Any]:
+    """What is known, `known` and `attackers` of `gpupif.score`."""
+    if known_any is None and not attacker_any:
+        options.refuse()
+    if known is not None and known_any is not None:
+        raise InputError("--known-any: goes in place of --known. Leave one of them out.")
+    attackers: dict[str, Knowledge] = {}
+    for name, columns in _by_name("attacker", attacker, "COLUMN,COLUMN, such as neighbour=age,sex"):
+        _add(attackers, name, as_names(columns) or [])
+    expected = "NUMBER, such as anyone=2"
+    for name, number in _by_name("attacker-any", attacker_any, expected):
+        if not number.strip().isdecimal():
+            raise InputError(f"--attacker-any: expected NAME={expected}; got {f'{name}={number}'!r}.")
+        _add(attackers, name, options.known(int(number)))
+    return {
+        "known": as_names(known) if known_any is None else options.known(known_any),
+        "attackers": attackers or None,
+    }
+
+
+def _by_name(option: str, texts: Sequence[str] | None, expected: str) -> Iterator[tuple[str, str]]:
+    """Names of attackers, and what stands behind them."""
+    for text in texts or ():
+        name, equals, rest = text.partition("=")
+        if not equals or not name.strip():
+            raise InputError(f"--{option}: expected NAME={expected}; got {text!r}.")
+        yield name.strip(), rest
+
+
+def _add(attackers: dict[str, Knowledge], name: str, known: Knowledge) -> None:
+    if name in attackers:
+        raise InputError(f"--attacker: {name!r} is named twice. Give each another name.")
+    attackers[name] = known
 
 
 def _score_on_cluster(
@@ -179,22 +232,6 @@ def _score_on_cluster(
     facts = score_on_cluster(table, output, place, overwrite, asked, elsewhere)
     complete.append(output)
     _show_facts(facts, as_json, quiet)
-
-
-def _attackers(texts: Iterable[str] | None) -> dict[str, list[str]] | None:
-    """What each attacker knows, from NAME=A,B."""
-    if not texts:
-        return None
-    attackers: dict[str, list[str]] = {}
-    for text in texts:
-        name, equals, columns = text.partition("=")
-        name = name.strip()
-        if not equals or not name:
-            raise InputError(f"--attacker: expected NAME=COLUMN,COLUMN, such as neighbour=age,sex; got {text!r}.")
-        if name in attackers:
-            raise InputError(f"--attacker: {name!r} is named twice. Give each another name.")
-        attackers[name] = as_names(columns) or []
-    return attackers
 
 
 def _accuracies(texts: Iterable[str], file: Path | None) -> dict[str, float]:
@@ -231,9 +268,11 @@ def _show_facts(facts: dict[str, Any], as_json: bool, quiet: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"gpupif": __version__, **facts}, indent=2, ensure_ascii=False))
     elif not quiet:
+        several = facts.get("attackers", []) if "known_any" not in facts else []
+        against = f" against {', '.join(several)}" if several else ""
         typer.echo(
-            f"{facts['rows']:,} rows x {len(facts['columns'])} columns ({', '.join(facts['measures'])}) scored by "
-            f"{facts['workers']} workers in {facts['partitions']} partitions, in {facts['seconds']:.1f} s"
+            f"{facts['rows']:,} rows x {len(facts['columns'])} columns ({', '.join(facts['measures'])}) scored"
+            f"{against} by {facts['workers']} workers in {facts['partitions']} partitions, in {facts['seconds']:.1f} s"
         )
         if "known_any" in facts:
             typer.echo(f"Worst and mean over {facts['attackers']}")

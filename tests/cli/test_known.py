@@ -42,11 +42,33 @@ def test_command_line(tmp_path):
     assert pd.read_parquet(output)["cig_worst_education"].tolist() == chosen.cig.education.tolist()
 
 
+def test_one_of_several_attackers(tmp_path):
+    frame = gpupif.datasets.census(60, columns=4)
+    table, output = tmp_path / "table.parquet", tmp_path / "scores.parquet"
+    frame.to_parquet(table)
+    attackers = ("--attacker", "neighbour=age,sex", "--attacker-any", "anyone=2", "--attacker-any", "pair=1")
+    result = run("score", table, "-o", output, *attackers, "--among", "age,sex,region")
+    assert result.exit_code == 0, result.output
+    among = ["age", "sex", "region"]
+    asked = {
+        "neighbour": ["age", "sex"],
+        "anyone": gpupif.AnyKnown(2, among=among),
+        "pair": gpupif.AnyKnown(1, among=among),
+    }
+    expected = gpupif.score(frame, ["cig", "csf", "wcig"], attackers=asked).to_arrow().to_pandas()
+    pd.testing.assert_frame_equal(pd.read_parquet(output), expected, check_exact=True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["--known-any", "2", "--known", "age"], "--known-any: goes in place of --known"),
         (["--known-any", "9"], "known: expected at most 3"),
+        (["--attacker-any", "a=9"], "attackers: 'a': expected at most 3"),
+        (["--attacker-any", "a=two"], "--attacker-any: expected NAME=NUMBER, such as anyone=2; got 'a=two'"),
+        (["--attacker-any", "2"], "--attacker-any: expected NAME=NUMBER"),
+        (["--attacker-any", "a=1", "--attacker", "a=age"], "--attacker: 'a' is named twice"),
+        (["--attacker", "a=age", "--subsets", "9"], "--subsets: goes with --known-any or --attacker-any"),
         (["--subsets", "9"], "--subsets: goes with --known-any"),
         (["--known-any", "1", "--subsets", "0"], "subsets: expected a whole number of subsets, 1 or more; got 0"),
         (["--known-any", "1", "--attacker", "a=age"], "attackers: expected them or known="),
