@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
 
 from ..encoding.encode import check_arrow
@@ -78,9 +77,6 @@ class FileFrame(Frame):
 
     def column(self, position: int) -> Any:
         return self._table.column(position)
-
-    def wrap(self, values: Any, names: Sequence[Hashable]) -> pd.DataFrame:
-        return pd.DataFrame(values.T, columns=list(names), copy=False)
 
     def arrow(self) -> pa.Table:
         return decode(self._table)

@@ -10,9 +10,8 @@ import pandas as pd
 import pyarrow as pa
 
 from ..encoding.device import DeviceColumn, Part, in_halves, number_values
-from ..io.common import Pick, Stamp, check_unchanged, decode
+from ..io.common import Pick, decode
 from ..io.read import read_table
-from ..utils.arrays import on_host
 from .base import Frame, category_orders
 
 if TYPE_CHECKING:
@@ -90,18 +89,6 @@ class DeviceFile(Frame):
         self._pick = pick
         self._sep = sep
         self._library = library
-        self._stamps: dict[Path, Stamp] = {}
-
-    def note(self, files: Sequence[Path]) -> None:
-        """Remember what the files are now."""
-        self._stamps = {file: Stamp.of(file) for file in files}
-
-    def check_unchanged(self) -> None:
-        """Raise TableReadError where a file is not what it was: what is read of it later would not fit."""
-        check_unchanged(self._stamps)
-
-    def wrap(self, values: Any, names: Sequence[Hashable]) -> Any:
-        return pd.DataFrame(on_host(values).T, columns=list(names), copy=False)
 
     def arrow(self) -> pa.Table:
         """See `Frame`; read anew, on the host."""

@@ -74,8 +74,9 @@ def open_frame(table: Any) -> Frame:
 def open_file(file: Path, pick: Pick, sep: str | None = None, library: FrameLibrary | None = None) -> Frame:
     """What a path names as a frame, read by the device's library where there is one; raises what `read_table` does."""
     started = time.perf_counter()
-    frame: Frame | None = None
     found = find_input(file, sep)
+    origin = file, {one: Stamp.of(one) for one in found.files}
+    frame: Frame | None = None
     if library is not None:
         from .cudf_csv import csv_on_device
         from .cudf_parquet import ParquetOnDevice
@@ -85,6 +86,7 @@ def open_file(file: Path, pick: Pick, sep: str | None = None, library: FrameLibr
         elif found.format is CSV and not found.several:
             frame = csv_on_device(file, pick, sep, library)
     frame = frame or FileFrame(read_table(file, pick, sep))
-    frame.origin = file, {one: Stamp.of(one) for one in found.files}
+    frame.origin = origin
+    frame.check_unchanged()
     frame.opened_in = time.perf_counter() - started
     return frame
