@@ -14,7 +14,7 @@ import pyarrow as pa
 from ..errors import InputError
 from ..gpu import cudf_frames as cuda_frames
 from ..gpu.open import frame_library
-from ..io.common import Pick, Stamp
+from ..io.common import Pick
 from ..io.formats import CSV, PARQUET
 from ..io.paths import find_input
 from ..io.read import read_table
@@ -75,7 +75,7 @@ def open_file(file: Path, pick: Pick, sep: str | None = None, library: FrameLibr
     """What a path names as a frame, read by the device's library where there is one; raises what `read_table` does."""
     started = time.perf_counter()
     found = find_input(file, sep)
-    origin = file, {one: Stamp.of(one) for one in found.files}
+    origin = file, found.stamps()
     frame: Frame | None = None
     if library is not None:
         from .cudf_csv import csv_on_device

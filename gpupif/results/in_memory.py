@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..errors import InputError, OutputError
+from ..errors import OutputError
 from ..io.formats import PARQUET
 from ..io.write import output_names, row_groups, write_device_columns, write_tables
 from ..measures import Measure
@@ -65,9 +64,6 @@ class InMemory(WithOutcomes):
 
     def column_facts(self) -> list[ColumnFacts]:
         return [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in self.priors().values()]
-
-    def size(self) -> str:
-        return f"{self.rows:,} rows"
 
     def where(self) -> str:
         return f"device {self.about.device}"
@@ -133,39 +129,22 @@ class InMemory(WithOutcomes):
     def _arrays(self, outputs: Mapping[str, Cells]) -> dict[str, Any]:
         return {output: self._scores(cells) for output, cells in outputs.items()}
 
-    def write(
-        self,
-        writing: Writing,
-        path: str | os.PathLike[str],
-        keep_input: bool,
-        overwrite: bool,
-        done: Callable[[int], None],
-        options: Mapping[str, Any],
-    ) -> None:
+    def write(self, writing: Writing) -> None:
         """See `Backing`.
 
         Scores on a device go straight from there to Parquet, others part by part through the host.
         """
-        refuse_options(options)
-        arrays = self._arrays(writing.outputs)
-        rows = _Rows(self._frame, arrays, self.about.columns, keep_input)
+        arrays, path, overwrite = self._arrays(writing.outputs), writing.path, writing.overwrite
+        rows = _Rows(self._frame, arrays, self.about.columns, writing.keep_input)
         library = self._frame.device_frames()
         there = all(hasattr(array, "get") for array in arrays.values())
         if library is not None and there and rows.alone and str(path).lower().endswith(PARQUET.written):
             columns = dict(zip(rows.names, (column for array in arrays.values() for column in array), strict=True))
             metadata = to_metadata(writing.describe(True))
-            write_device_columns(library, columns, self.rows, path, done, overwrite, metadata)
+            write_device_columns(library, columns, self.rows, path, writing.done, overwrite, metadata)
             return
         parts = (rows.between(start, stop) for start, stop in row_groups(self.rows))
-        write_tables(parts, path, done, overwrite, lambda: to_metadata(writing.describe(True)))
-
-
-def refuse_options(options: Mapping[str, Any]) -> None:
-    """Raise InputError for options of a library that does not write here."""
-    if options:
-        raise InputError(
-            f"{next(iter(options))}: goes with scores of a Dask frame only, whose to_parquet takes it. Leave it out."
-        )
+        write_tables(parts, path, writing.done, overwrite, lambda: to_metadata(writing.describe(True)))
 
 
 class _Rows:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from ..rows.threads import Workers
 from ..utils.percentiles import ONCE, SHIFTS, DigitCounts, PercentileSearch
 from .base import Cell, Cells, Description, Found, Wanted, WithOutcomes, Writing
 from .figures import ColumnFacts, Figures
-from .in_memory import refuse_options
 from .packed_priors import PackedPrior
 from .provenance import to_metadata
 from .riskiest import riskiest, riskiest_in
@@ -79,9 +77,6 @@ class InFiles(WithOutcomes):
 
     def column_facts(self) -> list[ColumnFacts]:
         return self._facts
-
-    def size(self) -> str:
-        return f"{self.rows:,} rows"
 
     def where(self) -> str:
         return f"device {self.about.device}; in {self.path}"
@@ -210,18 +205,9 @@ class InFiles(WithOutcomes):
     def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
         return pa.concat_tables(self._tables(outputs, keep_input))
 
-    def write(
-        self,
-        writing: Writing,
-        path: str | os.PathLike[str],
-        keep_input: bool,
-        overwrite: bool,
-        done: Callable[[int], None],
-        options: Mapping[str, Any],
-    ) -> None:
-        refuse_options(options)
-        tables = self._tables(writing.outputs, keep_input)
-        write_tables(tables, path, done, overwrite, lambda: to_metadata(writing.describe(True)))
+    def write(self, writing: Writing) -> None:
+        tables = self._tables(writing.outputs, writing.keep_input)
+        write_tables(tables, writing.path, writing.done, writing.overwrite, lambda: to_metadata(writing.describe(True)))
 
     def _tables(self, outputs: Mapping[str, Cells], keep_input: bool) -> Iterator[pa.Table]:
         """The columns of the table, if they are kept, and the scores, some rows at a time."""
