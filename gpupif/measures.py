@@ -406,7 +406,7 @@ def find_measure(name: str) -> Measure:
 
 
 def as_risk(measure: Measure, scores: Any) -> Any:
-    """Scores as numbers that are the higher the riskier; a size of 0, with weights, is that of nobody: the last of all.
+    """Scores as numbers that are the higher the riskier; a size of 0, of rows of weight 0 alone, is the last of all.
 
     scores: an array of host or device.
     """

@@ -86,7 +86,7 @@ def size_measure(measure, cohort_size, class_size, unit):
     people = unit * (cohort_size if measure == COHORT_SIZE else class_size)
     if measure in (COHORT_SIZE, CLASS_SIZE):
         return people
-    # Who stands for nobody is nobody's match; less than one person, by sampling weights, is one who is picked out.
+    # A row of weight 0 matches none; less than one person, by sampling weights, is one who is picked out.
     if people <= 1.0:
         return 1.0 if people > 0.0 else 0.0
     return 1.0 / people if measure == REIDENTIFICATION else 0.0
@@ -150,7 +150,7 @@ def absent_measure(measure, learnt, prior, log2_prior, accuracy, unit_bits):
     probability = posterior(0, 1, prior, accuracy) if learnt else prior
     if measure in (POINTWISE, LOG_RATIO):
         if probability == prior:
-            # Also where nobody has the value at all: 0 stays 0.
+            # Also where no row that counts has the value: 0 stays 0.
             return 0.0
         if probability == 0.0:
             return -math.inf if measure == POINTWISE else math.inf

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engines.base import SetOfColumns
+from ..engines.base import KnownSubset
 from ..errors import InputError
 from ..utils.validation import MOST, as_list, brief, whole_number
 from .worst_mean import folded_names
@@ -148,7 +148,7 @@ class KnownSubsets:
     sampled: bool
     seed: int
     names: Sequence[Hashable]
-    sets: Sequence[SetOfColumns]
+    sets: Sequence[KnownSubset]
 
     def of(self, column: Hashable) -> list[tuple[Hashable, ...]]:
         """The subsets that were scored for a column, each in the order of the table."""
@@ -223,7 +223,7 @@ def choose_subsets(
         scored != possible,
         asked.seed,
         names,
-        [SetOfColumns(columns, tuple(sorted(mine))) for columns, mine in sorted(served.items())],
+        [KnownSubset(columns, tuple(sorted(mine))) for columns, mine in sorted(served.items())],
     )
 
 

@@ -20,7 +20,7 @@ from gpupif.kernels.log_units import LOG_BITS
 
 from ..encoding.column import Column
 from ..encoding.encode import encode_table
-from ..encoding.merge import ColumnMerger, Values, label_array
+from ..encoding.merge import ColumnMerger, ValueCounts, label_array
 from ..engines.base import SILENT, Job
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.known_subsets import score_attacker
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from ..engines.base import Engine
     from .known_subsets import KnownSubsets
-    from .request import Question
+    from .request import ScoreRequest
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,42 +111,47 @@ class MatchedPopulation:
         several = len(found.rows.keys)
         self.number = np.asarray(found.number[:rows])
         self.sampled = np.bincount(self.number, minlength=several)
-        there = np.bincount(found.number[rows:], minlength=several)
+        in_population = np.bincount(found.number[rows:], minlength=several)
         self._codes = unpack_keys(found.rows.keys, layout)
         if any(self._wildcards):
-            self.times = there
+            self.times = in_population
         else:
             if lacks == "error":
-                self._check(there)
-            self.times = np.maximum(self.sampled, there)
+                self._check(in_population)
+            self.times = np.maximum(self.sampled, in_population)
         self.total = int(self.times.sum())
         self._counts = [np.zeros(len(values), np.int64) for values in self._values]
         for own, counts in zip(self._codes, self._counts, strict=True):
             add_times(own, self.times, counts)
         self._shares = [self._counts_of_prior(place, lacks) for place in range(len(self.names))]
 
-    def _check(self, there: npt.NDArray[np.int64]) -> None:
-        """Raise InputError where the sample has rows that the population lacks. there: times in the population."""
+    def _check(self, in_population: npt.NDArray[np.int64]) -> None:
+        """Raise InputError where the sample has rows that the population, with these multiplicities, lacks."""
         sampled = self.sampled
-        short = sampled > there
+        short = sampled > in_population
         if not short.any():
             return
-        lacking = int((sampled - there)[short].sum())
+        lacking = int((sampled - in_population)[short].sum())
         # The first row after as many equal ones as the population has.
         seen: dict[int, int] = {}
         for row in np.flatnonzero(short[self.number]).tolist():
             which = int(self.number[row])
             seen[which] = seen.get(which, 0) + 1
-            if seen[which] > there[which]:
+            if seen[which] > in_population[which]:
                 break
         raise lacks_error(
-            lacking, len(self.number), row, int(there[which]), int(sampled[which]), self._stranger(which, there)
+            lacking,
+            len(self.number),
+            row,
+            int(in_population[which]),
+            int(sampled[which]),
+            self._absent_value_hint(which, in_population),
         )
 
-    def _stranger(self, which: int, there: npt.NDArray[np.int64]) -> str:
-        """What value of a distinct row, if any, is in no row of the population, as a sentence."""
-        own = [(codes[which], int(there[codes == codes[which]].sum())) for codes in self._codes]
-        return stranger(self.names, self._values, *zip(*own, strict=True))
+    def _absent_value_hint(self, which: int, in_population: npt.NDArray[np.int64]) -> str:
+        """See `absent_value_hint`; for a distinct row."""
+        own = [(codes[which], int(in_population[codes == codes[which]].sum())) for codes in self._codes]
+        return absent_value_hint(self.names, self._values, *zip(*own, strict=True))
 
     def _counts_of_prior(self, place: int, lacks: str) -> npt.NDArray[np.int64]:
         """How many rows of the population have each value of a column, known ones only where others are wildcards."""
@@ -166,17 +171,17 @@ class MatchedPopulation:
         }
 
     def sizes(
-        self, question: Question, subsets: KnownSubsets | None, engine: Engine
+        self, request: ScoreRequest, subsets: KnownSubsets | None, engine: Engine
     ) -> dict[str, npt.NDArray[np.number]]:
         """Per target and row of the sample, how many rows of the population agree on what the attacker knows.
 
         By output: alone under "", or the worst and the mean over subsets of columns, see `FOLDS`. A row that agrees
         with none, as is possible where missing values are wildcards, counts itself.
         """
-        places = [self.names.index(name) for name in question.used]
+        places = [self.names.index(name) for name in request.used]
         codes, counts = [self._codes[place] for place in places], [self._counts[place] for place in places]
         wildcards = [number for number, place in enumerate(places) if self._wildcards[place]]
-        job = replace(sizes_job(question, counts, wildcards), codes=codes, times=self.times)
+        job = replace(sizes_job(request, counts, wildcards), codes=codes, times=self.times)
         result = score_attacker(engine, job, None if subsets is None else subsets.sets, SILENT)
         return {
             fold: np.ascontiguousarray(on_host(values["cohort_size"])[:, self.number])
@@ -238,7 +243,7 @@ def _join(mine: Column, theirs: Column) -> tuple[npt.NDArray[Any], npt.NDArray[A
     numbers = []
     try:
         for column, own in zip((mine, theirs), labels, strict=True):
-            numbers += merger.add(Values(own, column.counts[: len(own)], 0))
+            numbers += merger.add(ValueCounts(own, column.counts[: len(own)], 0))
         numbers += merger.flush()
     except ColumnTypeError as error:
         came = f"{labels[0].type} in the table and {labels[1].type} in the population"
@@ -300,13 +305,13 @@ def prior_in(column: Column, counts: npt.NDArray[np.int64], values: Sequence[Any
     return Prior(column, counts[own] / total, logs[own], LOG_BITS, entropy_of_counts(counts), shares)
 
 
-def sizes_job(question: Question, counts: Sequence[npt.NDArray[np.int64]], wildcards: Sequence[int] = ()) -> Job:
-    """The job of counting the population's rows in the cohorts of a question, without codes of rows.
+def sizes_job(request: ScoreRequest, counts: Sequence[npt.NDArray[np.int64]], wildcards: Sequence[int] = ()) -> Job:
+    """The job of counting the population's rows in the cohorts of a request, without codes of rows.
 
     A row that agrees with none, as is possible where missing values are wildcards, counts itself. counts: of the
     population's rows, by column that is used and code. wildcards: columns whose last code matches all.
     """
-    targets, known = ([question.used.index(name) for name in names] for names in (question.targets, question.known))
+    targets, known = ([request.used.index(name) for name in names] for names in (request.targets, request.known))
     return replace(counting_job(counts, targets, known, wildcards), least=1)
 
 
@@ -330,12 +335,12 @@ def counting_job(
     )
 
 
-class Met(NamedTuple):
-    """Different rows of a table and its population, and how often each is in either."""
+class MatchedRows(NamedTuple):
+    """Distinct rows of a table and its population, and the multiplicity of each in either."""
 
     keys: npt.NDArray[np.uint64]
     sampled: npt.NDArray[np.int64]
-    there: npt.NDArray[np.int64]
+    in_population: npt.NDArray[np.int64]
 
     @classmethod
     def of(
@@ -344,42 +349,44 @@ class Met(NamedTuple):
         times: npt.NDArray[np.int64],
         from_table: npt.NDArray[np.bool_],
         workers: Workers,
-    ) -> Met:
+    ) -> MatchedRows:
         """Rows that may repeat, each so many times, from the table or else from the population."""
         found = distinct_rows(Rows(keys), len(keys), workers)
-        sampled, there = np.zeros((2, len(found.rows.keys)), np.int64)
+        sampled, in_population = np.zeros((2, len(found.rows.keys)), np.int64)
         add_times(found.number, np.where(from_table, times, 0), sampled)
-        add_times(found.number, np.where(from_table, 0, times), there)
-        return cls(found.rows.keys, sampled, there)
+        add_times(found.number, np.where(from_table, 0, times), in_population)
+        return cls(found.rows.keys, sampled, in_population)
 
-    def short(self) -> Met:
-        """Those that the population has less often than the table."""
-        lacks = self.sampled > self.there
-        return Met(self.keys[lacks], self.sampled[lacks], self.there[lacks])
+    def lacking(self) -> MatchedRows:
+        """Those of which the population has fewer than the table."""
+        lacks = self.sampled > self.in_population
+        return MatchedRows(self.keys[lacks], self.sampled[lacks], self.in_population[lacks])
 
 
-def stranger(
-    names: Sequence[Hashable], values: Sequence[Sequence[Any]], codes: Sequence[int], there: Sequence[int]
+def absent_value_hint(
+    names: Sequence[Hashable], values: Sequence[Sequence[Any]], codes: Sequence[int], in_population: Sequence[int]
 ) -> str:
-    """What value of a row, if any, is in no row of the population, as a sentence.
+    """Sentence naming the first value of a row that the population does not have, or an empty text.
 
-    By column: its values, the row's code, and how many rows of the population have the same.
+    By column: its values, the code of the row, and how many rows of the population have that value.
     """
-    for name, several, code, people in zip(names, values, codes, there, strict=True):
-        if not people:
+    for name, several, code, rows in zip(names, values, codes, in_population, strict=True):
+        if not rows:
             return f" Column {name!r} has {several[code]!r} nowhere in it."
     return ""
 
 
-def lacks_error(lacking: int, rows: int, row: int | None, there: int, sampled: int, unknown: str = "") -> InputError:
-    """What to say of a population that lacks rows of a table of so many.
+def lacks_error(
+    lacking: int, rows: int, row: int | None, in_population: int, sampled: int, unknown: str = ""
+) -> InputError:
+    """The error of a population that lacks rows of a table of so many.
 
-    row: the first of them, where that is known. there, sampled: how many equal ones the population has, and the table.
-    unknown: what else is to be said of it, a sentence, see `stranger`.
+    row: the first of them, where that is known. in_population, sampled: how many equal ones the population has, and the
+    table. unknown: what else is to be said of it, a sentence, see `absent_value_hint`.
     """
     first = "; of some equal ones" if row is None else f", the first row {row} (from 0): of equal ones"
     return InputError(
-        f"population: it lacks {lacking:,} of the table's {rows:,} rows{first} it has {there:,}, the table "
+        f"population: it lacks {lacking:,} of the table's {rows:,} rows{first} it has {in_population:,}, the table "
         f"{sampled:,}.{unknown} Give the population that the table was drawn from, or count them as part of it: "
         "gpupif.Population(table, lacks='count')."
     )

@@ -101,7 +101,8 @@ def make_prior(
     """
     if given is None:
         counts = column.counts if counts is None else counts
-        # Of a column in which nobody has a value, as weights of 0 and wildcards may leave it, all shares are 0.
+        # Of a column in which no row that counts has a value, as weights of 0 and wildcards may leave it, all shares
+        # are 0.
         rows = max(1, rows)
         return Prior(column, counts / rows, log2_of_shares(counts, rows), LOG_BITS, entropy_of_counts(counts), None)
     name = column.name

@@ -18,7 +18,7 @@ from ..utils.validation import as_list, as_mapping, brief, check_exist, check_un
 from .distances import CategoryOrder, make_axis
 from .known_subsets import AnyKnown, Known, KnownSubsets, as_attackers, check_known, choose_subsets
 from .priors import Prior, make_prior
-from .weights import Weighted
+from .weights import TableWeights
 from .worst_mean import folded
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ class Attacker:
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked of a table, checked against the names of its columns.
+class ScoreRequest:
+    """Request to score a table, checked against the names of its columns.
 
     targets: columns to score; known: those the attacker knows, of several attackers any of them; used: both, in the
     order of the table. priors, accuracies and distances: by column. weights: the column of sampling weights. any_known:
@@ -64,7 +64,7 @@ class Question:
 
     @property
     def outputs(self) -> tuple[Measure, ...]:
-        """What each cell gets."""
+        """The measures of each cell, with `AnyKnown` the worst and the mean of each."""
         return self.measures if self.any_known is None else folded(self.measures)
 
     @property
@@ -72,8 +72,8 @@ class Question:
         """The columns that are to be read: those that are used, and at last that of the weights if it is none."""
         return self.used if self.weights is None or self.weights in self.used else [*self.used, self.weights]
 
-    def of(self, attacker: str) -> Question:
-        """What is asked about one of the attackers."""
+    def for_attacker(self, attacker: str) -> ScoreRequest:
+        """The request for one of the attackers."""
         one = (self.attackers or {})[attacker]
         used = [name for name in self.used if name in {*self.targets, *one.known}]
         priors = {name: prior for name, prior in self.priors.items() if name in used}
@@ -88,9 +88,9 @@ class Question:
             attackers=None,
         )
 
-    def each(self) -> dict[str | None, Question]:
-        """What is asked about each attacker, by name; of one without a name under None."""
-        return {None: self} if self.attackers is None else {name: self.of(name) for name in self.attackers}
+    def by_attacker(self) -> dict[str | None, ScoreRequest]:
+        """The request for each attacker, by name; of one without a name under None."""
+        return {None: self} if self.attackers is None else {name: self.for_attacker(name) for name in self.attackers}
 
     def subsets(self, rows: int) -> KnownSubsets | None:
         """The sets of columns that an attacker may know who knows any few, on a table of so many rows; else None.
@@ -108,10 +108,10 @@ class Question:
         rows: int,
         scores_on: str = "host",
         on_warning: Callable[[str, type[Warning]], None] = warn,
-        weighted: Weighted | None = None,
+        weighted: TableWeights | None = None,
         priors: Mapping[Hashable, Prior] | None = None,
     ) -> tuple[Job, dict[Hashable, Prior]]:
-        """What an engine is to do with the columns `used` of a table of so many rows, and the prior of each.
+        """The engine's job for the columns `used` of a table of so many rows, and the prior of each column.
 
         weighted: how many people the rows stand for. priors: in place of the table's own distributions. Raises
         PriorError; warns, by `on_warning`, of columns that are nearly unique.
@@ -176,7 +176,7 @@ class Question:
         return axes if walks else None
 
 
-def ask(
+def make_request(
     names: Sequence[Hashable],
     index_names: Sequence[Hashable],
     measures: tuple[Measure, ...],
@@ -190,7 +190,7 @@ def ask(
     attackers: Mapping[str, Known] | None = None,
     distances: Mapping[Any, Any] | None = None,
     orders: Mapping[Hashable, Sequence[Any]] | None = None,
-) -> Question:
+) -> ScoreRequest:
     """Check the arguments of `score` against a table with columns `names`, of which `index_names` only label rows.
 
     orders: of ordered categories, unless `distances` says otherwise.
@@ -212,7 +212,7 @@ def ask(
     each = [attacker for _, attacker in found]
     attacker = list(dict.fromkeys(column for one in each for column in one.known))
     used = [name for name in names if name in {*targets, *attacker}]
-    return Question(
+    return ScoreRequest(
         targets,
         attacker,
         used,

@@ -46,8 +46,8 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Weighted:
-    """How many people rows stand for.
+class TableWeights:
+    """Sampling weights of a table.
 
     times: units by row, None where rows are not at hand. counts: by column units by code. total: of all rows. unit: how
     many people one is.
@@ -112,12 +112,12 @@ def _whole(weights: npt.NDArray[np.float64], times: npt.NDArray[np.int64]) -> tu
     return np.rint(np.ldexp(weights, exponent)).astype(np.int64), exponent
 
 
-def weigh(columns: Sequence[Column], codes: npt.NDArray[Any], units: Units, workers: Workers) -> Weighted:
-    """Weights of a table: `columns` are those that are used, `codes` those of the column of weights."""
+def weigh_table(columns: Sequence[Column], codes: npt.NDArray[Any], units: Units, workers: Workers) -> TableWeights:
+    """The weights of a table. columns: that are used; codes: of the column of weights."""
     times = units.times(on_host(codes))
     counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
     add_chunk(columns, [column.codes for column in columns], times, counts, workers)
-    return Weighted(times, counts, units.total, units.unit)
+    return TableWeights(times, counts, units.total, units.unit)
 
 
 def add_chunk(

@@ -22,7 +22,7 @@ from ..utils.config import config
 
 if TYPE_CHECKING:
     from ..scoring.arguments import Arguments
-    from .options import Streams
+    from .options import FileOptions
 
 Found = TypeVar("Found")
 
@@ -82,7 +82,7 @@ def score_on_cluster(
     }
 
 
-def look(find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: Streams) -> Found:
+def find_anywhere(find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: FileOptions) -> Found:
     """What `find` finds in the files of a table: here, or in the Dask frame of a Parquet file or folder on a cluster.
 
     find: takes a path or a Dask frame, and the separator of CSV files. pick: the columns that are needed, None for all

@@ -80,7 +80,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 complete: list[Path] = []
 
 
-class Streams(NamedTuple):
+class FileOptions(NamedTuple):
     """Options for files that are read here, not on a cluster."""
 
     sep: str | None

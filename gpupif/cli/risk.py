@@ -60,7 +60,7 @@ def risk(
     from ..dask.client import Place
     from ..disclosure.request import pick_needed
     from ..disclosure.risk import find_risk
-    from .cluster import look
+    from .cluster import find_anywhere
 
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers") or [], as_names(sensitive, "sensitive")
     find = partial(
@@ -80,9 +80,9 @@ def risk(
         missing=missing,
     )
     pick = partial(pick_needed, known, attributes or [], weights=weights)
-    streams = options.Streams(sep, memory_limit, temp)
+    streams = options.FileOptions(sep, memory_limit, temp)
     with configured(quiet, device, gpu_grouping, memory_limit, temp):
-        found = look(find, table, pick, Place(scheduler, workers), streams)
+        found = find_anywhere(find, table, pick, Place(scheduler, workers), streams)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
 
 

@@ -90,7 +90,7 @@ def score(
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
     from ..dask.client import Place
-    from ..out_of_core.options import make_wish
+    from ..out_of_core.options import OutputOptions
     from ..scoring.arguments import Arguments
     from ..scoring.files import score_file
 
@@ -123,7 +123,9 @@ def score(
             complete.append(output)
             show(lambda: facts, lambda _: _print_facts(facts), as_json, quiet)
             return
-        scores = score_file(table, asked, make_wish(output, rows_per_file, resume, overwrite, keep_input), sep)
+        scores = score_file(
+            table, asked, OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input), sep
+        )
         complete.append(output)
         more: dict[str, Any] = {"input": str(table), "output": str(output)}
         if scores.spilled_bytes is not None:

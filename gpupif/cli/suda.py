@@ -58,7 +58,7 @@ def suda(
     from ..special_uniques.request import SudaRequest
     from ..special_uniques.suda import find_suda
     from ..utils.validation import whole_number
-    from .cluster import look
+    from .cluster import find_anywhere
 
     top = whole_number("top", top, "rows")
     if output is not None:
@@ -70,9 +70,9 @@ def suda(
     def find(table: Any, sep: str | None = None) -> SpecialUniques:
         return find_suda(table, replace(request, reads=replace(request.reads, sep=sep)))
 
-    streams = options.Streams(sep, memory_limit, temp)
+    streams = options.FileOptions(sep, memory_limit, temp)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
-        found = look(find, table, request.reads.pick, Place(scheduler, workers), streams)
+        found = find_anywhere(find, table, request.reads.pick, Place(scheduler, workers), streams)
     if output is not None:
         found.write(output, overwrite)
         complete.append(output)

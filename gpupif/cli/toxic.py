@@ -34,14 +34,14 @@ def toxic(
     from ..dask.client import Place
     from ..marginals.request import CountRequest
     from ..marginals.toxic_pairs import find_toxic
-    from .cluster import look
+    from .cluster import find_anywhere
 
     request = CountRequest(as_names(columns), weights, missing)
 
     def find(table: Any, sep: str | None = None) -> ToxicPairs:
         return find_toxic(table, replace(request, sep=sep), size, top)
 
-    streams = options.Streams(sep, memory_limit, temp)
+    streams = options.FileOptions(sep, memory_limit, temp)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
-        found = look(find, table, request.pick, Place(scheduler, workers), streams)
+        found = find_anywhere(find, table, request.pick, Place(scheduler, workers), streams)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)

@@ -36,7 +36,7 @@ class TableKeys(NamedTuple):
     indexes: Sequence[Key]
 
 
-class Picked(NamedTuple):
+class PickedRow(NamedTuple):
     """A row: its codes in the columns that are used, and its label."""
 
     key: list[int]
@@ -49,7 +49,7 @@ class LazyExplainer(Explainer):
     def __init__(self, table: TableKeys, compute: Callable[[Graph, Key], Any]) -> None:
         self._table = table
         self._compute = compute
-        self._picked: dict[int, Picked] = {}
+        self._rows_by_number: dict[int, PickedRow] = {}
 
     def labels(self, rows: Sequence[int]) -> list[Any] | None:
         """See `Explainer`."""
@@ -71,17 +71,17 @@ class LazyExplainer(Explainer):
         found: list[dict[str, Any]] = self._compute(graph, describe_cells(graph, self._table, cells, keys))
         return found
 
-    def _pick(self, rows: Sequence[int]) -> dict[int, Picked]:
+    def _pick(self, rows: Sequence[int]) -> dict[int, PickedRow]:
         """These rows."""
-        missing = sorted({*rows} - {*self._picked})
+        missing = sorted({*rows} - {*self._rows_by_number})
         if missing:
             graph, table = self._table.graph.copy(), self._table
             plans, indexes = [ref(table.plan)] * len(table.rows), list(map(ref, table.indexes))
             starts = ref(graph.one("starts", _starts, *map(ref, graph.each("lengths", _length, indexes))))
             several = ([starts] * len(indexes), range(len(indexes)), list(map(ref, table.rows)), indexes)
             picks = graph.each("pick", partial(_pick, missing), plans, *several)
-            self._picked |= self._compute(graph, graph.tree("picked", _merge, picks))
-        return self._picked
+            self._rows_by_number |= self._compute(graph, graph.tree("picked", _merge, picks))
+        return self._rows_by_number
 
 
 def _length(index: PartitionIndex) -> int:
@@ -92,27 +92,27 @@ def _starts(*lengths: int) -> list[int]:
     return list(accumulate(lengths, initial=0))
 
 
-def _merge(*parts: dict[int, Picked]) -> dict[int, Picked]:
+def _merge(*parts: dict[int, PickedRow]) -> dict[int, PickedRow]:
     return {row: picked for part in parts for row, picked in part.items()}
 
 
 def _pick(
     wanted: Sequence[int], plan: Plan, starts: Sequence[int], partition: int, rows: Rows, index: PartitionIndex
-) -> dict[int, Picked]:
+) -> dict[int, PickedRow]:
     """Those of some rows of the table that are in a partition."""
     start, stop = starts[partition], starts[partition + 1]
     here = [row for row in wanted if start <= row < stop]
     codes = _codes(plan, rows.keys[[int(index.number[row - start]) for row in here]]) if here else []
     labels = index.labels.to_pandas() if hasattr(index.labels, "to_pandas") else index.labels
     return {
-        row: Picked([int(column[place]) for column in codes], labels[row - start]) for place, row in enumerate(here)
+        row: PickedRow([int(column[place]) for column in codes], labels[row - start]) for place, row in enumerate(here)
     }
 
 
 def _codes(plan: Plan, keys: npt.NDArray[np.uint64]) -> list[npt.NDArray[Any]]:
     """The codes of rows in the columns of the table."""
     codes = unpack_keys(keys, plan.layout)
-    return codes if plan.people is None else plan.people.own(codes)
+    return codes if plan.population is None else plan.population.own(codes)
 
 
 def _values(graph: Graph, table: TableKeys, cells: Sequence[Cell], keys: Sequence[list[int]]) -> Key:
@@ -138,7 +138,7 @@ def _explain(by: Measure, graph: Graph, table: TableKeys, cells: Sequence[Cell],
 
 def _count_cells(cells: Sequence[Cell], keys: Sequence[list[int]], plan: Plan, rows: Rows) -> list[CohortCount]:
     """Of a partition the rows in the cohort of each cell."""
-    if plan.question.any_known is not None:
+    if plan.request.any_known is not None:
         return [CohortCount(0, 0, 0) for _ in cells]
     codes, times = _codes(plan, rows.keys), np.asarray(rows.counts, np.int64)
     targets = [plan.job.targets[cell.target] for cell in cells]
@@ -151,7 +151,7 @@ def _add_counts(*parts: list[CohortCount]) -> list[CohortCount]:
 
 def _rows_of_any_known(plan: Plan, rows: Rows) -> Rows | None:
     """A partition's distinct rows where the attacker knows any few columns."""
-    return rows if plan.question.any_known is not None else None
+    return rows if plan.request.any_known is not None else None
 
 
 def _merge_rows(*parts: Rows | None) -> Rows | None:
@@ -180,7 +180,7 @@ def _describe_cells(
                 (plan.job.targets[cell.target] for cell in cells), keys, counts, strict=True
             )
         ]
-    subsets = plan.question.subsets(plan.rows)
+    subsets = plan.request.subsets(plan.rows)
     assert subsets is not None
     table = replace(plan.job, codes=_codes(plan, whole.keys), times=np.asarray(whole.counts, np.int64))
     found = []

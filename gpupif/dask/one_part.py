@@ -1,7 +1,7 @@
 """Rows that have to be in one part, as no cut keeps their cohorts whole: how much memory they take, and may.
 
-Who knows any few of the columns has cohorts for each set of them; where missing values match every value cohorts
-overlap. All distinct rows are scored by one worker then.
+An attacker who knows any few of the columns has cohorts for each set of them; where missing values match every value
+cohorts overlap. All distinct rows are scored by one worker then.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..attack.population import sizes_job
-from ..engines.known_subsets_memory import AnyNeeds, share_out
+from ..engines.known_subsets_memory import AnyKnownNeeds, share_memory
 from ..errors import InputError
 from ..utils.memory import shown
 from .worker import task_memory, task_threads
@@ -17,7 +17,7 @@ from .worker import task_memory, task_threads
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..engines.base import AnyShares, Job, SetOfColumns
+    from ..engines.base import AnyKnownShares, Job, KnownSubset
     from .plan import Plan
 
 # What rows may take that have to be in one part: this share of what their worker may, or so much where none is said.
@@ -33,8 +33,8 @@ def room() -> int:
 
 def check_one_part(plan: Plan) -> None:
     """Raise InputError where rows that have to be in one part take more than there is."""
-    people, asked, limit = plan.people, plan.question.any_known, room()
-    others = 0 if people is None else people.distinct
+    population, asked, limit = plan.population, plan.request.any_known, room()
+    others = 0 if population is None else population.distinct
     needed = _needed_bytes(plan, plan.distinct, others)
     if needed <= limit:
         return
@@ -54,20 +54,20 @@ def check_one_part(plan: Plan) -> None:
     )
 
 
-def shares_of(plan: Plan, job: Job, sets: Sequence[SetOfColumns], rows: int, others: int) -> AnyShares:
+def shares_of(plan: Plan, job: Job, sets: Sequence[KnownSubset], rows: int, others: int) -> AnyKnownShares:
     """What scoring a job on sets may take, where so many rows of the table and the population are in one part."""
-    needs, targets = AnyNeeds.of(job, plan.rows, sets), len(job.targets)
+    needs, targets = AnyKnownNeeds.of(job, plan.rows, sets), len(job.targets)
     memory = room() - _held_bytes(plan, rows, others)
-    return share_out(needs, job.rows, targets, task_threads(), memory, kept=targets)
+    return share_memory(needs, job.rows, targets, task_threads(), memory, kept=targets)
 
 
 def _needed_bytes(plan: Plan, rows: int, others: int) -> int:
     """What so many rows of the table and the population take at least where they are scored in one part."""
-    subsets = plan.question.subsets(plan.rows)
+    subsets = plan.request.subsets(plan.rows)
     sets = None if subsets is None else subsets.sets
     scoring = _scoring_bytes(plan, plan.job, sets, rows)
-    if plan.people is not None:
-        counting = sizes_job(plan.question, plan.people.counts)
+    if plan.population is not None:
+        counting = sizes_job(plan.request, plan.population.counts)
         scoring = max(scoring, _scoring_bytes(plan, counting, sets, rows + others))
     return _held_bytes(plan, rows, others) + scoring
 
@@ -78,9 +78,9 @@ def _held_bytes(plan: Plan, rows: int, others: int) -> int:
     return 8 * ((rows + others) * (plan.layout.words + 1) + scores)
 
 
-def _scoring_bytes(plan: Plan, job: Job, sets: Sequence[SetOfColumns] | None, rows: int) -> int:
+def _scoring_bytes(plan: Plan, job: Job, sets: Sequence[KnownSubset] | None, rows: int) -> int:
     """What scoring so many distinct rows takes at least."""
-    needs = None if sets is None else AnyNeeds.of(job, plan.rows, sets)
+    needs = None if sets is None else AnyKnownNeeds.of(job, plan.rows, sets)
     fixed = 0 if needs is None else needs.least(rows, kept=len(job.targets))
     if needs is not None and not plan.has_wildcards:
         return fixed

@@ -1,4 +1,4 @@
-"""Parts of the table in which cohorts lie whole: scored by the engine, scores sent home."""
+"""Parts of the table in which cohorts lie whole: scored by the engine, scores sent back."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..attack.population import sizes_job
-from ..engines.base import SILENT, AnyResult
+from ..engines.base import SILENT, AnyKnownResult
 from ..engines.block_scoring import unpack_keys
 from ..engines.known_subsets import score_attacker
-from ..engines.part_jobs import dense, part_job
+from ..engines.part_jobs import compact_codes, part_job
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.arrays import on_host
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, TargetSizes]:
-    """Score the rows that reached a part; returns the parcels that go home, and the sizes of cohorts."""
+    """Score the rows that reached a part; returns the parcels that go back, and the sizes of cohorts."""
     engine = task_engine(plan.device)
-    home: list[Parcel] = []
+    back: list[Parcel] = []
     sizes: list[TargetSizes] = []
     for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
         several = list(group)
@@ -45,12 +45,12 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
         others = _rows_of(plan, [parcel for parcel in several if parcel.source >= routes.partitions])
         values, sums = _Scorer(plan, engine, targets, _rows_of(plan, parcels), others).score()
         ends = np.cumsum([0, *(parcel.items.size // (plan.layout.words + 1) for parcel in parcels)]).tolist()
-        home += [
+        back += [
             Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in values])
             for parcel, (start, stop) in zip(parcels, pairwise(ends), strict=True)
         ]
         sizes.append(dict(zip(targets, sums, strict=True)))
-    return pack(home), add_sizes(*sizes)
+    return pack(back), add_sizes(*sizes)
 
 
 def _rows_of(plan: Plan, parcels: Sequence[Parcel]) -> npt.NDArray[np.uint64]:
@@ -75,14 +75,14 @@ class _Scorer:
         self._targets = list(targets)
         self._rows = rows
         self._others = others
-        subsets = plan.question.subsets(plan.rows)
+        subsets = plan.request.subsets(plan.rows)
         self._sets = None if subsets is None else subsets.sets
 
     def score(self) -> tuple[list[npt.NDArray[Any]], list[Sums]]:
         """Scores (targets, rows) of each of `Plan.outputs` that has scores of its own; what weights are made of."""
         plan = self._plan
         codes = unpack_keys(self._rows, plan.layout)
-        codes = codes if plan.people is None else plan.people.own(codes)
+        codes = codes if plan.population is None else plan.population.own(codes)
         job = part_job(plan.job, self._targets, codes, self._rows[:, -1].astype(np.int64))
         if self._sets is not None:
             # Weights are of each set, so that scores are weighted before they are folded.
@@ -90,12 +90,12 @@ class _Scorer:
         result = self._score(job)
         folds = list(result.by_fold().values())
         values = [scores[measure.name] for measure in job.measures for scores in folds]
-        return values + (self._population_sizes() if plan.people is not None else []), _sums(result)
+        return values + (self._population_sizes() if plan.population is not None else []), _sums(result)
 
-    def _score(self, job: Job) -> EngineResult | AnyResult:
+    def _score(self, job: Job) -> EngineResult | AnyKnownResult:
         sets = self._sets
         shares = None if sets is None else shares_of(self._plan, job, sets, len(self._rows), len(self._others))
-        return score_attacker(self._engine, dense(job), sets, SILENT, shares)
+        return score_attacker(self._engine, compact_codes(job), sets, SILENT, shares)
 
     def _population_sizes(self) -> list[npt.NDArray[Any]]:
         """How many rows of the population are in the cohorts of the table's rows, by fold.
@@ -103,14 +103,14 @@ class _Scorer:
         A row that agrees with none, as is possible where missing values are wildcards, counts itself.
         """
         plan, asked = self._plan, len(self._rows)
-        assert plan.people is not None
+        assert plan.population is not None
         counts = np.concatenate([np.zeros(asked, np.int64), self._others[:, -1].astype(np.int64)])
         keys = np.ascontiguousarray(np.concatenate([self._rows, self._others])[:, :-1])
         with task_workers() as workers:
             found = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
-        wildcards = [column for column, wild in enumerate(plan.people.wildcards) if wild]
+        wildcards = [column for column, wild in enumerate(plan.population.wildcards) if wild]
         job = replace(
-            sizes_job(plan.question, plan.people.counts, wildcards),
+            sizes_job(plan.request, plan.population.counts, wildcards),
             targets=self._targets,
             codes=unpack_keys(found.rows.keys, plan.layout),
             times=found.rows.counts.astype(np.int64),
@@ -120,9 +120,9 @@ class _Scorer:
         return [on_host(sizes["cohort_size"])[:, place] for sizes in folds]
 
 
-def _sums(result: EngineResult | AnyResult) -> list[Sums]:
+def _sums(result: EngineResult | AnyKnownResult) -> list[Sums]:
     """What the weights of targets are made of, by target."""
-    if isinstance(result, AnyResult):
+    if isinstance(result, AnyKnownResult):
         nothing = LogSum.total([])
         return [Sums(nothing, nothing, float(w.min()), float(w.mean())) for w in result.weights]
     each = zip(result.cohorts, result.distinct, result.weights, strict=True)

@@ -1,4 +1,4 @@
-"""What happens to a partition where it lies: encoded, equal rows collapsed, sent; its scores put together."""
+"""Tasks of a partition: encode and collapse its rows, send them to parts, receive their scores."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pandas as pd
 from gpupif.kernels import spread
 
 from ..attack.weights import add_chunk
-from ..encoding.merge import Values, encode_part, number_in, recode
+from ..encoding.merge import ValueCounts, encode_part, number_in, recode
 from ..engines.block_scoring import pack_keys, unpack_keys
-from ..engines.part_jobs import source_of
+from ..engines.part_jobs import computed_measure
 from ..errors import GpupifError
 from ..frames.open import open_frame
 from ..gpu.open import frame_library
@@ -23,9 +23,9 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
 from .parcels import Parcel, pack, unpack
-from .plan import Plan, Reads, ReadsWeights, Totals, WeightedCounts, Weights
+from .plan import PartitionTotals, Plan, ReadRequest, WeightedCounts, WeightedReadRequest, Weights
 from .routing import Routes, Send, find_sends
-from .worker import device_here, task_workers
+from .worker import task_workers, worker_device
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from ..rows.threads import Workers
 
 
-class Local(NamedTuple):
+class EncodedPartition(NamedTuple):
     """Distinct rows of a partition: codes by column, that count in `values`, and how often each row occurs there."""
 
     codes: list[npt.NDArray[Any]]
     times: npt.NDArray[Any]
-    values: list[Values]
+    values: list[ValueCounts]
     first_missing: list[int]
     device: str
 
@@ -52,14 +52,14 @@ class PartitionIndex(NamedTuple):
     number: npt.NDArray[Any]
 
 
-def encode(question: Reads, device: str, partition: Any) -> tuple[Local, PartitionIndex]:
+def encode_partition(request: ReadRequest, device: str, partition: Any) -> tuple[EncodedPartition, PartitionIndex]:
     """Number the values of a partition's columns by themselves and collapse equal rows; raises ColumnTypeError."""
     frame = open_frame(partition)
-    here = device_here(device)
-    places = [frame.names.index(name) for name in question.read]
+    here = worker_device(device)
+    places = [frame.names.index(name) for name in request.read]
     with frame.active():
         columns = [frame.column(place) if frame.rows else pd.Series(dtype=object) for place in places]
-        parts = [encode_part(name, column) for name, column in zip(question.read, columns, strict=True)]
+        parts = [encode_part(name, column) for name, column in zip(request.read, columns, strict=True)]
     first_missing = [
         int(np.argmax(part.codes == len(part.values.labels))) if part.values.missing else -1 for part in parts
     ]
@@ -67,23 +67,23 @@ def encode(question: Reads, device: str, partition: Any) -> tuple[Local, Partiti
     on_device = frame.device_frames() is not None
     if frame.rows == 0:
         nothing = np.empty(0, np.uint32)
-        empty = Local([nothing] * len(parts), nothing, values, first_missing, here)
+        empty = EncodedPartition([nothing] * len(parts), nothing, values, first_missing, here)
         return empty, PartitionIndex(frame.index, on_device, nothing)
     layout = KeyLayout.of([len(part.labels) + (part.missing > 0) for part in values])
     with task_workers() as workers:
         keys = pack_keys([part.codes for part in parts], layout, workers)
         distinct = distinct_rows(Rows(keys), frame.rows, workers)
-    local = Local(unpack_keys(distinct.rows.keys, layout), distinct.rows.counts, values, first_missing, here)
+    local = EncodedPartition(unpack_keys(distinct.rows.keys, layout), distinct.rows.counts, values, first_missing, here)
     return local, PartitionIndex(frame.index, on_device, distinct.number)
 
 
-def totals(local: Local) -> Totals:
-    """What of a partition the whole table has to know."""
+def totals(local: EncodedPartition) -> PartitionTotals:
+    """Metadata of a partition, to be reduced into the plan."""
     rows = int(local.times.sum())
-    return Totals(rows, len(local.times), local.values, local.first_missing, frozenset([local.device]))
+    return PartitionTotals(rows, len(local.times), local.values, local.first_missing, frozenset([local.device]))
 
 
-def global_codes(columns: Sequence[Column], local: Local) -> list[npt.NDArray[Any]]:
+def global_codes(columns: Sequence[Column], local: EncodedPartition) -> list[npt.NDArray[Any]]:
     """The codes of a partition's distinct rows in the columns of the whole table."""
     codes = []
     for column, own, values in zip(columns, local.codes, local.values, strict=True):
@@ -92,32 +92,32 @@ def global_codes(columns: Sequence[Column], local: Local) -> list[npt.NDArray[An
     return codes
 
 
-def weigh(question: ReadsWeights, weights: Weights, local: Local) -> WeightedCounts:
-    """What the rows of a partition stand for, in units, by column and code."""
-    *codes, times = _with_times(question, weights, local)
-    columns = weights.columns[: len(question.used)]
+def weigh_partition(request: WeightedReadRequest, weights: Weights, local: EncodedPartition) -> WeightedCounts:
+    """Sums of the weights of a partition, in units, by column and code."""
+    *codes, times = _with_times(request, weights, local)
+    columns = weights.columns[: len(request.used)]
     counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
     with task_workers() as workers:
         add_chunk(columns, codes, times, counts, workers)
     return counts
 
 
-def _with_times(question: ReadsWeights, weights: Weights, local: Local) -> list[npt.NDArray[Any]]:
+def _with_times(request: WeightedReadRequest, weights: Weights, local: EncodedPartition) -> list[npt.NDArray[Any]]:
     """The codes of the columns that are used, and at last how many units each distinct row stands for."""
     codes = global_codes(weights.columns, local)
-    units = weights.units.times(codes[question.read.index(question.weights)])
-    return [*codes[: len(question.used)], units * local.times]
+    units = weights.units.times(codes[request.read.index(request.weights)])
+    return [*codes[: len(request.used)], units * local.times]
 
 
-def global_rows(plan: Plan, local: Local) -> Rows:
+def global_rows(plan: Plan, local: EncodedPartition) -> Rows:
     """The distinct rows of a partition, by the values of the whole table; with weights, counted in units."""
     times = local.times
     if plan.weights is None:
-        codes = global_codes([plan.prior_of[name].column for name in plan.question.used], local)
+        codes = global_codes([plan.prior_of[name].column for name in plan.request.used], local)
     else:
-        *codes, times = _with_times(plan.question, plan.weights, local)
-    if plan.people is not None:
-        codes = plan.people.joined(codes, 0)
+        *codes, times = _with_times(plan.request, plan.weights, local)
+    if plan.population is not None:
+        codes = plan.population.joined(codes, 0)
     with task_workers() as workers:
         return Rows(pack_keys(codes, plan.layout, workers), times)
 
@@ -150,12 +150,12 @@ def _by_part(sent: Send, routes: Routes) -> tuple[npt.NDArray[np.intp], list[tup
 class Received(NamedTuple):
     """Scores of the rows of a `Send`: by part (measures, targets of its cut, rows), as 64 bits each.
 
-    home: the distinct rows that they are for; place: which of the scores, part after part, each of them has.
+    source_rows: the distinct rows that they are for; place: which of the scores, part after part, each of them has.
     """
 
     targets: list[int]
     items: list[npt.NDArray[np.int64]]
-    home: npt.NDArray[np.intp]
+    source_rows: npt.NDArray[np.intp]
     place: npt.NDArray[np.intp]
 
 
@@ -176,7 +176,7 @@ def receive(
     """
     job = plan.job
     measures = plan.outputs
-    sources = list(dict.fromkeys(source_of(measure) for measure in measures))
+    sources = list(dict.fromkeys(computed_measure(measure) for measure in measures))
     shape = (len(job.targets), len(index.number))
     values = [np.empty(shape, measure.type_in(job.dtype)) for measure in measures]
     with task_workers() as workers:
@@ -188,7 +188,9 @@ def receive(
             if places[0] != which or places[1] is None:
                 places = which, _places([received[number] for number in which], len(rows.keys))[index.number]
             for measure, out in zip(measures, values, strict=True):
-                found = _together([received[number] for number in which], sources.index(source_of(measure)), column)
+                found = _together(
+                    [received[number] for number in which], sources.index(computed_measure(measure)), column
+                )
                 scores: npt.NDArray[Any] = found.view(measure.type_in("float64"))
                 if measure.weighted and weights is not None:
                     scores = float(weights.iloc[target]) * scores
@@ -217,16 +219,16 @@ def _receive_scores(
             items.append(scores.reshape(shape))
         place = np.empty(len(order), np.intp)
         place[order] = np.arange(len(order))
-        received.append(Received(targets, items, sent.home, place[sent.place]))
+        received.append(Received(targets, items, sent.source_rows, place[sent.place]))
     return received
 
 
 def _places(received: Sequence[Received], rows: int) -> npt.NDArray[Any]:
     """For each distinct row its place among the scores of several sends together."""
-    places = np.empty(rows, index_type(sum(len(one.home) for one in received)))
+    places = np.empty(rows, index_type(sum(len(one.source_rows) for one in received)))
     before = 0
     for one in received:
-        places[one.home] = one.place + before
+        places[one.source_rows] = one.place + before
         before += sum(items.shape[-1] for items in one.items)
     return places
 
@@ -238,7 +240,7 @@ def _together(received: Sequence[Received], measure: int, column: int) -> npt.ND
 
 
 def empty_index(partition: Any) -> PartitionIndex:
-    """That of a partition without rows."""
+    """The index of a partition without rows."""
     frame = open_frame(partition)
     return PartitionIndex(frame.index, frame.device_frames() is not None, np.empty(0, np.uint32))
 

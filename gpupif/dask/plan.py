@@ -1,4 +1,4 @@
-"""What all partitions have to know of the whole table: its values, counted by tree reduction, and from them the job."""
+"""Global metadata broadcast to all partitions: values of the table, counted by tree reduction, and the job."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from ..attack.population import join_codes, lacking_values, prior_in
-from ..attack.weights import Units, Weighted, read_weights
+from ..attack.weights import TableWeights, Units, read_weights
 from ..attack.worst_mean import folded
-from ..encoding.merge import Values, final_order, merged_column, total_values
-from ..engines.part_jobs import cohorts_stay_whole, weight_of
+from ..encoding.merge import ValueCounts, final_order, merged_column, total_values
+from ..engines.part_jobs import cohorts_stay_whole, target_weight
 from ..errors import DeviceError, InputError
 from ..measures import POPULATION_SIZE
 from ..rows.keys import KeyLayout
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..attack.priors import Prior
-    from ..attack.request import Question
+    from ..attack.request import ScoreRequest
     from ..encoding.column import Column
     from ..engines.base import Job
     from ..measures import Measure
 
 
 class Sums(NamedTuple):
-    """Of a target sums over its cohorts and over groups of equal rows, in some parts of the table.
+    """Sums for a target over its cohorts and over groups of equal rows, in some parts of the table.
 
     weight: where all rows are in one part, the weight itself; over attackers who know any few columns, the lowest, and
     `mean_weight`.
@@ -48,12 +48,12 @@ class Sums(NamedTuple):
 TargetSizes = dict[int, Sums]
 
 
-# What rows stand for, in units of weight, by column and code.
+# Sums of weights, in units, by column and code.
 WeightedCounts = dict[Hashable, Any]
 
 
-class Reads(Protocol):
-    """What is to be read of a table."""
+class ReadRequest(Protocol):
+    """Columns to be read of a table."""
 
     @property
     def read(self) -> Sequence[Hashable]:
@@ -64,8 +64,8 @@ class Reads(Protocol):
         """How missing values are taken: "category", or "error" for them to be refused."""
 
 
-class ReadsWeights(Reads, Protocol):
-    """What is to be read of a table whose rows have sampling weights."""
+class WeightedReadRequest(ReadRequest, Protocol):
+    """Columns to be read of a table whose rows have sampling weights."""
 
     @property
     def used(self) -> Sequence[Hashable]:
@@ -83,19 +83,20 @@ class Weights(NamedTuple):
     units: Units
 
 
-class Totals(NamedTuple):
-    """Of some neighbouring partitions: rows; distinct rows, counted by partition; by column the values, and the first
-    row with a missing one (-1: none); devices: where their workers would score.
+class PartitionTotals(NamedTuple):
+    """Metadata of a partition, or several neighbours, to be reduced into the plan: rows; distinct rows, counted by
+    partition; by column the values, and the first row with a missing one (-1: none); devices: where their workers would
+    score.
     """
 
     rows: int
     distinct: int
-    values: list[Values]
+    values: list[ValueCounts]
     first_missing: list[int]
     devices: frozenset[str]
 
 
-def add_totals(names: Sequence[Hashable], *parts: Totals) -> Totals:
+def add_totals(names: Sequence[Hashable], *parts: PartitionTotals) -> PartitionTotals:
     """The totals of partitions that follow each other."""
     rows, first = 0, [-1] * len(names)
     for part in parts:
@@ -105,7 +106,7 @@ def add_totals(names: Sequence[Hashable], *parts: Totals) -> Totals:
         rows += part.rows
     values = [total_values(name, [part.values[place] for part in parts]) for place, name in enumerate(names)]
     devices = frozenset[str]().union(*(part.devices for part in parts))
-    return Totals(rows, sum(part.distinct for part in parts), values, first, devices)
+    return PartitionTotals(rows, sum(part.distinct for part in parts), values, first, devices)
 
 
 @dataclass(frozen=True)
@@ -113,10 +114,10 @@ class Plan:
     """job: for the whole table, without codes. prior_of: by column. layout: of row keys. rows: of the table; distinct:
     counted by partition. device: where parts are to be scored, "auto" for where each worker would; devices: these, as
     reports name them. weights: of the rows, where they have them; total: what all rows stand for, in units, else how
-    many they are. people: of the population of the columns used, if any: then keys are of its joined values.
+    many they are. population: of the population of the columns used, if any: then keys are of its joined values.
     """
 
-    question: Question
+    request: ScoreRequest
     job: Job
     prior_of: Mapping[Hashable, Prior]
     layout: KeyLayout
@@ -126,41 +127,41 @@ class Plan:
     total: int
     device: str
     devices: str
-    people: People | None = None
+    population: PopulationPlan | None = None
 
     @property
     def outputs(self) -> tuple[Measure, ...]:
-        """What each cell gets."""
-        return outputs_of(self.question, self.people is not None)
+        """The measures of each cell; see `outputs_of`."""
+        return outputs_of(self.request, self.population is not None)
 
     @property
     def columns(self) -> list[Column]:
-        """Those that are used, without codes of rows."""
-        return [self.prior_of[name].column for name in self.question.used]
+        """The columns that are used, without codes of rows."""
+        return [self.prior_of[name].column for name in self.request.used]
 
     @property
     def has_wildcards(self) -> bool:
         """Whether missing values of the table, or of the population, match every value."""
-        return bool(self.job.wildcards) or (self.people is not None and any(self.people.wildcards))
+        return bool(self.job.wildcards) or (self.population is not None and any(self.population.wildcards))
 
     @property
     def in_one_part(self) -> bool:
         """Whether all rows have to be in one part, for no cut keeps their cohorts whole."""
-        return self.has_wildcards or not cohorts_stay_whole(self.job, self.question.any_known is not None)
+        return self.has_wildcards or not cohorts_stay_whole(self.job, self.request.any_known is not None)
 
 
-def measures_of(question: Question, with_population: bool) -> tuple[Measure, ...]:
+def measures_of(request: ScoreRequest, with_population: bool) -> tuple[Measure, ...]:
     """The measures that are asked for, and, with a population, last the sizes of cohorts in it."""
-    return (*question.measures, *([POPULATION_SIZE] if with_population else []))
+    return (*request.measures, *([POPULATION_SIZE] if with_population else []))
 
 
-def outputs_of(question: Question, with_population: bool) -> tuple[Measure, ...]:
-    """What each cell gets: measures, or, over attackers who know any few columns, the worst and the mean of each."""
-    measures = measures_of(question, with_population)
-    return measures if question.any_known is None else folded(measures)
+def outputs_of(request: ScoreRequest, with_population: bool) -> tuple[Measure, ...]:
+    """The measures of each cell, or, over attackers who know any few columns, the worst and the mean of each."""
+    measures = measures_of(request, with_population)
+    return measures if request.any_known is None else folded(measures)
 
 
-def merged_columns(names: Sequence[Hashable], values: Sequence[Values]) -> list[Column]:
+def merged_columns(names: Sequence[Hashable], values: Sequence[ValueCounts]) -> list[Column]:
     """Columns with these values, as the whole table has them, without codes of rows."""
     return [
         merged_column(name, own, final_order(own.labels, ascending=True))
@@ -168,58 +169,58 @@ def merged_columns(names: Sequence[Hashable], values: Sequence[Values]) -> list[
     ]
 
 
-def find_units(question: ReadsWeights, names: list[Hashable], totals: Totals) -> Weights:
+def find_units(request: WeightedReadRequest, names: list[Hashable], totals: PartitionTotals) -> Weights:
     """The sampling weights; raises what `make_plan` does for totals, and InputError for a bad weight."""
-    check_totals(question, names, totals)
-    columns = merged_columns(question.read, totals.values)
-    return Weights(columns, read_weights(columns[question.read.index(question.weights)], None))
+    check_totals(request, names, totals)
+    columns = merged_columns(request.read, totals.values)
+    return Weights(columns, read_weights(columns[request.read.index(request.weights)], None))
 
 
 def add_counts(*parts: WeightedCounts) -> WeightedCounts:
-    """What the rows of several partitions stand for."""
+    """The weighted counts of several partitions together."""
     return {name: sum(part[name] for part in parts) for name in parts[0]}
 
 
 def make_plan(
-    question: Question,
+    request: ScoreRequest,
     names: list[Hashable],
-    totals: Totals,
+    totals: PartitionTotals,
     weights: Weights | None = None,
     counts: WeightedCounts | None = None,
-    people: People | None = None,
+    population: PopulationPlan | None = None,
     on_warning: Callable[[str, type[Warning]], None] = warn_clients,
 ) -> Plan:
-    """What is to be done, from the totals of all partitions.
+    """The plan of a run, from the totals of all partitions.
 
-    weights, counts: of rows that have weights. people: of the population, of more columns perhaps. on_warning: warns of
-    columns that are nearly unique. Raises InputError for a table without rows, or with missing values where they are
-    errors; PriorError; DeviceError for a measure of a library's functions where "auto" means different devices on
-    different workers.
+    weights, counts: of rows that have weights. population: of the population, of more columns perhaps. on_warning:
+    warns of columns that are nearly unique. Raises InputError for a table without rows, or with missing values where
+    they are errors; PriorError; DeviceError for a measure of a library's functions where "auto" means different devices
+    on different workers.
     """
-    check_totals(question, names, totals)
+    check_totals(request, names, totals)
     device, mixed = next(iter(totals.devices)), len(totals.devices) > 1
     if mixed:
-        _check_mixture(question, totals.devices)
+        _check_mixture(request, totals.devices)
         # A way of grouping, of GPUs, was not asked for: workers without one would have refused it.
         device = "auto"
-    columns = merged_columns(question.read, totals.values) if weights is None else weights.columns
+    columns = merged_columns(request.read, totals.values) if weights is None else weights.columns
     weighted = None
     if weights is not None and counts is not None:
-        weighted = Weighted(None, counts, weights.units.total, weights.units.unit)
-    people = None if people is None else people.of(question.used)
-    priors = None if people is None else people.priors()
-    job, prior_of = question.job(
-        columns[: len(question.used)], totals.rows, on_warning=on_warning, weighted=weighted, priors=priors
+        weighted = TableWeights(None, counts, weights.units.total, weights.units.unit)
+    population = None if population is None else population.of(request.used)
+    priors = None if population is None else population.priors()
+    job, prior_of = request.job(
+        columns[: len(request.used)], totals.rows, on_warning=on_warning, weighted=weighted, priors=priors
     )
-    layout = KeyLayout.of([len(counts) for counts in job.counts]) if people is None else people.layout
+    layout = KeyLayout.of([len(counts) for counts in job.counts]) if population is None else population.layout
     total = totals.rows if weights is None else weights.units.total
     used = " and ".join(sorted(totals.devices))
-    return Plan(question, job, prior_of, layout, totals.rows, totals.distinct, weights, total, device, used, people)
+    return Plan(request, job, prior_of, layout, totals.rows, totals.distinct, weights, total, device, used, population)
 
 
-def _check_mixture(question: Question, devices: frozenset[str]) -> None:
+def _check_mixture(request: ScoreRequest, devices: frozenset[str]) -> None:
     """Raise DeviceError where scores may not be the same to the last bit on workers of these kinds."""
-    named = [measure.name for measure in question.measures if measure.differs_by_processor]
+    named = [measure.name for measure in request.measures if measure.differs_by_processor]
     if named:
         raise DeviceError(
             f"device 'auto': is {' on some workers and '.join(sorted(devices))} on others. The last bits of "
@@ -228,12 +229,12 @@ def _check_mixture(question: Question, devices: frozenset[str]) -> None:
         )
 
 
-def check_totals(question: Reads, names: list[Hashable], totals: Totals) -> None:
+def check_totals(request: ReadRequest, names: list[Hashable], totals: PartitionTotals) -> None:
     """Raise InputError for a table without rows, or with missing values where they are errors."""
     if totals.rows == 0:
         raise InputError(f"table: expected at least one row, got none (columns: {', '.join(map(str, names))}).")
-    for name, values, row in zip(question.read, totals.values, totals.first_missing, strict=True):
-        if question.missing == "error" and values.missing:
+    for name, values, row in zip(request.read, totals.values, totals.first_missing, strict=True):
+        if request.missing == "error" and values.missing:
             raise InputError(
                 f"column {name!r}: {values.missing:,} missing value{'s' * (values.missing > 1)}, the first in row "
                 f"{row} (from 0); missing='error' expects none. Fill or drop them, or use missing='category'."
@@ -261,23 +262,24 @@ def find_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
     weights = [
         sizes[target].weight
         if plan.in_one_part
-        else weight_of(job, plan.total, target, [sizes[target].cohorts], [sizes[target].distinct])
+        else target_weight(job, plan.total, target, [sizes[target].cohorts], [sizes[target].distinct])
         for target in job.targets
     ]
-    return pd.Series(weights, pd.Index(plan.question.targets, tupleize_cols=False), name="weight")
+    return pd.Series(weights, pd.Index(plan.request.targets, tupleize_cols=False), name="weight")
 
 
 def find_mean_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
     """The mean weight of each scored column over attackers who know any few columns."""
     weights = [sizes[target].mean_weight for target in plan.job.targets]
-    return pd.Series(weights, pd.Index(plan.question.targets, tupleize_cols=False), name="weight")
+    return pd.Series(weights, pd.Index(plan.request.targets, tupleize_cols=False), name="weight")
 
 
 @dataclass(frozen=True)
-class People:
-    """What all partitions have to know of the population. By column used: columns: of the table and of the population,
-    without codes of rows; joins: for their codes those in the joined values; values; counts: of the population's rows;
-    prior_counts: of those that its distribution is made of; wildcards: whether missing values match every value.
+class PopulationPlan:
+    """Global metadata of the population, broadcast to all partitions. By column used: columns: of the table and of the
+    population, without codes of rows; joins: for their codes those in the joined values; values; counts: of the
+    population's rows; prior_counts: of those that its distribution is made of; wildcards: whether missing values match
+    every value.
 
     rows: of the table; total: of the population; distinct: of these, counted by partition. layout: of keys of joined
     codes.
@@ -294,8 +296,8 @@ class People:
     distinct: int
     layout: KeyLayout
 
-    def of(self, names: Sequence[Hashable]) -> People:
-        """The same of some of the columns."""
+    def of(self, names: Sequence[Hashable]) -> PopulationPlan:
+        """The plan for some of the columns."""
         places = self.places(names)
         values = [self.values[place] for place in places]
         return replace(
@@ -309,7 +311,9 @@ class People:
             layout=_layout(values),
         )
 
-    def with_lacking(self, total: int, distinct: int, counts: Sequence[npt.NDArray[np.int64]], lacks: str) -> People:
+    def with_lacking(
+        self, total: int, distinct: int, counts: Sequence[npt.NDArray[np.int64]], lacks: str
+    ) -> PopulationPlan:
         """The population with so many rows more that it lacks, `counts` by column and joined value.
 
         Where missing values are wildcards no row is known to be lacking, but values are. lacks: "error" raises
@@ -335,7 +339,7 @@ class People:
         return lacking_values(mine.name, values, self.counts[place][known], sampled[known], lacks)
 
     def places(self, names: Sequence[Hashable]) -> list[int]:
-        """Where these columns are."""
+        """Places of these columns."""
         own = [mine.name for mine, _ in self.columns]
         return [own.index(name) for name in names]
 
@@ -346,9 +350,9 @@ class People:
             for (mine, _), counts, values in zip(self.columns, self.prior_counts, self.values, strict=True)
         }
 
-    def joined(self, codes: Sequence[npt.NDArray[Any]], whose: int) -> list[npt.NDArray[Any]]:
+    def joined(self, codes: Sequence[npt.NDArray[Any]], origin: int) -> list[npt.NDArray[Any]]:
         """Codes of the table's or the population's columns as those of joined values."""
-        return [join[whose][own] for join, own in zip(self.joins, codes, strict=True)]
+        return [join[origin][own] for join, own in zip(self.joins, codes, strict=True)]
 
     def own(self, codes: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
         """Codes of joined values that the table has, as those of its columns."""
@@ -360,22 +364,24 @@ def _layout(values: Sequence[Sequence[Any]]) -> KeyLayout:
     return KeyLayout.of([len(several) for several in values])
 
 
-def join(question: Question, names: list[Hashable], table: Totals, population: Totals) -> People:
+def join(
+    request: ScoreRequest, names: list[Hashable], table: PartitionTotals, population: PartitionTotals
+) -> PopulationPlan:
     """Both tables' values, without rows that the population lacks.
 
-    question: with all columns that any attacker knows. Raises InputError for a table or a population without rows, and
+    request: with all columns that any attacker knows. Raises InputError for a table or a population without rows, and
     for columns whose types do not match.
     """
-    check_totals(question, names, table)
+    check_totals(request, names, table)
     if population.rows == 0:
         raise InputError("population: expected at least one row, got none.")
     try:
-        check_totals(replace(question, weights=None), names, population)
+        check_totals(replace(request, weights=None), names, population)
     except InputError as error:
         raise error.about("population") from None
-    used = len(question.used)
-    mine = merged_columns(question.read[:used], table.values[:used])
-    columns = list(zip(mine, merged_columns(question.used, population.values), strict=True))
+    used = len(request.used)
+    mine = merged_columns(request.read[:used], table.values[:used])
+    columns = list(zip(mine, merged_columns(request.used, population.values), strict=True))
     found = [join_codes(*both) for both in columns]
     values = [several for _, _, several in found]
     joins = [(one, other) for one, other, _ in found]
@@ -383,9 +389,9 @@ def join(question: Question, names: list[Hashable], table: Totals, population: T
         _joined_counts(theirs, place, several)
         for (_, theirs), (_, place), several in zip(columns, joins, values, strict=True)
     ]
-    wildcards = [question.missing == "wildcard" and (one.missing or other.missing) for one, other in columns]
+    wildcards = [request.missing == "wildcard" and (one.missing or other.missing) for one, other in columns]
     rest = (table.rows, population.rows, population.distinct, _layout(values))
-    return People(columns, joins, values, counts, counts, wildcards, *rest)
+    return PopulationPlan(columns, joins, values, counts, counts, wildcards, *rest)
 
 
 def _joined_counts(column: Column, place: npt.NDArray[Any], values: Sequence[Any]) -> npt.NDArray[np.int64]:

@@ -45,7 +45,7 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cut:
+class RoutedPass:
     """Rows whose cohorts of some targets are to be found.
 
     by: the columns whose hash says in which bin a row lies. places: the part of each bin; of a heavy one -1, its rows
@@ -62,7 +62,7 @@ class Cut:
 class Routes:
     """All cuts, and those in which all rows begin. parts: in how many parts they end. partitions: of the table."""
 
-    cuts: list[Cut]
+    cuts: list[RoutedPass]
     roots: list[int]
     parts: int
     partitions: int
@@ -72,13 +72,13 @@ class Routes:
 class Send:
     """Rows of one partition that travel in one cut.
 
-    rows: those sent, in order of first appearance; dest: the part of each. home: which distinct rows of the partition
-    they stand for; place: for each of these, which of the rows sent that is.
+    rows: those sent, in order of first appearance; dest: the part of each. source_rows: which distinct rows of the
+    partition they stand for; place: for each of these, which of the rows sent that is.
     """
 
     cut: int
     rows: Rows
-    home: npt.NDArray[np.intp]
+    source_rows: npt.NDArray[np.intp]
     place: npt.NDArray[np.intp]
     dest: npt.NDArray[np.int32]
 
@@ -107,7 +107,7 @@ def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Rout
     else:
         passes = plan_shuffles(job, plan.distinct, -(-plan.distinct // parts))
     aim = float(sample.weights.sum()) * len(passes) / parts
-    cuts: list[Cut] = []
+    cuts: list[RoutedPass] = []
     light: list[tuple[float, int, int]] = []
     waiting = deque((one, sample) for one in passes)
     while waiting:
@@ -121,7 +121,7 @@ def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Rout
         # Numbers of cuts that are made later: those before them in the queue come first.
         first = len(cuts) + 1 + len(waiting)
         finer = list(range(first, first + len(halves))) if heavy.any() else []
-        cuts.append(Cut(one.targets, one.by, np.full(bins, -1, np.int32), finer))
+        cuts.append(RoutedPass(one.targets, one.by, np.full(bins, -1, np.int32), finer))
         if finer:
             rest = Sample(keys[heavy[found]], weights[heavy[found]])
             waiting.extend((half, rest) for half in halves)
@@ -154,12 +154,12 @@ def _bins(keys: npt.NDArray[np.uint64], plan: Plan, by: Sequence[int], bins: int
 def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iterator[Send]:
     """The sends of the distinct rows of a partition; the same whenever they are asked for."""
     every = np.arange(len(rows.keys))
-    total = plan.total if plan.people is None else max(plan.total, plan.people.total)
+    total = plan.total if plan.population is None else max(plan.total, plan.population.total)
     if len(every) == 0:
         return
     waiting = deque((root, frozenset(plan.layout.fields), rows, every, every) for root in routes.roots)
     while waiting:
-        number, columns, sent, home, place = waiting.popleft()
+        number, columns, sent, source_rows, place = waiting.popleft()
         cut = routes.cuts[number]
         needed = columns & {*plan.job.known, *cut.targets}
         if needed < columns:
@@ -170,17 +170,17 @@ def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
         dest = cut.places[_bins(sent.keys, plan, cut.by, len(cut.places))]
         stay = dest >= 0
         if stay.any():
-            yield Send(number, *_keep(stay, sent, home, place), dest=dest[stay])
+            yield Send(number, *_keep(stay, sent, source_rows, place), dest=dest[stay])
         if not stay.all():
-            heavy = _keep(~stay, sent, home, place)
+            heavy = _keep(~stay, sent, source_rows, place)
             waiting.extend((finer, needed, *heavy) for finer in cut.finer)
 
 
 def _keep(
-    keep: npt.NDArray[np.bool_], sent: Rows, home: npt.NDArray[np.intp], place: npt.NDArray[np.intp]
+    keep: npt.NDArray[np.bool_], sent: Rows, source_rows: npt.NDArray[np.intp], place: npt.NDArray[np.intp]
 ) -> tuple[Rows, npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Some of the rows sent, and of the rows at home those that they stand for; see `Send`."""
+    """Some of the rows sent, and the rows of the partition that they stand for; see `Send`."""
     if keep.all():
-        return sent, home, place
+        return sent, source_rows, place
     there = keep[place]
-    return Rows(sent.keys[keep], sent.counts[keep]), home[there], (np.cumsum(keep) - 1)[place[there]]
+    return Rows(sent.keys[keep], sent.counts[keep]), source_rows[there], (np.cumsum(keep) - 1)[place[there]]

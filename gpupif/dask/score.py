@@ -17,22 +17,22 @@ import numpy as np
 import pandas as pd
 
 from ..attack.known_subsets import Known
-from ..attack.request import ask
+from ..attack.request import make_request
 from ..errors import InputError
 from ..frames.dask_frame import known_orders
-from ..results.base import MEAN, WORST, About, ScoredAttacker, of_each_fold
+from ..results.base import MEAN, WORST, RunDescription, ScoredAttacker, of_each_fold
 from ..results.provenance import describe_request
 from ..results.scores import Scores
 from . import part, plan
-from . import partition as home
+from . import partition as partition_tasks
 from . import routing as routes
 from .explain import TableKeys
 from .graph import Graph, ref
-from .population_graph import PeopleGraph, bring_together, open_people
-from .scores import LazyOutcome, OnDask
+from .population_graph import PopulationGraph, build_population_graph, open_dask_population
+from .scores import DaskBacking, LazyOutcome
 
 if TYPE_CHECKING:
-    from ..attack.request import Question
+    from ..attack.request import ScoreRequest
     from ..measures import Measure
 
 
@@ -78,62 +78,75 @@ def score_dask(
         "distances": distances,
         "orders": orders,
     }
-    question = ask(names, (), **given)
-    asked = question.each()
-    for one in asked.values():
+    request = make_request(names, (), **given)
+    requests = request.by_attacker()
+    for one in requests.values():
         # At once, for as far as the number of rows does not matter.
         one.subsets(1)
     # The same for all attackers, so that Dask reads it once for all that are computed together.
-    read = table[question.read] if question.read != names else table
-    people = None
+    read = table[request.read] if request.read != names else table
+    population_graph = None
     if population is not None:
-        people = bring_together(read, open_people(population, question.used), question, names, lacks, device)
-    outcomes = [_score(table, read, name, one, device, people) for name, one in asked.items()]
-    about = About(
-        columns=question.targets,
-        measures=plan.measures_of(question, people is not None),
+        population_graph = build_population_graph(
+            read, open_dask_population(population, request.used), request, names, lacks, device
+        )
+    outcomes = [_score(table, read, name, one, device, population_graph) for name, one in requests.items()]
+    about = RunDescription(
+        columns=request.targets,
+        measures=plan.measures_of(request, population_graph is not None),
         dtype=dtype,
         device=device,
         seconds={},
-        request=describe_request(question, origin or {"partitions": table.npartitions}, None if people is None else {}),
+        request=describe_request(
+            request, origin or {"partitions": table.npartitions}, None if population_graph is None else {}
+        ),
     )
-    return Scores(OnDask(table, about, outcomes))
+    return Scores(DaskBacking(table, about, outcomes))
 
 
 def _score(
-    table: Any, read: Any, name: str | None, question: Question, device: str, people: PeopleGraph | None
+    table: Any,
+    read: Any,
+    name: str | None,
+    request: ScoreRequest,
+    device: str,
+    population_graph: PopulationGraph | None,
 ) -> LazyOutcome:
     """Scores against one attacker, of this name; read: the table's columns that are needed, or more.
 
-    people: of the population.
+    population_graph: None where there is no population.
     """
-    names, measures, dtype = list(table.columns), question.measures, question.dtype
-    graph = Graph() if people is None else people.graph.copy()
+    names, measures, dtype = list(table.columns), request.measures, request.dtype
+    graph = Graph() if population_graph is None else population_graph.graph.copy()
     partitions = list(map(ref, graph.take(read)))
     count = range(len(partitions))
 
-    if people is not None and people.read == question.read:
-        encoded = list(map(ref, people.encoded))
+    if population_graph is not None and population_graph.read == request.read:
+        encoded = list(map(ref, population_graph.encoded))
     else:
-        encoded = list(map(ref, graph.each("encode", partial(home.encode, question, device), partitions)))
+        encoded = list(
+            map(ref, graph.each("encode", partial(partition_tasks.encode_partition, request, device), partitions))
+        )
     local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
     indexes = list(map(ref, graph.each("index", itemgetter(1), encoded)))
-    found = graph.each("values", home.totals, local)
-    totals = ref(graph.tree("totals", partial(plan.add_totals, question.read), found))
+    found = graph.each("values", partition_tasks.totals, local)
+    totals = ref(graph.tree("totals", partial(plan.add_totals, request.read), found))
     weighing: list[Any] = [None, None]
-    if question.weights is not None:
-        units = ref(graph.one("units", partial(plan.find_units, question, names), totals))
-        counts = graph.each("weigh", partial(home.weigh, question), [units] * len(partitions), local)
+    if request.weights is not None:
+        units = ref(graph.one("units", partial(plan.find_units, request, names), totals))
+        counts = graph.each(
+            "weigh", partial(partition_tasks.weigh_partition, request), [units] * len(partitions), local
+        )
         weighing = [units, ref(graph.tree("weights-of-values", plan.add_counts, counts))]
-    known = None if people is None else ref(people.people)
-    planned = ref(graph.one("plan", partial(plan.make_plan, question, names), totals, *weighing, known))
+    known = None if population_graph is None else ref(population_graph.population)
+    planned = ref(graph.one("plan", partial(plan.make_plan, request, names), totals, *weighing, known))
     plans = [planned] * len(partitions)
 
-    rows = list(map(ref, graph.each("rows", home.global_rows, plans, local)))
+    rows = list(map(ref, graph.each("rows", partition_tasks.global_rows, plans, local)))
     # The population's rows travel too, and with each partition those that it lacked.
     sent = [rows]
-    if people is not None:
-        others, added = people.sent(graph, planned)
+    if population_graph is not None:
+        others, added = population_graph.sent(graph, planned)
         sent = [[*rows, *map(ref, others)], list(map(ref, added))]
     parts = range(len(sent[0]))
     sample = graph.tree("samples", routes.add_samples, graph.each("sample", routes.sample_rows, sent[0]))
@@ -141,27 +154,29 @@ def _score(
     ways = [route] * len(partitions)
 
     both = ([planned] * len(parts), [route] * len(parts), parts)
-    there = graph.shuffle("out", graph.each("send", home.send, *both, *sent))
+    there = graph.shuffle("out", graph.each("send", partition_tasks.send, *both, *sent))
     scored = list(map(ref, graph.each("score", part.score_part, *both, list(map(ref, there)))))
     sizes = graph.tree("sizes", plan.add_sizes, graph.each("cohorts", itemgetter(1), scored))
     weights = graph.one("weights", plan.find_weights, planned, ref(sizes))
     given = ref(weights) if any(measure.weighted for measure in measures) else None
 
     homeward = graph.shuffle("home", graph.each("leave", itemgetter(0), scored))[: len(partitions)]
-    labels = table._meta.columns.take([names.index(name) for name in question.targets])
+    labels = table._meta.columns.take([names.index(name) for name in request.targets])
     arguments = ([labels] * len(partitions), [given] * len(partitions), count, indexes, rows, list(map(ref, homeward)))
-    received = list(map(ref, graph.each("receive", home.receive, plans, ways, *arguments)))
+    received = list(map(ref, graph.each("receive", partition_tasks.receive, plans, ways, *arguments)))
     frames = {}
-    for measure in plan.outputs_of(question, people is not None):
+    for measure in plan.outputs_of(request, population_graph is not None):
         keys = graph.each(measure.name, itemgetter(measure.name), received)
         kind = measure.type_in(dtype)
-        meta = home.frame_of(np.empty((len(question.targets), 0), kind), home.empty_index(table._meta), labels)
+        meta = partition_tasks.frame_of(
+            np.empty((len(request.targets), 0), kind), partition_tasks.empty_index(table._meta), labels
+        )
         frames[measure.name] = (keys, meta)
     folds = {"": weights}
-    if question.any_known is not None:
+    if request.any_known is not None:
         folds = {WORST: weights, MEAN: graph.one("mean-weights", plan.find_mean_weights, planned, ref(sizes))}
     by_fold = graph.one("weights-by-fold", partial(_by_fold, list(folds)), *map(ref, folds.values()))
-    attacker = ScoredAttacker(name, tuple(question.known), question.subsets(1))
+    attacker = ScoredAttacker(name, tuple(request.known), request.subsets(1))
     # After the last task: each takes the graph as it is then.
     lazy = {
         f"{attacker.prefix}{output}": graph.frame(output, keys, meta, table.divisions)

@@ -15,7 +15,17 @@ from gpupif.kernels import partition as kernels
 
 from ..frames.open import open_frame
 from ..io.write import output_names
-from ..results.base import About, Backing, Cells, Description, Explainer, Found, Outcome, ScoredAttacker, Wanted
+from ..results.base import (
+    AttackerOutcome,
+    Backing,
+    Cells,
+    Explainer,
+    QueryResult,
+    RunDescription,
+    ScoredAttacker,
+    ScoreQuery,
+    ScoresDescription,
+)
 from ..results.figures import ColumnFacts
 from ..results.in_memory import index_table
 from ..results.packed_priors import pack_priors
@@ -25,8 +35,8 @@ from ..rows.partition import Rows
 from ..utils.progress import Reporter
 from .explain import LazyExplainer, TableKeys
 from .graph import Graph, Key, ref
-from .look import look, scores_in
 from .parcels import Parcel, pack, unpack
+from .query import add_query, scores_in
 from .watch import compute
 from .worker import task_workers
 from .write import write_scores
@@ -36,7 +46,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..attack.priors import AsDict, Prior
-    from ..results.base import Writing
+    from ..results.base import WriteRequest
     from .plan import Plan
 
 
@@ -54,19 +64,19 @@ class LazyOutcome:
     table: TableKeys
 
 
-class _OfPlan(NamedTuple):
+class _PlanFacts(NamedTuple):
     """What is known when the table is read, but the prior tables, which may be large."""
 
     rows: int
     facts: list[ColumnFacts]
 
 
-class OnDask(Backing):
+class DaskBacking(Backing):
     """Scores of a Dask frame, which is `table`. What is asked of them is computed then; small things are kept."""
 
     writes_folders = True
 
-    def __init__(self, table: dd.DataFrame, about: About, outcomes: Sequence[LazyOutcome]) -> None:
+    def __init__(self, table: dd.DataFrame, about: RunDescription, outcomes: Sequence[LazyOutcome]) -> None:
         super().__init__(about, [outcome.attacker for outcome in outcomes])
         self._table = table
         self._outcomes = {outcome.attacker.name: outcome for outcome in outcomes}
@@ -136,16 +146,16 @@ class OnDask(Backing):
         frame = self.frame(cells)
         return frame.map_partitions(_row_sums, name, meta=_row_sums(frame._meta, name))
 
-    def find(self, wanted: Wanted) -> Found:
+    def find(self, query: ScoreQuery) -> QueryResult:
         """See `Backing`; the table is scored once."""
         graph = Graph()
-        partitions = [graph.take(self._frames[output]) for output in wanted.outputs]
-        found = look(graph, wanted, len(self.about.columns), partitions)
+        partitions = [graph.take(self._frames[output]) for output in query.outputs]
+        found = add_query(graph, query, len(self.about.columns), partitions)
         facts = [("plan", self.attackers[0].name)]
-        if wanted.figures and wanted.top:
+        if query.figures and query.top:
             # Of a summary, which says more than that of the same scores.
             facts += [(what, attacker.name) for attacker in self.attackers for what in ("weights", "distinct")]
-        result: Found = self._learn(facts, graph, found)
+        result: QueryResult = self._learn(facts, graph, found)
         return result
 
     def joined(self, outputs: Mapping[str, Cells]) -> dd.DataFrame:
@@ -172,10 +182,10 @@ class OnDask(Backing):
             table = table.append_column(name, column)
         return table.replace_schema_metadata(labels.schema.metadata)
 
-    def write(self, writing: Writing) -> None:
+    def write(self, writing: WriteRequest) -> None:
         """See `Backing`: to a folder of Parquet files. Its files say what was asked, the folder what was found too."""
         options = writing.options
-        asked = Description(self.about, [Outcome(attacker, {}, None) for attacker in writing.attackers])
+        asked = ScoresDescription(self.about, [AttackerOutcome(attacker, {}, None) for attacker in writing.attackers])
         facts = [(what, self.attackers[0].name) for what in ("plan", "packed")]
         facts += [("weights", attacker.name) for attacker in self.attackers]
         write_scores(
@@ -191,19 +201,19 @@ class OnDask(Backing):
         # Of all rows at once.
         writing.done(self.rows)
 
-    def persist(self, **options: Any) -> OnDask:
+    def persist(self, **options: Any) -> DaskBacking:
         """See `Backing`."""
         import dask
 
         lazy = {name: (dict(one.frames), one.weights) for name, one in self._outcomes.items()}
         (kept,) = dask.persist(lazy, **options)
         outcomes = [replace(one, frames=kept[name][0], weights=kept[name][1]) for name, one in self._outcomes.items()]
-        persisted = OnDask(self._table, self.about, outcomes)
+        persisted = DaskBacking(self._table, self.about, outcomes)
         persisted._facts = self._facts
         return persisted
 
-    def _of_plan(self) -> _OfPlan:
-        found: _OfPlan = self._known("plan", self.attackers[0].name)
+    def _of_plan(self) -> _PlanFacts:
+        found: _PlanFacts = self._known("plan", self.attackers[0].name)
         return found
 
     def _known(self, what: str, attacker: str | None) -> Any:
@@ -271,9 +281,9 @@ def _sum(*counts: int) -> int:
     return sum(counts)
 
 
-def _facts_of(columns: Sequence[Hashable], plan: Plan) -> _OfPlan:
+def _facts_of(columns: Sequence[Hashable], plan: Plan) -> _PlanFacts:
     priors = [plan.prior_of[name] for name in columns]
-    return _OfPlan(plan.rows, [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in priors])
+    return _PlanFacts(plan.rows, [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in priors])
 
 
 def _priors_of(columns: Sequence[Hashable], plan: Plan) -> dict[Hashable, Prior]:

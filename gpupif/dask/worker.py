@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..engines.choose import AskedDevice, choose_engine, grouping_of
+from ..engines.choose import DeviceRequest, choose_engine, grouping_of
 from ..engines.cpu.engine import CpuEngine
 from ..errors import warn
 from ..rows.threads import Workers
@@ -34,9 +34,9 @@ def task_memory() -> int | None:
         return None
 
 
-def device_here(device: str) -> str:
+def worker_device(device: str) -> str:
     """What the word `device` means on this worker: "cpu", "cuda", or the GPU that it names; the rest as asked."""
-    return AskedDevice(choose_engine(device).device, grouping_of(device))
+    return DeviceRequest(choose_engine(device).device, grouping_of(device))
 
 
 def task_engine(device: str) -> CountingEngine:
@@ -46,10 +46,10 @@ def task_engine(device: str) -> CountingEngine:
     no GPU that was asked for.
     """
     if device == "auto":
-        device = device_here(device)
+        device = worker_device(device)
     if device == "cpu":
         return CpuEngine(threads=task_threads())
-    return choose_engine(AskedDevice("cuda:0", grouping_of(device)) if device == "cuda" else device)
+    return choose_engine(DeviceRequest("cuda:0", grouping_of(device)) if device == "cuda" else device)
 
 
 def warn_clients(message: str, category: type[Warning]) -> None:

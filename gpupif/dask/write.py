@@ -19,7 +19,7 @@ from ..results.provenance import FOLDER_FILE, write_folder_file
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
-    from ..results.base import Description
+    from ..results.base import ScoresDescription
 
 # What Dask's to_parquet takes and this one does not, and why.
 REFUSED = {
@@ -35,7 +35,7 @@ def write_scores(
     overwrite: bool,
     options: Mapping[str, Any],
     compute: Callable[[Any], Any],
-    describe: Callable[[], Description],
+    describe: Callable[[], ScoresDescription],
 ) -> None:
     """Compute a frame of scores and write it to a folder, which takes the place of one with scores of gpupif.
 
@@ -73,7 +73,7 @@ def write_scores(
         _describe_folder(url_to_fs(str(staged))[0], str(staged), describe)
 
 
-def _describe_folder(files: Any, folder: str, describe: Callable[[], Description]) -> None:
+def _describe_folder(files: Any, folder: str, describe: Callable[[], ScoresDescription]) -> None:
     """Write what the score files of a folder say together. files: of fsspec."""
     first = min(name for name in files.find(folder) if name.endswith(".parquet"))
     with files.open(first, "rb") as source:

@@ -1,7 +1,7 @@
 """A table read, and what is found in its equivalence classes, whatever is asked of them.
 
-What is looked for is told by `Search`. A table in memory is looked at as one part, in the same way as the parts of a
-table of files (`out_of_core`) or of Dask (`dask`).
+What is looked for is told by `RiskSearch`. A table in memory is looked at as one part, in the same way as the parts of
+a table of files (`out_of_core`) or of Dask (`dask`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ..frames.open import open_table
 from ..out_of_core.temporary_table import in_streams
 from ..scoring.in_memory import encode_frame
 from ..utils.progress import Reporter, announce_compilation
-from .cells import question_of
+from .cells import as_score_request
 from .findings import Stopwatch
 from .out_of_core import assess_files
 from .request import RiskRequest
-from .search import Assessed, Search, assess_parts
+from .search import Assessed, RiskSearch, assess_parts
 from .table_part import TablePart
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def assess(table: Any, request: RiskRequest, population: PopulationSource | None
             orders = frame.orders()
             with frame.active():
                 # What is asked of cells knows a column that takes the place of an attribute; the table does not.
-                question = replace(question_of(request, orders), used=request.columns)
-                encoded, weighted = encode_frame(frame, question, report)
-                search = Search.of(request, encoded.columns, frame.rows, orders, weighted, frame.scores_on)
+                score_request = replace(as_score_request(request, orders), used=request.columns)
+                encoded, weighted = encode_frame(frame, score_request, report)
+                search = RiskSearch.of(request, encoded.columns, frame.rows, orders, weighted, frame.scores_on)
         part = TablePart.whole(search.job)
         found = assess_parts(search, [part], engine, report, watch)
         if population is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..attack.request import UNIQUE_ROWS, UNIQUE_SHARE, Question
+from ..attack.request import UNIQUE_ROWS, UNIQUE_SHARE, ScoreRequest
 from ..encoding.column import Column
 from ..errors import InputError, NearlyUniqueWarning, warn
 from ..measures import as_weighted, resolve_measures
@@ -32,11 +32,11 @@ class NoAttribute(Enum):
 NONE = NoAttribute.NONE
 
 
-def question_of(request: RiskRequest, orders: Mapping[Hashable, Sequence[Any]]) -> Question:
+def as_score_request(request: RiskRequest, orders: Mapping[Hashable, Sequence[Any]]) -> ScoreRequest:
     """What is asked of the cells of a table. orders: of ordered categories, all values in order."""
     targets = request.sensitive or [NONE]
     measures = resolve_measures(_cell_measures(request))
-    return Question(
+    return ScoreRequest(
         targets=targets,
         known=request.quasi_identifiers,
         used=[*request.quasi_identifiers, *targets],

@@ -18,34 +18,34 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..attack.population import Met
-from ..dask import partition as home
+from ..attack.population import MatchedRows
+from ..dask import partition as partition_tasks
 from ..dask import plan as plans
 from ..dask import routing as routes
 from ..dask.graph import Graph, ref
 from ..dask.parcels import unpack
-from ..dask.plan import People, Plan, Totals, WeightedCounts, Weights
-from ..dask.population import Lacking, add_lacking, find_lacking, settle
-from ..dask.population_graph import meet_population, open_people
+from ..dask.plan import PartitionTotals, Plan, PopulationPlan, WeightedCounts, Weights
+from ..dask.population import AbsentRowTotals, add_absent_rows, find_absent_rows, settle_population
+from ..dask.population_graph import add_matching_tasks, open_dask_population
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers, warn_clients
-from ..encoding.merge import Values
+from ..encoding.merge import ValueCounts
 from ..errors import InputError
 from ..frames.dask_frame import known_orders
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
-from .cells import about_distance, check_columns, question_of
+from .cells import about_distance, as_score_request, check_columns
 from .findings import ByAttribute, Stopwatch, combine
 from .journalist import PopulationClasses
-from .look import Tools
-from .search import Assessed, Search, SecondLook
+from .search import Assessed, RiskSearch, SecondLook
+from .search_part import SearchTools
 from .table_part import TablePart
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..attack.request import Question
-    from ..dask.partition import Local
+    from ..attack.request import ScoreRequest
+    from ..dask.partition import EncodedPartition
     from ..dask.routing import Routes
     from ..encoding.column import Column
     from .request import RiskRequest
@@ -61,14 +61,14 @@ def assess_dask(table: Any, request: RiskRequest, population: PopulationSource |
     request.check(list(table.columns))
     given = request.distance is not None
     walked = [] if given or not any(one.cell == "emd" for one in request.models) else request.sensitive
-    question = question_of(request, known_orders(table, walked))
-    people = None if population is None else open_people(population.population, request.quasi_identifiers)
+    score_request = as_score_request(request, known_orders(table, walked))
+    people = None if population is None else open_dask_population(population.population, request.quasi_identifiers)
     graph = Graph()
     partitions = list(map(ref, graph.take(table[request.read])))
-    encoded = Encoded.build(graph, partitions, list(table.columns), request, question)
+    encoded = Encoded.build(graph, partitions, list(table.columns), request, score_request)
     last = _build(graph, encoded)
     if population is not None:
-        classes = _meet(graph, encoded, people, population.lacks)
+        classes = _match_population(graph, encoded, people, population.lacks)
         last = graph.one("with-classes", with_classes, ref(last), classes)
     watch = Stopwatch()
     with Reporter() as report, watch("compute"):
@@ -83,7 +83,7 @@ class Encoded(NamedTuple):
     """
 
     request: RiskRequest
-    question: Question
+    score_request: ScoreRequest
     names: list[Hashable]
     local: Sequence[Any]
     totals: Any
@@ -91,26 +91,33 @@ class Encoded(NamedTuple):
 
     @classmethod
     def build(
-        cls, graph: Graph, partitions: Sequence[Any], names: list[Hashable], request: RiskRequest, question: Question
+        cls,
+        graph: Graph,
+        partitions: Sequence[Any],
+        names: list[Hashable],
+        request: RiskRequest,
+        score_request: ScoreRequest,
     ) -> Encoded:
         """Add the tasks that encode."""
-        local = list(map(ref, graph.each("encode", partial(encode, request, question), partitions)))
-        found = graph.each("values", home.totals, local)
-        totals = ref(graph.tree("totals", partial(plans.add_totals, question.read), found))
+        local = list(map(ref, graph.each("encode", partial(encode_rows, request, score_request), partitions)))
+        found = graph.each("values", partition_tasks.totals, local)
+        totals = ref(graph.tree("totals", partial(plans.add_totals, score_request.read), found))
         weighing: tuple[Any, Any] = (None, None)
         if request.weights is not None:
-            units = ref(graph.one("units", partial(plans.find_units, question, names), totals))
-            counts = graph.each("weigh", partial(home.weigh, question), [units] * len(local), local)
+            units = ref(graph.one("units", partial(plans.find_units, score_request, names), totals))
+            counts = graph.each(
+                "weigh", partial(partition_tasks.weigh_partition, score_request), [units] * len(local), local
+            )
             weighing = units, ref(graph.tree("weights-of-values", plans.add_counts, counts))
-        return cls(request, question, names, local, totals, weighing)
+        return cls(request, score_request, names, local, totals, weighing)
 
 
 def _build(graph: Graph, encoded: Encoded) -> Any:
     """Build the tasks; returns the key of that which returns what is found."""
-    request, question, names, local, totals, weighing = encoded
+    request, score_request, names, local, totals, weighing = encoded
     count = range(len(local))
-    planned = ref(graph.one("plan", partial(plan_risk, request, question, names), totals, *weighing))
-    search = ref(graph.one("search", partial(plan_search, request, question), planned, totals))
+    planned = ref(graph.one("plan", partial(plan_risk, request, score_request, names), totals, *weighing))
+    search = ref(graph.one("search", partial(plan_search, request, score_request), planned, totals))
     plans_of = [planned] * len(local)
 
     rows = list(map(ref, graph.each("rows", counted_rows, plans_of, local)))
@@ -122,7 +129,7 @@ def _build(graph: Graph, encoded: Encoded) -> Any:
     parts = (plans_of, [search] * len(local), ways, count, arrived)
     groups = request.groups
     first = ref(graph.tree("findings", partial(combine, groups), graph.each("find", find_part, *parts)))
-    second = ref(graph.one("second", Search.second, search, first))
+    second = ref(graph.one("second", RiskSearch.second, search, first))
     again: Any = ByAttribute()
     if request.may_look_again:
         several = graph.each("find-again", find_part_again, [second] * len(local), *parts)
@@ -130,33 +137,33 @@ def _build(graph: Graph, encoded: Encoded) -> Any:
     return graph.one("conclude", conclude, planned, search, first, second, again)
 
 
-def _meet(graph: Graph, encoded: Encoded, population: Any, lacks: str) -> Any:
+def _match_population(graph: Graph, encoded: Encoded, population: Any, lacks: str) -> Any:
     """Build the tasks that find the classes in the population; what they find, as an argument of others."""
     request, names = encoded.request, encoded.names
     known = request.quasi_identifiers
     # Only by what is known rows are compared.
-    question = replace(encoded.question, used=known, targets=[], known=known, weights=None)
+    score_request = replace(encoded.score_request, used=known, targets=[], known=known, weights=None)
     totals = ref(graph.one("totals-known", partial(first_columns, len(known)), encoded.totals))
-    meeting = meet_population(graph, encoded.local, totals, population, question, names, request.device)
-    several = [meeting.joined] * len(meeting.met)
-    compared = list(map(ref, graph.each("compare", compare_classes, several, meeting.met)))
-    lacking = ref(graph.tree("lacking", add_lacking, graph.each("lacks", itemgetter(0), compared)))
-    settled = ref(graph.one("settle", partial(settle, lacks), meeting.joined, lacking))
+    meeting = add_matching_tasks(graph, encoded.local, totals, population, score_request, names, request.device)
+    several = [meeting.joined] * len(meeting.matched)
+    compared = list(map(ref, graph.each("compare", compare_classes, several, meeting.matched)))
+    lacking = ref(graph.tree("lacking", add_absent_rows, graph.each("lacks", itemgetter(0), compared)))
+    settled = ref(graph.one("settle", partial(settle_population, lacks), meeting.joined, lacking))
     found = graph.each("classes-of-parts", itemgetter(1), compared)
     classes = ref(graph.tree("classes", PopulationClasses.total, found))
     # After what may refuse them.
     return ref(graph.one("classes-settled", _second_of, settled, classes))
 
 
-def first_columns(known: int, totals: Totals) -> Totals:
+def first_columns(known: int, totals: PartitionTotals) -> PartitionTotals:
     """Totals of so many columns of a table, those that come first."""
     return totals._replace(values=totals.values[:known], first_missing=totals.first_missing[:known])
 
 
-def compare_classes(people: People, met: Met) -> tuple[Lacking, PopulationClasses]:
+def compare_classes(people: PopulationPlan, matched: MatchedRows) -> tuple[AbsentRowTotals, PopulationClasses]:
     """Of the rows that met in a part what the population lacks, and the classes of the table."""
-    _, lacking = find_lacking(people, met)
-    return lacking, PopulationClasses.of(met.sampled, met.there)
+    _, lacking = find_absent_rows(people, matched)
+    return lacking, PopulationClasses.of(matched.sampled, matched.in_population)
 
 
 def with_classes(found: Assessed, classes: PopulationClasses) -> Assessed:
@@ -168,13 +175,13 @@ def _second_of(_: Any, second: Any) -> Any:
     return second
 
 
-def encode(request: RiskRequest, question: Question, partition: Any) -> Local:
+def encode_rows(request: RiskRequest, score_request: ScoreRequest, partition: Any) -> EncodedPartition:
     """The distinct rows of a partition; where there is no sensitive attribute, with a constant one."""
-    local, _ = home.encode(replace(question, used=request.columns), request.device, partition)
+    local, _ = partition_tasks.encode_partition(replace(score_request, used=request.columns), request.device, partition)
     if request.sensitive:
         return local
     rows, place = int(local.times.sum()), len(request.columns)
-    constant = Values(pa.array([0][:rows], pa.int64()), np.array([rows][:rows]), 0)
+    constant = ValueCounts(pa.array([0][:rows], pa.int64()), np.array([rows][:rows]), 0)
     return local._replace(
         codes=_with_item(local.codes, place, np.zeros(len(local.times), np.uint8)),
         values=_with_item(local.values, place, constant),
@@ -188,35 +195,35 @@ def _with_item(items: list[Any], place: int, item: Any) -> list[Any]:
 
 def plan_risk(
     request: RiskRequest,
-    question: Question,
+    score_request: ScoreRequest,
     names: list[Hashable],
-    totals: Totals,
+    totals: PartitionTotals,
     weights: Weights | None,
     counts: WeightedCounts | None,
 ) -> Plan:
     """What all partitions have to know; raises InputError, DeviceError; warns."""
     with about_distance():
-        plan = plans.make_plan(question, names, totals, weights, counts, on_warning=lambda *_: None)
-    check_columns(_columns(question, plan, totals)[: len(request.columns)], plan.rows, request, warn_clients)
+        plan = plans.make_plan(score_request, names, totals, weights, counts, on_warning=lambda *_: None)
+    check_columns(_columns(score_request, plan, totals)[: len(request.columns)], plan.rows, request, warn_clients)
     return plan
 
 
-def _columns(question: Question, plan: Plan, totals: Totals) -> list[Column]:
+def _columns(score_request: ScoreRequest, plan: Plan, totals: PartitionTotals) -> list[Column]:
     """The columns of the whole table, without codes."""
-    if question.missing == "wildcard":
+    if score_request.missing == "wildcard":
         # Priors know nothing of missing values then.
-        return plans.merged_columns(question.read, totals.values)[: len(question.used)]
-    return [plan.prior_of[name].column for name in question.used]
+        return plans.merged_columns(score_request.read, totals.values)[: len(score_request.used)]
+    return [plan.prior_of[name].column for name in score_request.used]
 
 
-def plan_search(request: RiskRequest, question: Question, plan: Plan, totals: Totals) -> Search:
+def plan_search(request: RiskRequest, score_request: ScoreRequest, plan: Plan, totals: PartitionTotals) -> RiskSearch:
     """What is looked for in parts."""
-    return Search(request, _columns(question, plan, totals), plan.job, plan.rows).checked()
+    return RiskSearch(request, _columns(score_request, plan, totals), plan.job, plan.rows).checked()
 
 
-def counted_rows(plan: Plan, local: Local) -> tuple[Rows, ...]:
+def counted_rows(plan: Plan, local: EncodedPartition) -> tuple[Rows, ...]:
     """The distinct rows of a partition, counted, and where rows have weights once more, counted by people."""
-    rows = home.global_rows(plan, local)
+    rows = partition_tasks.global_rows(plan, local)
     return (rows,) if plan.weights is None else (Rows(rows.keys, local.times), rows)
 
 
@@ -228,31 +235,31 @@ def sample_rows(rows: tuple[Rows, ...]) -> routes.Sample:
 def send(plan: Plan, ways: Routes, source: int, rows: tuple[Rows, ...]) -> pd.DataFrame:
     """The parcels in which the rows of a partition travel: twice, where they are counted in two ways."""
     # Rows of weight 0 are rows too, and weights may add up to less than these.
-    return home.send(replace(plan, total=max(plan.total, plan.rows)), ways, source, *rows)
+    return partition_tasks.send(replace(plan, total=max(plan.total, plan.rows)), ways, source, *rows)
 
 
-def find_part(plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame) -> ByAttribute:
+def find_part(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame) -> ByAttribute:
     """What is found in a part."""
     with task_workers() as workers:
-        tools = Tools(task_engine(plan.device), workers, Reporter(visible=False), Stopwatch())
+        tools = SearchTools(task_engine(plan.device), workers, Reporter(visible=False), Stopwatch())
         found = [search.find(rows, tools) for rows in _table_parts(plan, search, ways, part, frame)]
     return combine(search.request.groups, *found)
 
 
 def find_part_again(
-    second: SecondLook, plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame
+    second: SecondLook, plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame
 ) -> ByAttribute:
     """What is found in a part at a second look, if one is needed."""
     if not second.measures:
         return {}
     with task_workers() as workers:
-        tools = Tools(task_engine(plan.device), workers, Reporter(visible=False), Stopwatch())
+        tools = SearchTools(task_engine(plan.device), workers, Reporter(visible=False), Stopwatch())
         parts = _table_parts(plan, search, ways, part, frame)
         found = [search.find_again(rows, second.measures, tools) for rows in parts]
     return combine(search.request.groups, *found)
 
 
-def _table_parts(plan: Plan, search: Search, ways: Routes, part: int, frame: pd.DataFrame) -> Iterator[TablePart]:
+def _table_parts(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame) -> Iterator[TablePart]:
     """What the rows that reached a part are looked at in: those of each cut for its attributes."""
     columns = list(range(len(search.columns)))
     for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
@@ -274,6 +281,6 @@ def _none(plan: Plan) -> Any:
     return np.empty((0, plan.layout.words + 1), np.uint64)
 
 
-def conclude(plan: Plan, search: Search, first: ByAttribute, second: SecondLook, again: ByAttribute) -> Assessed:
+def conclude(plan: Plan, search: RiskSearch, first: ByAttribute, second: SecondLook, again: ByAttribute) -> Assessed:
     """What goes to the client."""
     return search.conclude(first, second, again, plan.devices, {})

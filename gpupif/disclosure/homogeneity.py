@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..engines.cpu.counting import Numbered, SubsetCounter, number_rows
+from ..engines.cpu.counting import NumberedRows, SubsetCounter, number_rows
 from ..utils.arrays import on_host
 from ..utils.display import json_value
 
@@ -102,7 +102,7 @@ class Ranking(NamedTuple):
         """The value of a column at a place in the order of its values, None for missing."""
         return self.columns[place].values([int(np.flatnonzero(self.orders[place] == rank)[0])])[0]
 
-    def group(self, target: int, shares: Shares, number: int) -> tuple[Rank, Group]:
+    def group(self, target: int, shares: ValueShares, number: int) -> tuple[Rank, Group]:
         """One of some classes of which `shares` are known, and its rank."""
         of_class = tuple(int(codes[number]) for codes in shares.codes)
         values = {self.columns[place].name: self.value(place, code) for place, code in enumerate(of_class)}
@@ -111,14 +111,14 @@ class Ranking(NamedTuple):
         value = self.value(target, shares.value(number))
         return rank, Group(values, size, self.columns[target].name, value, share, bits)
 
-    def homogeneous(self, target: int, shares: Shares) -> Homogeneous:
+    def homogeneous(self, target: int, shares: ValueShares) -> Homogeneous:
         """The most homogeneous of some classes."""
         groups = [self.group(target, shares, number) for number in shares.first(self.most)]
         whole = shares.shares == 1.0
         return Homogeneous(groups, int(whole.sum()), int(shares.rows[whole].sum()))
 
 
-class Shares(NamedTuple):
+class ValueShares(NamedTuple):
     """Classes of several rows in which an attribute has a value.
 
     codes: by quasi-identifier, in the order of values, by which classes are sorted. rows: how many; shares: of the most
@@ -173,12 +173,12 @@ def find_homogeneous(
 
 
 def _shares(
-    numbered: Numbered,
+    numbered: NumberedRows,
     values: npt.NDArray[Any],
     cardinality: int,
     workers: Workers,
     amounts: npt.NDArray[np.int64] | None,
-) -> Shares:
+) -> ValueShares:
     """The shares of values in classes that have any; amounts: what each row counts, None: 1."""
     sizes = numbered.combinations.counts
     counter = SubsetCounter([[0, 1]], [len(sizes), cardinality], len(values), workers)
@@ -189,7 +189,7 @@ def _shares(
     of_class, of_value, counts = (array[counted] for array in (*found.codes, found.counts))
     if not len(counts):
         nothing = np.empty(0)
-        return Shares([], np.empty(0, np.int64), nothing, nothing, int)
+        return ValueShares([], np.empty(0, np.int64), nothing, nothing, int)
     starts = np.concatenate([[0], np.flatnonzero(np.diff(of_class)) + 1])
     tops, totals = np.maximum.reduceat(counts, starts), np.add.reduceat(counts, starts)
     sums = np.add.reduceat(counts * np.log2(counts), starts)
@@ -199,7 +199,7 @@ def _shares(
     several = np.flatnonzero(sizes[classes] > 1)
     tops, totals, classes = tops[several], totals[several], classes[several]
     bits = np.maximum(0.0, np.log2(totals) - sums[several] / totals)
-    return Shares(
+    return ValueShares(
         [codes[classes] for codes in numbered.combinations.codes],
         sizes[classes],
         tops / totals,
@@ -226,7 +226,7 @@ def homogeneous_matches(
     codes = [ranking.in_order(place) for place in range(ranking.known)]
     numbered = number_rows(codes, [column.cardinality for column in ranking.columns[: ranking.known]], workers)
     shares = scores["recursive_1"]
-    # Rows that stand for nobody are no class's first.
+    # Rows of weight 0 are no class's first.
     counted = np.flatnonzero(amounts)
     _, place = np.unique(numbered.number[counted], return_index=True)
     first = counted[place]
@@ -249,4 +249,4 @@ def homogeneous_matches(
 
     entropies = np.where(shares[first] == 1.0, 0.0, scores["entropy"][first])
     of_class = [own[first] for own in codes]
-    return ranking.homogeneous(target, Shares(of_class, sizes[first], shares[first], entropies, value))
+    return ranking.homogeneous(target, ValueShares(of_class, sizes[first], shares[first], entropies, value))

@@ -19,16 +19,16 @@ def individual_risk(rows: npt.NDArray[np.int64], people: npt.NDArray[np.float64]
 
     r is the expected value of 1 / F where F, given f, is negative binomial: F - f people are missed before f are
     sampled, each with probability p = f / F: r = p times the integral of u^(f-1) / (p + (1-p) u) from 0 to 1. For f = 1
-    that is p / (1-p) ln(1 / p); where F is at most f it is 1 / f, and of nobody (F = 0) 0.
+    that is p / (1-p) ln(1 / p); where F is at most f it is 1 / f, and where F = 0, 0.
 
     rows: 1 or more. people: 0 or more. References: Benedetti & Franconi 1998; Franconi & Polettini 2004, Individual
     risk estimation in mu-Argus: a review.
     """
     found = np.zeros(len(rows))
-    somebody = people > 0
+    counted = people > 0
     fraction = np.divide(rows, people, out=np.ones(len(rows)), where=people > rows)
-    few = somebody & (rows <= FEW_ROWS) & (fraction <= SMALL_FRACTION)
-    rest = somebody & ~few
+    few = counted & (rows <= FEW_ROWS) & (fraction <= SMALL_FRACTION)
+    rest = counted & ~few
     found[few] = _by_recurrence(rows[few], fraction[few])
     found[rest] = _by_series(rows[rest], fraction[rest])
     return found

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..out_of_core.encode import weigh_chunks
-from ..out_of_core.temporary_table import open_stream
+from ..out_of_core.temporary_table import open_temporary_table
 from .findings import Stopwatch
 from .parts import Parts
-from .search import Assessed, Search, assess_parts
+from .search import Assessed, RiskSearch, assess_parts
 
 if TYPE_CHECKING:
     from ..engines.base import Engine
@@ -31,12 +31,12 @@ def assess_files(
     watch = Stopwatch()
     missing, joined = request.kept_missing, population is not None
     with watch("read and encode"):
-        opened = open_stream(table, request.choose, missing, report, request.sep, copies=2, joined=joined)
+        opened = open_temporary_table(table, request.choose, missing, report, request.sep, copies=2, joined=joined)
     with opened as stream:
         chunks, used = stream.chunks, len(request.columns)
         place = used if request.weights is None else request.read.index(request.weights)
         units, weighted = (None, None) if request.weights is None else weigh_chunks(chunks, place, used)
-        search = Search.of(request, chunks.columns[:used], chunks.rows, {}, weighted)
+        search = RiskSearch.of(request, chunks.columns[:used], chunks.rows, {}, weighted)
         folder = stream.folder / "parts"
         with watch("collapse and cut"):
             parts = Parts(search.job, chunks, stream.budget, folder, report, units=units, weights=place)

@@ -14,7 +14,7 @@ from gpupif.kernels.codes import add_times
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..errors import InputError
 from ..out_of_core.chunks import Chunks
-from ..out_of_core.shuffle import Cut, Span, cut
+from ..out_of_core.shuffle import HashRange, Partitioned, hash_partition
 from ..rows.accumulate import DistinctRows
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
@@ -108,14 +108,14 @@ class Parts:
             yield self._whole
         if self._cut is not None:
             with Workers() as workers:
-                yield from self._pieces(self._cut, self._job.targets, Span(), workers)
+                yield from self._pieces(self._cut, self._job.targets, HashRange(), workers)
 
     def close(self) -> None:
         """Delete what was cut."""
         if self._cut is not None:
             shutil.rmtree(self._cut.folder)
 
-    def _prepare(self, workers: Workers) -> tuple[TablePart | None, Cut | None]:
+    def _prepare(self, workers: Workers) -> tuple[TablePart | None, Partitioned | None]:
         """The whole table as one part, or where its distinct rows are too many, cut."""
         layout = KeyLayout.of(self._cardinalities)
         distinct = DistinctChunks(self._table, layout, workers, self._units, self._weights)
@@ -134,19 +134,27 @@ class Parts:
         parts = max(2, -(-self._table.rows // self._planned))
         return None, self._cut_up(distinct, parts, self._folder, None, workers, self._report)
 
-    def _pieces(self, pieces: Cut, targets: Sequence[int], span: Span, workers: Workers) -> Iterator[TablePart]:
+    def _pieces(
+        self, pieces: Partitioned, targets: Sequence[int], span: HashRange, workers: Workers
+    ) -> Iterator[TablePart]:
         """What the parts of a cut are looked at in; span: of what was cut."""
         for part in range(pieces.parts):
             piece = pieces.part(part)
             try:
                 if piece.rows:
-                    place = Span(span.place * pieces.parts + part, span.of * pieces.parts)
+                    place = HashRange(span.place * pieces.parts + part, span.of * pieces.parts)
                     yield from self._part(piece, targets, place, pieces.folder / f"{part}", workers)
             finally:
                 piece.close()
 
     def _part(
-        self, chunks: Chunks, targets: Sequence[int], span: Span, folder: Path, workers: Workers, tried: bool = False
+        self,
+        chunks: Chunks,
+        targets: Sequence[int],
+        span: HashRange,
+        folder: Path,
+        workers: Workers,
+        tried: bool = False,
     ) -> Iterator[TablePart]:
         """What a part is looked at in. tried: it cannot be cut by the quasi-identifiers any more."""
         part = self._collapse(chunks, targets, workers)
@@ -176,13 +184,15 @@ class Parts:
         chunks: Chunks,
         parts: int,
         folder: Path,
-        span: Span | None,
+        span: HashRange | None,
         workers: Workers,
         report: Reporter | None = None,
-    ) -> Cut:
+    ) -> Partitioned:
         folder.mkdir(parents=True)
         done = (lambda rows: None) if report is None else report.advance
-        return cut(chunks, self._cardinalities, self._job.known, parts, folder, workers, span, done, keep_ids=False)
+        return hash_partition(
+            chunks, self._cardinalities, self._job.known, parts, folder, workers, span, done, keep_ids=False
+        )
 
     def _collapse(
         self, chunks: Chunks, targets: Sequence[int], workers: Workers, report: Reporter | None = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ..attack.distances import CategoryOrder
 from ..attack.request import MISSING
-from ..engines.choose import AskedDevice, asked_device
+from ..engines.choose import DeviceRequest, requested_device
 from ..errors import InputError
 from ..utils.validation import as_columns, check_exist, check_unique, check_weights, check_word, whole_number
 from .models import Model
@@ -48,7 +48,7 @@ class RiskRequest:
     distance: Any
     missing: str
     weights: Hashable
-    device: AskedDevice
+    device: DeviceRequest
     sep: str | None = None
     groups: int = 0
     threshold: float = 1.0
@@ -93,7 +93,7 @@ class RiskRequest:
             distance=distance,
             missing=missing,
             weights=options.get("weights"),
-            device=asked_device(),
+            device=requested_device(),
             sep=options.get("sep"),
         )
 

@@ -14,18 +14,18 @@ from ..errors import InputError
 from ..measures import resolve_measures
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
-from .cells import DISTINCT, about_distance, check_columns, constant_column, first_of_all, question_of
+from .cells import DISTINCT, about_distance, as_score_request, check_columns, constant_column, first_of_all
 from .class_sizes import ClassSizes
 from .findings import ByAttribute, Stopwatch, combine
 from .homogeneity import Homogeneous, Ranking
-from .look import Aim, Tools, look_again, look_at
 from .models import MODELS
 from .request import RiskRequest
+from .search_part import SearchAim, SearchTools, search_part, search_part_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..attack.weights import Weighted
+    from ..attack.weights import TableWeights
     from ..engines.base import Engine, Job
     from .estimated import EstimatedRisks
     from .journalist import PopulationClasses
@@ -68,7 +68,7 @@ class SecondLook(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Search:
+class RiskSearch:
     """What is looked for in a table or its parts.
 
     columns: the quasi-identifiers, then the sensitive attributes, or one that is `constant_column`. job: what an engine
@@ -87,9 +87,9 @@ class Search:
         columns: Sequence[Column],
         rows: int,
         orders: Mapping[Hashable, Sequence[Any]],
-        weighted: Weighted | None = None,
+        weighted: TableWeights | None = None,
         place: str = "host",
-    ) -> Search:
+    ) -> RiskSearch:
         """From the columns that are needed of a table; orders: of ordered categories; weighted: how many people its
         rows stand for; place: as `Job.scores_on`.
 
@@ -102,11 +102,11 @@ class Search:
             if weighted is not None:
                 weighted = replace(weighted, counts={**weighted.counts, used[-1].name: np.array([weighted.total])})
         with about_distance():
-            job, _ = question_of(request, orders).job(used, rows, place, lambda *_: None, weighted)
+            job, _ = as_score_request(request, orders).job(used, rows, place, lambda *_: None, weighted)
         return cls(request, used, job, rows).checked()
 
-    def checked(self) -> Search:
-        """The same; raises InputError where nobody has a value of a sensitive attribute."""
+    def checked(self) -> RiskSearch:
+        """The same; raises InputError where no row that counts has a value of a sensitive attribute."""
         for target in self.job.targets:
             if not self.job.priors[target].any():
                 raise InputError(
@@ -121,18 +121,18 @@ class Search:
         return len(self.request.quasi_identifiers)
 
     @cached_property
-    def _aim(self) -> Aim:
+    def _aim(self) -> SearchAim:
         request = self.request
         ranking = None
         if request.groups and request.sensitive:
             ranking = Ranking(
                 self.columns, self.known, [value_order(column) for column in self.columns], request.groups
             )
-        return Aim(request.threshold, ranking)
+        return SearchAim(request.threshold, ranking)
 
-    def find(self, part: TablePart, tools: Tools) -> ByAttribute:
+    def find(self, part: TablePart, tools: SearchTools) -> ByAttribute:
         """What is found in a part, or in the whole table."""
-        return look_at(part, self._aim, tools)
+        return search_part(part, self._aim, tools)
 
     def second(self, found: ByAttribute) -> SecondLook:
         """What is left to look for; raises InputError for an l that no class can have."""
@@ -148,9 +148,9 @@ class Search:
             raise InputError(f"l: expected at most {largest:,}, the rows of the largest class; got {least:,}.")
         return SecondLook(least, ())
 
-    def find_again(self, part: TablePart, measures: Iterable[str], tools: Tools) -> ByAttribute:
+    def find_again(self, part: TablePart, measures: Iterable[str], tools: SearchTools) -> ByAttribute:
         """In a part, or in the whole table, the extremes of measures that were not known to be needed before."""
-        return look_again(part, resolve_measures(measures), tools)
+        return search_part_again(part, resolve_measures(measures), tools)
 
     def conclude(
         self,
@@ -199,12 +199,12 @@ class Search:
 
 
 def assess_parts(
-    search: Search, parts: Iterable[TablePart], engine: Engine, report: Reporter, watch: Stopwatch
+    search: RiskSearch, parts: Iterable[TablePart], engine: Engine, report: Reporter, watch: Stopwatch
 ) -> Assessed:
     """What is found in the parts of a table, gone through once or twice."""
     with Workers() as workers:
 
-        def go_through(look: Callable[[TablePart, Tools], ByAttribute]) -> ByAttribute:
+        def go_through(look: Callable[[TablePart, SearchTools], ByAttribute]) -> ByAttribute:
             targets = len(search.job.targets)
             report.stage("score", search.rows * targets, "cells")
             found: ByAttribute = {}
@@ -212,7 +212,7 @@ def assess_parts(
                 # Cells of distinct rows are not those of the table.
                 whole = part.job.times is None and part.people is None and not part.job.wildcards
                 progress = report if whole else Reporter(visible=False)
-                found = combine(search.request.groups, found, look(part, Tools(engine, workers, progress, watch)))
+                found = combine(search.request.groups, found, look(part, SearchTools(engine, workers, progress, watch)))
                 if not whole:
                     report.advance(part.job.total * len(part.job.targets))
             return found

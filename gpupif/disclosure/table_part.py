@@ -60,8 +60,8 @@ class TablePart(NamedTuple):
         return self.job if self.people is None else replace(self.job, times=self.people)
 
     @property
-    def somebody(self) -> Job:
-        """`weighted`, of the rows that stand for somebody."""
+    def without_zero_weights(self) -> Job:
+        """`weighted`, without rows of weight 0."""
         job = self.weighted
         if self.people is None or self.people.all():
             return job

@@ -1,7 +1,7 @@
 """A table beside the population that it is a part of: the sizes of its equivalence classes in both.
 
 In memory they are matched at once. A table or a population that is read in streams is compared part by part, in parts
-that hold equal rows of both: whose a row is takes the place of a sensitive attribute.
+that hold equal rows of both: the table that a row is of takes the place of a sensitive attribute.
 """
 
 from __future__ import annotations
@@ -15,11 +15,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..attack.population import Met, counting_job, encode_population, lacks_error, match_population, open_population
+from ..attack.population import (
+    MatchedRows,
+    counting_job,
+    encode_population,
+    lacks_error,
+    match_population,
+    open_population,
+)
 from ..engines.block_scoring import pack_keys
-from ..out_of_core.chunks import HeldChunks, TableChunks
-from ..out_of_core.joined import NOBODY, Joined, Lacking
-from ..out_of_core.temporary_table import in_streams, open_stream
+from ..out_of_core.chunks import MemoryChunks, TableChunks
+from ..out_of_core.joined_rows import SAMPLE, AbsentRows, JoinedValues
+from ..out_of_core.temporary_table import in_streams, open_temporary_table
 from ..rows.threads import Workers
 from ..utils.validation import check_exist
 from .journalist import PopulationClasses
@@ -29,7 +36,7 @@ if TYPE_CHECKING:
     from ..encoding.column import Column
     from ..io.base import Source
     from ..out_of_core.budget import Budget
-    from ..out_of_core.temporary_table import Stream
+    from ..out_of_core.temporary_table import TemporaryTable
     from ..utils.progress import Reporter
     from .request import RiskRequest
 
@@ -51,12 +58,12 @@ class PopulationSource(NamedTuple):
         names = request.quasi_identifiers
         if in_streams(self.population, partial(_choose, names)):
             with self._open(request, report, None) as people:
-                table = HeldChunks(columns, people.budget.chunk_rows)
+                table = MemoryChunks(columns, people.budget.chunk_rows)
                 return self._in_parts(table, people.chunks, len(names), people.budget, people.folder, report)
         found = match_population(open_population(self.population, names), columns, request.missing, self.lacks)
         return PopulationClasses.of(found.sampled, found.times)
 
-    def classes_of_files(self, table: Stream, request: RiskRequest, report: Reporter) -> PopulationClasses:
+    def classes_of_files(self, table: TemporaryTable, request: RiskRequest, report: Reporter) -> PopulationClasses:
         """The classes of a table in files, whose first columns are its quasi-identifiers; see `classes`."""
         names = request.quasi_identifiers
         with contextlib.ExitStack() as files:
@@ -68,12 +75,12 @@ class PopulationSource(NamedTuple):
                 frame = open_population(self.population, names)
                 with Workers() as workers:
                     columns = encode_population(frame, names, request.missing, workers)
-                people, budget = HeldChunks(columns, table.budget.chunk_rows), table.budget
+                people, budget = MemoryChunks(columns, table.budget.chunk_rows), table.budget
             return self._in_parts(table.chunks, people, len(names), budget, table.folder, report)
 
-    def _open(self, request: RiskRequest, report: Reporter, budget: Budget | None) -> Stream:
+    def _open(self, request: RiskRequest, report: Reporter, budget: Budget | None) -> TemporaryTable:
         """The files of the population, encoded on disk; budget: that the table was read with."""
-        return open_stream(
+        return open_temporary_table(
             self.population,
             partial(_choose, request.quasi_identifiers),
             request.missing,
@@ -87,22 +94,22 @@ class PopulationSource(NamedTuple):
     def _in_parts(
         self, table: TableChunks, people: TableChunks, known: int, budget: Budget, folder: Path, report: Reporter
     ) -> PopulationClasses:
-        joined = Joined(table, people, known)
-        both = joined.both(range(known))
-        whose = np.array([table.rows, people.rows])
-        job = counting_job([*joined.counts, whose], targets=[known], known=list(range(known)))
-        parts = Parts(job, both, budget, folder / "population", report, " with the population", SHARE)
-        report.stage("compare with the population", both.rows, "rows")
-        lacking = Lacking(joined, parts.limit)
+        joined = JoinedValues(table, people, known)
+        rows = joined.rows(range(known))
+        origins = np.array([table.rows, people.rows])
+        job = counting_job([*joined.counts, origins], targets=[known], known=list(range(known)))
+        parts = Parts(job, rows, budget, folder / "population", report, " with the population", SHARE)
+        report.stage("compare with the population", rows.rows, "rows")
+        lacking = AbsentRows(joined, parts.limit)
         found: list[PopulationClasses] = []
         with contextlib.closing(parts), Workers() as workers:
             for part in parts:
-                *codes, from_whom = part.job.codes
+                *codes, origin = part.job.codes
                 keys = pack_keys(codes, joined.layout, workers)
-                met = Met.of(keys, part.times, from_whom == NOBODY, workers)
-                found = [PopulationClasses.total(*found, PopulationClasses.of(met.sampled, met.there))]
+                matched = MatchedRows.of(keys, part.times, origin == SAMPLE, workers)
+                found = [PopulationClasses.total(*found, PopulationClasses.of(matched.sampled, matched.in_population))]
                 if self.lacks == "error":
-                    lacking.add(met.short())
+                    lacking.add(matched.lacking())
                 report.advance(int(part.times.sum()))
         short = lacking.found()
         if short["lacking"]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NESTED = ("list", "struct", "interval")
 
 
-class Part(NamedTuple):
+class DevicePart(NamedTuple):
     """Some rows of a column: a number for each, -1 for missing, on the device; and on the host the value of each."""
 
     numbers: Any
@@ -43,7 +43,7 @@ class DeviceColumn:
     def __init__(
         self,
         frames: FrameLibrary,
-        parts: Callable[[], Iterable[Part]],
+        parts: Callable[[], Iterable[DevicePart]],
         kind: pa.DataType | None = None,
         ascending: bool = True,
     ) -> None:
@@ -111,7 +111,7 @@ def in_halves(
     return in_halves(frames, make, start, middle, least) + in_halves(frames, make, middle, stop, least)
 
 
-def number_values(frames: FrameLibrary, name: Hashable, series: Any) -> Part:
+def number_values(frames: FrameLibrary, name: Hashable, series: Any) -> DevicePart:
     """The values of a series as numbers; codes of categoricals and narrow whole numbers need no search."""
     kind = str(getattr(series.dtype, "name", series.dtype))
     if kind.startswith(NESTED):
@@ -131,7 +131,7 @@ def number_values(frames: FrameLibrary, name: Hashable, series: Any) -> Part:
             labels = labels.cast(pa.from_numpy_dtype(values.dtype))
     else:
         numbers, labels = _find_values(frames, series)
-    return Part(numbers.astype(_number_type(len(labels))), labels)
+    return DevicePart(numbers.astype(_number_type(len(labels))), labels)
 
 
 def _find_values(frames: FrameLibrary, series: Any) -> tuple[Any, pa.Array]:
@@ -144,7 +144,7 @@ def _number_type(labels: int) -> str:
 
 
 def merge_parts(
-    name: Hashable, frames: FrameLibrary, parts: Sequence[Part], kind: pa.DataType | None, ascending: bool
+    name: Hashable, frames: FrameLibrary, parts: Sequence[DevicePart], kind: pa.DataType | None, ascending: bool
 ) -> Column:
     """One column of its parts, codes on the device; the same whatever the parts."""
     xp = frames.xp

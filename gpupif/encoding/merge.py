@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LEAST_PENDING = 1 << 22
 
 
-class Values(NamedTuple):
+class ValueCounts(NamedTuple):
     """The different values of a column or a part of it, in order of first appearance, how often each occurs, and the
     number of missing values.
     """
@@ -38,17 +38,19 @@ class Values(NamedTuple):
     missing: int
 
 
-class Part(NamedTuple):
+class EncodedPart(NamedTuple):
     """Rows of a column: codes that count in `values` from 0, missing ones last."""
 
     codes: npt.NDArray[Any]
-    values: Values
+    values: ValueCounts
 
 
-def encode_part(name: Hashable, array: Any) -> Part:
+def encode_part(name: Hashable, array: Any) -> EncodedPart:
     """Encode some rows of a column as `encode_column` takes it; codes on the host. Raises ColumnTypeError."""
     if hasattr(array, "__len__") and len(array) == 0:
-        return Part(np.empty(0, np.uint8), Values(pa.array([], _label_type(name, array)), np.empty(0, np.int64), 0))
+        return EncodedPart(
+            np.empty(0, np.uint8), ValueCounts(pa.array([], _label_type(name, array)), np.empty(0, np.int64), 0)
+        )
     column = encode_column(name, array).on_host()
     codes, size = column.codes, len(column.labels)
     labels = label_array(column)
@@ -64,7 +66,7 @@ def encode_part(name: Hashable, array: Any) -> Part:
         ordered = np.empty_like(codes)
         kernels.recode(codes, 0, new_codes, ordered)
         codes, labels, counts = ordered, labels.take(pa.array(order)), counts[order]
-    return Part(codes, Values(labels, counts, column.missing_rows))
+    return EncodedPart(codes, ValueCounts(labels, counts, column.missing_rows))
 
 
 def label_array(column: Column) -> pa.Array:
@@ -95,10 +97,10 @@ class ColumnMerger:
 
     def __init__(self, name: Hashable) -> None:
         self.name = name
-        self.values = Values(pa.nulls(0), np.empty(0, np.int64), 0)
-        self._pending: list[Values] = []
+        self.values = ValueCounts(pa.nulls(0), np.empty(0, np.int64), 0)
+        self._pending: list[ValueCounts] = []
 
-    def add(self, part: Values) -> list[npt.NDArray[np.int64]]:
+    def add(self, part: ValueCounts) -> list[npt.NDArray[np.int64]]:
         """Add the next part. Returns, for the earliest parts that have none yet, the number of each of their values."""
         self._pending.append(part)
         waiting = sum(values.labels.nbytes for values in self._pending)
@@ -117,7 +119,7 @@ class ColumnMerger:
             merged, number = merge_labels(self.name, labels)
         counts = np.zeros(len(merged), np.int64)
         np.add.at(counts, number, np.concatenate([part.counts for part in parts]))
-        self.values = Values(merged, counts, sum(part.missing for part in parts))
+        self.values = ValueCounts(merged, counts, sum(part.missing for part in parts))
         ends = np.cumsum([len(part.labels) for part in parts])
         return [number[start:stop] for start, stop in pairwise(ends.tolist())]
 
@@ -174,7 +176,7 @@ def final_order(labels: pa.Array, ascending: bool) -> npt.NDArray[np.int64]:
 
 
 def merged_column(
-    name: Hashable, values: Values, rank: npt.NDArray[np.int64], labels: pa.Array | None = None
+    name: Hashable, values: ValueCounts, rank: npt.NDArray[np.int64], labels: pa.Array | None = None
 ) -> Column:
     """The column, without codes of rows, that merged values make; labels: what stands for theirs, one for one."""
     order = np.argsort(rank)
@@ -185,7 +187,7 @@ def merged_column(
     return Column(name, np.empty(0, code_type(len(counts))), counts, labels, bool(values.missing))
 
 
-def final_codes(part: Part, number: npt.NDArray[np.int64], rank: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+def final_codes(part: EncodedPart, number: npt.NDArray[np.int64], rank: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """A part's codes in the whole column. number: of the part's values among the merged ones."""
     return recode(part.codes, np.append(rank[number], len(rank)))
 
@@ -197,7 +199,7 @@ def recode(codes: npt.NDArray[Any], new_codes: npt.NDArray[np.int64]) -> npt.NDA
     return out
 
 
-def total_values(name: Hashable, parts: Sequence[Values]) -> Values:
+def total_values(name: Hashable, parts: Sequence[ValueCounts]) -> ValueCounts:
     """The values of several parts together, in order of first appearance."""
     merger = ColumnMerger(name)
     for part in parts:

@@ -38,24 +38,22 @@ SILENT: Progress = _Silent()
 class Job:
     """What is to be scored.
 
-    codes: per column one code per row, 0 to its cardinality - 1, all of them in use unless rows stand for nobody; of
-    the host or of a device. counts: per column the number of rows with each code. priors: per column the prior by code,
-    positive, but 0 for values of the table's own distribution that nobody has; log2_priors: its logarithm, of that
-    distribution log2 count - log2 rows, in units of 2^-unit_bits bits, by column. accuracies: per column, in [0, 1].
-    targets: the columns to score; known: the columns the attacker knows (a target among them is not known when it
-    is itself scored).
-    axes: per column where its values lie, None for one that is not asked for, or altogether. whole: per column how many
-    values the table has, and their prior mass, where codes are of some of them only.
-    times: how often each row occurs in the table (None: once), so that a row may stand for many; a row that occurs 0
-    times is scored, and in no cohort. unit: with sampling weights, `times` and `counts` are in units of so many people.
-    scores_on: where the scores are to lie: "host", "device", or "either" for where they are made. The CPU engine always
-    has them on the host.
-    extremes_only: only the lowest and highest scores are asked for, no scores of rows.
-    wildcards: columns whose missing values, the last code, match any value; that code has no prior.
-    least: sizes that are less are this, each before a mean over attackers is taken: 1 where a row whose cohort is empty
-    counts itself (None: they are as they are).
-    class_without_target: a row's class is its cohort, even where others are scored against who knows the target.
-    distinct: no two rows are equal, so that equal ones need not be looked for.
+    codes: per column one code per row, 0 to its cardinality - 1, all of them in use unless rows have weight 0; of the
+    host or of a device. counts: per column the number of rows with each code. priors: per column the prior by code,
+    positive, but 0 for values of the table's own distribution that only rows of weight 0 have; log2_priors: its
+    logarithm, of that distribution log2 count - log2 rows, in units of 2^-unit_bits bits, by column. accuracies: per
+    column, in [0, 1]. targets: the columns to score; known: the columns the attacker knows (a target among them is not
+    known when it is itself scored). axes: per column where its values lie, None for one that is not asked for, or
+    altogether. whole: per column how many values the table has, and their prior mass, where codes are of some of them
+    only. times: how often each row occurs in the table (None: once), so that a row may stand for many; a row that
+    occurs 0 times is scored, and in no cohort. unit: with sampling weights, `times` and `counts` are in units of so
+    many people. scores_on: where the scores are to lie: "host", "device", or "either" for where they are made. The CPU
+    engine always has them on the host. extremes_only: only the lowest and highest scores are asked for, no scores of
+    rows. wildcards: columns whose missing values, the last code, match any value; that code has no prior. least: sizes
+    that are less are this, each before a mean over attackers is taken: 1 where a row whose cohort is empty counts
+    itself (None: they are as they are). class_without_target: a row's class is its cohort, even where others are scored
+    against an attacker who knows the target. distinct: no two rows are equal, so that equal ones need not be looked
+    for.
     """
 
     codes: Sequence[npt.NDArray[Any]]
@@ -93,7 +91,7 @@ class Job:
         """The same job with all codes on the host."""
         return replace(self, codes=[on_host(codes) for codes in self.codes])
 
-    def in_order(self, bring: Callable[[Any], Any] = lambda array: array) -> Job:
+    def with_ordered_codes(self, bring: Callable[[Any], Any] = lambda array: array) -> Job:
         """The same job with codes renumbered in the order of the axes; `bring` takes an array to where codes are."""
         if self.axes is None:
             return self
@@ -156,7 +154,7 @@ class EngineResult:
     through_host: str = ""
 
     def by_fold(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
-        """Scores by measure, under "": as `AnyResult` has them by fold."""
+        """Scores by measure, under "": as `AnyKnownResult` has them by fold."""
         return {"": self.values}
 
     def weights_by_fold(self) -> dict[str, list[float]]:
@@ -165,7 +163,7 @@ class EngineResult:
 
 
 @dataclass(frozen=True)
-class SetOfColumns:
+class KnownSubset:
     """Columns, ascending, and those of them that are scored against an attacker who knows the others."""
 
     columns: tuple[int, ...]
@@ -173,7 +171,7 @@ class SetOfColumns:
 
 
 @dataclass(frozen=True)
-class AnyResult:
+class AnyKnownResult:
     """worst, mean: measure name to an array (targets, rows), of the host or of a device. weights: by target that of
     each of its subsets, in the order of the sets. distinct_rows: over all columns. through_host: see `EngineResult`.
     """
@@ -196,7 +194,7 @@ class AnyResult:
         }
 
 
-class AnyShares(NamedTuple):
+class AnyKnownShares(NamedTuple):
     """targets: whose scores are folded at once. threads: that score sets at once. slots: of each, see `AnyKnownRun`;
     batch: bytes of sets' numbers and scores that are kept at once, by all of them.
     """
@@ -220,6 +218,6 @@ class Engine(Protocol):
         """Score all targets of the job."""
 
     def score_sets(
-        self, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
-    ) -> AnyResult:
+        self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
+    ) -> AnyKnownResult:
         """Score them against any attacker; see `known_subsets.score_sets`."""

@@ -13,7 +13,7 @@ from ..rows.partition import CohortBlocks
 from ..rows.threads import Workers
 from ..utils.information import LogSum, Sizes, column_weight, conditional_entropy, entropy_of_counts, small_logs
 from .base import EngineResult, Job, Progress
-from .cohort_sizes import Tally
+from .cohort_sizes import CohortSizes
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -40,15 +40,15 @@ class Targets(Protocol):
 
 
 class Scorer(Protocol):
-    """Who scores blocks of distinct rows: the CPU or a GPU."""
+    """Scores blocks of distinct rows: on the CPU or a GPU."""
 
     def targets_at_once(self, rows: int, measures: int) -> int:
         """How many targets to score at once on so many distinct rows."""
 
-    def describe(self, run: Run, columns: Sequence[int], layout: KeyLayout) -> Any:
+    def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> Any:
         """The `Targets` that these columns are, in keys of this layout."""
 
-    def score(self, run: Run, blocks: CohortBlocks, targets: Any, out: Out) -> Sequence[Tally]:
+    def score(self, run: BlockRun, blocks: CohortBlocks, targets: Any, out: Out) -> Sequence[CohortSizes]:
         """Fill `out` for the rows in partition order, but those of children; scores in the order of `run.wanted`.
 
         Returns how many cohorts of each size there are, in parts.
@@ -104,8 +104,8 @@ class Results:
         return EngineResult(values, self.weights, distinct_rows, self.cohorts, self.distinct, extremes)
 
 
-class Run:
-    """The job, who works on it and how, and its results so far.
+class BlockRun:
+    """The state of a run: the job, its scorer and workers, and its results so far.
 
     wanted: what is scored; slots: for each measure which of that it is. logs: log2 of small counts.
     """

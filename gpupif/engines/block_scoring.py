@@ -1,4 +1,6 @@
-"""A run that keeps the table on the host: distinct rows, partitions, and results there; `Run.scorer` scores blocks."""
+"""A run that keeps the table on the host: distinct rows, partitions, and results there; `BlockRun.scorer` scores
+blocks.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import NO_ROWS, CohortBlocks, Rows, index_type, plan_passes
 from ..rows.threads import Workers
 from .base import EngineResult, Job
-from .block_run import Run
+from .block_run import BlockRun
 from .cohort_scores import score_group
 from .cohort_sizes import sizes_of_counts
 
@@ -98,7 +100,7 @@ def shared_by_targets(job: Job) -> list[Measure]:
     return of_rows if alike and len(of_rows) < len(job.measures) else []
 
 
-def score_in_blocks(run: Run, of_rows: Sequence[Measure] = ()) -> EngineResult:
+def score_in_blocks(run: BlockRun, of_rows: Sequence[Measure] = ()) -> EngineResult:
     """Run all projections of the table that the targets need; the one for the targets among the known comes last.
 
     of_rows: further measures, see `shared_by_targets`; of all targets they are one array.
@@ -125,7 +127,7 @@ def score_in_blocks(run: Run, of_rows: Sequence[Measure] = ()) -> EngineResult:
     return replace(result, values=result.values | shared)
 
 
-def _score_rows(run: Run, table: Distinct, measures: Sequence[Measure]) -> dict[str, npt.NDArray[Any]]:
+def _score_rows(run: BlockRun, table: Distinct, measures: Sequence[Measure]) -> dict[str, npt.NDArray[Any]]:
     """Measures of rows by the sizes of the groups of equal ones, the same for all targets."""
     job, counts, number = run.job, table.rows.counts, table.number
     wanted, found = wanted_of(measures, job.unit), {}
@@ -140,7 +142,7 @@ def _score_rows(run: Run, table: Distinct, measures: Sequence[Measure]) -> dict[
     return found
 
 
-def project(run: Run, table: Distinct, layout: KeyLayout, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
+def project(run: BlockRun, table: Distinct, layout: KeyLayout, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
     """Distinct rows over some of the columns only."""
     projected, words, masks = layout.project(columns)
     wide = table.rows.keys
@@ -156,7 +158,7 @@ def project(run: Run, table: Distinct, layout: KeyLayout, columns: Sequence[int]
     return Distinct(narrow.rows, number), projected
 
 
-def _score_projection(run: Run, tables: list[Distinct], layout: KeyLayout, targets: Sequence[int]) -> None:
+def _score_projection(run: BlockRun, tables: list[Distinct], layout: KeyLayout, targets: Sequence[int]) -> None:
     """Score the targets on the table that is the only item of `tables`, which is empty afterwards."""
     rows, known = tables[0].rows, run.job.known
     distinct = sizes_of_counts(rows.counts, run.results.total, run.workers)
@@ -171,7 +173,7 @@ def _score_projection(run: Run, tables: list[Distinct], layout: KeyLayout, targe
         del blocks, index
 
 
-def row_index(run: Run, order: npt.NDArray[Any], number: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def row_index(run: BlockRun, order: npt.NDArray[Any], number: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """For each row of the table, known by the number of its distinct row, its place where these lie in `order`."""
     place = run.workers.empty(len(order), order.dtype)
     run.workers.run(lambda a, b: spread.invert(order[a:b], a, place), run.workers.ranges(len(order)))

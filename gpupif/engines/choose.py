@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .counting import CountingEngine
 
 
-class AskedDevice(str):
+class DeviceRequest(str):
     """A word for a device, with all else that is asked about how to run there.
 
     grouping: how a GPU is to find rows that agree, one of `gpupif.utils.config.GROUPINGS`.
@@ -20,7 +20,7 @@ class AskedDevice(str):
 
     grouping: str
 
-    def __new__(cls, device: str, grouping: str = "auto") -> AskedDevice:
+    def __new__(cls, device: str, grouping: str = "auto") -> DeviceRequest:
         """The word, and what is asked beside it."""
         asked = super().__new__(cls, device)
         asked.grouping = grouping
@@ -29,20 +29,20 @@ class AskedDevice(str):
 
 def grouping_of(device: str) -> str:
     """How a GPU is to find rows that agree, as far as that was asked with a device."""
-    return device.grouping if isinstance(device, AskedDevice) else "auto"
+    return device.grouping if isinstance(device, DeviceRequest) else "auto"
 
 
-def asked_device() -> AskedDevice:
+def requested_device() -> DeviceRequest:
     """Where and how `gpupif.config` says to run, as one to hand on."""
     asked = resources()
-    return AskedDevice(asked.device, AUTO if asked.device == "cpu" else asked.gpu_grouping)
+    return DeviceRequest(asked.device, AUTO if asked.device == "cpu" else asked.gpu_grouping)
 
 
 def choose_engine(device: str) -> CountingEngine:
     """The engine for device "auto" (all GPUs, or the CPU), "cpu", "cuda" (all GPUs) or "cuda:1" (one of them).
 
-    An `AskedDevice` says how rows are grouped there, too; a bare word leaves it to what is installed. Raises InputError
-    for any other word, and DeviceError where "cuda", or what is asked of a GPU, cannot run.
+    An `DeviceRequest` says how rows are grouped there, too; a bare word leaves it to what is installed. Raises
+    InputError for any other word, and DeviceError where "cuda", or what is asked of a GPU, cannot run.
     """
     from .cpu.engine import CpuEngine
 

@@ -13,8 +13,8 @@ from gpupif.kernels.blocks import Out
 from ..rows.keys import KeyLayout
 from ..rows.partition import CohortBlocks, index_type
 from ..utils.information import Sizes
-from .block_run import Run, Targets
-from .cohort_sizes import Tally
+from .block_run import BlockRun, Targets
+from .cohort_sizes import CohortSizes
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,7 +24,7 @@ AT_ONCE = 20
 
 
 def score_group(
-    run: Run,
+    run: BlockRun,
     blocks: CohortBlocks,
     layout: KeyLayout,
     index: npt.NDArray[Any],
@@ -61,7 +61,7 @@ def score_group(
         run.progress.advance(run.job.rows * len(columns))
 
 
-def empty_out(run: Run, targets: Targets, rows: int, values: int) -> Out:
+def empty_out(run: BlockRun, targets: Targets, rows: int, values: int) -> Out:
     """Memory for the scores of so many rows, and values by themselves."""
     number = len(targets.columns)
     return Out(
@@ -70,11 +70,11 @@ def empty_out(run: Run, targets: Targets, rows: int, values: int) -> Out:
     )
 
 
-def score_targets(run: Run, blocks: CohortBlocks, targets: Targets, out: Out) -> Tally:
+def score_targets(run: BlockRun, blocks: CohortBlocks, targets: Targets, out: Out) -> CohortSizes:
     """Fill `out` for the rows in partition order; returns the cohorts by size."""
     columns = targets.columns
     shape = (len(columns), run.results.total, len(blocks.blocks.order))
-    sizes = Tally.sum(run.scorer.score(run, blocks, targets, out), *shape)
+    sizes = CohortSizes.sum(run.scorer.score(run, blocks, targets, out), *shape)
     for start, stop, halves in blocks.children:
         for child in halves:
             # Of the child's targets, those that are scored now.
@@ -95,7 +95,7 @@ def score_targets(run: Run, blocks: CohortBlocks, targets: Targets, out: Out) ->
     return sizes
 
 
-def find_extremes(run: Run, scores: npt.NDArray[np.float64], places: npt.NDArray[Any], column: int) -> None:
+def find_extremes(run: BlockRun, scores: npt.NDArray[np.float64], places: npt.NDArray[Any], column: int) -> None:
     """Lowest and highest scores of one target, from those of an `Out`."""
 
     def find(start: int, stop: int) -> npt.NDArray[np.float64]:
@@ -108,7 +108,7 @@ def find_extremes(run: Run, scores: npt.NDArray[np.float64], places: npt.NDArray
     run.results.add_extremes(column, low, high)
 
 
-def spread_scores(run: Run, scores: npt.NDArray[np.float64], index: npt.NDArray[Any], column: int) -> None:
+def spread_scores(run: BlockRun, scores: npt.NDArray[np.float64], index: npt.NDArray[Any], column: int) -> None:
     """Scores of one target (places, `run.wanted`) to all rows; index: the place of each row's."""
     job, target = run.job, run.job.targets.index(column)
     factors = np.array(run.results.factors(column))

@@ -21,7 +21,7 @@ SMALL_COHORTS = 4096
 DIGITS, DIGIT_BITS = 3, 25
 
 
-class Tally(NamedTuple):
+class CohortSizes(NamedTuple):
     """Where kernels count, per target: small cohorts by their size, the others, being few, in a list."""
 
     small: npt.NDArray[np.int64]
@@ -29,21 +29,21 @@ class Tally(NamedTuple):
     listed: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, targets: int, total: int, rows: int) -> Tally:
+    def of(cls, targets: int, total: int, rows: int) -> CohortSizes:
         """For so many targets and `rows` distinct rows, of a table of `total`."""
         large = np.empty((targets, min(total // SMALL_COHORTS, rows) + 1), np.int64)
         return cls(np.zeros((targets, SMALL_COHORTS), np.int64), large, np.zeros(targets, np.int64))
 
     @classmethod
-    def sum(cls, tallies: Iterable[Tally], targets: int, total: int, rows: int) -> Tally:
+    def sum(cls, tallies: Iterable[CohortSizes], targets: int, total: int, rows: int) -> CohortSizes:
         """The sum of tallies of parts of the same table; see `of`."""
-        tally = cls.of(targets, total, rows)
+        cohort_sizes = cls.of(targets, total, rows)
         for part in tallies:
             for target in range(targets):
-                tally.add(target, part, target)
-        return tally
+                cohort_sizes.add(target, part, target)
+        return cohort_sizes
 
-    def add(self, target: int, other: Tally, place: int) -> None:
+    def add(self, target: int, other: CohortSizes, place: int) -> None:
         """Add what `other` has of its target `place` to `target`."""
         self.small[target] += other.small[place]
         start, more = self.listed[target], other.listed[place]
@@ -86,10 +86,10 @@ def _small_terms() -> npt.NDArray[np.int64]:
 def sizes_of_counts(counts: npt.NDArray[Any], total: int, workers: Workers) -> Sizes:
     """These counts, of a table of so many rows, by size."""
 
-    def count(start: int, stop: int) -> Tally:
-        tally = Tally.of(1, total, stop - start)
+    def count(start: int, stop: int) -> CohortSizes:
+        cohort_sizes = CohortSizes.of(1, total, stop - start)
         part = counts[start:stop]
-        tally.listed[0] = kernels.count_sizes(part, len(part), tally.small[0], tally.large[0], 0)
-        return tally
+        cohort_sizes.listed[0] = kernels.count_sizes(part, len(part), cohort_sizes.small[0], cohort_sizes.large[0], 0)
+        return cohort_sizes
 
-    return Tally.sum(workers.run(count, workers.ranges(len(counts))), 1, total, len(counts)).sizes(0)
+    return CohortSizes.sum(workers.run(count, workers.ranges(len(counts))), 1, total, len(counts)).sizes(0)

@@ -15,7 +15,7 @@ from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
-from .base import SILENT, AnyResult, Engine, EngineResult, Job, Progress, SetOfColumns
+from .base import SILENT, AnyKnownResult, Engine, EngineResult, Job, KnownSubset, Progress
 from .block_scoring import pack_keys, unpack_keys
 from .known_subsets import score_attacker
 
@@ -27,7 +27,7 @@ WORTH = 0.5
 
 
 @dataclass(frozen=True)
-class Collapsed:
+class DeduplicatedTable:
     """The distinct rows of a table over some columns. codes: by column; times: what each stands for, as `Job.times`.
 
     number: for each row of the table, which of them it is.
@@ -40,7 +40,7 @@ class Collapsed:
     @classmethod
     def of(
         cls, codes: Sequence[Any], cardinalities: Sequence[int], times: npt.NDArray[np.int64] | None
-    ) -> Collapsed | None:
+    ) -> DeduplicatedTable | None:
         """Rows with these codes, `times` each (None: once); None where most of them are different."""
         layout = KeyLayout.of(cardinalities)
         with Workers() as workers:
@@ -56,15 +56,15 @@ class Collapsed:
         engine: Engine,
         job: Job,
         places: Sequence[int],
-        sets: Sequence[SetOfColumns] | None,
+        sets: Sequence[KnownSubset] | None,
         progress: Progress,
-    ) -> EngineResult | AnyResult:
+    ) -> EngineResult | AnyKnownResult:
         """As `score_attacker`, for a job on the whole table, whose columns are those at `places` here."""
         codes = [self.codes[place] for place in places]
         small = replace(job, codes=codes, times=self.times, scores_on="host")
         result = score_attacker(engine, small, sets, SILENT)
         progress.advance(len(self.number) * (len(job.targets) if sets is None else sum(len(s.targets) for s in sets)))
-        if isinstance(result, AnyResult):
+        if isinstance(result, AnyKnownResult):
             return replace(result, worst=self._spread_all(result.worst), mean=self._spread_all(result.mean))
         return replace(result, values=self._spread_all(result.values))
 

@@ -65,6 +65,8 @@ def kernel_values(job: Job, columns: Sequence[int]) -> Values:
 
 
 def value_mass(probabilities: npt.NDArray[np.float64]) -> tuple[int, float]:
-    """How many values somebody has in a column, and their prior mass: exactly 1 where the prior names no others."""
+    """How many values of a column occur in rows that count, and their prior mass: exactly 1 where the prior names no
+    others.
+    """
     mass, values = math.fsum(probabilities), int((probabilities > 0).sum())
     return values, 1.0 if abs(mass - 1.0) <= WHOLE * values else mass

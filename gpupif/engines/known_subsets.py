@@ -18,14 +18,14 @@ from ..rows.distinct import Distinct, distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
-from .base import SILENT, AnyResult, SetOfColumns, select_columns
+from .base import SILENT, AnyKnownResult, KnownSubset, select_columns
 from .block_scoring import collapse_job, pack_keys, unpack_keys
 from .zero_weights import has_zero_weights
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .base import AnyShares, Engine, EngineResult, Job, Progress
+    from .base import AnyKnownShares, Engine, EngineResult, Job, Progress
 
 # Of results that are folded at once, where memory is not limited otherwise.
 FOLDED_BYTES = 1 << 31
@@ -34,10 +34,10 @@ FOLDED_BYTES = 1 << 31
 def score_attacker(
     engine: Engine,
     job: Job,
-    sets: Sequence[SetOfColumns] | None,
+    sets: Sequence[KnownSubset] | None,
     progress: Progress,
-    shares: AnyShares | None = None,
-) -> EngineResult | AnyResult:
+    shares: AnyKnownShares | None = None,
+) -> EngineResult | AnyKnownResult:
     """Score a job against one attacker: who knows the job's known columns, or any of several sets of columns."""
     if sets is None:
         result = engine.score(job, progress)
@@ -51,8 +51,8 @@ def _raised(values: Mapping[str, npt.NDArray[Any]], least: float) -> dict[str, n
 
 
 def score_sets(
-    engine: Engine, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
-) -> AnyResult:
+    engine: Engine, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
+) -> AnyKnownResult:
     """Worst and mean scores of each cell over the attackers that the sets stand for, at least one for each target.
 
     sets: in an order of their own, the faster the more columns of neighbours are the same; what serves none of the
@@ -61,7 +61,7 @@ def score_sets(
     """
     # Of the others any few are known, never the scored one.
     job = replace(job, known=[])
-    mine = [SetOfColumns(one.columns, tuple(target for target in one.targets if target in job.targets)) for one in sets]
+    mine = [KnownSubset(one.columns, tuple(target for target in one.targets if target in job.targets)) for one in sets]
     return engine.score_sets(job, [one for one in mine if one.targets], progress, shares)
 
 
@@ -73,11 +73,11 @@ def needs_whole_engine(job: Job) -> bool:
 def score_each_set(
     score: Callable[[Job, Progress], EngineResult],
     job: Job,
-    sets: Sequence[SetOfColumns],
+    sets: Sequence[KnownSubset],
     progress: Progress,
     threads: int | None = None,
-    shares: AnyShares | None = None,
-) -> AnyResult:
+    shares: AnyKnownShares | None = None,
+) -> AnyKnownResult:
     """See `Engine.score_sets`; score: what scores a job whose attacker knows all of its columns.
 
     A score that is unknown (NaN) against some attackers, since their cohorts know no value, counts in neither the worst
@@ -99,7 +99,7 @@ class _EachSet:
         self._codes, found = collapse_job(job, self._total, workers)
         self._times, self._number = found.rows.counts, found.number
 
-    def score(self, sets: Sequence[SetOfColumns], shares: AnyShares | None) -> AnyResult:
+    def score(self, sets: Sequence[KnownSubset], shares: AnyKnownShares | None) -> AnyKnownResult:
         """Worst and mean scores over the sets that each target is in."""
         job, rows = self._job, len(self._times)
         shape = (len(job.targets), job.rows)
@@ -124,7 +124,7 @@ class _EachSet:
                 for measure, fold in zip(job.measures, several, strict=True):
                     self._spread(fold.worst(), worst[measure.name][target])
                     self._spread(fold.mean(len(weights[column])), mean[measure.name][target])
-        return AnyResult(worst, mean, [np.array(each) for each in weights.values()], rows, why)
+        return AnyKnownResult(worst, mean, [np.array(each) for each in weights.values()], rows, why)
 
     def _fold_set(
         self,
@@ -133,7 +133,9 @@ class _EachSet:
         folds: dict[int, list[_Fold]],
         weights: dict[int, list[float]],
     ) -> str:
-        """Score some targets against who knows the other columns of a set; see `EngineResult.through_host`."""
+        """Score some targets against the attacker who knows the other columns of a set; see
+        `EngineResult.through_host`.
+        """
         table, layout = self._combinations(columns)
         asked = replace(self._job, targets=list(targets), known=list(columns), times=None, class_without_target=True)
         job = select_columns(asked, columns)

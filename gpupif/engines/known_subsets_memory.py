@@ -11,10 +11,10 @@ import numpy as np
 from ..measures import wanted_of
 from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import index_type
-from .base import AnyShares
+from .base import AnyKnownShares
 
 if TYPE_CHECKING:
-    from .base import Job, SetOfColumns
+    from .base import Job, KnownSubset
 
 # Rows among which different ones are looked for at once, as a share of these.
 AT_ONCE = 0.25
@@ -24,7 +24,7 @@ LEAST_SLOTS, MOST_SLOTS = 1 << 16, 1 << 26
 SLOTS_SHARE, BATCH_SHARE = 0.3, 0.5
 
 
-class AnyNeeds(NamedTuple):
+class AnyKnownNeeds(NamedTuple):
     """Bytes that scoring takes.
 
     For each distinct row: fixed, whatever is scored; collapsing, while they are found, beside these; kept, for each
@@ -49,7 +49,7 @@ class AnyNeeds(NamedTuple):
     widest: int
 
     @classmethod
-    def of(cls, job: Job, rows: int, sets: Sequence[SetOfColumns]) -> AnyNeeds:
+    def of(cls, job: Job, rows: int, sets: Sequence[KnownSubset]) -> AnyKnownNeeds:
         """For a job, without codes perhaps, on a table of so many rows."""
         sizes = [len(counts) for counts in job.counts]
         words, index = KeyLayout.of(sizes).words, np.dtype(index_type(rows + 1)).itemsize
@@ -115,7 +115,9 @@ def collapsing_bytes(words: int, index: int) -> int:
     return int((1 + AT_ONCE) * (6 * 8 * words + 14 * index + 16))
 
 
-def share_out(needs: AnyNeeds, distinct: int, targets: int, threads: int, memory: int, kept: int = 0) -> AnyShares:
+def share_memory(
+    needs: AnyKnownNeeds, distinct: int, targets: int, threads: int, memory: int, kept: int = 0
+) -> AnyKnownShares:
     """What a run on so many distinct rows may take of the memory that there is, in bytes: at least what it must.
 
     targets: to score. kept: results that are kept; 0: those of the targets that are folded at once.
@@ -134,4 +136,4 @@ def share_out(needs: AnyNeeds, distinct: int, targets: int, threads: int, memory
     # Only columns of so few values that there are slots enough for them are numbered by slots.
     slots = needs.slots(distinct) + int(SLOTS_SHARE * left) // (8 * used)
     slots = min(slots, max(needs.slots(distinct), needs.combinations), MOST_SLOTS)
-    return AnyShares(at_once, used, slots, needs.one_set(distinct, at_once) + int(BATCH_SHARE * left))
+    return AnyKnownShares(at_once, used, slots, needs.one_set(distinct, at_once) + int(BATCH_SHARE * left))

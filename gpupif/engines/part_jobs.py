@@ -43,8 +43,8 @@ class Pass:
 def cohorts_stay_whole(job: Job, any_known: bool) -> bool:
     """Whether a table can be scored in parts: cut by known columns, each cohort lies in one of them.
 
-    Where missing values match every value cohorts overlap, and who knows any few columns (any_known) has cohorts of his
-    own for each set of them: then distinct rows are scored in one place.
+    Where missing values match every value cohorts overlap, and an attacker who knows any few columns (any_known) has
+    cohorts of his own for each set of them: then distinct rows are scored in one place.
     """
     return not job.wildcards and not any_known
 
@@ -86,7 +86,7 @@ def part_measures(job: Job) -> tuple[Measure, ...]:
     """What parts are scored for: CIG in place of wCIG, for the weights of columns need all parts."""
     return tuple(
         dict.fromkeys(
-            resolve_measures(source_of(measure))[0] if measure.weighted else measure for measure in job.measures
+            resolve_measures(computed_measure(measure))[0] if measure.weighted else measure for measure in job.measures
         )
     )
 
@@ -104,7 +104,7 @@ def part_job(job: Job, targets: Sequence[int], codes: Sequence[npt.NDArray[Any]]
     )
 
 
-def dense(job: Job) -> Job:
+def compact_codes(job: Job) -> Job:
     """The job with those columns numbered anew that have more values in the table than the part has rows.
 
     What an engine prepares for each value of a column costs no more then than the rows do.
@@ -128,7 +128,7 @@ def dense(job: Job) -> Job:
     return replace(job, codes=codes, counts=counts, priors=priors, log2_priors=logs, axes=axes, whole=whole)
 
 
-def weight_of(
+def target_weight(
     job: Job, rows: int, target: int, cohorts: Iterable[Sizes | LogSum], distinct: Iterable[Sizes | LogSum]
 ) -> float:
     """Weight of a target, from the sizes of its cohorts and of groups of equal rows in all parts."""
@@ -136,6 +136,6 @@ def weight_of(
     return column_weight(conditional, entropy_of_counts(job.counts[target]))
 
 
-def source_of(measure: Measure) -> str:
+def computed_measure(measure: Measure) -> str:
     """The measure of `part_job` that a measure is made from: itself, or CIG, to be multiplied by the weight."""
     return "cig" if measure.weighted else measure.name

@@ -29,7 +29,7 @@ PAIR_STEPS = 16
 
 
 @dataclass(frozen=True)
-class Wild:
+class WildcardColumns:
     """The known columns of one target, in keys of a layout. columns: all of them; wild: those with missing values."""
 
     job: Job
@@ -38,7 +38,7 @@ class Wild:
     wild: Sequence[int]
 
     @classmethod
-    def of(cls, job: Job, layout: KeyLayout, target: int | None = None) -> Wild:
+    def of(cls, job: Job, layout: KeyLayout, target: int | None = None) -> WildcardColumns:
         """Those known where this target is scored; without a target all known ones."""
         columns = [column for column in job.known if column != target]
         return cls(job, layout, columns, [column for column in columns if column in job.wildcards])
@@ -101,7 +101,7 @@ def score_apart(
     return result
 
 
-def weigh(results: Results, column: int, losses: npt.NDArray[Any]) -> None:
+def set_target_weight(results: Results, column: int, losses: npt.NDArray[Any]) -> None:
     """Set the weight of a target. losses: of its rows, ascending, so that the sum does not depend on their order."""
     job = results.job
     counts = job.counts[column][: len(job.priors[column])]

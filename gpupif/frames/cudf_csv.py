@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..encoding.device import DeviceColumn, Part, in_halves, number_values
+from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
 from ..errors import DeviceError
 from ..io.common import Pick, check_rows
 from ..io.csv_files import Head, has_any, read_head, typed_texts
@@ -28,7 +28,7 @@ class CsvOnDevice(DeviceFile):
     """A CSV file whose fields are split on the device; made by `csv_on_device`."""
 
     def __init__(
-        self, file: Path, pick: Pick, sep: str | None, library: FrameLibrary, parts: dict[str, list[Part]]
+        self, file: Path, pick: Pick, sep: str | None, library: FrameLibrary, parts: dict[str, list[DevicePart]]
     ) -> None:
         super().__init__(file, pick, sep, library)
         self._parts = parts
@@ -84,11 +84,11 @@ class _IrregularError(Exception):
     """A line has more or fewer fields than the header."""
 
 
-def _split(file: Path, head: Head, wanted: list[str], library: FrameLibrary) -> dict[str, list[Part]]:
+def _split(file: Path, head: Head, wanted: list[str], library: FrameLibrary) -> dict[str, list[DevicePart]]:
     """The parts of each column; raises _IrregularError."""
-    found: list[list[Part]] = []
+    found: list[list[DevicePart]] = []
 
-    def split(start: int, stop: int) -> list[list[Part]]:
+    def split(start: int, stop: int) -> list[list[DevicePart]]:
         lines = library.read_lines(file, start, stop - start)
         lines = lines[lines != ""].reset_index(drop=True)
         # The first line of all that is not empty is the header.
@@ -99,7 +99,7 @@ def _split(file: Path, head: Head, wanted: list[str], library: FrameLibrary) -> 
         if len(fields.columns) != len(head.names) or bool(fields[len(head.names) - 1].isna().any()):
             raise _IrregularError
         parts = [number_values(library, name, fields[head.names.index(name)]) for name in wanted]
-        return [[Part(part.numbers, part.labels.cast(pa.large_string())) for part in parts]]
+        return [[DevicePart(part.numbers, part.labels.cast(pa.large_string())) for part in parts]]
 
     header = _header_start(file)
     size = file.stat().st_size
@@ -119,7 +119,7 @@ def _header_start(file: Path) -> int:
     return place
 
 
-def _type(parts: dict[str, list[Part]]) -> bool:
+def _type(parts: dict[str, list[DevicePart]]) -> bool:
     """Give texts the values of the type that they have, empty ones none; False where a text is not UTF-8."""
     for name, own in parts.items():
         texts = pa.chunked_array([part.labels for part in own], pa.large_string())
@@ -130,5 +130,7 @@ def _type(parts: dict[str, list[Part]]) -> bool:
         unlike = texts.unique()
         unlike = unlike.filter(pc.not_equal(unlike, ""))
         values = typed_texts(unlike.cast(pa.string()))
-        parts[name] = [Part(part.numbers, values.take(pc.index_in(part.labels, value_set=unlike))) for part in own]
+        parts[name] = [
+            DevicePart(part.numbers, values.take(pc.index_in(part.labels, value_set=unlike))) for part in own
+        ]
     return True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 
-from ..encoding.device import DeviceColumn, Part, in_halves, number_values
+from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
 from ..io.common import Pick, decode
 from ..io.read import read_table
 from .base import Frame, category_orders
@@ -39,10 +39,10 @@ class DeviceTable(Frame):
         name = self.names[position]
         series = self._table[name]
 
-        def number(start: int, stop: int) -> list[Part]:
+        def number(start: int, stop: int) -> list[DevicePart]:
             return [number_values(self._library, name, series.iloc[start:stop])]
 
-        def parts() -> Iterator[Part]:
+        def parts() -> Iterator[DevicePart]:
             for start in range(0, self.rows, PART_ROWS):
                 yield from in_halves(self._library, number, start, min(self.rows, start + PART_ROWS), LEAST_ROWS)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..encoding.device import DeviceColumn, Part, in_halves, number_values
+from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
 from ..errors import ColumnTypeError, DeviceError, InputError
 from ..io.common import Pick, check_rows, pandas_index_names, unreadable
 from ..io.parquet_files import keys_of_files, open_parquet
@@ -62,10 +62,10 @@ class ParquetOnDevice(DeviceFile):
         kind = self._schema.field(name).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
 
-        def parts() -> Iterator[Part]:
+        def parts() -> Iterator[DevicePart]:
             _check_type(name, kind)
             if pa.types.is_null(kind):
-                yield Part(self._library.full(self.rows, -1, "int8"), pa.nulls(0))
+                yield DevicePart(self._library.full(self.rows, -1, "int8"), pa.nulls(0))
                 return
             if name in next(iter(self._keys.values())):
                 yield from self._of_folders(name, kind)
@@ -76,14 +76,14 @@ class ParquetOnDevice(DeviceFile):
 
         return DeviceColumn(self._library, parts, kind)
 
-    def _of_folders(self, name: str, kind: pa.DataType) -> Iterator[Part]:
+    def _of_folders(self, name: str, kind: pa.DataType) -> Iterator[DevicePart]:
         """A column that the names of folders hold: one value, or none, a file."""
         for file, keys in self._keys.items():
             missing = keys[name] is None
             numbers = self._library.full(self._rows_of[file], -int(missing), "int8")
-            yield Part(numbers, pa.array([] if missing else [keys[name]], kind))
+            yield DevicePart(numbers, pa.array([] if missing else [keys[name]], kind))
 
-    def _read(self, file: Path, name: str, start: int, stop: int) -> list[Part]:
+    def _read(self, file: Path, name: str, start: int, stop: int) -> list[DevicePart]:
         """The rows start to stop - 1 of a column."""
         return [number_values(self._library, name, self._series(file, name, start, stop))]
 

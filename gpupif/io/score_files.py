@@ -22,7 +22,7 @@ MARK = b"gpupif"
 DASK_INDEX = ("_metadata", "_common_metadata")
 
 
-class Piece(NamedTuple):
+class ScoreFile(NamedTuple):
     """A score file, its path within the output, and the rows of the table in it."""
 
     path: str
@@ -90,27 +90,29 @@ def is_score_file(file: Path) -> bool:
         return False
 
 
-def plan_outputs(output: Path, found: Input, file_rows: Sequence[int], rows_per_file: int | None) -> list[Piece]:
+def plan_outputs(output: Path, found: Input, file_rows: Sequence[int], rows_per_file: int | None) -> list[ScoreFile]:
     """The score files in order of the rows; `file_rows`: of each input file.
 
     Raises OutputError where two would have the same name.
     """
     rows = sum(file_rows)
     if is_file(output):
-        return [Piece(output.name, 0, rows)]
+        return [ScoreFile(output.name, 0, rows)]
     if rows_per_file is not None:
         starts = range(0, rows, rows_per_file)
         width = max(5, len(str(len(starts) - 1)))
         return [
-            Piece(f"part-{number:0{width}}.parquet", start, min(rows, start + rows_per_file))
+            ScoreFile(f"part-{number:0{width}}.parquet", start, min(rows, start + rows_per_file))
             for number, start in enumerate(starts)
         ]
     names = score_names(output, found)
-    return [Piece(name, *edges) for name, edges in zip(names, pairwise(accumulate(file_rows, initial=0)), strict=True)]
+    return [
+        ScoreFile(name, *edges) for name, edges in zip(names, pairwise(accumulate(file_rows, initial=0)), strict=True)
+    ]
 
 
 def score_names(output: Path, found: Input) -> list[str]:
-    """The score file of each input file; raises OutputError where two are the same, or hidden from who reads them."""
+    """The score file of each input file; raises OutputError where two are the same, or hidden from readers."""
     names = [_name_for(file.relative_to(found.base)) for file in found.files]
     for name, times in Counter(names).items():
         if times > 1:

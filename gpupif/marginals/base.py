@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 if TYPE_CHECKING:
-    from ..attack.weights import Weighted
+    from ..attack.weights import TableWeights
     from ..encoding.column import Column
     from ..engines.counting import Counter
 
@@ -25,7 +25,7 @@ class Total(NamedTuple):
     unit: float | None = None
 
     @classmethod
-    def of(cls, rows: int, weighted: Weighted | None) -> Total:
+    def of(cls, rows: int, weighted: TableWeights | None) -> Total:
         """Of a table of so many rows, with or without weights."""
         return cls(rows, rows) if weighted is None else cls(rows, weighted.total, weighted.unit)
 
@@ -46,8 +46,10 @@ Find = Callable[[Sequence[int], "Counter", int], Any]
 MakeFind = Callable[[Sequence["Column"], Total], Find]
 
 
-class Wanted(NamedTuple):
-    """A set of columns, by their places. whole: rows that agree on these of them lie in one part (None: on all)."""
+class SetRequest(NamedTuple):
+    """A set of columns to be counted, by their places. whole: rows that agree on these of them lie in one part (None:
+    on all).
+    """
 
     columns: Sequence[int]
     whole: Sequence[int] | None = None
@@ -58,9 +60,9 @@ class Wanted(NamedTuple):
         return list(self.columns if self.whole is None else self.whole)
 
 
-class Counted(NamedTuple):
-    """columns: of the table, with codes of rows or without; their `counts` are of what rows count. found: by set what
-    was found in each part.
+class CountResult(NamedTuple):
+    """Result of counting sets. columns: of the table, with codes of rows or without; their `counts` are of what rows
+    count. found: by set what was found in each part.
     """
 
     columns: Sequence[Column]
@@ -81,10 +83,10 @@ class SetCounts(ABC):
     def __exit__(self, *error: object) -> None: ...
 
     @abstractmethod
-    def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
+    def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
         """What is found in the combinations of each set; those whose rows count 0 do not occur."""
 
 
-def with_counts(columns: Sequence[Column], weighted: Weighted | None) -> Sequence[Column]:
+def with_counts(columns: Sequence[Column], weighted: TableWeights | None) -> Sequence[Column]:
     """The columns with what the rows of each value count."""
     return columns if weighted is None else [replace(one, counts=weighted.counts[one.name]) for one in columns]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..frames.base import Frame
     from ..gpu.base import FrameLibrary
-    from ..out_of_core.temporary_table import Stream
+    from ..out_of_core.temporary_table import TemporaryTable
     from ..rows.threads import Workers
     from .request import CountRequest
 
@@ -80,7 +80,7 @@ def code_columns(
     return Coded(frame, columns[: len(names)], weights)
 
 
-def without_codes(stream: Stream, request: CountRequest) -> Coded:
+def without_codes(stream: TemporaryTable, request: CountRequest) -> Coded:
     """A table that is encoded on disk, its codes left there; frames of its rows are of the kind that files give."""
     frame = FileFrame(pa.table({}))
     frame.names, frame.rows = list(stream.names), stream.chunks.rows
@@ -90,7 +90,7 @@ def without_codes(stream: Stream, request: CountRequest) -> Coded:
     return Coded(frame, columns[: len(names)], weights)
 
 
-def code_stream(stream: Stream, request: CountRequest) -> Coded:
+def code_stream(stream: TemporaryTable, request: CountRequest) -> Coded:
     """A table that is encoded on disk as codes in memory."""
     table, codes = without_codes(stream, request), dict(zip(stream.names, stream.chunks.all_codes(), strict=True))
     columns = [replace(column, codes=codes[column.name]) for column in table.columns]

@@ -17,7 +17,7 @@ from ..rows.threads import Workers
 from ..utils.information import LogSum, Sizes
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import as_columns
-from .base import SetCounts, Total, Wanted
+from .base import SetCounts, SetRequest, Total
 from .independence import NEARLY_NONE, as_often_as_parts
 from .open import open_counts
 from .request import CountRequest
@@ -62,7 +62,7 @@ class ColumnSets:
     def _sums(self, sets: Sequence[Sequence[int]]) -> list[float]:
         """N, which is only known when rows were counted, and S of each set of columns."""
         some = [set_ for set_ in sets if set_]
-        counted = self._counts.count([Wanted(set_) for set_ in some], _make_sizes)
+        counted = self._counts.count([SetRequest(set_) for set_ in some], _make_sizes)
         self._total = counted.total
         sums = iter(counted.found)
         whole = Sizes.of(np.array([self._total.units])).sum_log()
@@ -111,16 +111,16 @@ class ColumnSets:
 
     def _independent(self, a: Sequence[int], b: Sequence[int]) -> bool:
         """Whether n c(a, b) = c(a) c(b) for all values of A and B: in whole numbers, so beyond doubt."""
-        counted = self._counts.count([Wanted(a), Wanted(b)], _make_different)
+        counted = self._counts.count([SetRequest(a), SetRequest(b)], _make_different)
         first, second = map(sum, counted.found)
         # Every value of A goes with every one of B then, so that one of them has few.
         if first * second > self._total.rows:
             return False
         many, few = (a, b) if first > second else (b, a)
-        parts = self._counts.count([Wanted(few)], _make_combinations).found[0]
+        parts = self._counts.count([SetRequest(few)], _make_combinations).found[0]
         codes = [np.concatenate([part.codes[place] for part in parts]) for place in range(len(few))]
         known = np.concatenate([part.counts for part in parts])[np.lexsort(codes[::-1])]
-        joint = Wanted([*many, *few], many)
+        joint = SetRequest([*many, *few], many)
         return all(self._counts.count([joint], partial(_Independent, len(many), known)).found[0])
 
 

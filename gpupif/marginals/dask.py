@@ -16,8 +16,8 @@ import numpy as np
 
 from gpupif.kernels.partition import partition_ids
 
-from ..attack.weights import Weighted
-from ..dask import partition as home
+from ..attack.weights import TableWeights
+from ..dask import partition as partition_tasks
 from ..dask import plan
 from ..dask.graph import Graph, ref
 from ..dask.parcels import Parcel, pack, unpack
@@ -27,21 +27,23 @@ from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.cpu.count_tables import key_layout
 from ..errors import InputError
 from ..utils.progress import Reporter
-from .base import Counted, MakeFind, SetCounts, Total, Wanted, with_counts
+from .base import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
     from ..attack.weights import Units
-    from ..dask.partition import Local
-    from ..dask.plan import Totals, WeightedCounts, Weights
+    from ..dask.partition import EncodedPartition
+    from ..dask.plan import PartitionTotals, WeightedCounts, Weights
     from ..encoding.column import Column
     from .request import CountRequest
 
 
-class Read(NamedTuple):
-    """What is read of a table. read: its columns, of which `used` are counted. missing: "category" or "error"."""
+class ColumnsRead(NamedTuple):
+    """Columns read of a table (see `ReadRequest`). read: its columns, of which `used` are counted. missing: "category"
+    or "error".
+    """
 
     read: list[Hashable]
     used: list[Hashable]
@@ -49,9 +51,9 @@ class Read(NamedTuple):
     missing: str
 
 
-class Whole(NamedTuple):
-    """What all parts know of the table. read: the columns that are read, without codes of rows; columns: those that are
-    counted. units: of the weights, in the column of this place. device: that counts.
+class TablePlan(NamedTuple):
+    """Global metadata broadcast to all parts. read: the columns that are read, without codes of rows; columns: those
+    that are counted. units: of the weights, in the column of this place. device: that counts.
     """
 
     read: Sequence[Column]
@@ -60,9 +62,9 @@ class Whole(NamedTuple):
     device: str
     units: tuple[int, Units] | None = None
 
-    def rows(self, local: Local) -> tuple[list[npt.NDArray[Any]], npt.NDArray[Any]]:
+    def rows(self, local: EncodedPartition) -> tuple[list[npt.NDArray[Any]], npt.NDArray[Any]]:
         """The codes, by column, of the distinct rows of a partition, and what they count."""
-        codes = home.global_codes(self.read, local)
+        codes = partition_tasks.global_codes(self.read, local)
         if self.units is None:
             return codes, local.times
         place, units = self.units
@@ -79,7 +81,7 @@ class DaskCounts(SetCounts):
             raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
         self.names = request.chosen(list(table.columns))
         self._all_names = list(table.columns)
-        self._read = Read(request.read(self.names), list(self.names), request.weights, request.missing)
+        self._read = ColumnsRead(request.read(self.names), list(self.names), request.weights, request.missing)
         self._table = table
         # As it was asked for; what that means is known to the workers.
         self.device = self._asked = device
@@ -87,10 +89,10 @@ class DaskCounts(SetCounts):
     def __exit__(self, *error: object) -> None:
         """Nothing is kept."""
 
-    def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
+    def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
         """See `SetCounts`."""
         graph = Graph()
-        encoded, whole = self.see(graph)
+        encoded, whole = self.add_plan(graph)
         local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
         every, count = [whole] * len(local), range(len(local))
         send = partial(send_combinations, list(sets), len(local), self._asked)
@@ -99,49 +101,55 @@ class DaskCounts(SetCounts):
         shared = [ref(graph.one("make", _same, make))] * len(local)
         parts = graph.each("count", partial(count_part, list(sets), self._asked), shared, every, count, there)
         result = graph.one("result", _result, whole, ref(graph.tree("found", add_found, parts)))
-        counted: Counted
+        counted: CountResult
         self.device, counted = compute(graph.value(result), Reporter(visible=False))
         return counted
 
-    def see(self, graph: Graph) -> tuple[list[Any], Any]:
-        """Tasks that encode each partition, and one that returns the `Whole`; as arguments of others."""
+    def add_plan(self, graph: Graph) -> tuple[list[Any], Any]:
+        """Tasks that encode each partition, and one that returns the `TablePlan`; as arguments of others."""
         read, table, names = self._read, self._table, self._all_names
         partitions = list(map(ref, graph.take(table[read.read] if read.read != names else table)))
-        encoded = list(map(ref, graph.each("encode", partial(home.encode, read, self._asked), partitions)))
+        encoded = list(
+            map(ref, graph.each("encode", partial(partition_tasks.encode_partition, read, self._asked), partitions))
+        )
         local = list(map(ref, graph.each("counted", itemgetter(0), encoded)))
         totals = ref(
-            graph.tree("totals", partial(plan.add_totals, read.read), graph.each("values", home.totals, local))
+            graph.tree(
+                "totals", partial(plan.add_totals, read.read), graph.each("values", partition_tasks.totals, local)
+            )
         )
         if read.weights is None:
-            return encoded, ref(graph.one("whole", partial(see_whole, read, names), totals))
+            return encoded, ref(graph.one("whole", partial(plan_table, read, names), totals))
         weights = ref(graph.one("units", partial(plan.find_units, read, names), totals))
-        counts = graph.each("weigh", partial(home.weigh, read), [weights] * len(local), local)
+        counts = graph.each("weigh", partial(partition_tasks.weigh_partition, read), [weights] * len(local), local)
         every = ref(graph.tree("weights-of-values", plan.add_counts, counts))
-        return encoded, ref(graph.one("whole", partial(see_weighted, read), totals, weights, every))
+        return encoded, ref(graph.one("whole", partial(plan_weighted_table, read), totals, weights, every))
 
 
-def see_whole(read: Read, names: list[Hashable], totals: Totals) -> Whole:
+def plan_table(read: ColumnsRead, names: list[Hashable], totals: PartitionTotals) -> TablePlan:
     """The table by its totals; raises InputError for one without rows, or with missing values where they are errors."""
     plan.check_totals(read, names, totals)
     columns = plan.merged_columns(read.read, totals.values)
-    return Whole(columns, columns, Total(totals.rows, totals.rows), _devices(totals))
+    return TablePlan(columns, columns, Total(totals.rows, totals.rows), _devices(totals))
 
 
-def see_weighted(read: Read, totals: Totals, weights: Weights, counts: WeightedCounts) -> Whole:
+def plan_weighted_table(
+    read: ColumnsRead, totals: PartitionTotals, weights: Weights, counts: WeightedCounts
+) -> TablePlan:
     """A table whose rows have weights; counts: what the rows of each value count."""
     units = weights.units
-    weighted = Weighted(None, counts, units.total, units.unit)
+    weighted = TableWeights(None, counts, units.total, units.unit)
     columns = with_counts(weights.columns[: len(read.used)], weighted)
     place = read.read.index(read.weights)
-    return Whole(weights.columns, columns, Total.of(totals.rows, weighted), _devices(totals), (place, units))
+    return TablePlan(weights.columns, columns, Total.of(totals.rows, weighted), _devices(totals), (place, units))
 
 
-def _devices(totals: Totals) -> str:
+def _devices(totals: PartitionTotals) -> str:
     return " and ".join(sorted(totals.devices))
 
 
 def send_combinations(
-    sets: Sequence[Wanted], parts: int, device: str, whole: Whole, source: int, local: Local
+    sets: Sequence[SetRequest], parts: int, device: str, whole: TablePlan, source: int, local: EncodedPartition
 ) -> pd.DataFrame:
     """The parcels in which the combinations of partition `source` travel: keys, and how often each occurs."""
     cardinalities = [column.cardinality for column in whole.columns]
@@ -170,7 +178,7 @@ def send_combinations(
 
 
 def count_part(
-    sets: Sequence[Wanted], device: str, make: MakeFind, whole: Whole, part: int, frame: pd.DataFrame
+    sets: Sequence[SetRequest], device: str, make: MakeFind, whole: TablePlan, part: int, frame: pd.DataFrame
 ) -> list[list[Any]]:
     """What is found in the combinations that reached a part, by set."""
     find = make(whole.columns, whole.total)
@@ -197,5 +205,5 @@ def _same(make: MakeFind) -> MakeFind:
     return make
 
 
-def _result(whole: Whole, found: list[list[Any]]) -> tuple[str, Counted]:
-    return whole.device, Counted(whole.columns, whole.total, found)
+def _result(whole: TablePlan, found: list[list[Any]]) -> tuple[str, CountResult]:
+    return whole.device, CountResult(whole.columns, whole.total, found)

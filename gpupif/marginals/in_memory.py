@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..attack.weights import Weighted, read_weights, weigh
+from ..attack.weights import TableWeights, read_weights, weigh_table
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
-from .base import Counted, MakeFind, SetCounts, Total, Wanted, with_counts
+from .base import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
 from .coded_table import code_columns
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class MemoryCounts(SetCounts):
     def __exit__(self, *error: Any) -> None:
         self._opened.__exit__(*error)
 
-    def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
+    def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
         """See `SetCounts`."""
         coded = self._coded
         find = make(self._columns, self._total)
@@ -52,13 +52,13 @@ class MemoryCounts(SetCounts):
         for one, (counter, place) in zip(sets, each, strict=True):
             found.append([find(one.columns, counter, place)])
             self._report.advance()
-        return Counted(self._columns, self._total, found)
+        return CountResult(self._columns, self._total, found)
 
 
-def weigh_coded(coded: Coded, workers: Workers) -> Weighted | None:
+def weigh_coded(coded: Coded, workers: Workers) -> TableWeights | None:
     """What the rows count, where they have weights; raises InputError for a bad one."""
     if coded.weights is None:
         return None
     codes = on_host(coded.weights.codes)
     units = read_weights(coded.weights, lambda code: int(np.argmax(codes == code)))
-    return weigh(coded.columns, codes, units, workers)
+    return weigh_table(coded.columns, codes, units, workers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..engines.choose import asked_device, choose_engine
+from ..engines.choose import choose_engine, requested_device
 from ..frames.dask_frame import is_dask
 from .in_memory import MemoryCounts
 from .out_of_core import ChunkCounts
@@ -23,8 +23,8 @@ def open_counts(table: Any, request: CountRequest, report: Reporter) -> SetCount
     if is_dask(table):
         from .dask import DaskCounts
 
-        return DaskCounts(table, request, asked_device())
-    engine = choose_engine(asked_device())
+        return DaskCounts(table, request, requested_device())
+    engine = choose_engine(requested_device())
     if request.in_streams(table):
-        return ChunkCounts(request.open_stream(table, report), request, report, engine)
+        return ChunkCounts(request.open_temporary_table(table, report), request, report, engine)
     return MemoryCounts(table, request, report, engine)

@@ -17,22 +17,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..engines.counting import Counter, Counting, CountingEngine
-from ..engines.cpu.count_tables import key_layout, needed_bytes
+from ..engines.cpu.count_tables import combination_bytes, key_layout
 from ..engines.cpu.counting import in_batches
 from ..errors import InputError
 from ..out_of_core.budget import SPARE_FILES, files_to_open
 from ..out_of_core.chunks import Chunks, SomeColumns
 from ..out_of_core.encode import weigh_chunks
-from ..out_of_core.shuffle import Span, cut
+from ..out_of_core.shuffle import HashRange, hash_partition
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
-from .base import Counted, Find, MakeFind, SetCounts, Total, Wanted, with_counts
+from .base import CountResult, Find, MakeFind, SetCounts, SetRequest, Total, with_counts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..attack.weights import Units
-    from ..out_of_core.temporary_table import Stream
+    from ..out_of_core.temporary_table import TemporaryTable
     from ..utils.progress import Reporter
     from .request import CountRequest
 
@@ -45,12 +45,12 @@ LOOK_BYTES, TABLES_SHARE = 100, 0.5
 LEAST_BYTES, HASHES = 1 << 16, 1 << 32
 
 
-class _Part(NamedTuple):
+class _TablePart(NamedTuple):
     """Some rows of the table: those whose hash over the columns `by` is in the span."""
 
     chunks: Chunks
     by: list[int]
-    span: Span
+    span: HashRange
 
 
 class _Weights(NamedTuple):
@@ -67,7 +67,7 @@ class _Weights(NamedTuple):
 class ChunkCounts(SetCounts):
     """A table on disk, which is closed with it. report: hears of rows. engine: counts."""
 
-    def __init__(self, stream: Stream, request: CountRequest, report: Reporter, engine: CountingEngine) -> None:
+    def __init__(self, stream: TemporaryTable, request: CountRequest, report: Reporter, engine: CountingEngine) -> None:
         chunks, used = stream.chunks, len(request.chosen(stream.names))
         self.names = stream.names[:used]
         self.device = engine.device
@@ -89,25 +89,25 @@ class ChunkCounts(SetCounts):
     def __exit__(self, *error: Any) -> None:
         self._opened.__exit__(*error)
 
-    def count(self, sets: Sequence[Wanted], make: MakeFind) -> Counted:
+    def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
         """See `SetCounts`."""
         chunks = self._stream.chunks
         with Workers() as workers, self._engine.counting(workers) as counting:
             find = make(self._columns, self._total)
-            run = _Run(chunks, sets, find, self._memory, self._report, workers, counting, self._weights)
+            run = _CountRun(chunks, sets, find, self._memory, self._report, workers, counting, self._weights)
             run.narrow()
             if run.wide:
                 run.count_wide(self._stream.folder)
-        return Counted(self._columns, self._total, run.found)
+        return CountResult(self._columns, self._total, run.found)
 
 
-class _Run:
+class _CountRun:
     """wide: the sets that are not counted yet. found: by set what was found in each part. weights: of the rows."""
 
     def __init__(
         self,
         chunks: Any,
-        sets: Sequence[Wanted],
+        sets: Sequence[SetRequest],
         find: Find,
         memory: int,
         report: Reporter,
@@ -148,7 +148,7 @@ class _Run:
         def fits(place: int) -> bool:
             cardinalities = [self._cardinalities[column] for column in self._sets[place].columns]
             most = min(math.prod(cardinalities), rows)
-            return needed_bytes(cardinalities, rows, self._total) <= tables and LOOK_BYTES * most <= self._memory
+            return combination_bytes(cardinalities, rows, self._total) <= tables and LOOK_BYTES * most <= self._memory
 
         self.wide = [place for place in range(len(self._sets)) if not fits(place)]
         small = [place for place in range(len(self._sets)) if place not in set(self.wide)]
@@ -174,16 +174,16 @@ class _Run:
         used += [] if weights is None or weights.place in used else [weights.place]
         at = {column: place for place, column in enumerate(used)}
         sets = {
-            place: Wanted(*([at[column] for column in columns] for columns in (one.columns, one.by)))
+            place: SetRequest(*([at[column] for column in columns] for columns in (one.columns, one.by)))
             for place, one in ((place, self._sets[place]) for place in self.wide)
         }
         self._cardinalities, self._entropies = (
             [each[column] for column in used] for each in (self._cardinalities, self._entropies)
         )
         self._weights = None if weights is None else weights._replace(place=at[weights.place])
-        self._count_part(_Part(SomeColumns(self._chunks, used), [], Span()), sets, folder)
+        self._count_part(_TablePart(SomeColumns(self._chunks, used), [], HashRange()), sets, folder)
 
-    def _count_part(self, part: _Part, sets: dict[int, Wanted], folder: Path) -> None:
+    def _count_part(self, part: _TablePart, sets: dict[int, SetRequest], folder: Path) -> None:
         """Count some sets in a part that holds their combinations whole, cut finer where it is too large."""
         if self._count_whole(part, sets):
             return
@@ -196,24 +196,26 @@ class _Run:
             for some in (places[: len(places) // 2], places[len(places) // 2 :]):
                 self._count_part(part, {place: sets[place] for place in some}, folder)
             return
-        span = part.span if by == part.by else Span()
+        span = part.span if by == part.by else HashRange()
         if parts * span.of >= HASHES:
             raise InputError("memory_limit: too little to count these columns together. Raise it, or name fewer.")
         own = Path(tempfile.mkdtemp(dir=folder))
         self._passes(part.chunks.rows)
-        pieces = cut(part.chunks, self._cardinalities, by, parts, own, self._workers, span, self._report.advance)
+        pieces = hash_partition(
+            part.chunks, self._cardinalities, by, parts, own, self._workers, span, self._report.advance
+        )
         for number in range(pieces.parts):
             piece = pieces.part(number)
-            finer = Span(span.place * parts + number, parts * span.of)
+            finer = HashRange(span.place * parts + number, parts * span.of)
             try:
                 if piece.rows:
-                    self._count_part(_Part(piece, by, finer), sets, folder)
+                    self._count_part(_TablePart(piece, by, finer), sets, folder)
             finally:
                 piece.close()
             pieces.drop_part(number)
         shutil.rmtree(own)
 
-    def _parts(self, part: _Part, sets: dict[int, Wanted]) -> int:
+    def _parts(self, part: _TablePart, sets: dict[int, SetRequest]) -> int:
         """How many parts to cut this one into: so many that each is likely to fit."""
         used = sorted({column for one in sets.values() for column in one.columns})
         row = 8 * key_layout([self._cardinalities[column] for column in used]).words + 4
@@ -221,7 +223,7 @@ class _Run:
         most = max(2, files_to_open() - SPARE_FILES - 2 * len(self._cardinalities))
         return min(most, max(2, -(-needed // max(LEAST_BYTES, self._memory))))
 
-    def _count_whole(self, part: _Part, sets: dict[int, Wanted]) -> bool:
+    def _count_whole(self, part: _TablePart, sets: dict[int, SetRequest]) -> bool:
         """Whether the part's different rows fit into memory; then its sets are counted."""
         alone = next(iter(sets.values())) if len(sets) == 1 else None
         used = list(alone.columns) if alone else sorted({column for one in sets.values() for column in one.columns})

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..out_of_core.temporary_table import in_streams, open_stream
+from ..out_of_core.temporary_table import in_streams, open_temporary_table
 from ..utils.undefined import WILDCARD_ENTROPIES
 from ..utils.validation import as_list, check_exist, check_unique, check_weights, check_word
 
 if TYPE_CHECKING:
     from ..io.base import Source
-    from ..out_of_core.temporary_table import Stream
+    from ..out_of_core.temporary_table import TemporaryTable
     from ..utils.progress import Reporter
 
 
@@ -69,6 +69,6 @@ class CountRequest:
         """Whether a table is read in streams."""
         return in_streams(table, self.choose, self.sep)
 
-    def open_stream(self, table: Any, report: Reporter) -> Stream:
+    def open_temporary_table(self, table: Any, report: Reporter) -> TemporaryTable:
         """The table in streams; raises InputError, TableReadError, OutputError."""
-        return open_stream(table, self.choose, self.missing, report, self.sep, copies=2)
+        return open_temporary_table(table, self.choose, self.missing, report, self.sep, copies=2)

@@ -14,11 +14,11 @@ from ..errors import InputError
 from ..utils.display import Displayable, json_records, json_value
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import brief, is_whole, whole_number
-from .base import Wanted
+from .base import SetRequest
 from .open import open_counts
 from .request import CountRequest
 from .toxic_report import print_toxic
-from .toxic_values import Measured
+from .toxic_values import MeasuredSets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,10 +172,10 @@ def find_toxic(table: Any, request: CountRequest, size: int, top: int) -> ToxicP
         check_enough(counts.names, size)
         opened = time.perf_counter()
         subsets = list(combinations(range(len(counts.names)), size))
-        counted = counts.count(list(map(Wanted, subsets)), partial(Measured, top=top))
+        counted = counts.count(list(map(SetRequest, subsets)), partial(MeasuredSets, top=top))
         total = counted.total
         warn_of_unique(counted.columns, total.rows)
-        measured = Measured(counted.columns, total, top)
+        measured = MeasuredSets(counted.columns, total, top)
         for subset, parts in zip(subsets, counted.found, strict=True):
             measured.add(subset, parts)
     seconds = {"encode": opened - started, "count": time.perf_counter() - opened}

@@ -57,7 +57,7 @@ class SetPart(NamedTuple):
     rare: Rare
 
 
-class Measured:
+class MeasuredSets:
     """Sets of columns measured one after the other; finds `SetPart`s (see `base.Find`).
 
     columns, total: of the table (see `base.MakeFind`). top: how many rare combinations are wanted.

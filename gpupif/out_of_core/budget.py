@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..attack.request import Question
+from ..attack.request import ScoreRequest
 from ..engines.base import Job
-from ..engines.known_subsets_memory import AnyNeeds
-from ..engines.part_jobs import part_measures, source_of
+from ..engines.known_subsets_memory import AnyKnownNeeds
+from ..engines.part_jobs import computed_measure, part_measures
 from ..errors import InputError, OutputError
 from ..io.base import Source
 from ..io.checkpoints import free_disk
 from ..io.formats import written_format
 from ..rows.keys import KeyLayout
 from ..utils.memory import resident_bytes, shown
-from .options import Wish
+from .options import OutputOptions
 
 # For libraries that are not loaded yet, compiled kernels, and buffers of readers and writers.
 RESERVE = 96 << 20
@@ -63,7 +63,7 @@ class Budget(NamedTuple):
         row = codes + 8 * 5 * words + 12 * index + scores + 8
         return self._part_bytes(job, row) // row
 
-    def any_known_bytes(self, job: Job, needs: AnyNeeds) -> int:
+    def any_known_bytes(self, job: Job, needs: AnyKnownNeeds) -> int:
         """Bytes that the different rows of the table may take that are scored against attackers who know any few
         columns; InputError where that is nothing.
         """
@@ -99,18 +99,18 @@ def files_to_open() -> int:
     return MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 
-def plan_budget(limit: int, question: Question, population: bool = False) -> Budget:
+def plan_budget(limit: int, request: ScoreRequest, population: bool = False) -> Budget:
     """What a run with this memory limit may have in memory at once; raises InputError where that is too little.
 
     population: whether cells have a size in a population beside other scores.
     """
     resident = resident_bytes()
     working = limit - resident - RESERVE
-    cells = len(question.targets) * len(question.attackers or [None])
-    written = sum(np.dtype(measure.type_in(question.dtype)).itemsize for measure in question.outputs)
+    cells = len(request.targets) * len(request.attackers or [None])
+    written = sum(np.dtype(measure.type_in(request.dtype)).itemsize for measure in request.outputs)
     written += 8 * population
     # A chunk is written while the next one is put together of what parts have for it.
-    row = cells * (2 * written + 8 * (len(question.outputs) + population)) + 16 * len(question.read) + 64
+    row = cells * (2 * written + 8 * (len(request.outputs) + population)) + 16 * len(request.read) + 64
     fits = int(CHUNK_SHARE * working) // row
     if fits < LEAST_CHUNK:
         least = (resident + RESERVE + int(LEAST_CHUNK * row / CHUNK_SHARE)) / 2**20
@@ -144,7 +144,12 @@ def plan_reading(limit: int, columns: int) -> Budget:
 
 
 def check_disk(
-    source: Source, question: Question, spill: Path, output: Path, wish: Wish, population: Source | None = None
+    source: Source,
+    request: ScoreRequest,
+    spill: Path,
+    output: Path,
+    options: OutputOptions,
+    population: Source | None = None,
 ) -> int:
     """Raise OutputError where spill files and scores will not fit on their disks; returns the bytes of spill files.
 
@@ -152,15 +157,15 @@ def check_disk(
     """
     people = 0 if population is None else population.about_rows()
     rows = source.about_rows()
-    attackers = len(question.attackers or [None])
-    targets = len(question.targets) * attackers
-    kept = len({source_of(measure) for measure in question.outputs}) + bool(people)
-    spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(question.read) + SCORE_BYTES * targets * kept + 8))
+    attackers = len(request.attackers or [None])
+    targets = len(request.targets) * attackers
+    kept = len({computed_measure(measure) for measure in request.outputs}) + bool(people)
+    spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(request.read) + SCORE_BYTES * targets * kept + 8))
     # The population is encoded, and cut with the table.
-    spilled += int(CODE_BYTES * len(question.used) * (people + 2 * attackers * (people + rows * bool(people))))
-    each = TEXT_BYTES if written_format(wish.output).as_text else SCORE_BYTES
-    written = int(rows * each * targets * (len(question.outputs) + bool(people)))
-    if wish.keep_input:
+    spilled += int(CODE_BYTES * len(request.used) * (people + 2 * attackers * (people + rows * bool(people))))
+    each = TEXT_BYTES if written_format(options.output).as_text else SCORE_BYTES
+    written = int(rows * each * targets * (len(request.outputs) + bool(people)))
+    if options.keep_input:
         written += source.bytes
     same = spill.stat().st_dev == output.stat().st_dev
     for folder, needed, what, mend in (

@@ -63,7 +63,7 @@ class TableChunks(Chunks):
         return self.some_codes(number, range(len(self.columns)))
 
 
-class HeldChunks(TableChunks):
+class MemoryChunks(TableChunks):
     """A table in memory, in chunks of so many rows; columns: with codes of rows, on the host or a device."""
 
     def __init__(self, columns: Sequence[Column], chunk_rows: int) -> None:

@@ -22,8 +22,8 @@ from ..rows.accumulate import DistinctRows
 from ..rows.keys import KeyLayout
 from ..rows.partition import index_type
 from ..rows.threads import Workers
-from .passes import Means
-from .shuffle import Cut, Gathering, cut
+from .passes import RunContext
+from .shuffle import Partitioned, PartScores, hash_partition
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -49,14 +49,14 @@ class DistinctTable:
 
     def __init__(
         self,
-        means: Means,
+        context: RunContext,
         step: str,
         chunks: Chunks,
         cardinalities: Sequence[int],
         units: Units | None,
         asked: int | None,
     ) -> None:
-        self.means = means
+        self.context = context
         self.step = step
         self.chunks = chunks
         self.cardinalities = cardinalities
@@ -70,10 +70,10 @@ class DistinctTable:
         limit: as many there may be, else TooManyRowsError is raised. at_once: among so many rows they are looked for,
         if need be in parts. what: of the table is collapsed, in words.
         """
-        store = self.means.store
+        store = self.context.store
 
         def collapse() -> dict[str, Any]:
-            self.means.report.stage(f"collapse{what}", self.chunks.rows, "rows")
+            self.context.report.stage(f"collapse{what}", self.chunks.rows, "rows")
             store.fresh(self.step)
             with Workers() as workers:
                 whole = self._collapse(self.chunks, self.file("part-00000.arrow"), min(limit, at_once), 0, workers)
@@ -82,12 +82,12 @@ class DistinctTable:
                 return self._collapse_parts(limit, at_once, workers)
 
         facts = store.once(self.step, collapse)
-        self._cut = Cut(self.file(), facts["sizes"])
+        self._cut = Partitioned(self.file(), facts["sizes"])
         return int(facts["rows"])
 
     def file(self, *names: str) -> Path:
         """A file of the step, or its folder."""
-        return self.means.store.part(self.step, *names)
+        return self.context.store.part(self.step, *names)
 
     @cached_property
     def codes(self) -> list[npt.NDArray[Any]]:
@@ -113,7 +113,7 @@ class DistinctTable:
     @contextlib.contextmanager
     def numbers(self) -> Iterator[Iterator[npt.NDArray[Any]]]:
         """For each chunk that is asked about in turn, which distinct row each of its rows is."""
-        with Gathering(self._cut, [NUMBER]) as gathering, Workers() as workers:
+        with PartScores(self._cut, [NUMBER]) as gathering, Workers() as workers:
 
             def each() -> Iterator[npt.NDArray[Any]]:
                 for chunk, size in enumerate(self.sizes):
@@ -136,12 +136,12 @@ class DistinctTable:
 
     def _collapse_parts(self, limit: int, at_once: int, workers: Workers) -> dict[str, Any]:
         """As `find`, in parts of about half as many rows as there is room for."""
-        store, report, rows = self.means.store, self.means.report, self.chunks.rows
+        store, report, rows = self.context.store, self.context.report, self.chunks.rows
         parts = max(2, -(-2 * rows // at_once))
         folder = store.fresh(self.step, "cut")
         report.stage("cut", rows, "rows")
         every = range(len(self.cardinalities))
-        pieces = cut(self.chunks, self.cardinalities, every, parts, folder, workers, done=report.advance)
+        pieces = hash_partition(self.chunks, self.cardinalities, every, parts, folder, workers, done=report.advance)
         report.stage("collapse", rows, "rows")
         found = 0
         for part in range(pieces.parts):
@@ -182,7 +182,7 @@ class DistinctTable:
                     if first + place < asked:
                         writer.write([(number[start : start + size].astype(np.int64) + before).astype(self._kind)])
                     start += size
-                self.means.report.advance(start)
+                self.context.report.advance(start)
                 rows += start
         names = [*(f"word-{word}" for word in range(self.layout.words)), "occurs", "counts"]
         arrays = [*table.keys.T, *table.sums]

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..attack.weights import Units, Weighted, add_chunk, read_weights
+from ..attack.weights import TableWeights, Units, add_chunk, read_weights
 from ..encoding.column import Column
-from ..encoding.merge import ColumnMerger, Part, Values, encode_part, final_order, merged_column
+from ..encoding.merge import ColumnMerger, EncodedPart, ValueCounts, encode_part, final_order, merged_column
 from ..errors import InputError, TableReadError
 from ..io.base import Source
 from ..io.ipc_batches import BatchReader, BatchWriter, write_batch
@@ -29,7 +29,7 @@ JOINED = 4
 PIECES = 4
 
 
-def encode(
+def encode_files(
     source: Source,
     names: Sequence[Any],
     missing: str,
@@ -90,7 +90,7 @@ def rows_read(source: Source, report: Reporter, what: str = "") -> Callable[[int
     return done
 
 
-def _refuse_missing(names: Sequence[Hashable], parts: Sequence[Part], start: int) -> None:
+def _refuse_missing(names: Sequence[Hashable], parts: Sequence[EncodedPart], start: int) -> None:
     for name, part in zip(names, parts, strict=True):
         if part.values.missing:
             row = start + int(np.flatnonzero(part.codes == len(part.values.labels))[0])
@@ -100,7 +100,7 @@ def _refuse_missing(names: Sequence[Hashable], parts: Sequence[Part], start: int
             )
 
 
-def _label_writer(folder: Path, place: int, part: Part) -> BatchWriter:
+def _label_writer(folder: Path, place: int, part: EncodedPart) -> BatchWriter:
     return BatchWriter(folder / f"labels-{place}.arrow", {"label": part.values.labels.type, "count": pa.int64()})
 
 
@@ -113,7 +113,7 @@ def _merge(name: Hashable, folder: Path, place: int, memory: int) -> None:
     ):
         for number in range(len(labels)):
             values, counts = labels.columns(number)
-            for numbers in merger.add(Values(values, counts.to_numpy(), 0)):
+            for numbers in merger.add(ValueCounts(values, counts.to_numpy(), 0)):
                 writer.write([numbers])
             _check_values(name, merger.values, memory)
         for numbers in merger.flush():
@@ -123,7 +123,7 @@ def _merge(name: Hashable, folder: Path, place: int, memory: int) -> None:
     (folder / f"labels-{place}.arrow").unlink()
 
 
-def _check_values(name: Hashable, values: Values, memory: int) -> None:
+def _check_values(name: Hashable, values: ValueCounts, memory: int) -> None:
     """Raise InputError for a column with too many values."""
     needed = MERGING * values.labels.nbytes
     if needed > memory:
@@ -136,7 +136,7 @@ def _check_values(name: Hashable, values: Values, memory: int) -> None:
 
 
 def open_encoded(folder: Path, names: Sequence[Any], facts: dict[str, Any], source: Source) -> EncodedChunks:
-    """The table that `encode` left in a folder."""
+    """The table that `encode_files` left in a folder."""
     columns: list[Column] = []
     ranks = []
     for place, (name, missing) in enumerate(zip(names, facts["missing"], strict=True)):
@@ -144,12 +144,12 @@ def open_encoded(folder: Path, names: Sequence[Any], facts: dict[str, Any], sour
             merged, counts = reader.columns(0)
         labels = source.labels(merged)
         rank = final_order(labels, source.ascending)
-        columns.append(merged_column(name, Values(merged, counts.to_numpy(), missing), rank, labels))
+        columns.append(merged_column(name, ValueCounts(merged, counts.to_numpy(), missing), rank, labels))
         ranks.append(rank)
     return EncodedChunks(folder, facts["sizes"], columns, ranks)
 
 
-def weigh_chunks(chunks: EncodedChunks, place: int, used: int) -> tuple[Units, Weighted]:
+def weigh_chunks(chunks: EncodedChunks, place: int, used: int) -> tuple[Units, TableWeights]:
     """The weights of a table, that its column at `place` holds, and what they add up to in the first `used` columns."""
 
     def first_row(code: int) -> int:
@@ -169,4 +169,4 @@ def weigh_chunks(chunks: EncodedChunks, place: int, used: int) -> tuple[Units, W
             *codes, weights = chunks.some_codes(number, [*range(used), place])
             times = units.times(weights)
             add_chunk(columns, codes, times, counts, workers)
-    return units, Weighted(None, counts, units.total, units.unit)
+    return units, TableWeights(None, counts, units.total, units.unit)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..engines.part_jobs import part_measures, source_of
+from ..engines.part_jobs import computed_measure, part_measures
 from ..io.ipc_batches import disk_errors, write_batch
 from ..measures import POPULATION_SIZE, find_measure
 from ..results.base import Cell
@@ -21,21 +21,21 @@ from ..results.riskiest import riskiest_in
 from ..results.summary import TOP_CELLS
 from ..rows.threads import Workers
 from .part_scoring import score_columns
-from .passes import Scored
-from .shuffle import Gathering
+from .passes import PartitionedRun
+from .shuffle import PartScores
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-class Facts(NamedTuple):
-    """What a summary needs of a chunk: its figures, and those of its cells that may be among the riskiest."""
+class ChunkFacts(NamedTuple):
+    """Facts of a chunk for the summary: its figures, and the candidates for the riskiest cells."""
 
     figures: Figures
     top: list[Cell]
 
     @classmethod
-    def read(cls, file: Path) -> Facts:
+    def read(cls, file: Path) -> ChunkFacts:
         """As `write` left them."""
         facts = json.loads(file.read_text())
         return cls(Figures(**facts["figures"]), [Cell(*cell) for cell in facts["top"]])
@@ -51,19 +51,25 @@ class Facts(NamedTuple):
 class Gatherer:
     """Puts scores together: chunk number to arrays by measure (targets, rows of the chunk).
 
-    weights: of the job's targets. folder: for facts and row information gains by chunk. people: with the sizes of
-    cohorts in a population, which come after all other measures. types: by measure, of its scores.
+    weights: of the job's targets. folder: for facts and row information gains by chunk. population_scoring: with the
+    sizes of cohorts in a population, which come after all other measures. types: by measure, of its scores.
     """
 
-    def __init__(self, scored: Scored, weights: Sequence[float], folder: Path, people: Scored | None = None) -> None:
-        self.job = scored.job
+    def __init__(
+        self,
+        scoring: PartitionedRun,
+        weights: Sequence[float],
+        folder: Path,
+        population_scoring: PartitionedRun | None = None,
+    ) -> None:
+        self.job = scoring.job
         self.folder = folder
         self.weights = weights
         self.types = {measure.name: measure.type_in(self.job.dtype) for measure in self.job.measures}
-        if people is not None:
-            self.types[POPULATION_SIZE.name] = people.job.measures[0].type_in(self.job.dtype)
-        self._scored = scored
-        self._people = people
+        if population_scoring is not None:
+            self.types[POPULATION_SIZE.name] = population_scoring.job.measures[0].type_in(self.job.dtype)
+        self._scoring = scoring
+        self._population_scoring = population_scoring
         self.by = "cig" if "cig" in self.types else self.measures[0]
         # So many cells as are wanted are known to be at least so risky.
         self._least = -np.inf
@@ -83,11 +89,11 @@ class Gatherer:
         with Workers(threads) as workers, contextlib.ExitStack() as files:
             several = [
                 [
-                    files.enter_context(Gathering(pieces, list(score_columns(scored.job, one.targets))))
-                    for one, pieces in zip(scored.passes, scored.cuts, strict=True)
+                    files.enter_context(PartScores(pieces, list(score_columns(scoring.job, one.targets))))
+                    for one, pieces in zip(scoring.passes, scoring.cuts, strict=True)
                 ]
-                for scored in (self._scored, self._people)
-                if scored is not None
+                for scoring in (self._scoring, self._population_scoring)
+                if scoring is not None
             ]
             start = sum(sizes[:first])
             for number in range(first, last):
@@ -106,7 +112,7 @@ class Gatherer:
         return self.folder / f"rig-{number:06}.arrow"
 
     def _chunk(
-        self, number: int, size: int, several: Sequence[Sequence[Gathering]], workers: Workers
+        self, number: int, size: int, several: Sequence[Sequence[PartScores]], workers: Workers
     ) -> dict[str, npt.NDArray[Any]]:
         job = self.job
         arrays = {name: np.empty((len(job.targets), size), kind) for name, kind in self.types.items()}
@@ -117,10 +123,10 @@ class Gatherer:
             for measure in job.measures:
                 # In the type of the scores as engines have them, so that the product is what theirs is.
                 factor: Any = self.weights[place] if measure.weighted else 1 if measure.dtype == "int64" else 1.0
-                outs[f"{target}:{source_of(measure)}"].append((factor, arrays[measure.name][place]))
+                outs[f"{target}:{computed_measure(measure)}"].append((factor, arrays[measure.name][place]))
         both = [outs]
-        if self._people is not None:
-            sizes, (counted,) = arrays[POPULATION_SIZE.name], part_measures(self._people.job)
+        if self._population_scoring is not None:
+            sizes, (counted,) = arrays[POPULATION_SIZE.name], part_measures(self._population_scoring.job)
             both.append({f"{target}:{counted.name}": [(1, sizes[k])] for k, target in enumerate(job.targets)})
         for gatherings, found in zip(several, both, strict=True):
             for gathering in gatherings:
@@ -136,11 +142,13 @@ class Gatherer:
         top = riskiest_in(find_measure(self.by), arrays[self.by], shown, TOP_CELLS, row, self._least)
         if len(top) == TOP_CELLS:
             self._least = max(self._least, top[-1].risk)
-        Facts(figures, top).write(self.facts(number))
+        ChunkFacts(figures, top).write(self.facts(number))
 
 
-class Rows:
-    """Rows of chunks that follow each other, asked for in order. first: the row of the table that they begin with."""
+class RowReader:
+    """Reads ranges of rows, in order, from chunks that follow each other. first: row of the table that these begin
+    with.
+    """
 
     def __init__(self, chunks: Iterator[dict[str, npt.NDArray[Any]]], first: int) -> None:
         self._chunks = chunks
@@ -162,8 +170,8 @@ class Rows:
             start = end
 
 
-def ahead(items: Iterator[Any]) -> Generator[Any]:
-    """The same items, each made while the one before it is used."""
+def prefetched(items: Iterator[Any]) -> Generator[Any]:
+    """The same items, each made in a thread while the one before it is used."""
 
     def make() -> Any:
         return next(items, None)

@@ -1,4 +1,4 @@
-"""What is asked of a run from files to files, checked."""
+"""Options of a run from files to files: its output, and the files of the population."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..utils.config import resources
 from ..utils.validation import whole_number
 
 
-class OfPopulation(NamedTuple):
+class PopulationFiles(NamedTuple):
     """Files of a population, and what is to be done with rows that it lacks: "error" or "count"."""
 
     source: Source
@@ -22,8 +22,8 @@ class OfPopulation(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wish:
-    """How a run is to go about it; see `gpupif.score_files`."""
+class OutputOptions:
+    """Where and how scores are written: see `gpupif.score_files` and `gpupif.config`."""
 
     output: Path
     memory_limit: int
@@ -33,21 +33,22 @@ class Wish:
     overwrite: bool = False
     keep_input: bool = False
 
-
-def make_wish(
-    output: Any,
-    rows_per_file: Any = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    keep_input: bool = False,
-) -> Wish:
-    """Check what `score_files` says of its output, and add what `gpupif.config` says; raises InputError."""
-    if not isinstance(output, str | os.PathLike) or not str(output):
-        raise InputError(f"output: expected the name of a file or folder for the scores, got {output!r}.")
-    target = Path(output)
-    if rows_per_file is not None:
-        rows_per_file = whole_number("rows_per_file", rows_per_file, "rows")
-        if is_file(target):
-            raise InputError(f"rows_per_file: {target} is a single file. Name a folder as output, or leave it out.")
-    here = resources()
-    return Wish(target, here.memory, here.temp, rows_per_file, bool(resume), bool(overwrite), bool(keep_input))
+    @classmethod
+    def from_arguments(
+        cls,
+        output: Any,
+        rows_per_file: Any = None,
+        resume: bool = False,
+        overwrite: bool = False,
+        keep_input: bool = False,
+    ) -> OutputOptions:
+        """Check what `score_files` says of its output, and add what `gpupif.config` says; raises InputError."""
+        if not isinstance(output, str | os.PathLike) or not str(output):
+            raise InputError(f"output: expected the name of a file or folder for the scores, got {output!r}.")
+        target = Path(output)
+        if rows_per_file is not None:
+            rows_per_file = whole_number("rows_per_file", rows_per_file, "rows")
+            if is_file(target):
+                raise InputError(f"rows_per_file: {target} is a single file. Name a folder as output, or leave it out.")
+        here = resources()
+        return cls(target, here.memory, here.temp, rows_per_file, bool(resume), bool(overwrite), bool(keep_input))

@@ -1,4 +1,4 @@
-"""What is found in the parts of a table beside scores."""
+"""Results of the parts of a table beside scores."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from ..utils.information import LogSum
 
-# Values, and how often each occurs.
+# Distinct values and their multiplicities.
 Multiset = tuple[Any, Any]
 
 
 @dataclass
-class Found:
-    """What is found in a part beside its scores, by target.
+class PartResult:
+    """Results of a part beside its scores, by target.
 
-    cohorts, distinct: sums over those of `EngineResult`. gains: the CIG that occur, and how often. rows: different rows
-    over all columns, where they are known. weights: of targets, where no sums are of use: with wildcards, and over
-    attackers who know any few columns.
+    cohorts, distinct: sums over those of `EngineResult`, for the weights. gains: the distinct CIG with multiplicities,
+    for percentiles. rows: distinct rows over all columns, where they are known. weights: of targets, where no sums are
+    of use: with wildcards, and over attackers who know any few columns.
     """
 
     cohorts: dict[int, LogSum] = field(default_factory=dict)
@@ -28,8 +28,8 @@ class Found:
     rows: int | None = None
     weights: dict[int, float] = field(default_factory=dict)
 
-    def add(self, other: Found) -> None:
-        """Add what was found in another part, for the same targets or others."""
+    def add(self, other: PartResult) -> None:
+        """Add the result of another part, for the same targets or others."""
         self.weights |= other.weights
         for mine, theirs in ((self.cohorts, other.cohorts), (self.distinct, other.distinct)):
             for target, sizes in theirs.items():
@@ -39,7 +39,7 @@ class Found:
             self.gains[target] = (np.concatenate([before[0], gains]), np.concatenate([before[1], times]))
 
     def as_json(self) -> dict[str, Any]:
-        """What JSON can keep of it: all but the gains."""
+        """All but the gains, ready for JSON."""
         listed = {
             what: {target: one.units for target, one in by.items()}
             for what, by in (("cohorts", self.cohorts), ("distinct", self.distinct))
@@ -47,8 +47,8 @@ class Found:
         return {**listed, "rows": self.rows, "weights": self.weights}
 
     @classmethod
-    def from_json(cls, facts: dict[str, Any]) -> Found:
-        """What `as_json` made."""
+    def from_json(cls, facts: dict[str, Any]) -> PartResult:
+        """From what `as_json` made."""
         cohorts, distinct = (
             {int(target): LogSum(units) for target, units in by.items()} for by in (facts["cohorts"], facts["distinct"])
         )

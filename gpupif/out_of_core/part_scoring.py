@@ -1,4 +1,4 @@
-"""The parts of a cut table scored one after the other, by any engine, with the priors of the whole table.
+"""The parts of a partitioned table scored one after the other, by any engine, with the priors of the whole table.
 
 A part too large for memory is collapsed to its distinct rows; one that is still too large is cut again, for half of its
 targets at a time, and its scores are put together again.
@@ -28,8 +28,8 @@ from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
 from .chunks import Chunks
-from .part_result import Found, Multiset
-from .shuffle import Cut, Gathering, Span, cut
+from .part_result import Multiset, PartResult
+from .shuffle import HashRange, Partitioned, PartScores, hash_partition
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,15 +42,15 @@ def score_columns(job: Job, targets: Sequence[int]) -> dict[str, str]:
     }
 
 
-class Collapsed(NamedTuple):
-    """Distinct rows, how often each occurs, and how many people, in units, they stand for where rows have weights."""
+class CountedRows(NamedTuple):
+    """Distinct rows with their multiplicities, and their weights together, in units, where rows have weights."""
 
     rows: Rows
-    people: npt.NDArray[np.int64] | None
+    weights: npt.NDArray[np.int64] | None
 
 
 class PartScorer:
-    """Scores parts.
+    """Scores the parts of a table.
 
     job: of the whole table, without codes. limit: rows of a part that are scored at once. progress: hears of cells.
     units: of the weights, whose codes are the last column of parts. asked: only the rows of so many chunks are scored;
@@ -75,7 +75,9 @@ class PartScorer:
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
         self.cardinalities = [len(counts) for counts in job.counts]
 
-    def score(self, chunks: Chunks, one: Pass, out: Path, folder: Path, span: Span, forced: bool = False) -> Found:
+    def score(
+        self, chunks: Chunks, one: Pass, out: Path, folder: Path, hashes: HashRange, forced: bool = False
+    ) -> PartResult:
         """Write the scores of a part, chunk by chunk, to `out`.
 
         folder: for what is cut again. forced: it cannot be cut any more.
@@ -85,18 +87,18 @@ class PartScorer:
         used = sorted({*self.job.known, *one.targets})
         collapsed = self.distinct(chunks, used) if forced else self._collapse(chunks, used, self.limit)
         if collapsed is None:
-            return self._score_cut(chunks, one, out, folder, span)
+            return self._score_cut(chunks, one, out, folder, hashes)
         return self._score_collapsed(chunks, one, out, used, collapsed)
 
     def count_distinct(self, chunks: Chunks, folder: Path) -> int:
-        """Different rows of a part over all its columns."""
+        """Number of distinct rows of a part over all its columns."""
         everything = range(len(self.cardinalities))
         collapsed = self._collapse(chunks, everything, self.limit)
         if collapsed is not None:
             return len(collapsed.rows.keys)
         parts = -(-2 * chunks.rows // self.limit)
         with Workers() as workers:
-            finer = cut(chunks, self.cardinalities, everything, parts, _fresh(folder / "distinct"), workers)
+            finer = hash_partition(chunks, self.cardinalities, everything, parts, _fresh(folder / "distinct"), workers)
         total = 0
         for part in range(finer.parts):
             piece = finer.part(part)
@@ -105,11 +107,11 @@ class PartScorer:
         shutil.rmtree(finer.folder)
         return total
 
-    def _score_whole(self, chunks: Chunks, one: Pass, out: Path) -> Found:
+    def _score_whole(self, chunks: Chunks, one: Pass, out: Path) -> PartResult:
         columns = range(len(self.cardinalities))
         codes = chunks.all_codes()
-        people = None if self.units is None else self.units.times(codes.pop())
-        result, found = self._run(one, columns, codes, None, people, self.progress)
+        weights = None if self.units is None else self.units.times(codes.pop())
+        result, found = self._run(one, columns, codes, None, weights, self.progress)
         with score_writer(out, self.job, one.targets) as writer:
             start = 0
             for size in chunks.sizes:
@@ -118,11 +120,11 @@ class PartScorer:
         return found
 
     def _score_collapsed(
-        self, chunks: Chunks, one: Pass, out: Path, used: Sequence[int], collapsed: Collapsed
-    ) -> Found:
+        self, chunks: Chunks, one: Pass, out: Path, used: Sequence[int], collapsed: CountedRows
+    ) -> PartResult:
         table = collapsed.rows
         codes = unpack_keys(table.keys, self._layout(used))
-        result, found = self._run(one, used, codes, table.counts.astype(np.int64), collapsed.people, SILENT)
+        result, found = self._run(one, used, codes, table.counts.astype(np.int64), collapsed.weights, SILENT)
         with score_writer(out, self.job, one.targets) as writer, Workers() as workers:
             size = len(table.keys)
             for keys, _, sizes in self._keys(chunks, used, workers, self.asked):
@@ -135,24 +137,24 @@ class PartScorer:
                     self.progress.advance(rows * len(one.targets))
         return found
 
-    def _score_cut(self, chunks: Chunks, one: Pass, out: Path, folder: Path, span: Span) -> Found:
-        found = Found()
+    def _score_cut(self, chunks: Chunks, one: Pass, out: Path, folder: Path, hashes: HashRange) -> PartResult:
+        found = PartResult()
         parts = -(-2 * chunks.rows // self.limit)
         halves = one.halves(self.job.known, self.entropies)
         with Workers() as workers:
             cuts = []
             for number, half in enumerate(halves):
                 finer = half.by == one.by
-                whole = span if finer else Span()
+                whole = hashes if finer else HashRange()
                 place = _fresh(folder / f"half-{number}")
-                cuts.append(cut(chunks, self.cardinalities, half.by, parts, place, workers, whole))
+                cuts.append(hash_partition(chunks, self.cardinalities, half.by, parts, place, workers, whole))
         for half, pieces in zip(halves, cuts, strict=True):
-            whole = span if half.by == one.by else Span()
+            whole = hashes if half.by == one.by else HashRange()
             for part in range(pieces.parts):
                 piece = pieces.part(part)
                 if piece.rows == 0:
                     continue
-                inner = Span(whole.place * pieces.parts + part, whole.of * pieces.parts)
+                inner = HashRange(whole.place * pieces.parts + part, whole.of * pieces.parts)
                 # One cohort cannot be cut; it has no more distinct rows than its column has values.
                 forced = len(halves) == 1 and piece.rows == chunks.rows
                 place = pieces.folder / f"{part}"
@@ -164,12 +166,14 @@ class PartScorer:
             shutil.rmtree(pieces.folder)
         return found
 
-    def _put_together(self, chunks: Chunks, one: Pass, halves: Sequence[Pass], cuts: Sequence[Cut], out: Path) -> None:
+    def _put_together(
+        self, chunks: Chunks, one: Pass, halves: Sequence[Pass], cuts: Sequence[Partitioned], out: Path
+    ) -> None:
         """The scores of several cuts of the same rows, each for some of the targets, in the order of these rows."""
         schema = score_columns(self.job, one.targets)
         with score_writer(out, self.job, one.targets) as writer, Workers() as workers, contextlib.ExitStack() as files:
             gatherings = [
-                files.enter_context(Gathering(pieces, list(score_columns(self.job, half.targets))))
+                files.enter_context(PartScores(pieces, list(score_columns(self.job, half.targets))))
                 for half, pieces in zip(halves, cuts, strict=True)
             ]
             for number, size in enumerate(chunks.sizes[: self.asked]):
@@ -185,21 +189,21 @@ class PartScorer:
         columns: Sequence[int],
         codes: Sequence[npt.NDArray[Any]],
         times: npt.NDArray[np.int64] | None,
-        people: npt.NDArray[np.int64] | None,
+        weights: npt.NDArray[np.int64] | None,
         progress: Progress,
-    ) -> tuple[list[npt.NDArray[Any]], Found]:
+    ) -> tuple[list[npt.NDArray[Any]], PartResult]:
         """Scores of rows over some columns, in the order of `score_columns`, and what was found beside.
 
-        times: how often each row occurs; people: how many, in units, these rows stand for together, where they have
+        times: how often each row occurs; weights: how many, in units, these rows stand for together, where they have
         weights.
         """
         job = select_columns(
             replace(self.job, codes=[_NO_CODES] * len(self.cardinalities), targets=one.targets), columns
         )
-        job = part_job(job, job.targets, codes, times if people is None else people)
+        job = part_job(job, job.targets, codes, times if weights is None else weights)
         result = self.engine.score(job, progress)
         values = [array[place] for place in range(len(one.targets)) for array in result.values.values()]
-        found = Found(
+        found = PartResult(
             {target: cohorts.log_sum() for target, cohorts in zip(one.targets, result.cohorts, strict=True)},
             {target: distinct.log_sum() for target, distinct in zip(one.targets, result.distinct, strict=True)},
             rows=result.distinct_rows if len(columns) == len(self.cardinalities) else None,
@@ -211,25 +215,25 @@ class PartScorer:
                     found.gains[target] = multiset(gains[place], times, workers)
         return values, found
 
-    def _collapse(self, chunks: Chunks, used: Sequence[int], limit: int) -> Collapsed | None:
+    def _collapse(self, chunks: Chunks, used: Sequence[int], limit: int) -> CountedRows | None:
         """The distinct rows of a part over some columns, None where they are more than `limit`."""
         for table in self._collapsing(chunks, used):
             if len(table.rows.keys) > limit:
                 return None
         return table
 
-    def distinct(self, chunks: Chunks, used: Sequence[int]) -> Collapsed:
+    def distinct(self, chunks: Chunks, used: Sequence[int]) -> CountedRows:
         """The distinct rows of a part over some columns, however many."""
         *_, table = self._collapsing(chunks, used)
         return table
 
-    def _collapsing(self, chunks: Chunks, used: Sequence[int]) -> Iterator[Collapsed]:
+    def _collapsing(self, chunks: Chunks, used: Sequence[int]) -> Iterator[CountedRows]:
         """The distinct rows of more and more of a part's chunks, at last of all."""
         with Workers() as workers:
             table = DistinctRows(self._layout(used).words, 1 if self.units is None else 2, workers)
-            for keys, people, _ in self._keys(chunks, used, workers):
-                table.add(keys, np.ones(len(keys), np.int64), *([] if people is None else [people]))
-                yield Collapsed(Rows(table.keys, table.sums[0]), None if self.units is None else table.sums[1])
+            for keys, weights, _ in self._keys(chunks, used, workers):
+                table.add(keys, np.ones(len(keys), np.int64), *([] if weights is None else [weights]))
+                yield CountedRows(Rows(table.keys, table.sums[0]), None if self.units is None else table.sums[1])
 
     def _keys(
         self, chunks: Chunks, used: Sequence[int], workers: Workers, last: int | None = None
@@ -240,18 +244,18 @@ class PartScorer:
         """
         layout = self._layout(used)
         waiting: list[npt.NDArray[np.uint64]] = []
-        people: list[npt.NDArray[np.int64]] = []
+        weights: list[npt.NDArray[np.int64]] = []
         sizes: list[int] = []
         for number, size in enumerate(chunks.sizes[:last]):
             if waiting and sum(sizes) + size > self.limit:
-                yield np.concatenate(waiting), np.concatenate(people) if people else None, sizes
-                waiting, people, sizes = [], [], []
+                yield np.concatenate(waiting), np.concatenate(weights) if weights else None, sizes
+                waiting, weights, sizes = [], [], []
             codes = chunks.codes(number)
             waiting.append(pack_keys([codes[column] for column in used], layout, workers))
             if self.units is not None:
-                people.append(self.units.times(codes[-1]))
+                weights.append(self.units.times(codes[-1]))
             sizes.append(size)
-        yield np.concatenate(waiting), np.concatenate(people) if people else None, sizes
+        yield np.concatenate(waiting), np.concatenate(weights) if weights else None, sizes
 
     def _layout(self, used: Sequence[int]) -> KeyLayout:
         return KeyLayout.of([self.cardinalities[column] for column in used])
@@ -261,7 +265,7 @@ _NO_CODES: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
 
 
 def multiset(values: npt.NDArray[np.float64], times: npt.NDArray[np.int64] | None, workers: Workers) -> Multiset:
-    """Different values, and how many rows of the table have them; times: how often each occurs, None: once."""
+    """Distinct values, and how many rows of the table have each; times: multiplicities of the rows, None: 1."""
     total = len(values) if times is None else int(times.sum())
     counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
     bits = np.ascontiguousarray(values).view(np.uint64)[:, None]

@@ -1,4 +1,4 @@
-"""A table cut into parts on disk, and these scored: each step is taken once, whatever kills the run in between."""
+"""A table partitioned on disk and its parts scored: each step is taken once, whatever kills the run in between."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .budget import Budget
 from .chunks import Chunks
-from .part_result import Found
+from .part_result import PartResult
 from .part_scoring import PartScorer
-from .shuffle import Cut, Span, cut
+from .shuffle import HashRange, Partitioned, hash_partition
 
 
-class Means(NamedTuple):
-    """What a run works with. timed: hears how long a stage took that began at a time."""
+class RunContext(NamedTuple):
+    """Engine, checkpoint store, memory budget and progress reporter that all steps of a run share.
+
+    timed: is called at the end of a stage with its name and when it began.
+    """
 
     engine: Engine
     store: Store
@@ -34,16 +37,17 @@ class Means(NamedTuple):
     timed: Callable[[str, float], None]
 
 
-class Scored:
-    """A table cut and scored for one job, once for each pass; its steps are kept in the store.
+class PartitionedRun:
+    """A table hash-partitioned and scored for one job, once for each pass; its steps are kept in the store.
 
     prefix: of the steps' names. job: without codes of rows. chunks: the table's columns that are used, and last that of
-    the weights; units: those weights. asked: see `PartScorer`. what: is scored, in words, where that is not the table.
+    the weights; units: those weights. asked: see `PartScorer`. what: the rows that are scored, in words, if not those
+    of the table.
     """
 
     def __init__(
         self,
-        means: Means,
+        context: RunContext,
         prefix: str,
         job: Job,
         chunks: Chunks,
@@ -51,7 +55,7 @@ class Scored:
         asked: int | None = None,
         what: str = "",
     ) -> None:
-        self.means = means
+        self.context = context
         self.prefix = prefix
         self.job = job
         self.chunks = chunks
@@ -59,33 +63,33 @@ class Scored:
         self.asked = asked
         self.what = what
         self.passes: list[Pass] = []
-        self.cuts: list[Cut] = []
+        self.cuts: list[Partitioned] = []
 
     def step(self, name: str) -> str:
-        """What a step of this table is called."""
+        """Name of a step of this table."""
         return f"{self.prefix}{name}"
 
     def file(self, name: str, *names: str) -> Path:
         """A file or folder of a step."""
-        return self.means.store.part(self.step(name), *names)
+        return self.context.store.part(self.step(name), *names)
 
-    def score(self) -> Found:
-        """Cut the table and score its parts, once for each pass; what was found in all of them."""
-        job, chunks, (_, store, budget, report, timed) = self.job, self.chunks, self.means
+    def score(self) -> PartResult:
+        """Partition the table and score its parts, once for each pass; the results of all parts together."""
+        job, chunks, (_, store, budget, report, timed) = self.job, self.chunks, self.context
         limit = budget.part_rows(job)
         planned = store.once(self.step("planned"), lambda: budget.planned_rows(limit, chunks.rows, len(job.counts)))
         self.passes = plan_shuffles(job, chunks.rows, planned)
-        total = Found()
+        total = PartResult()
         for number, one in enumerate(self.passes):
             of = f"{self.what} {number + 1} of {len(self.passes)}" if len(self.passes) > 1 else self.what
             parts = 1 if len(self.passes) == 1 and not one.by else -(-chunks.rows // planned)
             started = time.perf_counter()
             sizes = store.once(self.step(f"cut-{number}"), partial(self._cut, one, number, parts, of))
-            pieces = Cut(self.file(f"pass-{number}"), sizes)
+            pieces = Partitioned(self.file(f"pass-{number}"), sizes)
             timed("cut", started)
             started = time.perf_counter()
             report.stage(f"score{of}", sum(chunks.sizes[: self.asked]) * len(one.targets), "cells")
-            scorer = PartScorer(self.means.engine, job, limit, report, self.units, self.asked)
+            scorer = PartScorer(self.context.engine, job, limit, report, self.units, self.asked)
             for part in range(pieces.parts):
                 step = self.step(f"scored-{number}-{part}")
                 if store.done(step) is None:
@@ -93,36 +97,36 @@ class Scored:
                 else:
                     report.advance(sum(sizes[part][: self.asked]) * len(one.targets))
                 pieces.drop_part(part)
-                total.add(Found.from_json(store.done(step)))
+                total.add(PartResult.from_json(store.done(step)))
             timed("score", started)
             self.cuts.append(pieces)
         return total
 
     def gains(self, target: int) -> list[Path]:
-        """The files of the CIG of a target that occur in the parts."""
+        """Files of the distinct CIG of a target, and their multiplicities."""
         number = next(number for number, one in enumerate(self.passes) if target in one.targets)
         files = [self._gains(number, part, target) for part in range(self.cuts[number].parts)]
         return [file for file in files if file.exists()]
 
     def distinct_rows(self) -> int:
-        """Different rows of the table."""
+        """Number of distinct rows of the table."""
         steps = [self.step(f"scored-0-{part}") for part in range(self.cuts[0].parts)]
-        return sum(self.means.store.done(step)["rows"] for step in steps)
+        return sum(self.context.store.done(step)["rows"] for step in steps)
 
     def _cut(self, one: Pass, number: int, parts: int, of: str) -> Any:
-        report = self.means.report
+        report = self.context.report
         report.stage(f"cut{of}", self.chunks.rows, "rows")
         cardinalities = [len(counts) for counts in self.job.counts]
-        folder = self.means.store.fresh(self.step(f"pass-{number}"))
+        folder = self.context.store.fresh(self.step(f"pass-{number}"))
         with Workers() as workers:
-            return cut(self.chunks, cardinalities, one.by, parts, folder, workers, done=report.advance).sizes
+            return hash_partition(self.chunks, cardinalities, one.by, parts, folder, workers, done=report.advance).sizes
 
-    def _score_part(self, scorer: PartScorer, pieces: Cut, part: int, one: Pass, number: int) -> dict[str, Any]:
-        store = self.means.store
+    def _score_part(self, scorer: PartScorer, pieces: Partitioned, part: int, one: Pass, number: int) -> dict[str, Any]:
+        store = self.context.store
         chunks = pieces.part(part)
         inner = store.fresh(self.step(f"pass-{number}"), "inner")
-        span = Span(part, pieces.parts)
-        found = scorer.score(chunks, one, pieces.scores(part), inner, span) if chunks.rows else Found(rows=0)
+        hashes = HashRange(part, pieces.parts)
+        found = scorer.score(chunks, one, pieces.scores(part), inner, hashes) if chunks.rows else PartResult(rows=0)
         if number == 0 and found.rows is None and self.asked is None:
             found.rows = scorer.count_distinct(chunks, inner)
         for target, (gains, times) in found.gains.items():
@@ -130,7 +134,7 @@ class Scored:
         chunks.close()
         store.drop(self.step(f"pass-{number}"), "inner")
         pa.default_memory_pool().release_unused()
-        self.means.timed("score", time.perf_counter())
+        self.context.timed("score", time.perf_counter())
         return found.as_json()
 
     def _gains(self, number: int, part: int, target: int) -> Path:

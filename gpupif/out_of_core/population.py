@@ -1,4 +1,4 @@
-"""The population of a table in files: its rows beside those of the table, in the same codes.
+"""The population of a table in files: its priors, and the sizes of cohorts in it.
 
 Rows of the table that the population lacks are found first, in parts that hold equal rows together; where these count
 as rows of the population, they make further chunks of it.
@@ -15,7 +15,7 @@ import numpy as np
 
 from gpupif.kernels.codes import add_times
 
-from ..attack.population import Met, lacking_values, lacks_error, prior_in, sizes_job
+from ..attack.population import MatchedRows, lacking_values, lacks_error, prior_in, sizes_job
 from ..attack.weights import Units
 from ..encoding.column import Column
 from ..engines.base import SILENT, Job
@@ -24,101 +24,105 @@ from ..io.ipc_batches import BatchReader, BatchWriter
 from ..rows.keys import code_type
 from ..rows.threads import Workers
 from .chunks import EncodedChunks
-from .joined import NOBODY, SOMEBODY, Added, Joined, Lacking
-from .one_place import scored_by_fold
+from .joined_rows import POPULATION, SAMPLE, AbsentRows, ExtraRows, JoinedValues
+from .one_part import runs_by_fold
 from .part_scoring import PartScorer
-from .passes import Means, Scored
-from .shuffle import Cut, cut
+from .passes import PartitionedRun, RunContext
+from .shuffle import Partitioned, hash_partition
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..attack.known_subsets import KnownSubsets
     from ..attack.priors import Prior
-    from ..attack.request import Question
+    from ..attack.request import ScoreRequest
 
 
-class People:
+class EncodedPopulation:
     """The population of a table, encoded: priors from it, and the sizes of cohorts in it.
 
-    table: its first columns are those used by the question, as are the population's. lacks: "error" or "count" for rows
+    table: its first columns are those used by the request, as are the population's. lacks: "error" or "count" for rows
     of the table that the population lacks. Raises InputError for these, and for columns whose types do not match.
     """
 
     def __init__(
-        self, means: Means, question: Question, table: EncodedChunks, population: EncodedChunks, lacks: str
+        self, context: RunContext, request: ScoreRequest, table: EncodedChunks, population: EncodedChunks, lacks: str
     ) -> None:
-        self.means = means
-        self.question = question
+        self.context = context
+        self.request = request
         self.table = table
         self.population = population
-        self._added: Added | None = None
-        self._joined = Joined(table, population, len(question.used))
+        self._extra: ExtraRows | None = None
+        self._joined = JoinedValues(table, population, len(request.used))
         self.total = population.rows
         both = zip(table.columns, population.columns, strict=False)
-        missing = [mine.missing or theirs.missing for mine, theirs in both][: len(question.used)]
-        self._wildcards = [one and question.missing == "wildcard" for one in missing]
+        missing = [mine.missing or theirs.missing for mine, theirs in both][: len(request.used)]
+        self._wildcards = [one and request.missing == "wildcard" for one in missing]
         if not any(self._wildcards):
             found = self._find_lacking(lacks)
             if found["lacking"]:
                 if lacks == "error":
                     raise lacks_error(found["lacking"], table.rows, *found["first"])
-                self._add()
-        self._shares = [self._counts_of_prior(place, lacks) for place in range(len(question.used))]
+                self._add_extra()
+        self._shares = [self._counts_of_prior(place, lacks) for place in range(len(request.used))]
 
     def _find_lacking(self, lacks: str) -> dict[str, Any]:
-        """What of the table's rows the population lacks; kept in a file, or, where it is an error, told of."""
-        store, budget, report = self.means.store, self.means.budget, self.means.report
-        every = range(len(self.question.used))
-        both = self._joined.both(every)
-        job = sizes_job(self.question, self._joined.counts)
+        """Find the table's rows that the population lacks: kept in a file, or, where that is an error, the first of
+        them.
+        """
+        store, budget, report = self.context.store, self.context.budget, self.context.report
+        every = range(len(self.request.used))
+        rows = self._joined.rows(every)
+        job = sizes_job(self.request, self._joined.counts)
         limit = budget.part_rows(job)
-        parts = -(-both.rows // budget.planned_rows(limit, both.rows, len(every)))
+        parts = -(-rows.rows // budget.planned_rows(limit, rows.rows, len(every)))
         started = time.perf_counter()
 
-        def take_apart() -> Any:
-            report.stage("compare with the population", both.rows, "rows")
+        def partition() -> Any:
+            report.stage("compare with the population", rows.rows, "rows")
             with Workers() as workers:
                 cardinalities = [len(counts) for counts in job.counts]
                 folder = store.fresh("lacking-cut")
-                whole = cut(both, cardinalities, every, parts, folder, workers, done=report.advance, keep_ids=False)
+                whole = hash_partition(
+                    rows, cardinalities, every, parts, folder, workers, done=report.advance, keep_ids=False
+                )
                 return whole.sizes
 
-        pieces = Cut(store.part("lacking-cut"), store.once("lacking-cut", take_apart))
+        pieces = Partitioned(store.part("lacking-cut"), store.once("lacking-cut", partition))
         found: dict[str, Any] = store.once("lacking", partial(self._compare, pieces, job, limit, lacks))
         store.drop("lacking-cut")
-        self.means.timed("compare", started)
+        self.context.timed("compare", started)
         return found
 
-    def _compare(self, pieces: Cut, job: Job, limit: int, lacks: str) -> dict[str, Any]:
-        units = Units(np.array([NOBODY, SOMEBODY]), 1.0, self.population.rows)
+    def _compare(self, pieces: Partitioned, job: Job, limit: int, lacks: str) -> dict[str, Any]:
+        units = Units(np.array([SAMPLE, POPULATION]), 1.0, self.population.rows)
         every = range(len(job.counts))
         layout = self._joined.layout
-        scorer = PartScorer(self.means.engine, job, limit, SILENT, units)
-        lacking = Lacking(self._joined, limit)
+        scorer = PartScorer(self.context.engine, job, limit, SILENT, units)
+        lacking = AbsentRows(self._joined, limit)
         added = 0
         schema = {str(place): np.dtype(code_type(len(counts))).name for place, counts in enumerate(job.counts)}
-        with BatchWriter(self.means.store.fresh("lacking") / "rows.arrow", schema | {"times": "int64"}) as writer:
+        with BatchWriter(self.context.store.fresh("lacking") / "rows.arrow", schema | {"times": "int64"}) as writer:
             for part in range(pieces.parts):
                 chunks = pieces.part(part)
                 if chunks.rows:
-                    rows, there = scorer.distinct(chunks, every)
-                    assert there is not None
-                    short = Met(rows.keys, rows.counts - there, there).short()
+                    rows, in_population = scorer.distinct(chunks, every)
+                    assert in_population is not None
+                    short = MatchedRows(rows.keys, rows.counts - in_population, in_population).lacking()
                     if lacks == "error":
                         lacking.add(short)
                     elif len(short.keys):
-                        times = short.sampled - short.there
+                        times = short.sampled - short.in_population
                         writer.write([*unpack_keys(short.keys, layout), times])
                         added += int(times.sum())
                 chunks.close()
         return lacking.found() if lacks == "error" else {"lacking": added}
 
-    def _add(self) -> None:
+    def _add_extra(self) -> None:
         """Count the rows that the population lacks as part of it."""
-        self._added = Added(BatchReader(self.means.store.part("lacking", "rows.arrow")))
-        for number in range(len(self._added.sizes)):
-            codes, times = self._added.rows(number)
+        self._extra = ExtraRows(BatchReader(self.context.store.part("lacking", "rows.arrow")))
+        for number in range(len(self._extra.sizes)):
+            codes, times = self._extra.rows(number)
             self.total += int(times.sum())
             for own, counts in zip(codes, self._joined.counts, strict=True):
                 add_times(own, times, counts)
@@ -138,24 +142,24 @@ class People:
 
     def priors(self, columns: Sequence[Column]) -> Mapping[Hashable, Prior]:
         """The distribution in the population of some columns of the table."""
-        places = [self.question.used.index(column.name) for column in columns]
+        places = [self.request.used.index(column.name) for column in columns]
         return {
             column.name: prior_in(column, self._shares[place], self._joined.values[place])
             for column, place in zip(columns, places, strict=True)
         }
 
-    def sizes(self, one: Question, prefix: str, subsets: KnownSubsets | None) -> dict[str, Scored]:
-        """What counts, for one attacker, the population's rows in the cohorts of the table's rows; by fold."""
-        places = [self.question.used.index(name) for name in one.used]
-        both = self._joined.both(places, self._added)
+    def sizes(self, one: ScoreRequest, prefix: str, subsets: KnownSubsets | None) -> dict[str, PartitionedRun]:
+        """Runs that count the population's rows in the cohorts of the table's rows, for one attacker; by fold."""
+        places = [self.request.used.index(name) for name in one.used]
+        rows = self._joined.rows(places, self._extra)
         wildcards = [number for number, place in enumerate(places) if self._wildcards[place]]
         job = sizes_job(one, [self._joined.counts[place] for place in places], wildcards)
-        units = Units(both.counting, 1.0, self.total)
+        units = Units(rows.weights, 1.0, self.total)
         rest = (units, subsets, len(self.table.sizes), " the population")
-        return scored_by_fold(self.means, f"{prefix}population-", job, both, *rest)
+        return runs_by_fold(self.context, f"{prefix}population-", job, rows, *rest)
 
     def close(self) -> None:
         """Close its files."""
         self.population.close()
-        if self._added is not None:
-            self._added.close()
+        if self._extra is not None:
+            self._extra.close()

@@ -1,4 +1,4 @@
-"""A table cut into parts on disk, such that rows that agree on some columns lie in one part; and put together again.
+"""A table hash-partitioned on disk, such that rows that agree on some columns lie in one part; and put together again.
 
 A part holds its rows chunk after chunk, in the order of the table. Which part each row of a chunk went to is kept; that
 tells where the rows of the parts belong, so no row numbers are.
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Span:
-    """Which hashes the rows of a part have: those of part `place` of `of`."""
+class HashRange:
+    """The hashes that the rows of a part have: those of part `place` of `of`."""
 
     place: int = 0
     of: int = 1
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A cut table: its folder, and by part and chunk how many rows there are."""
+class Partitioned:
+    """A partitioned table: its folder, and its number of rows by part and chunk."""
 
     folder: Path
     sizes: Sequence[Sequence[int]]
@@ -64,24 +64,24 @@ class Cut:
         return np.argsort(read_batch(self.folder / f"ids-{chunk:06}.arrow")[0], kind="stable")
 
 
-def cut(
+def hash_partition(
     chunks: Chunks,
     cardinalities: Sequence[int],
     by: Sequence[int],
     parts: int,
     folder: Path,
     workers: Workers,
-    span: Span | None = None,
+    hashes: HashRange | None = None,
     done: Callable[[int], None] = lambda rows: None,
     keep_ids: bool = True,
-) -> Cut:
-    """Cut a table into parts by the hash of the columns `by`.
+) -> Partitioned:
+    """Partition a table by the hash of the columns `by`.
 
-    span: of the table itself, where it is a part of a cut by the same columns. keep_ids: so that what is found of the
-    parts can be put together in the order of the table.
+    hashes: of the table itself, where it is a part of a partition by the same columns. keep_ids: so that the scores of
+    the parts can be put together in the order of the table.
     """
     parts = parts if by else 1
-    span = span or Span()
+    hashes = hashes or HashRange()
     sizes = np.zeros((parts, len(chunks.sizes)), np.int64)
     with contextlib.ExitStack() as files:
         writers: list[BatchWriter] = []
@@ -93,8 +93,8 @@ def cut(
                     files.enter_context(BatchWriter(folder / f"part-{part:05}.arrow", schema)) for part in range(parts)
                 ]
             if parts > 1:
-                ids = part_ids(codes, cardinalities, by, parts * span.of, workers)
-                ids = (ids - span.place * parts).astype(np.uint8 if parts <= 2**8 else ids.dtype)
+                ids = part_ids(codes, cardinalities, by, parts * hashes.of, workers)
+                ids = (ids - hashes.place * parts).astype(np.uint8 if parts <= 2**8 else ids.dtype)
                 if keep_ids:
                     write_batch(folder / f"ids-{number:06}.arrow", {"id": ids})
                 sizes[:, number] = np.bincount(ids, minlength=parts)
@@ -109,7 +109,7 @@ def cut(
 
             workers.run(write, [(part,) for part in range(parts)])
             done(chunks.sizes[number])
-    return Cut(folder, sizes.tolist())
+    return Partitioned(folder, sizes.tolist())
 
 
 def _arrow_type(array: npt.NDArray[Any]) -> Any:
@@ -118,23 +118,23 @@ def _arrow_type(array: npt.NDArray[Any]) -> Any:
     return pa.from_numpy_dtype(array.dtype)
 
 
-class Gathering:
-    """The scores of a cut's parts put together chunk by chunk; a context manager.
+class PartScores:
+    """The scores of the parts of a partitioned table, put together chunk by chunk; a context manager.
 
     columns: of the files of scores.
     """
 
-    def __init__(self, cut: Cut, columns: Sequence[str]) -> None:
-        self._cut = cut
+    def __init__(self, partitioned: Partitioned, columns: Sequence[str]) -> None:
+        self._partitioned = partitioned
         self._place = {name: place for place, name in enumerate(columns)}
         self._files = contextlib.ExitStack()
         self._readers = [
-            (part, self._files.enter_context(BatchReader(cut.scores(part))))
-            for part in range(cut.parts)
-            if any(cut.sizes[part])
+            (part, self._files.enter_context(BatchReader(partitioned.scores(part))))
+            for part in range(partitioned.parts)
+            if any(partitioned.sizes[part])
         ]
 
-    def __enter__(self) -> Gathering:
+    def __enter__(self) -> PartScores:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -142,10 +142,10 @@ class Gathering:
 
     def fill(self, chunk: int, outs: Mapping[str, Iterable[tuple[Any, npt.NDArray[Any]]]], workers: Workers) -> None:
         """Fill arrays with the scores of a chunk in the order of the table: by column, each a factor and the array."""
-        order = self._cut.order(chunk)
+        order = self._partitioned.order(chunk)
         start = 0
         for part, reader in self._readers:
-            size = self._cut.sizes[part][chunk]
+            size = self._partitioned.sizes[part][chunk]
             if size == 0:
                 continue
             columns = reader.arrays(chunk)

@@ -18,7 +18,7 @@ from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter
 from ..utils.validation import check_word
 from .budget import CODE_BYTES, ELSEWHERE, Budget, check_room, plan_reading
-from .encode import JOINED, encode, open_encoded, rows_read
+from .encode import JOINED, encode_files, open_encoded, rows_read
 
 if TYPE_CHECKING:
     from .chunks import EncodedChunks
@@ -29,7 +29,7 @@ CELL_BYTES = 8
 Choose = Callable[[Source], Sequence[Hashable]]
 
 
-class Stream:
+class TemporaryTable:
     """The encoded table; a context manager, which deletes it. folder: for further temporary files.
 
     names: of the columns, chunks: their codes. budget: what may be in memory.
@@ -49,14 +49,14 @@ class Stream:
         self.budget = budget
         self._files = files
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> TemporaryTable:
         return self
 
     def __exit__(self, *error: Any) -> None:
         self._files.__exit__(*error)
 
 
-def open_stream(
+def open_temporary_table(
     table: Any,
     choose: Choose,
     missing: str,
@@ -66,7 +66,7 @@ def open_stream(
     joined: bool = False,
     argument: str = "table",
     budget: Budget | None = None,
-) -> Stream:
+) -> TemporaryTable:
     """Encode columns of the files that a path names, within the memory limit.
 
     sep: the separator of a CSV file (None: found by itself). copies: how often the codes may lie on the disk at a time.
@@ -89,12 +89,12 @@ def open_stream(
         done = rows_read(source, report, f" the {argument}" if other else "")
         memory = budget.values_bytes() // (JOINED if joined else 1)
         try:
-            facts = encode(source, list(names), missing, budget.chunk_rows, folder, memory, done)
+            facts = encode_files(source, list(names), missing, budget.chunk_rows, folder, memory, done)
         except InputError as error:
             raise (error.about(argument) if other else error) from None
         chunks = open_encoded(folder, list(names), facts, source)
         files.callback(chunks.close)
-        return Stream(names, chunks, folder, budget, files.pop_all())
+        return TemporaryTable(names, chunks, folder, budget, files.pop_all())
 
 
 def in_streams(table: Any, choose: Choose, sep: str | None = None) -> bool:

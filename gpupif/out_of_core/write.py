@@ -14,21 +14,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..attack.request import Question
+from ..attack.request import ScoreRequest
 from ..io.base import Source
 from ..io.checkpoints import exchange, identity
 from ..io.formats import PARQUET, written_format
 from ..io.ipc_batches import disk_errors
-from ..io.score_files import Piece, is_file
+from ..io.score_files import ScoreFile, is_file
 from ..io.write import write_tables
-from ..results.base import Description
+from ..results.base import ScoresDescription
 from ..results.provenance import FOLDER_FILE, in_one_file, to_metadata, write_folder_file
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .budget import Budget
-from .gather import Rows, ahead
-from .options import Wish
-from .several import Gatherers
+from .gather import RowReader, prefetched
+from .gather_attackers import AttackerGatherers
+from .options import OutputOptions
 
 # Score files that are written at the same time, each chunk by chunk: as many chunks as the memory is shared for.
 LANES = 2
@@ -40,11 +40,17 @@ class ScoreWriter:
     """Writes score files to the folder `scores` in `folder`, each of which appears whole, and publishes them."""
 
     def __init__(
-        self, source: Source, question: Question, wish: Wish, folder: Path, budget: Budget, report: Reporter
+        self,
+        source: Source,
+        request: ScoreRequest,
+        options: OutputOptions,
+        folder: Path,
+        budget: Budget,
+        report: Reporter,
     ) -> None:
         self.source = source
-        self.question = question
-        self.wish = wish
+        self.request = request
+        self.options = options
         self.folder = folder
         self.budget = budget
         self.report = report
@@ -52,10 +58,10 @@ class ScoreWriter:
 
     def write(
         self,
-        gatherer: Gatherers,
+        gatherer: AttackerGatherers,
         sizes: Sequence[int],
-        outputs: Sequence[Piece],
-        describe: Callable[[bool], Description],
+        outputs: Sequence[ScoreFile],
+        describe: Callable[[bool], ScoresDescription],
     ) -> None:
         """Write the score files that are not there yet; describe: what they are to say, with summaries or without."""
         folder = self.folder / "scores"
@@ -68,21 +74,23 @@ class ScoreWriter:
         self.report.stage("write", sum(sizes), "rows")
         if left:
             self._write_files(gatherer, sizes, outputs, left)
-        if not is_file(self.wish.output):
+        if not is_file(self.options.output):
             with disk_errors(folder):
                 write_folder_file(folder / FOLDER_FILE, pq.read_schema(folder / outputs[0].path), describe(True))
 
     def _write_files(
-        self, gatherer: Gatherers, sizes: Sequence[int], outputs: Sequence[Piece], left: Sequence[Piece]
+        self, gatherer: AttackerGatherers, sizes: Sequence[int], outputs: Sequence[ScoreFile], left: Sequence[ScoreFile]
     ) -> None:
         self.report.advance(_rows_of(outputs) - _rows_of(left))
         # A table's own columns are read in order, by one thread.
-        runs = [left] if self.wish.keep_input else _runs(left, LEAST_CHUNKS * sizes[0])
+        runs = [left] if self.options.keep_input else _runs(left, LEAST_CHUNKS * sizes[0])
         lanes = min(LANES, len(runs))
         with Workers(lanes) as workers:
             workers.run(lambda run: self._write_lane(gatherer, sizes, run, lanes), [(run,) for run in runs])
 
-    def _write_lane(self, gatherer: Gatherers, sizes: Sequence[int], run: Sequence[Piece], lanes: int) -> None:
+    def _write_lane(
+        self, gatherer: AttackerGatherers, sizes: Sequence[int], run: Sequence[ScoreFile], lanes: int
+    ) -> None:
         """Write a run; where it fails, or is interrupted, the others stop too."""
         try:
             self._write_run(gatherer, sizes, run, lanes)
@@ -95,22 +103,24 @@ class ScoreWriter:
             raise self._failed
         self.report.advance(rows)
 
-    def _write_run(self, gatherer: Gatherers, sizes: Sequence[int], run: Sequence[Piece], lanes: int) -> None:
+    def _write_run(
+        self, gatherer: AttackerGatherers, sizes: Sequence[int], run: Sequence[ScoreFile], lanes: int
+    ) -> None:
         """Write score files that follow each other."""
         ends = list(accumulate(sizes))
         first = bisect_right(ends, run[0].start, hi=len(sizes) - 1)
         last = bisect_left(ends, run[-1].stop, lo=first, hi=len(sizes) - 1) + 1
         # What the names of folders hold they hold for the score files too.
-        in_folders = not is_file(self.wish.output) and self.wish.rows_per_file is None
+        in_folders = not is_file(self.options.output) and self.options.rows_per_file is None
         held = self.source.folder_columns if in_folders else ()
-        given = _Input(self.source, self.budget, held) if self.wish.keep_input else None
+        given = _Input(self.source, self.budget, held) if self.options.keep_input else None
         threads = None if lanes == 1 else 1
         with contextlib.ExitStack() as closing:
             made = gatherer.chunks(first, last, sizes, run[0].start, threads)
             chunks = closing.enter_context(contextlib.closing(made))
             if lanes == 1:
-                chunks = closing.enter_context(contextlib.closing(ahead(chunks)))
-            rows = Rows(chunks, ends[first] - sizes[first])
+                chunks = closing.enter_context(contextlib.closing(prefetched(chunks)))
+            rows = RowReader(chunks, ends[first] - sizes[first])
             for piece in run:
                 file = self.folder / "scores" / piece.path
                 with disk_errors(file):
@@ -118,9 +128,11 @@ class ScoreWriter:
                 tables = self._tables(gatherer, rows, piece, given)
                 write_tables(tables, file, self._written, describe=self._metadata)
 
-    def _tables(self, gatherer: Gatherers, rows: Rows, piece: Piece, given: _Input | None) -> Iterator[pa.Table]:
+    def _tables(
+        self, gatherer: AttackerGatherers, rows: RowReader, piece: ScoreFile, given: _Input | None
+    ) -> Iterator[pa.Table]:
         """The rows of a score file, piece by piece."""
-        names = gatherer.names(self.question.targets)
+        names = gatherer.names(self.request.targets)
         if piece.start == piece.stop:
             columns = [pa.array(column) for column in gatherer.nothing()]
             yield self._beside(columns, names, None if given is None else given.nothing())
@@ -140,23 +152,23 @@ class ScoreWriter:
 
     def _metadata(self) -> Mapping[bytes, bytes]:
         """What a score file says of itself."""
-        if is_file(self.wish.output):
+        if is_file(self.options.output):
             # Others than Parquet have it before the scores, of which a summary is made.
-            return to_metadata(self._describe(written_format(self.wish.output) is PARQUET))
+            return to_metadata(self._describe(written_format(self.options.output) is PARQUET))
         return self._of_each_file
 
     @cached_property
     def _of_each_file(self) -> Mapping[bytes, bytes]:
         return to_metadata(in_one_file(self._describe(False)))
 
-    def publish(self, outputs: Sequence[Piece], known: list[int]) -> None:
+    def publish(self, outputs: Sequence[ScoreFile], known: list[int]) -> None:
         """Have the scores, whose identity is known, appear as a whole where they were asked for; they may be there."""
-        output = self.wish.output.resolve()
+        output = self.options.output.resolve()
         staged = self.staged(outputs)
         if output.exists() and identity(output) == known:
             return
         with disk_errors(output):
-            if is_file(self.wish.output):
+            if is_file(self.options.output):
                 if output.exists():
                     staged.chmod(stat.S_IMODE(output.stat().st_mode))
                 staged.replace(output)
@@ -165,19 +177,19 @@ class ScoreWriter:
             else:
                 staged.rename(output)
 
-    def staged(self, outputs: Sequence[Piece]) -> Path:
+    def staged(self, outputs: Sequence[ScoreFile]) -> Path:
         """The file or folder that is to be published."""
         folder = self.folder / "scores"
-        return folder / outputs[0].path if is_file(self.wish.output) else folder
+        return folder / outputs[0].path if is_file(self.options.output) else folder
 
 
-def _rows_of(pieces: Sequence[Piece]) -> int:
+def _rows_of(pieces: Sequence[ScoreFile]) -> int:
     return sum(piece.stop - piece.start for piece in pieces)
 
 
-def _runs(pieces: Sequence[Piece], rows: int) -> list[list[Piece]]:
+def _runs(pieces: Sequence[ScoreFile], rows: int) -> list[list[ScoreFile]]:
     """Score files that follow each other, in runs of at least so many rows, but for the last."""
-    runs: list[list[Piece]] = [[]]
+    runs: list[list[ScoreFile]] = [[]]
     for piece in pieces:
         # After a kill files are missing here and there.
         follows = not runs[-1] or runs[-1][-1].stop == piece.start
@@ -187,7 +199,7 @@ def _runs(pieces: Sequence[Piece], rows: int) -> list[list[Piece]]:
     return runs
 
 
-def _remove_others(folder: Path, outputs: Sequence[Piece]) -> None:
+def _remove_others(folder: Path, outputs: Sequence[ScoreFile]) -> None:
     """Remove from finished scores what a run left that was killed in the middle of a file."""
     finished = {folder / piece.path for piece in outputs}
     for entry in folder.rglob("*"):

@@ -120,8 +120,8 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is to be found of all rows in one go, exactly.
+class ScoreQuery:
+    """Figures, percentiles and riskiest cells asked of all rows, to be found exactly in one go.
 
     figures: by measure, of these cells. gains: the CIG of which `of_columns` are percentiles by column, and `of_rows`
     percentiles of its sums by row. top: so many of the riskiest cells, by `by`, each with its scores `shown`.
@@ -137,7 +137,7 @@ class Wanted:
 
     @property
     def cells(self) -> list[Cells]:
-        """All that are looked at."""
+        """All cells that the query is of."""
         several = [*self.figures.values(), *self.shown]
         several += [one for one in (self.gains, self.by) if one is not None]
         return list(dict.fromkeys(several))
@@ -148,8 +148,8 @@ class Wanted:
         return list(dict.fromkeys(output for cells in self.cells for output in cells.outputs))
 
 
-class Found(NamedTuple):
-    """What was `Wanted`: figures; percentiles by column, and of rows; the riskiest cells, the first first."""
+class QueryResult(NamedTuple):
+    """The answer to a `ScoreQuery`: figures; percentiles by column, and of rows; the riskiest cells, in order."""
 
     figures: Figures
     of_columns: list[list[float]]
@@ -176,11 +176,11 @@ class Explainer(ABC):
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What is known of the scores against one attacker beside these.
+class AttackerOutcome:
+    """Facts of the scores against one attacker.
 
     weights: by fold ("worst" and "mean": of an attacker with a list of columns the same), of each scored column.
-    distinct_rows: different rows over all columns that were scored or known; None where nobody counted them.
+    distinct_rows: different rows over all columns that were scored or known; None where they were not counted.
     summaries: by fold those that are made already. explainer: None where the table is not at hand.
     """
 
@@ -192,8 +192,8 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class About:
-    """What all attackers on a table have in common.
+class RunDescription:
+    """Facts of a run, the same for all attackers.
 
     columns: the scored ones. measures: of cells, in the order of outputs. dtype: "float64" or "float32". device: that
     scored. seconds: by stage. through_host: see `Scores`. request: what was asked of which table, ready for JSON, see
@@ -210,15 +210,15 @@ class About:
 
 
 @dataclass(frozen=True)
-class Description:
-    """What files of scores say of themselves.
+class ScoresDescription:
+    """Metadata of the files of scores.
 
     facts: of the scored columns; priors: of these, packed, the small ones; rows: of the table; files: of a folder, in
     order of the rows. What is not known yet is left out, weights and summaries of `outcomes` too.
     """
 
-    about: About
-    outcomes: Sequence[Outcome]
+    about: RunDescription
+    outcomes: Sequence[AttackerOutcome]
     facts: Sequence[ColumnFacts] = ()
     priors: Mapping[str, str] = field(default_factory=dict)
     rows: int | None = None
@@ -226,8 +226,8 @@ class Description:
 
 
 @dataclass(frozen=True)
-class Writing:
-    """What is to be written where: scores by what the names of their columns begin with, those against `attackers`.
+class WriteRequest:
+    """Scores to be written and where to: by the prefix of the names of their columns, those against `attackers`.
 
     describe: what the files are to say of themselves, with summaries if these are asked for. keep_input: put the
     table's columns before the scores. done: hears how many rows went out. options: of a library that writes folders.
@@ -235,7 +235,7 @@ class Writing:
 
     outputs: Mapping[str, Cells]
     attackers: Sequence[ScoredAttacker]
-    describe: Callable[[bool], Description]
+    describe: Callable[[bool], ScoresDescription]
     path: str | os.PathLike[str]
     keep_input: bool
     overwrite: bool
@@ -255,7 +255,7 @@ class Backing(ABC):
     spilled_bytes: int | None = None
     writes_folders = False
 
-    def __init__(self, about: About, attackers: Sequence[ScoredAttacker]) -> None:
+    def __init__(self, about: RunDescription, attackers: Sequence[ScoredAttacker]) -> None:
         self.about = about
         self.attackers = list(attackers)
         # Those that are made, by names of attackers and fold.
@@ -272,7 +272,7 @@ class Backing(ABC):
 
     @abstractmethod
     def distinct_rows(self, attacker: ScoredAttacker) -> int | None:
-        """Different rows over all columns that were scored or known; None where nobody counted them."""
+        """Different rows over all columns that were scored or known; None where they were not counted."""
 
     @abstractmethod
     def explainer(self, attacker: ScoredAttacker) -> Explainer | None:
@@ -312,7 +312,7 @@ class Backing(ABC):
         """The sum of each row, as a series of the kind that came in."""
 
     @abstractmethod
-    def find(self, wanted: Wanted) -> Found:
+    def find(self, query: ScoreQuery) -> QueryResult:
         """What is wanted of all rows."""
 
     @abstractmethod
@@ -324,7 +324,7 @@ class Backing(ABC):
         """As `joined`, of Arrow, in memory. keep_input: put the table's columns before them."""
 
     @abstractmethod
-    def write(self, writing: Writing) -> None:
+    def write(self, writing: WriteRequest) -> None:
         """Write scores as `to_arrow` has them, with what files say of themselves. Raises OutputError, InputError."""
 
     def persist(self, **options: Any) -> Backing:
@@ -332,10 +332,10 @@ class Backing(ABC):
         return self
 
 
-class WithOutcomes(Backing):
+class OutcomeBacking(Backing):
     """Scores of which all is known beside the scores themselves."""
 
-    def __init__(self, about: About, outcomes: Sequence[Outcome]) -> None:
+    def __init__(self, about: RunDescription, outcomes: Sequence[AttackerOutcome]) -> None:
         super().__init__(about, [outcome.attacker for outcome in outcomes])
         self._outcomes = {outcome.attacker.name: outcome for outcome in outcomes}
         for outcome in outcomes:

@@ -120,7 +120,7 @@ def summary_columns(
         for measure, wanted in ROW_MEASURES.items():
             if measure in figures.sums:
                 highest, lowest = figures.highest[measure][place], figures.lowest[measure][place]
-                # With weights a class may be nobody.
+                # With weights a class may be of weight 0.
                 found = {
                     "mean": figures.total(measure, place) / rows,
                     "max": highest,

@@ -15,7 +15,18 @@ from ..io.write import output_names, row_groups, write_device_columns, write_tab
 from ..measures import Measure
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
-from .base import About, Cell, Cells, Explainer, Found, Outcome, ScoredAttacker, Wanted, WithOutcomes, Writing
+from .base import (
+    AttackerOutcome,
+    Cell,
+    Cells,
+    Explainer,
+    OutcomeBacking,
+    QueryResult,
+    RunDescription,
+    ScoredAttacker,
+    ScoreQuery,
+    WriteRequest,
+)
 from .figures import ColumnFacts, Figures
 from .provenance import to_metadata
 from .riskiest import count_cohort, describe, describe_value, riskiest_in
@@ -30,7 +41,7 @@ if TYPE_CHECKING:
     from ..frames.base import Frame
 
 
-class InMemory(WithOutcomes):
+class MemoryBacking(OutcomeBacking):
     """Scores of a table in memory.
 
     outcomes: of each attacker, in order. values: by output (see `ScoredAttacker.named`) the scores, an array (scored
@@ -40,8 +51,8 @@ class InMemory(WithOutcomes):
     def __init__(
         self,
         frame: Frame,
-        about: About,
-        outcomes: Sequence[Outcome],
+        about: RunDescription,
+        outcomes: Sequence[AttackerOutcome],
         values: Mapping[str, Any],
         priors: Mapping[Hashable, Prior],
     ) -> None:
@@ -101,22 +112,22 @@ class InMemory(WithOutcomes):
                 self._row_sums[cells] = self._scores(cells).sum(axis=0, dtype=np.float64)
         return self._row_sums[cells]
 
-    def find(self, wanted: Wanted) -> Found:
-        scores = {cells: self._scores(cells) for cells in wanted.cells}
+    def find(self, query: ScoreQuery) -> QueryResult:
+        scores = {cells: self._scores(cells) for cells in query.cells}
         of_columns: list[list[float]] = []
         of_rows: list[float] = []
         top: list[Cell] = []
         # A device has its own threads, and is that of the calling one.
         with self._frame.active(), Workers(None if self._frame.device_frames() is None else 1) as workers:
-            figures = Figures.of({name: scores[cells] for name, cells in wanted.figures.items()}, workers)
-            if wanted.gains is not None and wanted.of_columns:
-                of_columns = workers.run(_percentiles, [(gains, wanted.of_columns) for gains in scores[wanted.gains]])
-            if wanted.gains is not None and wanted.of_rows:
-                of_rows = _percentiles(self._sums_of_rows(wanted.gains), wanted.of_rows)
-            if wanted.by is not None:
-                shown = [scores[cells] for cells in wanted.shown]
-                top = riskiest_in(wanted.by.measure, scores[wanted.by], shown, wanted.top)
-        return Found(figures, of_columns, of_rows, top)
+            figures = Figures.of({name: scores[cells] for name, cells in query.figures.items()}, workers)
+            if query.gains is not None and query.of_columns:
+                of_columns = workers.run(_percentiles, [(gains, query.of_columns) for gains in scores[query.gains]])
+            if query.gains is not None and query.of_rows:
+                of_rows = _percentiles(self._sums_of_rows(query.gains), query.of_rows)
+            if query.by is not None:
+                shown = [scores[cells] for cells in query.shown]
+                top = riskiest_in(query.by.measure, scores[query.by], shown, query.top)
+        return QueryResult(figures, of_columns, of_rows, top)
 
     def joined(self, outputs: Mapping[str, Cells]) -> Any:
         names = output_names(list(outputs), self.about.columns, [])
@@ -129,7 +140,7 @@ class InMemory(WithOutcomes):
     def _arrays(self, outputs: Mapping[str, Cells]) -> dict[str, Any]:
         return {output: self._scores(cells) for output, cells in outputs.items()}
 
-    def write(self, writing: Writing) -> None:
+    def write(self, writing: WriteRequest) -> None:
         """See `Backing`.
 
         Scores on a device go straight from there to Parquet, others part by part through the host.
@@ -197,8 +208,8 @@ def index_table(frame: Frame) -> pa.Table | None:
         ) from error
 
 
-def _percentiles(numbers: Any, wanted: Sequence[float]) -> list[float]:
-    return [float(number) for number in on_host(np.percentile(numbers, list(wanted)))]
+def _percentiles(numbers: Any, query: Sequence[float]) -> list[float]:
+    return [float(number) for number in on_host(np.percentile(numbers, list(query)))]
 
 
 class TableExplainer(Explainer):

@@ -13,7 +13,7 @@ from ..errors import InputError, TableReadError
 from ..io.formats import CSV, written_format
 from .provenance import FOLDER_FILE, read_description
 from .scores import Scores
-from .stored import InFiles
+from .stored import FileBacking
 
 
 def open_scores(path: str | os.PathLike[str]) -> Scores:
@@ -50,7 +50,7 @@ def open_scores(path: str | os.PathLike[str]) -> Scores:
         raise TableReadError(f"{place}: could not be read as scores: {reason}.") from error
 
 
-def _open(place: Path) -> InFiles:
+def _open(place: Path) -> FileBacking:
     if written_format(place) is CSV and not place.is_dir():
         raise InputError(
             f"{place}: CSV does not keep what scores are of. Open scores in Parquet or Feather, or read the file as a "
@@ -76,4 +76,4 @@ def _open(place: Path) -> InFiles:
         # A part of them: what is said of all does not hold.
         outcomes = [replace(outcome, summaries={}, distinct_rows=None) for outcome in description.outcomes]
         description = replace(description, outcomes=outcomes)
-    return InFiles(place, files, description, rows)
+    return FileBacking(place, files, description, rows)

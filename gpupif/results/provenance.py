@@ -23,12 +23,12 @@ from ..errors import InputError
 from ..io.formats import FEATHER, read_format
 from ..io.score_files import MARK
 from ..measures import as_weighted, find_measure
-from .base import MEAN, WORST, About, Description, Outcome, ScoredAttacker
+from .base import MEAN, WORST, AttackerOutcome, RunDescription, ScoredAttacker, ScoresDescription
 from .figures import ColumnFacts
 from .summary import Summary
 
 if TYPE_CHECKING:
-    from ..attack.request import Question
+    from ..attack.request import ScoreRequest
     from ..io.common import Stamp
 
 KEY = b"gpupif.scores"
@@ -39,19 +39,19 @@ FOLDER_FILE = "_common_metadata"
 
 
 def describe_request(
-    question: Question, source: Mapping[str, Any], population: Mapping[str, Any] | None = None
+    request: ScoreRequest, source: Mapping[str, Any], population: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """What was asked, as `About` has it. source, population: where the tables came from, see `describe_files`."""
+    """A request as `RunDescription` has it. source, population: where the tables came from, see `describe_files`."""
     return {
         "gpupif": __version__,
         "input": dict(source),
         "population": None if population is None else dict(population),
-        "weights": None if question.weights is None else str(question.weights),
-        "missing": question.missing,
-        "accuracies": {str(name): float(accuracy) for name, accuracy in question.accuracies.items()},
-        "priors given": [str(name) for name in question.priors],
-        "distances given": [str(name) for name in question.distances],
-        "used": [str(name) for name in question.used],
+        "weights": None if request.weights is None else str(request.weights),
+        "missing": request.missing,
+        "accuracies": {str(name): float(accuracy) for name, accuracy in request.accuracies.items()},
+        "priors given": [str(name) for name in request.priors],
+        "distances given": [str(name) for name in request.distances],
+        "used": [str(name) for name in request.used],
     }
 
 
@@ -66,7 +66,7 @@ def describe_files(path: Path, stamps: Mapping[Path, Stamp]) -> dict[str, Any]:
     }
 
 
-def to_metadata(description: Description) -> dict[bytes, bytes]:
+def to_metadata(description: ScoresDescription) -> dict[bytes, bytes]:
     """The document, as the metadata of a file has it."""
     about = description.about
     columns: list[dict[str, Any]] = [{"name": str(name)} for name in about.columns]
@@ -88,7 +88,7 @@ def to_metadata(description: Description) -> dict[bytes, bytes]:
     return {MARK: __version__.encode(), KEY: json.dumps(document).encode()}
 
 
-def in_one_file(description: Description) -> Description:
+def in_one_file(description: ScoresDescription) -> ScoresDescription:
     """As much of a description as each file of a folder has: no summaries, no priors, and no lists of files."""
     request = dict(description.about.request)
     for table in ("input", "population"):
@@ -99,7 +99,7 @@ def in_one_file(description: Description) -> Description:
     return replace(description, about=about, outcomes=outcomes, priors={}, files=())
 
 
-def write_folder_file(file: Any, schema: pa.Schema, description: Description) -> None:
+def write_folder_file(file: Any, schema: pa.Schema, description: ScoresDescription) -> None:
     """Write the file `FOLDER_FILE` of a folder, which has all of a description; schema: of the score files.
 
     file: its path, or itself.
@@ -107,7 +107,7 @@ def write_folder_file(file: Any, schema: pa.Schema, description: Description) ->
     pq.write_metadata(schema.with_metadata(to_metadata(description)), file)
 
 
-def read_description(file: Path) -> Description | None:
+def read_description(file: Path) -> ScoresDescription | None:
     """What a file says of itself; None where it says nothing.
 
     Raises InputError for what another version says; pyarrow.ArrowException or OSError for a file that cannot be read.
@@ -128,7 +128,7 @@ def read_description(file: Path) -> Description | None:
         )
     request, names = document["request"], [column["name"] for column in document["columns"]]
     measures = [find_measure(name) for name in document["measures"]]
-    about = About(
+    about = RunDescription(
         columns=names,
         measures=measures if request["weights"] is None else [as_weighted(measure) for measure in measures],
         dtype=document["dtype"],
@@ -137,7 +137,7 @@ def read_description(file: Path) -> Description | None:
         through_host=document["through_host"],
         request=request,
     )
-    return Description(
+    return ScoresDescription(
         about,
         [_attacker_from_json(attacker, names, request["used"]) for attacker in document["attackers"]],
         [
@@ -151,7 +151,7 @@ def read_description(file: Path) -> Description | None:
     )
 
 
-def _attacker_to_json(outcome: Outcome) -> dict[str, Any]:
+def _attacker_to_json(outcome: AttackerOutcome) -> dict[str, Any]:
     attacker = outcome.attacker
     # Wall times are of a run, not of the scores: the same scores are the same bytes.
     summaries = {fold: {**summary.to_stored(), "stages": {}} for fold, summary in outcome.summaries.items()}
@@ -166,13 +166,13 @@ def _attacker_to_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _attacker_from_json(document: Mapping[str, Any], names: Sequence[str], used: Sequence[str]) -> Outcome:
+def _attacker_from_json(document: Mapping[str, Any], names: Sequence[str], used: Sequence[str]) -> AttackerOutcome:
     known = tuple(document["known"])
     subsets = None if document["any"] is None else _subsets_from_json(document["any"], known, names, used)
     attacker = ScoredAttacker(document["name"], known, subsets, document["only"])
     weights, summaries = document["weights"], document["summaries"]
     made = {fold: Summary.from_dict(summary) for fold, summary in summaries.items()}
-    return Outcome(
+    return AttackerOutcome(
         attacker,
         {fold: weights.get(fold, next(iter(weights.values()))) for fold in (WORST, MEAN)} if weights else {},
         document["distinct_rows"],

@@ -105,7 +105,7 @@ def missing_code(job: Job, column: int) -> int:
     return len(job.counts[column]) - 1 if column in job.wildcards else -1
 
 
-def narrowed(cohort: Any, codes: Any, own: int, missing: int) -> Any:
+def filter_cohort(cohort: Any, codes: Any, own: int, missing: int) -> Any:
     """Of some rows (None: of all) those with the code `own`; missing: the code that matches any, or -1."""
     here = codes if cohort is None else codes[cohort]
     agree = here == own
@@ -125,7 +125,7 @@ def count_cohort(
     # The rarest value comes first, to narrow fast.
     known = (column for column in job.known if column != target)
     for column in sorted(known, key=lambda column: int(job.counts[column][key[column]])):
-        cohort = narrowed(cohort, codes[column], key[column], missing_code(job, column))
+        cohort = filter_cohort(cohort, codes[column], key[column], missing_code(job, column))
     values = codes[target] if cohort is None else codes[target][cohort]
     if times is not None and cohort is not None:
         times = times[on_host(cohort)]

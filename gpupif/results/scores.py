@@ -18,7 +18,18 @@ from ..io.write import check_output
 from ..measures import Measure, as_risk, is_measure
 from ..utils.validation import percents, whole_number
 from .attacker_summary import AttackerSummary, summarize_attackers
-from .base import MEAN, WORST, Backing, Cell, Cells, Description, Outcome, ScoredAttacker, Wanted, Writing
+from .base import (
+    MEAN,
+    WORST,
+    AttackerOutcome,
+    Backing,
+    Cell,
+    Cells,
+    ScoredAttacker,
+    ScoreQuery,
+    ScoresDescription,
+    WriteRequest,
+)
 from .figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
 from .riskiest import cell_records
 from .summary import TOP_CELLS, AnyKnownSummary, Summary
@@ -230,7 +241,7 @@ class Scores:
         if summary is not None:
             sums = summary.columns["fig"].tolist()
         else:
-            figures = self._backing.find(Wanted(figures={"cig": cells})).figures
+            figures = self._backing.find(ScoreQuery(figures={"cig": cells})).figures
             sums = [figures.total("cig", place) for place in range(len(self.columns))]
         return pd.Series(sums, pd.Index(self.columns, tupleize_cols=False), name="fig")
 
@@ -252,7 +263,7 @@ class Scores:
         if summary is not None and set(wanted) <= set(summary.pif):
             gains = [summary.pif[percent] for percent in wanted]
         else:
-            gains = self._backing.find(Wanted(gains=cells, of_rows=wanted)).of_rows
+            gains = self._backing.find(ScoreQuery(gains=cells, of_rows=wanted)).of_rows
         return gains[0] if percentiles.ndim == 0 else gains
 
     def top(self, n: int = 20, by: str | None = None) -> pd.DataFrame:
@@ -388,7 +399,7 @@ class Scores:
 
     def _top(self, n: int, by: str | None) -> pd.DataFrame:
         cells = self._by(by)
-        found = self._backing.find(Wanted(top=n, by=cells, shown=self._shown(cells)))
+        found = self._backing.find(ScoreQuery(top=n, by=cells, shown=self._shown(cells)))
         return self._describe_cells(found.top, cells)
 
     def _describe_cells(self, found: Sequence[Cell], by: Cells) -> pd.DataFrame:
@@ -440,7 +451,7 @@ class Scores:
         by = self._by(None)
         gains = self._cells("cig") if "cig" in self.measures else None
         found = self._backing.find(
-            Wanted(
+            ScoreQuery(
                 figures={name: self._cells(name) for name in SUMMARISED if name in self.measures},
                 gains=gains,
                 of_columns=OF_COLUMNS,
@@ -464,15 +475,15 @@ class Scores:
             through_host=about.through_host,
         )
 
-    def _writing(self, path: str | os.PathLike[str], keep_input: bool, overwrite: bool) -> Writing:
+    def _writing(self, path: str | os.PathLike[str], keep_input: bool, overwrite: bool) -> WriteRequest:
         """What is written of these scores, and said of them."""
-        return Writing(self._outputs(), self._written(), self._description, path, keep_input, overwrite)
+        return WriteRequest(self._outputs(), self._written(), self._description, path, keep_input, overwrite)
 
     def _written(self) -> list[ScoredAttacker]:
         """The attackers, as a file of these scores has them."""
         return list(self._attackers) if self._fold is None else [self._as_one()]
 
-    def _description(self, with_summaries: bool) -> Description:
+    def _description(self, with_summaries: bool) -> ScoresDescription:
         """What a file of these scores is to say of itself."""
         backing = self._backing
         if self._fold is None:
@@ -480,7 +491,7 @@ class Scores:
         else:
             views = [{self._fold: self}]
         outcomes = [
-            Outcome(
+            AttackerOutcome(
                 attacker,
                 weights={fold: list(view.weights.values()) for fold, view in of_folds.items()},
                 distinct_rows=next(iter(of_folds.values())).distinct_rows if with_summaries else None,
@@ -488,4 +499,4 @@ class Scores:
             )
             for attacker, of_folds in zip(self._written(), views, strict=True)
         ]
-        return Description(backing.about, outcomes, backing.column_facts(), backing.packed_priors(), self.rows)
+        return ScoresDescription(backing.about, outcomes, backing.column_facts(), backing.packed_priors(), self.rows)

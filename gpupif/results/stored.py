@@ -16,7 +16,7 @@ from ..io.formats import CSV, written_format
 from ..io.write import output_names, write_tables
 from ..rows.threads import Workers
 from ..utils.percentiles import ONCE, SHIFTS, DigitCounts, PercentileSearch
-from .base import Cell, Cells, Description, Found, Wanted, WithOutcomes, Writing
+from .base import Cell, Cells, OutcomeBacking, QueryResult, ScoreQuery, ScoresDescription, WriteRequest
 from .figures import ColumnFacts, Figures
 from .packed_priors import PackedPrior
 from .provenance import to_metadata
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 COLUMNS_AT_ONCE = 16
 
 
-class InFiles(WithOutcomes):
+class FileBacking(OutcomeBacking):
     """Scores in files; description: what these say of themselves, of so many rows; priors: where they are at hand."""
 
     def __init__(
         self,
         path: Path,
         files: Sequence[Path],
-        description: Description,
+        description: ScoresDescription,
         rows: int,
         spilled_bytes: int | None = None,
         priors: Mapping[Hashable, AsDict] | None = None,
@@ -109,23 +109,23 @@ class InFiles(WithOutcomes):
 
         return StoredFrame(sums, [name], ["float64"])
 
-    def find(self, wanted: Wanted) -> Found:
+    def find(self, query: ScoreQuery) -> QueryResult:
         """See `Backing`; the files are read once, and four times more for percentiles of some columns at once."""
-        figures, top = self._look(wanted) if wanted.figures or wanted.by else (Figures({}, {}, {}, {}), [])
+        figures, top = self._look(query) if query.figures or query.by else (Figures({}, {}, {}, {}), [])
         of_columns: list[list[float]] = []
         of_rows: list[float] = []
-        if wanted.gains is not None:
+        if query.gains is not None:
             every = range(len(self.about.columns))
-            if wanted.of_rows:
-                (of_rows,) = self._percentiles(wanted.gains, wanted.of_rows, every, by_row=True)
-            for first in every[::COLUMNS_AT_ONCE] if wanted.of_columns else ():
+            if query.of_rows:
+                (of_rows,) = self._percentiles(query.gains, query.of_rows, every, by_row=True)
+            for first in every[::COLUMNS_AT_ONCE] if query.of_columns else ():
                 some = every[first : first + COLUMNS_AT_ONCE]
-                of_columns += self._percentiles(wanted.gains, wanted.of_columns, some, by_row=False)
-        return Found(figures, of_columns, of_rows, top)
+                of_columns += self._percentiles(query.gains, query.of_columns, some, by_row=False)
+        return QueryResult(figures, of_columns, of_rows, top)
 
-    def _look(self, wanted: Wanted) -> tuple[Figures, list[Cell]]:
+    def _look(self, query: ScoreQuery) -> tuple[Figures, list[Cell]]:
         """Figures and the riskiest cells."""
-        looked = [*wanted.figures.values(), *([] if wanted.by is None else [wanted.by])]
+        looked = [*query.figures.values(), *([] if query.by is None else [query.by])]
         read = list(dict.fromkeys(output for cells in looked for output in cells.outputs))
         parts: list[Figures] = []
         top: list[Cell] = []
@@ -133,13 +133,13 @@ class InFiles(WithOutcomes):
         with Workers() as workers:
             for arrays in self._pieces(read):
                 scores = {cells: cells.of(arrays) for cells in looked}
-                parts.append(Figures.of({name: scores[cells] for name, cells in wanted.figures.items()}, workers))
-                if wanted.by is not None:
-                    least = top[-1].risk if len(top) == wanted.top else -np.inf
-                    risky = riskiest_in(wanted.by.measure, scores[wanted.by], [], wanted.top, row, least)
-                    top = riskiest([*top, *risky], wanted.top)
+                parts.append(Figures.of({name: scores[cells] for name, cells in query.figures.items()}, workers))
+                if query.by is not None:
+                    least = top[-1].risk if len(top) == query.top else -np.inf
+                    risky = riskiest_in(query.by.measure, scores[query.by], [], query.top, row, least)
+                    top = riskiest([*top, *risky], query.top)
                 row += len(arrays[read[0]][0])
-        return Figures.together(*parts), self._with_scores(top, wanted.shown)
+        return Figures.together(*parts), self._with_scores(top, query.shown)
 
     def _with_scores(self, top: Sequence[Cell], shown: Sequence[Cells]) -> list[Cell]:
         """Cells with scores, which are read for their rows only."""
@@ -156,10 +156,10 @@ class InFiles(WithOutcomes):
         ]
 
     def _percentiles(
-        self, gains: Cells, wanted: Sequence[float], columns: Sequence[int], by_row: bool
+        self, gains: Cells, query: Sequence[float], columns: Sequence[int], by_row: bool
     ) -> list[list[float]]:
         """Percentiles of some columns, or of the sums of their rows."""
-        searches = [PercentileSearch.of(self.rows, wanted)] * (1 if by_row else len(columns))
+        searches = [PercentileSearch.of(self.rows, query)] * (1 if by_row else len(columns))
         for _ in SHIFTS:
             counts: list[DigitCounts] = [{} for _ in searches]
             for arrays in self._pieces(gains.outputs, columns):
@@ -205,7 +205,7 @@ class InFiles(WithOutcomes):
     def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
         return pa.concat_tables(self._tables(outputs, keep_input))
 
-    def write(self, writing: Writing) -> None:
+    def write(self, writing: WriteRequest) -> None:
         tables = self._tables(writing.outputs, writing.keep_input)
         write_tables(tables, writing.path, writing.done, writing.overwrite, lambda: to_metadata(writing.describe(True)))
 

@@ -13,11 +13,11 @@ from gpupif.kernels.log_units import LOG_BITS
 from ..engines.base import SILENT, Job
 from ..engines.cpu.engine import CpuEngine
 from ..engines.known_subsets import score_sets
-from ..engines.part_jobs import source_of
+from ..engines.part_jobs import computed_measure
 from ..measures import POPULATION_SIZE, resolve_measures
 from ..utils.arrays import on_host
 from ..utils.progress import Reporter
-from .riskiest import CohortCount, describe, describe_value, missing_code, narrowed
+from .riskiest import CohortCount, describe, describe_value, filter_cohort, missing_code
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -106,7 +106,7 @@ def _cohorts(job: Job, row: int, subsets: Sequence[tuple[int, ...]]) -> Iterator
         del path[same:]
         for column in subset[same:]:
             codes, before = job.codes[column], path[-1][1] if path else None
-            path.append((column, narrowed(before, codes, int(codes[row]), missing_code(job, column))))
+            path.append((column, filter_cohort(before, codes, int(codes[row]), missing_code(job, column))))
         yield path[-1][1] if path else slice(None)
 
 
@@ -145,7 +145,7 @@ def _own_scores(
         accuracies=[1.0, job.accuracies[position]],
         targets=[1],
         known=[0],
-        measures=resolve_measures(source_of(by)),
+        measures=resolve_measures(computed_measure(by)),
         dtype="float64",
         scores_on="host",
         axes=None if job.axes is None else [None, job.axes[position]],

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from ..attack.known_subsets import Known, as_attackers, as_known, outputs_of
 from ..attack.population import Population
 from ..attack.prior_files import as_accuracies, as_priors
-from ..attack.request import MISSING, ask, needed_columns
+from ..attack.request import MISSING, make_request, needed_columns
 from ..measures import POPULATION_SIZE, Measure, resolve_measures
 from ..utils.validation import check_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..attack.request import Question
+    from ..attack.request import ScoreRequest
     from ..io.common import Pick
 
 Measures = str | Iterable[str]
@@ -80,10 +80,10 @@ class Arguments:
         return outputs_of(self.attackers, self.known, [measure.name for measure in measured])
 
     @property
-    def ask(self) -> Callable[..., Question]:
+    def make_request(self) -> Callable[..., ScoreRequest]:
         """Takes the names of a table's columns, and of those that only label rows: what is asked of that table."""
         return partial(
-            ask,
+            make_request,
             measures=self.measures,
             columns=self.columns,
             known=self.known,

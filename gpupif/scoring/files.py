@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..engines.choose import asked_device, choose_engine
+from ..engines.choose import choose_engine, requested_device
 from ..errors import InputError
 from ..frames.open import open_file
 from ..io.base import Source
@@ -18,7 +18,7 @@ from ..io.paths import find_input
 from ..io.scan import open_source
 from ..io.score_files import is_file
 from ..io.write import attacker_names, check_output
-from ..out_of_core.options import OfPopulation, Wish, make_wish
+from ..out_of_core.options import OutputOptions, PopulationFiles
 from ..out_of_core.run import score_source
 from ..utils.config import resources
 from ..utils.docs import documented_as
@@ -110,7 +110,7 @@ def score_files(
     >>> folder.cleanup()
 
     """
-    asked = Arguments.of(
+    arguments = Arguments.of(
         measures,
         columns,
         known=known,
@@ -123,32 +123,32 @@ def score_files(
         missing=missing,
         dtype=dtype,
     )
-    wish = make_wish(output, rows_per_file, resume, overwrite, keep_input)
-    path, people = _as_path("source", source), _open_population(asked)
-    return _score_on_disk(path, asked, wish, choose_engine(asked_device()), people)
+    options = OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input)
+    path, population = _as_path("source", source), _open_population(arguments)
+    return _score_on_disk(path, arguments, options, choose_engine(requested_device()), population)
 
 
-def score_file(path: Path, asked: Arguments, wish: Wish, sep: str | None = None) -> Scores:
+def score_file(path: Path, arguments: Arguments, options: OutputOptions, sep: str | None = None) -> Scores:
     """Score files and write the scores, on disk or in memory; sep: the separator of CSV (None: found by itself).
 
     It is done in memory where the output is one file, no memory limit is set, no run is resumed, and the table fits.
     """
-    people = _open_population(asked)
-    if is_file(wish.output):
-        places = [*find_input(path, sep).places, *([] if people is None else people.source.found.places)]
-        check_output(wish.output, wish.overwrite or wish.resume, places)
-    engine = choose_engine(asked_device())
-    if is_file(wish.output) and resources().memory_limit is None and not wish.resume:
-        need = _memory_needed(open_source(path, sep), asked, wish, people)
+    population = _open_population(arguments)
+    if is_file(options.output):
+        places = [*find_input(path, sep).places, *([] if population is None else population.source.found.places)]
+        check_output(options.output, options.overwrite or options.resume, places)
+    engine = choose_engine(requested_device())
+    if is_file(options.output) and resources().memory_limit is None and not options.resume:
+        need = _memory_needed(open_source(path, sep), arguments, options, population)
         if need <= default_limit() - resident_bytes():
-            return _score_in_memory(path, asked, wish, engine, sep)
+            return _score_in_memory(path, arguments, options, engine, sep)
         if resources().progress is not False:
             print(
                 f"gpupif: the table needs about {need / 2**30:.1f} GiB, more than 60 % of the memory that is free: it "
                 "is scored part by part, on disk.",
                 file=sys.stderr,
             )
-    return _score_on_disk(path, asked, wish, engine, people, sep)
+    return _score_on_disk(path, arguments, options, engine, population, sep)
 
 
 def memory_needed(source: Source, used: int, targets: int, measures: int) -> int:
@@ -156,43 +156,52 @@ def memory_needed(source: Source, used: int, targets: int, measures: int) -> int
     return source.about_rows() * (READ_BYTES * used + 40 * KEY_WORDS + 48 + 8 * targets * measures)
 
 
-def _memory_needed(source: Source, asked: Arguments, wish: Wish, people: OfPopulation | None) -> int:
+def _memory_needed(
+    source: Source, arguments: Arguments, options: OutputOptions, population: PopulationFiles | None
+) -> int:
     """About how many bytes scoring a table takes in memory, with its population."""
-    used = source.names if wish.keep_input else asked.needed(source.names) or source.names
-    each = sum(map(len, asked.outputs.values()))
-    need = memory_needed(source, len(used), len(asked.columns or source.names), each)
-    return need if people is None else need + memory_needed(people.source, len(used), 0, 0)
+    used = source.names if options.keep_input else arguments.needed(source.names) or source.names
+    each = sum(map(len, arguments.outputs.values()))
+    need = memory_needed(source, len(used), len(arguments.columns or source.names), each)
+    return need if population is None else need + memory_needed(population.source, len(used), 0, 0)
 
 
 def _score_on_disk(
-    path: Path, asked: Arguments, wish: Wish, engine: Engine, people: OfPopulation | None, sep: str | None = None
+    path: Path,
+    arguments: Arguments,
+    options: OutputOptions,
+    engine: Engine,
+    population: PopulationFiles | None,
+    sep: str | None = None,
 ) -> Scores:
     with Reporter() as report, announce_compilation():
-        return score_source(open_source(path, sep), asked.ask, engine, wish, report, people)
+        return score_source(open_source(path, sep), arguments.make_request, engine, options, report, population)
 
 
-def _score_in_memory(path: Path, asked: Arguments, wish: Wish, engine: Engine, sep: str | None) -> Scores:
+def _score_in_memory(
+    path: Path, arguments: Arguments, options: OutputOptions, engine: Engine, sep: str | None
+) -> Scores:
     with Reporter() as report:
         report.stage("read", None, "rows")
-        frame = open_file(path, every_column if wish.keep_input else asked.needed, sep, engine.frames)
-    names = [name for name in frame.names if name not in (*frame.index_names, asked.weights)]
-    targets = list(dict.fromkeys(asked.columns or names))
-    attacker_names(asked.outputs, targets, frame.names if wish.keep_input else [])
-    scores = score_table(frame, asked)
+        frame = open_file(path, every_column if options.keep_input else arguments.needed, sep, engine.frames)
+    names = [name for name in frame.names if name not in (*frame.index_names, arguments.weights)]
+    targets = list(dict.fromkeys(arguments.columns or names))
+    attacker_names(arguments.outputs, targets, frame.names if options.keep_input else [])
+    scores = score_table(frame, arguments)
     started = time.perf_counter()
     with Reporter() as report:
         report.stage("write", scores.rows, "rows")
-        scores.write(wish.output, wish.keep_input, wish.overwrite, report.advance)
+        scores.write(options.output, options.keep_input, options.overwrite, report.advance)
     scores.seconds["write"] = time.perf_counter() - started
     return scores
 
 
-def _open_population(asked: Arguments) -> OfPopulation | None:
+def _open_population(arguments: Arguments) -> PopulationFiles | None:
     """The files of the population, if any; raises InputError for what is no path."""
-    if asked.population is None:
+    if arguments.population is None:
         return None
-    path = _as_path("population", asked.population.table)
-    return OfPopulation(open_source(path), asked.population.lacks)
+    path = _as_path("population", arguments.population.table)
+    return PopulationFiles(open_source(path), arguments.population.lacks)
 
 
 def _as_path(argument: str, given: Any) -> Path:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..attack.population import match_population
-from ..attack.request import Question
-from ..attack.weights import Weighted, read_weights, weigh
+from ..attack.request import ScoreRequest
+from ..attack.weights import TableWeights, read_weights, weigh_table
 from ..encoding.column import EncodedTable
 from ..encoding.encode import encode_table
-from ..engines.base import AnyResult
-from ..engines.deduplicated import Collapsed
+from ..engines.base import AnyKnownResult
+from ..engines.deduplicated import DeduplicatedTable
 from ..engines.known_subsets import score_attacker
 from ..errors import WarnOnce
 from ..frames.base import Frame
 from ..measures import POPULATION_SIZE
-from ..results.base import About, Outcome, ScoredAttacker, of_each_fold
-from ..results.in_memory import InMemory, TableExplainer
+from ..results.base import AttackerOutcome, RunDescription, ScoredAttacker, of_each_fold
+from ..results.in_memory import MemoryBacking, TableExplainer
 from ..results.provenance import describe_files, describe_request
 from ..results.scores import Scores
 from ..rows.threads import Workers
@@ -33,55 +33,57 @@ if TYPE_CHECKING:
 
 
 def score_frame(
-    frame: Frame, question: Question, engine: Engine, report: Reporter, population: Frame | None, lacks: str
+    frame: Frame, request: ScoreRequest, engine: Engine, report: Reporter, population: Frame | None, lacks: str
 ) -> Scores:
     """Scores of a table in memory. lacks: see `gpupif.score`, `population_lacks`."""
     opened = time.perf_counter()
     with frame.active():
-        encoded, weighted = encode_frame(frame, question, report)
-    people = None if population is None else match_population(population, encoded.columns, question.missing, lacks)
+        encoded, weighted = encode_frame(frame, request, report)
+    people = None if population is None else match_population(population, encoded.columns, request.missing, lacks)
     coded = time.perf_counter()
-    asked = question.each()
-    subsets = {name: one.subsets(frame.rows) for name, one in asked.items()}
-    cells = sum(len(question.targets) if one is None else sum(one.scored.values()) for one in subsets.values())
+    requests = request.by_attacker()
+    subsets = {name: one.subsets(frame.rows) for name, one in requests.items()}
+    cells = sum(len(request.targets) if one is None else sum(one.scored.values()) for one in subsets.values())
     report.stage("score", frame.rows * cells, "cells")
     on_warning, through_host = WarnOnce(), ""
-    collapsed = None
-    if len(asked) > 1 and engine.device == "cpu":
+    deduplicated = None
+    if len(requests) > 1 and engine.device == "cpu":
         codes, sizes = [column.codes for column in encoded.columns], [len(column.counts) for column in encoded.columns]
-        collapsed = Collapsed.of(codes, sizes, None if weighted is None else weighted.times)
+        deduplicated = DeduplicatedTable.of(codes, sizes, None if weighted is None else weighted.times)
     values: dict[str, Any] = {}
-    outcomes: list[Outcome] = []
-    for name, one in asked.items():
+    outcomes: list[AttackerOutcome] = []
+    for name, one in requests.items():
         part = EncodedTable([column for column in encoded.columns if column.name in one.used], encoded.rows)
         with frame.active():
             priors = None if people is None else people.priors(part.columns)
             job, prior_of = one.job(part.columns, frame.rows, frame.scores_on, on_warning, weighted, priors)
         attacker = ScoredAttacker(name, tuple(one.known), subsets[name])
         sets = None if attacker.subsets is None else attacker.subsets.sets
-        if collapsed is None:
+        if deduplicated is None:
             result = score_attacker(engine, job, sets, report)
         else:
-            result = collapsed.score(engine, job, [question.used.index(name) for name in one.used], sets, report)
+            result = deduplicated.score(engine, job, [request.used.index(name) for name in one.used], sets, report)
         if people is not None:
             for fold, found in people.sizes(one, attacker.subsets, engine).items():
                 kept = found.astype(job.dtype, copy=False) if found.dtype.kind == "f" else found
                 result.by_fold()[fold][POPULATION_SIZE.name] = _where_scores_lie(kept, frame, engine)
-        weights = result.weights if isinstance(result, AnyResult) else ()
+        weights = result.weights if isinstance(result, AnyKnownResult) else ()
         explainer = TableExplainer(frame, part.columns, job, attacker, weights)
-        outcomes.append(Outcome(attacker, of_each_fold(result.weights_by_fold()), result.distinct_rows, explainer))
+        outcomes.append(
+            AttackerOutcome(attacker, of_each_fold(result.weights_by_fold()), result.distinct_rows, explainer)
+        )
         values |= attacker.named(result.by_fold())
         through_host = through_host or result.through_host
-    about = About(
-        columns=question.targets,
-        measures=[*question.measures, *([] if people is None else [POPULATION_SIZE])],
-        dtype=question.dtype,
+    about = RunDescription(
+        columns=request.targets,
+        measures=[*request.measures, *([] if people is None else [POPULATION_SIZE])],
+        dtype=request.dtype,
         device=engine.device,
         seconds=by_stage(frame, coded - opened, time.perf_counter() - coded),
         through_host=through_host,
-        request=describe_request(question, _origin(frame), None if population is None else _origin(population)),
+        request=describe_request(request, _origin(frame), None if population is None else _origin(population)),
     )
-    return Scores(InMemory(frame, about, outcomes, values, prior_of))
+    return Scores(MemoryBacking(frame, about, outcomes, values, prior_of))
 
 
 def _origin(frame: Frame) -> dict[str, Any]:
@@ -107,16 +109,16 @@ def by_stage(frame: Frame, encode: float, score: float) -> dict[str, float]:
     return {"read": frame.opened_in, "encode": encode, "score": score}
 
 
-def encode_frame(frame: Frame, question: Question, report: Reporter) -> tuple[EncodedTable, Weighted | None]:
+def encode_frame(frame: Frame, request: ScoreRequest, report: Reporter) -> tuple[EncodedTable, TableWeights | None]:
     """The columns that are scored or known as codes, and how many people each row stands for."""
-    report.stage("encode", len(question.read), "columns")
-    arrays = [frame.column(frame.names.index(name)) for name in question.read]
+    report.stage("encode", len(request.read), "columns")
+    arrays = [frame.column(frame.names.index(name)) for name in request.read]
     with Workers() as workers:
-        encoded = encode_table(question.read, arrays, frame.rows, question.missing, workers, report.advance)
-        if question.weights is None:
+        encoded = encode_table(request.read, arrays, frame.rows, request.missing, workers, report.advance)
+        if request.weights is None:
             return encoded, None
-        column = encoded.columns[question.read.index(question.weights)]
-        used = encoded.columns[: len(question.used)]
+        column = encoded.columns[request.read.index(request.weights)]
+        used = encoded.columns[: len(request.used)]
         codes = on_host(column.codes)
         units = read_weights(column, lambda code: int(np.argmax(codes == code)))
-        return EncodedTable(used, frame.rows), weigh(used, codes, units, workers)
+        return EncodedTable(used, frame.rows), weigh_table(used, codes, units, workers)

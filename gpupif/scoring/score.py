@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..attack.population import open_population
-from ..engines.choose import asked_device, choose_engine
+from ..engines.choose import choose_engine, requested_device
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
 from ..utils.progress import Reporter, announce_compilation
@@ -199,34 +199,34 @@ def score(
     )
 
 
-def score_table(table: Any, asked: Arguments, origin: Mapping[str, Any] | None = None) -> Scores:
+def score_table(table: Any, arguments: Arguments, origin: Mapping[str, Any] | None = None) -> Scores:
     """See `score`. origin: where a Dask frame came from, if that is known; see `provenance`."""
     if is_dask(table):
         from ..dask.score import score_dask
 
-        people = asked.population
+        people = arguments.population
         return score_dask(
             table,
-            asked.measures,
-            asked.columns,
-            asked.known,
-            asked.priors,
-            asked.accuracies,
-            asked.distances,
-            asked.missing,
-            asked_device(),
-            asked.dtype,
-            weights=asked.weights,
-            attackers=asked.attackers,
+            arguments.measures,
+            arguments.columns,
+            arguments.known,
+            arguments.priors,
+            arguments.accuracies,
+            arguments.distances,
+            arguments.missing,
+            requested_device(),
+            arguments.dtype,
+            weights=arguments.weights,
+            attackers=arguments.attackers,
             population=None if people is None else people.table,
             lacks="error" if people is None else people.lacks,
             origin=origin,
         )
-    engine = choose_engine(asked_device())
+    engine = choose_engine(requested_device())
     with Reporter() as report, announce_compilation():
-        frame = open_table(table, asked.needed, engine.frames)
-        question = asked.ask(frame.names, frame.index_names, orders=frame.orders())
-        people = asked.population
-        other = None if people is None else open_population(people.table, question.used)
+        frame = open_table(table, arguments.needed, engine.frames)
+        request = arguments.make_request(frame.names, frame.index_names, orders=frame.orders())
+        people = arguments.population
+        other = None if people is None else open_population(people.table, request.used)
         lacks = "error" if people is None else people.lacks
-        return score_frame(frame, question, engine, report, other, lacks)
+        return score_frame(frame, request, engine, report, other, lacks)

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..attack.request import warn_of_unique
-from ..dask import partition as home
+from ..dask import partition as partition_tasks
 from ..dask.graph import Graph, ref
 from ..dask.watch import compute
 from ..frames.arrow_frame import FileFrame
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import dask.dataframe as dd
     import numpy.typing as npt
 
-    from ..marginals.dask import Whole
+    from ..marginals.dask import TablePlan
     from .request import SudaRequest
     from .search_in_memory import Uniques
 
@@ -52,7 +52,7 @@ class DaskTable:
         check_work(len(self.names), self._request.max_size, 1)
         found = find_minimal(self._counts, self.names, self._request)
         graph = Graph()
-        encoded, whole = self._counts.see(graph)
+        encoded, whole = self._counts.add_plan(graph)
         minimal = ref(graph.one("minimal", dict, found.minimal))
         parts = graph.each("hits", find_rows, [whole] * len(encoded), [minimal] * len(encoded), encoded)
         everything = graph.value(graph.one("all", _listed, *map(ref, parts)))
@@ -79,7 +79,9 @@ class DaskTable:
         tasks = [
             graph.one("place", *task, number=number) for number, task in enumerate(zip(pieces, partitions, strict=True))
         ]
-        meta = home.frame_of(np.empty((len(names), 0), values.dtype), home.empty_index(self._table._meta), names)
+        meta = partition_tasks.frame_of(
+            np.empty((len(names), 0), values.dtype), partition_tasks.empty_index(self._table._meta), names
+        )
         return graph.frame("rows", tasks, meta, self._table.divisions)
 
     def labels(self) -> Any:
@@ -88,11 +90,13 @@ class DaskTable:
         return self._table._meta.columns.take([every.index(name) for name in self.names])
 
 
-def find_rows(whole: Whole, minimal: Minimal, encoded: tuple[home.Local, home.PartitionIndex]) -> tuple[int, Hits]:
+def find_rows(
+    whole: TablePlan, minimal: Minimal, encoded: tuple[partition_tasks.EncodedPartition, partition_tasks.PartitionIndex]
+) -> tuple[int, Hits]:
     """How many rows a partition has, and by set of columns those with a minimal combination."""
     local, index = encoded
     hits = find_hits(minimal, whole.rows(local)[0], list(minimal), 0)
-    # Who has one is the only one of its kind.
+    # A row that has one is the only one of its kind.
     row_of = np.empty(len(local.times), np.int64)
     row_of[index.number] = np.arange(len(index.number))
     return len(index.number), {set_: np.sort(row_of[distinct]) for set_, distinct in hits.items()}
@@ -103,8 +107,8 @@ def place(rows: npt.NDArray[np.int64], values: npt.NDArray[Any], names: pd.Index
     frame = open_frame(partition)
     every = np.zeros((len(names), frame.rows), values.dtype)
     every[:, rows] = values
-    index = home.PartitionIndex(frame.index, frame.device_frames() is not None, np.empty(0, np.uint32))
-    return home.frame_of(every, index, names)
+    index = partition_tasks.PartitionIndex(frame.index, frame.device_frames() is not None, np.empty(0, np.uint32))
+    return partition_tasks.frame_of(every, index, names)
 
 
 def _listed(*results: Any) -> list[Any]:

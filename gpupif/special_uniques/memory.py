@@ -23,7 +23,7 @@ WORK_SHARE = 0.5
 LEAST_DENSE = 1 << 16
 
 
-class Shares(NamedTuple):
+class SearchMemory(NamedTuple):
     """threads: that search at once. dense: bytes for combinations, of each (None: as many as are of use). room: bytes
     for the rows that are unique on some columns (None: any).
     """
@@ -53,15 +53,15 @@ def thread_bytes(rows: int, cardinalities: Sequence[int], size: int) -> int:
     return rows // 8 + rows * (4 + 2 * 8 * words + 6 * np.dtype(index_type(rows)).itemsize)
 
 
-def needed_bytes(rows: int, cardinalities: Sequence[int], size: int, sets: int, contributions: bool) -> int:
+def search_bytes(rows: int, cardinalities: Sequence[int], size: int, sets: int, contributions: bool) -> int:
     """What a search takes beside the codes of the table, at least."""
     kept = kept_bytes(rows, cardinalities, size, sets, contributions)
     return kept + max(thread_bytes(rows, cardinalities, size) + LEAST_DENSE, packing_bytes(rows, cardinalities))
 
 
-def share_out(
+def share_search_memory(
     memory_limit: int | None, rows: int, cardinalities: Sequence[int], size: int, sets: int, contributions: bool
-) -> Shares:
+) -> SearchMemory:
     """What a search in a table of so many rows, whose codes are in memory, may take of what; raises InputError.
 
     size: of sets at most. sets: how many there are. memory_limit: of the process; None: what is free.
@@ -69,7 +69,7 @@ def share_out(
     free = free_bytes() if memory_limit is None else memory_limit - resident_bytes()
     kept = kept_bytes(rows, cardinalities, size, sets, contributions)
     each = thread_bytes(rows, cardinalities, size) + LEAST_DENSE
-    needed = needed_bytes(rows, cardinalities, size, sets, contributions)
+    needed = search_bytes(rows, cardinalities, size, sets, contributions)
     if needed > free:
         left = "are free" if memory_limit is None else f"are left of {shown(memory_limit)}"
         contributing = ", leave contributions out" if contributions else ""
@@ -79,8 +79,8 @@ def share_out(
             f"max_size{contributing}, or raise it."
         )
     if memory_limit is None:
-        return Shares(default_threads(), None, int(WORK_SHARE * (free - kept)))
+        return SearchMemory(default_threads(), None, int(WORK_SHARE * (free - kept)))
     work = int(WORK_SHARE * (free - kept))
     threads = max(1, min(default_threads(), work // each))
     dense = max(LEAST_DENSE, min(DENSE_ALL, work - threads * each) // threads)
-    return Shares(threads, dense, max(0, free - kept - threads * (each + dense)))
+    return SearchMemory(threads, dense, max(0, free - kept - threads * (each + dense)))

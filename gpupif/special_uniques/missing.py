@@ -37,7 +37,7 @@ class MissingValues(NamedTuple):
         return pattern
 
 
-class LackingRows:
+class IncompleteRows:
     """What is matched by rows that lack values of a set of columns, by which of them these are.
 
     codes: of such rows, by column. cardinalities, missing: of these columns.

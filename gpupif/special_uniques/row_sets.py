@@ -37,7 +37,7 @@ class _Kept(NamedTuple):
     size: int
 
 
-class Marks:
+class SpillingRowSets:
     """Sets of rows of a table; several threads may use it at once. A context manager.
 
     room: bytes that they may take in memory (None: any); more go to a nameless file in the folder `temp` (None: the
@@ -53,7 +53,7 @@ class Marks:
         self._lock = threading.Lock()
         self.nbytes = self.spilled = 0
 
-    def __enter__(self) -> Marks:
+    def __enter__(self) -> SpillingRowSets:
         return self
 
     def __exit__(self, *_: object) -> None:

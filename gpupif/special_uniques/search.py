@@ -15,17 +15,17 @@ from ..marginals.out_of_core import ChunkCounts
 from ..rows.keys import code_type
 from ..rows.threads import Workers
 from ..utils.memory import resident_bytes
-from .memory import needed_bytes, share_out
+from .memory import search_bytes, share_search_memory
 from .request import sample_units
 from .search_by_counting import assemble, find_hits, find_minimal
-from .search_in_memory import Search, Uniques
+from .search_in_memory import Uniques, UniquesSearch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ..encoding.column import Column
     from ..engines.counting import CountingEngine
-    from ..out_of_core.temporary_table import Stream
+    from ..out_of_core.temporary_table import TemporaryTable
     from ..utils.progress import Reporter
     from .request import SudaRequest
 
@@ -50,11 +50,11 @@ def search_codes(
     number, size, contributions = len(coded.columns), request.max_size, request.contributions
     check_work(number, size, 1)
     sets = count_sets(number, size)
-    shares = share_out(memory_limit, coded.rows, coded.cardinalities, size, sets, contributions)
+    shares = share_search_memory(memory_limit, coded.rows, coded.cardinalities, size, sets, contributions)
     units = None if coded.weights is None else sample_units(coded.weights, _first_row(coded.weights))
     missing = request.missing_values(coded.columns)
     with Workers(shares.threads) as workers, engine.counting(workers) as counting:
-        search = Search(coded.codes, coded.cardinalities, workers, shares, temp, counting, missing)
+        search = UniquesSearch(coded.codes, coded.cardinalities, workers, shares, temp, counting, missing)
         check_work(number, size, search.distinct)
         report.stage("search", sets, "sets")
         found = search.run(request.set_weights(number), contributions, report.advance)
@@ -69,7 +69,7 @@ def _first_row(column: Column) -> Callable[[int], int]:
 
 
 def search_stream(
-    stream: Stream, request: SudaRequest, report: Reporter, limit: int, engine: CountingEngine
+    stream: TemporaryTable, request: SudaRequest, report: Reporter, limit: int, engine: CountingEngine
 ) -> tuple[Coded, Uniques]:
     """Search a table on disk within a memory limit; the table comes with its codes where they fit, else without."""
     chunks, size = stream.chunks, request.max_size
@@ -78,7 +78,7 @@ def search_stream(
     sets = count_sets(number, size)
     check_work(number, size, 1)
     codes = chunks.rows * sum(code_type(column.cardinality)().itemsize for column in chunks.columns)
-    needed = needed_bytes(chunks.rows, cardinalities, size, sets, request.contributions)
+    needed = search_bytes(chunks.rows, cardinalities, size, sets, request.contributions)
     if codes + needed <= limit - resident_bytes():
         coded = code_stream(stream, request.reads)
         return coded, search_codes(coded, request, report, limit, stream.folder, engine)

@@ -16,11 +16,11 @@ import numpy as np
 
 from ..engines.cpu.counting import number_rows
 from ..errors import InputError
-from ..marginals.base import SetCounts, Wanted
+from ..marginals.base import SetCounts, SetRequest
 from ..rows.threads import Workers
 from ..utils.memory import shown
 from .key_sets import KeySet
-from .missing import LackingRows, MissingValues
+from .missing import IncompleteRows, MissingValues
 from .request import SudaRequest, sample_units
 from .search_in_memory import Uniques
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Minimal = dict[tuple[int, ...], KeySet]
 
 
-class Found(NamedTuple):
+class MinimalUniques(NamedTuple):
     """minimal: by set of columns. columns: of the table. rows: of it. unique: of these that differ from all others;
     pairs: of these that are equal to one other; pair_people: the sum of the weights of these (None without weights).
     """
@@ -59,7 +59,7 @@ class FindMinimal:
         self,
         minimal: Minimal,
         missing: MissingValues | None,
-        lacking: Mapping[tuple[int, ...], LackingRows],
+        lacking: Mapping[tuple[int, ...], IncompleteRows],
         columns: Sequence[Column],
         total: Total,
     ) -> None:
@@ -128,7 +128,9 @@ class FindSeldom:
         return np.array([(counts == 1).sum(), (counts == 2).sum(), (units * found.counts[twice]).sum()])
 
 
-def find_minimal(counts: SetCounts, keys: Sequence[Hashable], request: SudaRequest, memory: int | None = None) -> Found:
+def find_minimal(
+    counts: SetCounts, keys: Sequence[Hashable], request: SudaRequest, memory: int | None = None
+) -> MinimalUniques:
     """All minimal sample uniques of a table.
 
     counts: of its rows; its first columns are the key variables `keys`. memory: bytes that what is found may take
@@ -136,7 +138,7 @@ def find_minimal(counts: SetCounts, keys: Sequence[Hashable], request: SudaReque
     """
     everything = list(range(len(keys)))
     weights = None if request.reads.weights is None else list(counts.names).index(request.reads.weights)
-    wanted = Wanted(list(range(len(counts.names))), everything)
+    wanted = SetRequest(list(range(len(counts.names))), everything)
     whole = counts.count([wanted], partial(FindSeldom, len(keys), weights))
     unique, twice, units = np.sum(whole.found[0], axis=0).tolist()
     people = None if weights is None else units * sample_units(whole.columns[weights]).unit
@@ -147,7 +149,7 @@ def find_minimal(counts: SetCounts, keys: Sequence[Hashable], request: SudaReque
         sets = list(combinations(everything, size))
         lacking = _lacking(counts, sets, columns, missing)
         find = partial(FindMinimal, dict(minimal), missing, lacking)
-        found = counts.count([Wanted(set_) for set_ in sets], find).found
+        found = counts.count([SetRequest(set_) for set_ in sets], find).found
         for set_, parts in zip(sets, found, strict=True):
             codes = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
             if len(codes[0]):
@@ -160,19 +162,19 @@ def find_minimal(counts: SetCounts, keys: Sequence[Hashable], request: SudaReque
                 f"uniques{matching}, which take {shown(taken)}; {shown(memory)} are there for them. Name fewer columns "
                 "with columns=, lower max_size, or raise it."
             )
-    return Found(minimal, columns, whole.total.rows, unique, 2 * twice, people)
+    return MinimalUniques(minimal, columns, whole.total.rows, unique, 2 * twice, people)
 
 
 def _lacking(
     counts: SetCounts, sets: Sequence[tuple[int, ...]], columns: Sequence[Column], missing: MissingValues | None
-) -> dict[tuple[int, ...], LackingRows]:
+) -> dict[tuple[int, ...], IncompleteRows]:
     """Where missing values match every value, by set of columns that has some the combinations with them."""
     if missing is None or not missing.match:
         return {}
     some = [set_ for set_ in sets if missing.of(set_).some]
-    found = counts.count([Wanted(set_) for set_ in some], partial(FindLacking, missing)).found if some else []
+    found = counts.count([SetRequest(set_) for set_ in some], partial(FindLacking, missing)).found if some else []
     return {
-        set_: LackingRows(
+        set_: IncompleteRows(
             [np.concatenate(arrays) for arrays in zip(*parts, strict=True)],
             [columns[column].cardinality for column in set_],
             missing.of(set_),
@@ -207,7 +209,7 @@ def find_hits(minimal: Minimal, codes: Sequence[npt.NDArray[Any]], sets: Sequenc
     return {set_: found + start for set_, found in rows.items() if len(found)}
 
 
-def assemble(found: Found, hits: Sequence[Hits], request: SudaRequest) -> Uniques:
+def assemble(found: MinimalUniques, hits: Sequence[Hits], request: SudaRequest) -> Uniques:
     """What `find_hits` found in all rows, by row."""
     weights, contributions = request.set_weights(len(found.columns)), request.contributions
     nothing = np.empty(0, np.int64)

@@ -26,9 +26,9 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
-from .memory import DENSE, DENSE_ALL, DENSE_PER_ROW, Shares
-from .missing import LackingRows
-from .row_sets import Marks
+from .memory import DENSE, DENSE_ALL, DENSE_PER_ROW, SearchMemory
+from .missing import IncompleteRows
+from .row_sets import SpillingRowSets
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -58,7 +58,7 @@ class Uniques:
     pair_people: float | None = None
 
 
-class Search:
+class UniquesSearch:
     """The search on one table. cardinalities: of the columns.
 
     shares: what it may take; what it keeps beyond `room` goes to a file in the folder `temp`. counting: may find unique
@@ -70,7 +70,7 @@ class Search:
         codes: Sequence[npt.NDArray[Any]],
         cardinalities: Sequence[int],
         workers: Workers,
-        shares: Shares,
+        shares: SearchMemory,
         temp: str | os.PathLike[str] | None = None,
         counting: Counting | None = None,
         missing: MissingValues | None = None,
@@ -118,18 +118,18 @@ class Search:
         counts = np.zeros((len(weights), self.distinct), np.uint32)
         shares = np.zeros((self.distinct, columns) if with_shares else (0, 0))
         found: dict[tuple[int, ...], int] = {}
-        below, spilled = Marks(), 0
+        below, spilled = SpillingRowSets(), 0
         for size, weight in enumerate(weights, 1):
             sets = list(combinations(range(columns), size))
             level = np.zeros(shares.shape, np.uint32)
             last = size == len(weights)
-            above = Marks(None if self._room is None else max(0, self._room - below.held), self._temp)
+            above = SpillingRowSets(None if self._room is None else max(0, self._room - below.held), self._temp)
 
             def look(
                 columns: tuple[int, ...],
                 level: npt.NDArray[np.uint32] = level,
-                below: Marks = below,
-                above: Marks = above,
+                below: SpillingRowSets = below,
+                above: SpillingRowSets = above,
                 sums: npt.NDArray[np.uint32] = counts[size - 1],
                 last: bool = last,
             ) -> int:
@@ -181,7 +181,7 @@ class Search:
         others = np.empty(self.distinct, np.uint32)
         others = others[: kernels.list_bits(lacking, others)]
         codes = [self._codes[column] for column in columns]
-        lacking_rows = LackingRows([own[others] for own in codes], self._radices[list(columns)].tolist(), missing)
+        lacking_rows = IncompleteRows([own[others] for own in codes], self._radices[list(columns)].tolist(), missing)
         return lacking_rows.unmatched([own[rows] for own in codes])
 
     def _unlike(self, columns: tuple[int, ...], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..attack.request import warn_of_unique
-from ..engines.choose import asked_device, choose_engine
+from ..engines.choose import choose_engine, requested_device
 from ..frames.dask_frame import is_dask
 from ..marginals.coded_table import code_columns
 from ..rows.threads import Workers
@@ -133,7 +133,7 @@ def suda(
 
 def find_suda(table: Any, request: SudaRequest) -> SpecialUniques:
     """See `suda`."""
-    reads, device, here = request.reads, asked_device(), resources()
+    reads, device, here = request.reads, requested_device(), resources()
     started = time.perf_counter()
     if is_dask(table):
         from .dask import find_in_dask
@@ -142,7 +142,7 @@ def find_suda(table: Any, request: SudaRequest) -> SpecialUniques:
     engine = choose_engine(device)
     with Reporter() as report, announce_compilation():
         if reads.in_streams(table):
-            with reads.open_stream(table, report) as stream:
+            with reads.open_temporary_table(table, report) as stream:
                 opened = time.perf_counter()
                 _check(request, stream.chunks.columns[: len(reads.chosen(stream.names))], stream.chunks.rows)
                 coded, found = search_stream(stream, request, report, here.memory, engine)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.engines.deduplicated import Collapsed
+from gpupif.engines.deduplicated import DeduplicatedTable
 from gpupif.errors import ColumnNotFoundError, InputError, NothingKnownWarning, OutputError
 from gpupif.measures import MEASURES
 from tests.helpers import naive_attack
@@ -68,8 +68,8 @@ def test_rows_that_repeat_are_collapsed_once_for_all(monkeypatch, weights, dtype
     attackers = {"a": ["age"], "b": ["sex", "marital_status"], "c": []}
     arguments = {"columns": ["sex", "age"], "weights": weights, "dtype": dtype}
     used = []
-    real = Collapsed.score
-    monkeypatch.setattr(Collapsed, "score", lambda *given: used.append(1) or real(*given))
+    real = DeduplicatedTable.score
+    monkeypatch.setattr(DeduplicatedTable, "score", lambda *given: used.append(1) or real(*given))
     scores = configured(gpupif.score, frame, ALL, attackers=attackers, device="cpu", **arguments)
     assert len(used) == 3
     for name, known in attackers.items():

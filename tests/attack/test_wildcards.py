@@ -318,7 +318,7 @@ def test_too_many_patterns(engine, monkeypatch):
 
 def test_jobs_with_times(engine):
     """A row that occurs several times is as good as several rows."""
-    from gpupif.attack.request import ask
+    from gpupif.attack.request import make_request
     from gpupif.encoding.encode import encode_table
     from gpupif.measures import resolve_measures
     from gpupif.rows.threads import Workers
@@ -329,7 +329,7 @@ def test_jobs_with_times(engine):
     times = np.arange(rows) % 3 + 1
     jobs = []
     for frame in (once, once.loc[once.index.repeat(times)]):
-        question = ask(
+        request = make_request(
             list(frame),
             (),
             resolve_measures(["cig", "wcig", "cohort_size"]),
@@ -342,9 +342,9 @@ def test_jobs_with_times(engine):
         )
         with Workers() as workers:
             encoded = encode_table(
-                question.used, [frame[name] for name in question.used], len(frame), "wildcard", workers
+                request.used, [frame[name] for name in request.used], len(frame), "wildcard", workers
             )
-        jobs.append(question.job(encoded.columns, len(frame))[0])
+        jobs.append(request.job(encoded.columns, len(frame))[0])
     short, long = jobs
     first = np.cumsum([0, *times[:-1]])
     job = replace(long, codes=[codes[first] for codes in long.codes], times=times)

@@ -11,7 +11,7 @@ from gpupif.datasets import census
 from gpupif.engines.choose import choose_engine
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import CudaEngine
-from gpupif.engines.cuda.rows import pack_keys
+from gpupif.engines.cuda.rows import pack_device_keys
 from gpupif.rows.keys import KeyLayout, code_type
 from gpupif.rows.threads import Workers
 from tests.helpers.gpu.numpy_device import DeviceFrame, OnDevice
@@ -95,7 +95,7 @@ def test_codes_of_every_width_are_packed(cardinality):
     codes = [np.arange(50) % size for size in (3, cardinality, 2**30)]
     codes[1][-1] = cardinality - 1
     typed = [values.astype(code_type(size)) for values, size in zip(codes, (3, cardinality, 2**30), strict=True)]
-    keys = pack_keys(library, dict(enumerate(typed)), 50, layout)
+    keys = pack_device_keys(library, dict(enumerate(typed)), 50, layout)
     for column, (word, shift, mask) in layout.fields.items():
         np.testing.assert_array_equal(keys[word] >> np.uint64(shift) & np.uint64(mask), codes[column].astype("uint64"))
 
@@ -126,8 +126,10 @@ def test_codes_stay_on_the_device(monkeypatch):
     seen = []
     from gpupif.engines.cuda import counting as cuda_counting
 
-    bring = cuda_counting.bring
-    monkeypatch.setattr(cuda_counting, "bring", lambda library, chunk: seen.append(chunk) or bring(library, chunk))
+    bring = cuda_counting.upload_chunk
+    monkeypatch.setattr(
+        cuda_counting, "upload_chunk", lambda library, chunk: seen.append(chunk) or bring(library, chunk)
+    )
     frame = census(40)
     with gpupif.config(device="cuda"):
         found = gpupif.entropy(to_device(frame))

@@ -57,8 +57,10 @@ def test_worst_and_mean(frame, expected, tmp_path):
 def test_no_more_memory_than_a_worker_has(frame, expected, monkeypatch):
     """Folded for one target after the other where there is room for no more."""
     scores = gpupif.score(cut(frame, [150]), FEW, known=2)
-    shares, real = [], one_part.share_out
-    monkeypatch.setattr(one_part, "share_out", lambda *given, **more: shares.append(real(*given, **more)) or shares[-1])
+    shares, real = [], one_part.share_memory
+    monkeypatch.setattr(
+        one_part, "share_memory", lambda *given, **more: shares.append(real(*given, **more)) or shares[-1]
+    )
     pd.testing.assert_frame_equal(scores.cig.compute(), expected.cig, check_exact=True)
     # Room for the different rows, which both partitions have, with one target at a time.
     room = 680 << 10

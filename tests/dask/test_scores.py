@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.attack.request import ask
-from gpupif.dask import partition as home
+from gpupif.attack.request import make_request
+from gpupif.dask import partition as partition_tasks
 from gpupif.dask import plan
 from gpupif.dask import routing as routes
-from gpupif.dask.worker import device_here, task_engine, task_workers
+from gpupif.dask.worker import task_engine, task_workers, worker_device
+from gpupif.encoding.merge import ValueCounts
 from gpupif.measures import MEASURES, resolve_measures
 from tests.helpers.dask_frames import COLUMNS, assert_same, cut, of_parts
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, jobs, tables
@@ -290,17 +291,17 @@ class TestBadInput:
 
 def plan_of_several_kinds(measures):
     parts = [
-        plan.Totals(1, 1, [home.Values(pa.array(["a"]), np.array([1]), 0)], [-1], frozenset([device]))
+        plan.PartitionTotals(1, 1, [ValueCounts(pa.array(["a"]), np.array([1]), 0)], [-1], frozenset([device]))
         for device in ("cpu", "cuda")
     ]
-    question = ask(["a"], (), resolve_measures(measures), None, [], None, None, "category", "float64")
-    return plan.make_plan(question, ["a"], plan.add_totals(["a"], *parts))
+    request = make_request(["a"], (), resolve_measures(measures), None, [], None, None, "category", "float64")
+    return plan.make_plan(request, ["a"], plan.add_totals(["a"], *parts))
 
 
 def test_workers_of_several_kinds_each_score_where_they_would():
     mixed = plan_of_several_kinds(["cig", "wcig", "emd", "hellinger", "renyi_2"])
     assert (mixed.device, mixed.devices) == ("auto", "cpu and cuda")
-    assert task_engine(mixed.device).device == device_here("auto")
+    assert task_engine(mixed.device).device == worker_device("auto")
 
 
 def test_orders_next_to_1_are_refused_on_workers_of_several_kinds():
@@ -312,19 +313,19 @@ def test_orders_next_to_1_are_refused_on_workers_of_several_kinds():
 
 
 def test_lost_scores_are_an_error(monkeypatch):
-    monkeypatch.setattr(home, "unpack", lambda frame, source: [])
+    monkeypatch.setattr(partition_tasks, "unpack", lambda frame, source: [])
     with pytest.raises(gpupif.GpupifError, match="did not come back"):
         gpupif.score(cut(gpupif.datasets.pif_example(), [3])).cig.compute()
 
 
 def shares(frame, partitions, **arguments):
     """Rows that reach each part over the mean, when distinct rows of each partition travel."""
-    question = ask(list(frame), (), resolve_measures("cig"), *(arguments.get(k) for k in ("columns", "known")),
+    request = make_request(list(frame), (), resolve_measures("cig"), *(arguments.get(k) for k in ("columns", "known")),
                    None, None, "category", "float64")  # fmt: skip
     edges = np.linspace(0, len(frame), partitions + 1).astype(int)
-    local = [home.encode(question, "cpu", frame.iloc[a:b])[0] for a, b in pairwise(edges)]
-    whole = plan.make_plan(question, list(frame), plan.add_totals(question.used, *map(home.totals, local)))
-    rows = [home.global_rows(whole, part) for part in local]
+    local = [partition_tasks.encode_partition(request, "cpu", frame.iloc[a:b])[0] for a, b in pairwise(edges)]
+    whole = plan.make_plan(request, list(frame), plan.add_totals(request.used, *map(partition_tasks.totals, local)))
+    rows = [partition_tasks.global_rows(whole, part) for part in local]
     ways = routes.plan_routes(whole, partitions, partitions, routes.add_samples(*map(routes.sample_rows, rows)))
     sizes = np.zeros(partitions)
     with task_workers() as workers:

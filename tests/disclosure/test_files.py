@@ -71,7 +71,7 @@ def test_parts_of_every_size(census, known, rows):
 def test_the_whole_table_is_cut_only_where_it_does_not_fit(census):
     asked = (census, ["age", "sex"], ["region", "occupation"])
     expected = what_is_found(gpupif.risk(*asked))
-    with mock.patch.object(parts, "cut", wraps=parts.cut) as cut:
+    with mock.patch.object(parts, "hash_partition", wraps=parts.hash_partition) as cut:
         with gpupif.config(memory_limit=PLENTY):
             assert what_is_found(gpupif.risk(*asked)) == expected
         assert cut.call_count == 0
@@ -232,7 +232,7 @@ def test_a_file_that_fails_leaves_nothing(census, tmp_path, small):
     last.write_bytes(bytes(content))
     with pytest.raises(TableReadError, match=last.name), gpupif.config(memory_limit=PLENTY, temp=tmp_path / "temp"):
         gpupif.risk(broken, ["age", "sex"], ["region", "occupation"])
-    full = mock.patch.object(parts, "cut", side_effect=OSError(28, "No space left on device"))
+    full = mock.patch.object(parts, "hash_partition", side_effect=OSError(28, "No space left on device"))
     with (
         full,
         pytest.raises(OutputError, match="No space left on device"),

@@ -8,8 +8,8 @@ import pickle
 import pytest
 
 import gpupif
-from gpupif.dask.worker import device_here, task_engine
-from gpupif.engines.choose import AskedDevice, asked_device, choose_engine
+from gpupif.dask.worker import task_engine, worker_device
+from gpupif.engines.choose import DeviceRequest, choose_engine, requested_device
 from gpupif.errors import DeviceError, InputError
 from gpupif.gpu import status as device
 from gpupif.gpu.status import CudaStatus, Gpu, cuda_status
@@ -118,13 +118,13 @@ def test_without_cudf_rows_are_sorted_and_tables_encoded_on_the_host(machine, se
     status = cuda_status()
     assert status.usable
     assert reason in status.no_cudf
-    for word in ("cuda", "auto", "cuda:0", AskedDevice("auto", "rotation")):
+    for word in ("cuda", "auto", "cuda:0", DeviceRequest("auto", "rotation")):
         engine = choose_engine(word)
         assert engine.frames is None
         assert engine.grouping == "rotation"
     for word in ("cuda", "auto", "cuda:0"):
         with pytest.raises(DeviceError) as refused:
-            choose_engine(AskedDevice(word, "cudf"))
+            choose_engine(DeviceRequest(word, "cudf"))
         assert reason in str(refused.value)
         assert "gpu_grouping='cudf' cannot be used here" in str(refused.value)
         assert "Use gpupif.config(gpu_grouping='rotation') or gpu_grouping='auto'" in str(refused.value)
@@ -135,7 +135,7 @@ def test_how_rows_are_grouped(machine):
     for word, grouping in {"auto": "cudf", "cudf": "cudf", "rotation": "rotation"}.items():
         for device_word in ("cuda", "auto", "cuda:0"):
             with gpupif.config(device=device_word, gpu_grouping=word):
-                asked = asked_device()
+                asked = requested_device()
             assert asked == device_word
             assert choose_engine(asked).grouping == grouping
             # What is handed on to another process keeps it.
@@ -147,10 +147,10 @@ def test_how_rows_are_grouped(machine):
 def test_a_way_of_gpus_is_refused_without_a_gpu(machine, word):
     machine()
     with gpupif.config(gpu_grouping=word), gpupif.config(device="cpu"):
-        assert choose_engine(asked_device()).device == "cpu"
+        assert choose_engine(requested_device()).device == "cpu"
     refused = rf"gpu_grouping='{word}' is a way of GPUs, and none can be used here: .* no GPU\. Use gpupif\.config\("
     with pytest.raises(DeviceError, match=refused):
-        choose_engine(AskedDevice("auto", word))
+        choose_engine(DeviceRequest("auto", word))
     with pytest.raises(InputError, match=r"gpu_grouping: 'rotation' is a way of GPUs, and device='cpu' was asked for"):
         gpupif.config(device="cpu", gpu_grouping="rotation")
 
@@ -164,7 +164,7 @@ def test_words_that_are_no_grouping(word):
 
 def test_a_worker_of_a_cluster_keeps_what_was_asked(machine):
     machine([H200, H200])
-    here = device_here(AskedDevice("auto", "rotation"))
+    here = worker_device(DeviceRequest("auto", "rotation"))
     assert here == "cuda"
     engine = task_engine(here)
     assert (engine.device, engine.grouping) == ("cuda:0", "rotation")

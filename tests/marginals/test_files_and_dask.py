@@ -188,7 +188,7 @@ def test_no_temporary_files_stay_after_a_failure(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(counting, "cut", fail)
+    monkeypatch.setattr(counting, "hash_partition", fail)
     with (
         in_parts(3000),
         pytest.raises(gpupif.OutputError, match=r"No space left.*temp \(--temp\)"),

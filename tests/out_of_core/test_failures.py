@@ -23,11 +23,11 @@ from tests.helpers.runs_that_fail import MEASURES, fail
 
 FAILURES = [
     "gpupif.out_of_core.encode.encode_part",
-    "gpupif.out_of_core.passes.cut",
+    "gpupif.out_of_core.passes.hash_partition",
     "gpupif.out_of_core.part_scoring.part_job",
     "gpupif.out_of_core.gather.write_batch",
     "gpupif.out_of_core.write.write_tables",
-    "gpupif.out_of_core.attack.explain_cells",
+    "gpupif.out_of_core.attacker_run.explain_cells",
 ]
 
 
@@ -96,7 +96,11 @@ def touch_after(monkeypatch, name, file):
 
 @pytest.mark.parametrize(
     "name",
-    ["gpupif.out_of_core.encode.encode_part", "gpupif.out_of_core.passes.cut", "gpupif.out_of_core.write.write_tables"],
+    [
+        "gpupif.out_of_core.encode.encode_part",
+        "gpupif.out_of_core.passes.hash_partition",
+        "gpupif.out_of_core.write.write_tables",
+    ],
 )
 @pytest.mark.parametrize("keep_input", [False, True])
 def test_file_that_changes_under_the_run(tmp_path, monkeypatch, name, keep_input):

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif.attack.population import counting_job
-from gpupif.engines.base import SetOfColumns
-from gpupif.engines.known_subsets_memory import AnyNeeds, share_out
+from gpupif.engines.base import KnownSubset
+from gpupif.engines.known_subsets_memory import AnyKnownNeeds, share_memory
 from gpupif.errors import InputError, OutputError
-from gpupif.out_of_core import budget, one_place
+from gpupif.out_of_core import budget, one_part
 from tests.helpers.command_line import assert_refused
 from tests.helpers.dying import die
 from tests.helpers.pieces import assert_same_summary, in_pieces, nothing_left, stored, write_parts
@@ -96,8 +96,8 @@ def expected(census):
 def test_rows_that_repeat_need_not_fit(census, expected, tmp_path, groups, monkeypatch):
     """Scored one target after the other, or all at once; read in chunks, and written in files of other sizes."""
     calls = []
-    real = one_place.score_attacker
-    monkeypatch.setattr(one_place, "score_attacker", lambda *given: calls.append(given[1].targets) or real(*given))
+    real = one_part.score_attacker
+    monkeypatch.setattr(one_part, "score_attacker", lambda *given: calls.append(given[1].targets) or real(*given))
     distinct = expected.distinct_rows
     assert distinct < 100
     with room_for(distinct if groups == 5 else 20 * distinct, 30):
@@ -167,8 +167,8 @@ def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch)
         with room_for(400, 30), pytest.raises(OutputError, match="the run to be resumed had other"):
             gpupif.score_files(census, target, FEW, known=other, resume=True)
     with room_for(expected.distinct_rows, 30), monkeypatch.context() as patch:
-        patch.setattr("gpupif.out_of_core.steps.encode", failing)
-        patch.setattr("gpupif.out_of_core.one_place.score_attacker", failing)
+        patch.setattr("gpupif.out_of_core.steps.encode_files", failing)
+        patch.setattr("gpupif.out_of_core.one_part.score_attacker", failing)
         patch.setattr("gpupif.rows.accumulate.distinct_rows", failing)
         scores = gpupif.score_files(census, target, FEW, known=2, resume=True)
     assert_same(scores, expected)
@@ -181,7 +181,7 @@ def test_resumed_with_less_memory(census, expected, tmp_path, monkeypatch):
 
     target = tmp_path / "out"
     with room_for(20 * expected.distinct_rows, 30), monkeypatch.context() as patch:
-        patch.setattr("gpupif.out_of_core.one_place.score_attacker", failing)
+        patch.setattr("gpupif.out_of_core.one_part.score_attacker", failing)
         with pytest.raises(InputError, match="stop"):
             gpupif.score_files(census, target, FEW, known=2, resume=True)
     says = r"memory_limit: the run to be resumed had more, for 5 columns of \d+ different rows"
@@ -269,9 +269,9 @@ def test_command_line(run, folder):
 )
 @settings(max_examples=60, deadline=None)
 def test_no_more_memory_is_shared_than_there_is(distinct, targets, combinations, widest, threads, more):
-    needs = AnyNeeds(30, 400, 32, 64, 20, 150, 4, (300, 100), 32, combinations, widest)
+    needs = AnyKnownNeeds(30, 400, 32, 64, 20, 150, 4, (300, 100), 32, combinations, widest)
     memory = int(more * needs.least(distinct))
-    shares = share_out(needs, distinct, targets, threads, memory)
+    shares = share_memory(needs, distinct, targets, threads, memory)
     assert 1 <= shares.targets <= targets
     assert 1 <= shares.threads <= threads
     together, there = min(shares.targets, widest), min(distinct, combinations)
@@ -288,7 +288,7 @@ def test_no_more_memory_is_shared_than_there_is(distinct, targets, combinations,
 def test_needs_grow_with_what_is_asked():
     frame = gpupif.datasets.census(50, columns=4)
     few, many = (
-        AnyNeeds.of(job_of(scores), 50, scores.subsets.sets)
+        AnyKnownNeeds.of(job_of(scores), 50, scores.subsets.sets)
         for scores in (gpupif.score(frame, FEW, known=1), gpupif.score(frame, ALL, known=2))
     )
     sizes = sorted(frame.nunique())
@@ -304,6 +304,6 @@ def test_codes_take_what_they_are_kept_in(values, nbytes):
     def job(several):
         return counting_job([np.ones(several, np.int64)] * 2, [0], [1])
 
-    fixed = [AnyNeeds.of(job(several), 1000, [SetOfColumns((0, 1), (0,))]).fixed for several in (2, values)]
+    fixed = [AnyKnownNeeds.of(job(several), 1000, [KnownSubset((0, 1), (0,))]).fixed for several in (2, values)]
     # Of two columns, as they come and as the run has them.
     assert fixed[1] - fixed[0] == 2 * 2 * (nbytes - 1)

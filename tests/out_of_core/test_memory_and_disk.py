@@ -32,14 +32,14 @@ def test_too_many_values(tmp_path, monkeypatch):
 
 
 def test_a_table_that_does_not_fit_is_scored_on_disk(tmp_path, monkeypatch, capfd):
-    from gpupif.out_of_core.options import make_wish
+    from gpupif.out_of_core.options import OutputOptions
     from gpupif.scoring import files
     from gpupif.scoring.arguments import Arguments
 
     source, asked = census_folder(tmp_path / "in", rows=100), Arguments.of(MEASURES)
-    small = files.score_file(source, asked, make_wish(tmp_path / "small.parquet"))
+    small = files.score_file(source, asked, OutputOptions.from_arguments(tmp_path / "small.parquet"))
     monkeypatch.setattr(files, "memory_needed", lambda *_: 1 << 60)
-    large = files.score_file(source, asked, make_wish(tmp_path / "large.parquet"))
+    large = files.score_file(source, asked, OutputOptions.from_arguments(tmp_path / "large.parquet"))
     assert "more than 60 % of the memory that is free" in capfd.readouterr().err
     assert type(small).__name__ == "Scores"
     assert_same(large, small)

@@ -32,8 +32,8 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
             gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
     assert not nothing_left(tmp_path)
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        patch.setattr("gpupif.out_of_core.steps.encode", failing)
-        patch.setattr("gpupif.out_of_core.passes.cut", failing)
+        patch.setattr("gpupif.out_of_core.steps.encode_files", failing)
+        patch.setattr("gpupif.out_of_core.passes.hash_partition", failing)
         patch.setattr("gpupif.out_of_core.part_scoring.PartScorer.score", failing)
         scores = gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True)
     assert_same(scores, gpupif.score(source, MEASURES))

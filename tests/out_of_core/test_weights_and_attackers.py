@@ -108,7 +108,7 @@ class KilledError(BaseException):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "step", ["gpupif.out_of_core.passes.cut", "gpupif.out_of_core.part_scoring.PartScorer.score", "write"]
+    "step", ["gpupif.out_of_core.passes.hash_partition", "gpupif.out_of_core.part_scoring.PartScorer.score", "write"]
 )
 @pytest.mark.parametrize("after", [0, 2])
 def test_resume(tmp_path, monkeypatch, step, after):

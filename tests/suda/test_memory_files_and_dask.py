@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif import suda
 from gpupif.out_of_core import budget
-from gpupif.special_uniques.memory import Shares, kept_bytes, packing_bytes, share_out, thread_bytes
-from gpupif.special_uniques.row_sets import Marks
+from gpupif.special_uniques.memory import SearchMemory, kept_bytes, packing_bytes, share_search_memory, thread_bytes
+from gpupif.special_uniques.row_sets import SpillingRowSets
 from tests.helpers.dask_frames import cut, of_parts
 from tests.helpers.naive_suda import EXAMPLE, check
 from tests.helpers.pieces import in_parts, write_parts
@@ -37,7 +37,7 @@ def test_marks_in_memory_and_on_disk(rows, data):
     """Sets of rows, some of one in a thousand and some of nearly all, wherever they are kept."""
     room = data.draw(st.sampled_from([0, 40, None]))
     sets = data.draw(st.lists(st.sets(st.integers(0, rows - 1)), max_size=6))
-    with Marks(room) as marks:
+    with SpillingRowSets(room) as marks:
         for name, members in enumerate(sets):
             marks.put(name, as_bits(members, rows))
         assert marks.held <= (room if room is not None else marks.nbytes)
@@ -61,9 +61,9 @@ def as_bits(members, rows):
 def test_without_room_against_the_definition(monkeypatch, table, data):
     """All that is kept from level to level is on disk."""
     max_size = data.draw(st.integers(1, len(table)))
-    shares = Shares(data.draw(st.sampled_from([1, 3])), data.draw(st.sampled_from([None, 0])), 0)
+    shares = SearchMemory(data.draw(st.sampled_from([1, 3])), data.draw(st.sampled_from([None, 0])), 0)
     with monkeypatch.context() as patch:
-        patch.setattr("gpupif.special_uniques.search.share_out", lambda *_: shares)
+        patch.setattr("gpupif.special_uniques.search.share_search_memory", lambda *_: shares)
         found = suda(frame_of(table), max_size, contributions=True)
         check(found, table, max_size)
     assert (found.spilled_bytes > 0) == any(found.msus[f"msu_{size}"].any() for size in range(1, max_size))
@@ -81,8 +81,8 @@ def test_a_limit_changes_nothing_but_where_rows_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("gpupif.special_uniques.memory.resident_bytes", lambda: 2**30 - needed - (1 << 18))
     seen = []
     monkeypatch.setattr(
-        "gpupif.special_uniques.search.share_out",
-        lambda *given: seen.append(share_out(*given)._replace(room=1000)) or seen[-1],
+        "gpupif.special_uniques.search.share_search_memory",
+        lambda *given: seen.append(share_search_memory(*given)._replace(room=1000)) or seen[-1],
     )
     with gpupif.config(memory_limit="1GiB", temp=tmp_path):
         found = suda(frame, **arguments)
@@ -123,7 +123,7 @@ def test_files_whose_codes_do_not_fit(counting_engine, monkeypatch, table, data,
     write_parts(folder / "in", frame_of(table), data.draw(st.lists(st.integers(0, 24), max_size=2)))
     with monkeypatch.context() as patch, in_parts(5, 10**6 if data.draw(st.booleans()) else 150):
         patch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**32)
-        patch.setattr("gpupif.special_uniques.search.Search", None)
+        patch.setattr("gpupif.special_uniques.search.UniquesSearch", None)
         with gpupif.config(memory_limit="4GiB", temp=folder / "temp"):
             found = suda(folder / "in", max_size, contributions=True)
     check(found, table, max_size)
@@ -144,7 +144,7 @@ def test_the_same_bits_where_codes_do_not_fit(counting_engine, tmp_path, monkeyp
     arguments = {"contributions": True, "sampling_fraction": 0.1}
     wanted = suda(path, **arguments)
     monkeypatch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**32)
-    monkeypatch.setattr("gpupif.special_uniques.search.Search", None)
+    monkeypatch.setattr("gpupif.special_uniques.search.UniquesSearch", None)
     with in_parts(400, 10**6), gpupif.config(memory_limit="4GiB"):
         found = suda(path, **arguments)
     assert_same(found, wanted)
@@ -158,7 +158,7 @@ def test_too_little_memory_is_said_before_the_work(monkeypatch, limit):
     """How many sets, how much memory, and what to do."""
     monkeypatch.setattr("gpupif.special_uniques.memory.free_bytes", lambda: 1000)
     monkeypatch.setattr("gpupif.special_uniques.memory.resident_bytes", lambda: 2**31 - 1000)
-    monkeypatch.setattr("gpupif.special_uniques.search.Search", None)
+    monkeypatch.setattr("gpupif.special_uniques.search.UniquesSearch", None)
     left = "are free" if limit is None else r"are left of 2\.0 GiB"
     words = rf"memory_limit: to search 14 sets of up to 3 of 4 columns in 10 rows takes [\d.]+ KiB, 1\.0 KiB {left}\. "
     with (
@@ -199,7 +199,7 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("gpupif.special_uniques.search.share_out", lambda *_: Shares(2, None, 0))
+    monkeypatch.setattr("gpupif.special_uniques.search.share_search_memory", lambda *_: SearchMemory(2, None, 0))
     monkeypatch.setattr("os.pwrite", fail)
     with (
         pytest.raises(gpupif.OutputError, match=r"No space left on device\. Free some space.*temp"),

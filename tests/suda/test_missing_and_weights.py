@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import gpupif
 from gpupif import suda
-from gpupif.special_uniques.memory import Shares
-from gpupif.special_uniques.search_in_memory import Search
+from gpupif.special_uniques.memory import SearchMemory
+from gpupif.special_uniques.search_in_memory import UniquesSearch
 from tests.helpers.counting_ways import OTHERS, WAYS, in_memory
 from tests.helpers.naive_suda import EXAMPLE, check
 from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of
@@ -30,7 +30,7 @@ def counted(way, *arguments, **options):
     with pytest.MonkeyPatch.context() as patch:
         if way.__name__ == "in_files":
             patch.setattr("gpupif.special_uniques.search.resident_bytes", lambda: 2**40)
-            patch.setattr("gpupif.special_uniques.search.Search", None)
+            patch.setattr("gpupif.special_uniques.search.UniquesSearch", None)
         return way(suda, *arguments, **options)
 
 
@@ -51,8 +51,8 @@ def test_against_the_definition(counting_engine, monkeypatch, missing, table, da
     max_size = data.draw(st.integers(1, len(table)))
     with monkeypatch.context() as patch:
         patch.setattr(
-            "gpupif.special_uniques.search.Search",
-            lambda *arguments: Search(*arguments[:3], Shares(1, dense, None), *arguments[4:]),
+            "gpupif.special_uniques.search.UniquesSearch",
+            lambda *arguments: UniquesSearch(*arguments[:3], SearchMemory(1, dense, None), *arguments[4:]),
         )
         check(suda(frame_of(table), max_size, missing=missing, contributions=True), table, max_size, missing)
 
@@ -62,8 +62,8 @@ def test_against_the_definition(counting_engine, monkeypatch, missing, table, da
 def test_many_rows(counting_engine, monkeypatch, missing, dense):
     """More rows than a word of bits; keys of two words; rows that lack all of a set, and that repeat."""
     monkeypatch.setattr(
-        "gpupif.special_uniques.search.Search",
-        lambda *arguments: Search(*arguments[:3], Shares(1, dense, None), *arguments[4:]),
+        "gpupif.special_uniques.search.UniquesSearch",
+        lambda *arguments: UniquesSearch(*arguments[:3], SearchMemory(1, dense, None), *arguments[4:]),
     )
     monkeypatch.setattr("gpupif.rows.keys.WORD_BITS", 12)
     monkeypatch.setattr("gpupif.engines.cpu.count_tables.WORD_BITS", 12)

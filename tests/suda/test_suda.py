@@ -18,8 +18,8 @@ import gpupif
 import gpupif.special_uniques.suda
 from gpupif import suda
 from gpupif.rows.threads import Workers
-from gpupif.special_uniques.memory import Shares
-from gpupif.special_uniques.search_in_memory import Search
+from gpupif.special_uniques.memory import SearchMemory
+from gpupif.special_uniques.search_in_memory import UniquesSearch
 from gpupif.special_uniques.weights import dis_suda, intrusion, msu_weights
 from tests.helpers.naive_suda import EXAMPLE, check, minimal_uniques
 from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, tables
@@ -34,8 +34,8 @@ def test_against_the_definition(counting_engine, monkeypatch, table, data, dense
     max_size = data.draw(st.integers(1, len(table)))
     with monkeypatch.context() as patch:
         patch.setattr(
-            "gpupif.special_uniques.search.Search",
-            lambda *arguments: Search(*arguments[:3], Shares(1, dense, None), *arguments[4:]),
+            "gpupif.special_uniques.search.UniquesSearch",
+            lambda *arguments: UniquesSearch(*arguments[:3], SearchMemory(1, dense, None), *arguments[4:]),
         )
         check(suda(frame_of(table), max_size, contributions=True), table, max_size)
 
@@ -44,8 +44,8 @@ def test_against_the_definition(counting_engine, monkeypatch, table, data, dense
 def test_many_rows(counting_engine, monkeypatch, dense):
     """More rows than a block; columns of so many values that several words make a key; rows that repeat."""
     monkeypatch.setattr(
-        "gpupif.special_uniques.search.Search",
-        lambda *arguments: Search(*arguments[:3], Shares(1, dense, None), *arguments[4:]),
+        "gpupif.special_uniques.search.UniquesSearch",
+        lambda *arguments: UniquesSearch(*arguments[:3], SearchMemory(1, dense, None), *arguments[4:]),
     )
     random = np.random.default_rng(5)
     rows = 700 if SIMULATED else 9000
@@ -61,7 +61,9 @@ def test_keys_of_several_words():
     codes = [random.integers(0, 40_000, 300).astype(np.uint16) for _ in range(7)]
     codes = [np.where(random.random(300) < 0.9, values[0], values) for values in codes]
     with Workers(2) as workers:
-        found = Search(codes, [40_000] * 7, workers, Shares(2, 0, None)).run([1.0] * 7, False, lambda: None)
+        found = UniquesSearch(codes, [40_000] * 7, workers, SearchMemory(2, 0, None)).run(
+            [1.0] * 7, False, lambda: None
+        )
     expected = minimal_uniques({place: values.tolist() for place, values in enumerate(codes)}, 7)
     by_row = found.counts[:, found.number].T.tolist()
     assert by_row == [[sum(len(each) == size for each in sets) for size in range(1, 8)] for sets in expected]

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpupif.engines.cohort_sizes import SMALL_COHORTS, Tally
-from gpupif.out_of_core.part_result import Found
+from gpupif.engines.cohort_sizes import SMALL_COHORTS, CohortSizes
+from gpupif.out_of_core.part_result import PartResult
 from gpupif.utils.information import LogSum, Sizes, log2_counts
 
 GROUPS = st.lists(st.integers(1, 2**61) | st.integers(1, 9), max_size=30)
@@ -42,7 +42,7 @@ def test_times_count():
     large=st.lists(st.integers(SMALL_COHORTS, 2**40), max_size=5),
 )
 def test_tallies(small, large):
-    tally = Tally.of(2, 2**30, 5)
+    tally = CohortSizes.of(2, 2**30, 5)
     for size, times in small:
         tally.small[1, size] += times
     tally.large[1, : len(large)], tally.listed[1] = large, len(large)
@@ -53,6 +53,6 @@ def test_tallies(small, large):
 
 
 def test_json():
-    found = Found({1: Sizes.of(np.array([2**60, 7, 7])).log_sum()}, {1: LogSum(0)}, rows=3)
-    again = Found.from_json(json.loads(json.dumps(found.as_json())))
+    found = PartResult({1: Sizes.of(np.array([2**60, 7, 7])).log_sum()}, {1: LogSum(0)}, rows=3)
+    again = PartResult.from_json(json.loads(json.dumps(found.as_json())))
     assert (again.cohorts, again.distinct, again.rows) == (found.cohorts, found.distinct, found.rows)

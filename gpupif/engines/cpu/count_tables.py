@@ -44,7 +44,7 @@ def is_dense(cardinalities: Sequence[int], rows: int, most: int = DENSE) -> bool
     return math.prod(cardinalities) <= min(most, max(BLOCK_ROWS, DENSE_PER_ROW * rows))
 
 
-def needed_bytes(cardinalities: Sequence[int], rows: int, total: int | None = None) -> int:
+def combination_bytes(cardinalities: Sequence[int], rows: int, total: int | None = None) -> int:
     """About how much memory the combinations of such columns take in a table of so many rows, which count `total`."""
     possible, each = math.prod(cardinalities), np.dtype(index_type((total or rows) + 1)).itemsize
     if is_dense(cardinalities, rows):

@@ -28,11 +28,11 @@ from .count_tables import (
     Combinations,
     DenseSets,
     GroupedSet,
+    combination_bytes,
     common_type,
     is_dense,
     key_layout,
     key_order,
-    needed_bytes,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def in_batches(
     batch: list[Sequence[int]] = []
     taken = 0
     for subset in subsets:
-        needed = needed_bytes([cardinalities[column] for column in subset], rows, total)
+        needed = combination_bytes([cardinalities[column] for column in subset], rows, total)
         if batch and taken + needed > memory:
             yield batch
             batch, taken = [], 0
@@ -158,7 +158,7 @@ def counters(
 
 
 @dataclass(frozen=True)
-class Numbered:
+class NumberedRows:
     """combinations: of some columns that occur. number[i]: which of them row i has."""
 
     combinations: Combinations
@@ -171,7 +171,7 @@ def number_rows(
     workers: Workers,
     times: npt.NDArray[Any] | None = None,
     dense: int = DENSE,
-) -> Numbered:
+) -> NumberedRows:
     """The combinations of all these columns, one at least, and for each row the number of its own."""
     rows, every = len(codes[0]), list(range(len(codes)))
     if is_dense(cardinalities, rows, dense):
@@ -187,7 +187,7 @@ def number_rows(
     number = found.number
     workers.run(lambda a, b: look_up(rank, number[a:b], number[a:b]), workers.ranges(rows))
     found_codes = unpack_keys(found.rows.keys[order], layout)
-    return Numbered(Combinations(found_codes, found.rows.counts[order].astype(np.int64)), number)
+    return NumberedRows(Combinations(found_codes, found.rows.counts[order].astype(np.int64)), number)
 
 
 def _number_dense(
@@ -195,7 +195,7 @@ def _number_dense(
     cardinalities: Sequence[int],
     workers: Workers,
     times: npt.NDArray[Any] | None,
-) -> Numbered:
+) -> NumberedRows:
     counted = DenseSets([range(len(codes))], cardinalities)
     counted.add(codes, times, len(codes[0]) if times is None else int(times.sum()), workers)
     present = counted.table(0) > 0
@@ -214,4 +214,4 @@ def _number_dense(
             look_up(rank, index[:size], number[begin : begin + size])
 
     workers.run(look, workers.ranges(len(codes[0])))
-    return Numbered(counted.combinations(0), number)
+    return NumberedRows(counted.combinations(0), number)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...rows.partition import BLOCK_ROWS
 from ...rows.threads import Workers
 from ..base import EngineResult, Job, Progress
-from ..block_run import Run
+from ..block_run import BlockRun
 from ..block_scoring import score_in_blocks, shared_by_targets, working_memory
 from ..counting import CpuCounting
 from ..known_subsets import needs_whole_engine, score_each_set
@@ -21,7 +21,7 @@ from .scorer import CpuScorer
 from .wildcards import score_matching
 
 if TYPE_CHECKING:
-    from ..base import AnyResult, AnyShares, SetOfColumns
+    from ..base import AnyKnownResult, AnyKnownShares, KnownSubset
 
 
 class CpuEngine:
@@ -45,22 +45,22 @@ class CpuEngine:
         return score_apart(job, lambda given, targets: self._score_matching(given, targets, progress), usual)
 
     def _score(self, job: Job, progress: Progress) -> EngineResult:
-        job, scorer = job.on_host().in_order(), CpuScorer()
+        job, scorer = job.on_host().with_ordered_codes(), CpuScorer()
         of_rows = shared_by_targets(job)
         rest = replace(job, measures=[measure for measure in job.measures if measure not in of_rows])
         memory = working_memory(rest, scorer.targets_at_once(job.rows, len(rest.measures)))
         with Workers(self.threads, memory) as workers:
-            result = score_in_blocks(Run(rest, progress, workers, self.block_rows, scorer), of_rows)
+            result = score_in_blocks(BlockRun(rest, progress, workers, self.block_rows, scorer), of_rows)
         return replace(result, values={one.name: result.values[one.name] for one in job.measures if result.values})
 
     def _score_matching(self, job: Job, targets: Sequence[int], progress: Progress) -> EngineResult:
         with Workers(self.threads) as workers:
-            run = Run(job.on_host().in_order(), progress, workers, self.block_rows, CpuScorer())
+            run = BlockRun(job.on_host().with_ordered_codes(), progress, workers, self.block_rows, CpuScorer())
             return score_matching(run, targets)
 
     def score_sets(
-        self, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
-    ) -> AnyResult:
+        self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
+    ) -> AnyKnownResult:
         """Score against any attacker (see `Engine`)."""
         if needs_whole_engine(job):
             return score_each_set(self.score, job, sets, progress, self.threads, shares)

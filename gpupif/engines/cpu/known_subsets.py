@@ -28,10 +28,10 @@ from ...rows.keys import KeyLayout
 from ...rows.partition import Rows, index_type
 from ...rows.threads import Workers
 from ...utils.information import column_weight, conditional_entropy
-from ..base import AnyResult, AnyShares, Job, Progress, SetOfColumns
-from ..block_run import Run
+from ..base import AnyKnownResult, AnyKnownShares, Job, KnownSubset, Progress
+from ..block_run import BlockRun
 from ..block_scoring import collapse_job, pack_keys
-from ..cohort_sizes import Tally
+from ..cohort_sizes import CohortSizes
 from ..known_subsets_memory import MOST_SLOTS
 from .scorer import CpuScorer, CpuTargets
 
@@ -67,9 +67,9 @@ class AnyKnownRun:
         workers: Workers,
         progress: Progress,
         slots: int | None = None,
-        shares: AnyShares | None = None,
+        shares: AnyKnownShares | None = None,
     ) -> None:
-        job = job.on_host().in_order()
+        job = job.on_host().with_ordered_codes()
         cardinalities = [len(counts) for counts in job.counts]
         layout = KeyLayout.of(cardinalities)
         # Counted once: with `times` it is a sum.
@@ -84,7 +84,7 @@ class AnyKnownRun:
         if shares is not None:
             self._slots, self._batch, self._at_once = shares.slots, min(self._batch, shares.batch), shares.targets
         # Only its scorer's description of the targets is used, no arrays for results.
-        self._run = Run(replace(job, extremes_only=True), progress, workers, self.rows, CpuScorer())
+        self._run = BlockRun(replace(job, extremes_only=True), progress, workers, self.rows, CpuScorer())
         kernel = CpuScorer().describe(self._run, job.targets, layout).kernel
         # Combinations of a set are few: scores by number of rows are not worth it.
         self._kernel = kernel._replace(few=np.ones_like(kernel.few))
@@ -95,9 +95,9 @@ class AnyKnownRun:
             self._signs[k // 2, k % 2] = -1.0 if measure.low_is_risky else 1.0
             self._weighted[k // 2, k % 2] = measure.weighted
         self._factored = bool((self._signs < 0).any() or self._weighted.any())
-        self._spare: deque[_Desk] = deque()
+        self._spare: deque[_ThreadBuffers] = deque()
 
-    def score(self, sets: Sequence[SetOfColumns]) -> AnyResult:
+    def score(self, sets: Sequence[KnownSubset]) -> AnyKnownResult:
         """Worst and mean scores over the sets that each target is in."""
         job = self.job
         shape = (len(job.targets), job.rows)
@@ -107,14 +107,14 @@ class AnyKnownRun:
         at_once = max(1, min(self._at_once, FOLDED_BYTES // (32 * len(self._signs) * self.rows)))
         for first in range(0, len(job.targets), at_once):
             group = job.targets[first : first + at_once]
-            mine = [SetOfColumns(one.columns, tuple(t for t in one.targets if t in group)) for one in sets]
+            mine = [KnownSubset(one.columns, tuple(t for t in one.targets if t in group)) for one in sets]
             self._score_group(group, [one for one in mine if one.targets], weights, worst, mean)
-        return AnyResult(worst, mean, [np.array(each) for each in weights.values()], self.rows)
+        return AnyKnownResult(worst, mean, [np.array(each) for each in weights.values()], self.rows)
 
     def _score_group(
         self,
         group: Sequence[int],
-        sets: Sequence[SetOfColumns],
+        sets: Sequence[KnownSubset],
         weights: Mapping[int, list[float]],
         worst: dict[str, npt.NDArray[Any]],
         mean: dict[str, npt.NDArray[Any]],
@@ -151,10 +151,10 @@ class AnyKnownRun:
         table, number = values.astype(out.dtype), self._of_row
         self.workers.run(lambda a, b: look_up(table, number[a:b], out[a:b]), self.workers.ranges(len(number)))
 
-    def _batches(self, sets: Sequence[SetOfColumns]) -> Iterator[Sequence[SetOfColumns]]:
+    def _batches(self, sets: Sequence[KnownSubset]) -> Iterator[Sequence[KnownSubset]]:
         """So many sets at once as surely fit."""
         threads, pairs = self.workers.threads, len(self._signs)
-        batch: list[SetOfColumns] = []
+        batch: list[KnownSubset] = []
         taken = 0
         for one in sets:
             most = min(self.rows, math.prod(self._cardinalities[column] for column in one.columns))
@@ -167,12 +167,12 @@ class AnyKnownRun:
         if batch:
             yield batch
 
-    def _score_sets(self, sets: Sequence[SetOfColumns]) -> list[_Scored]:
+    def _score_sets(self, sets: Sequence[KnownSubset]) -> list[_Scored]:
         """Score sets that have all columns but the last in common."""
         try:
             desk = self._spare.pop()
         except IndexError:
-            desk = _Desk(self.rows)
+            desk = _ThreadBuffers(self.rows)
         prefix, groups = np.zeros(self.rows, np.uint32), 1
         for column in sets[0].columns[:-1]:
             prefix, groups = self._number(prefix, groups, column, desk)
@@ -183,7 +183,9 @@ class AnyKnownRun:
         self._spare.append(desk)
         return scored
 
-    def _number(self, left: npt.NDArray[Any], groups: int, column: int, desk: _Desk) -> tuple[npt.NDArray[Any], int]:
+    def _number(
+        self, left: npt.NDArray[Any], groups: int, column: int, desk: _ThreadBuffers
+    ) -> tuple[npt.NDArray[Any], int]:
         """Rows numbered by a number each has and its code in a column; desk.first gets the first row of each."""
         codes, radix = self._codes[column], self._cardinalities[column]
         if groups * radix <= self._slots:
@@ -200,7 +202,7 @@ class AnyKnownRun:
         return different.number.astype(left.dtype, copy=False), len(different.rows.keys)
 
     def _score_set(
-        self, one: SetOfColumns, number: npt.NDArray[Any], first: npt.NDArray[np.int64], desk: _Desk
+        self, one: KnownSubset, number: npt.NDArray[Any], first: npt.NDArray[np.int64], desk: _ThreadBuffers
     ) -> _Scored:
         run, job, combinations = self._run, self.job, len(first)
         counts = np.empty(combinations, self._times.dtype)
@@ -224,7 +226,7 @@ class AnyKnownRun:
             np.empty((len(which), combinations), index_type(combinations + values + 1)),
         )
         CpuTargets(one.targets, which, self._kernel, values, run.wanted).put_values(out)
-        cohorts = Tally.of(len(which), self._total, combinations)
+        cohorts = CohortSizes.of(len(which), self._total, combinations)
         room, scratch, ordered = desk.room_for(combinations, counts.dtype, run.wanted.kinds)
         whole = (np.array([0, combinations]), (0, 1), which)
         kernel = self._kernel._replace(fields=fields)
@@ -236,7 +238,7 @@ class AnyKnownRun:
         if len(job.measures) % 2:
             # The second of the last pair is none.
             scores[:, -1, :, 1] = 0.0
-        own = Tally.of(1, self._total, combinations)
+        own = CohortSizes.of(1, self._total, combinations)
         own.listed[0] = count_sizes(counts, combinations, own.small[0], own.large[0], 0)
         distinct = own.log_sum(0)
         weights = [
@@ -249,7 +251,7 @@ class AnyKnownRun:
         return _Scored(number, scores, weights)
 
 
-class _Desk:
+class _ThreadBuffers:
     """What one thread works with; grows as needed."""
 
     def __init__(self, rows: int) -> None:
@@ -273,18 +275,18 @@ class _Desk:
         return self._room  # type: ignore[no-any-return]
 
 
-def _by_prefix(sets: Sequence[SetOfColumns]) -> list[list[SetOfColumns]]:
+def _by_prefix(sets: Sequence[KnownSubset]) -> list[list[KnownSubset]]:
     """Neighbours that have all columns but the last in common."""
     return [list(some) for _, some in groupby(sets, lambda one: one.columns[:-1])]
 
 
 def score_any_known(
     job: Job,
-    sets: Sequence[SetOfColumns],
+    sets: Sequence[KnownSubset],
     progress: Progress,
     threads: int | None = None,
-    shares: AnyShares | None = None,
-) -> AnyResult:
+    shares: AnyKnownShares | None = None,
+) -> AnyKnownResult:
     """Run on the CPU; see `any_known_sets.score_sets`. threads: default all cores."""
     with Workers(threads if shares is None else shares.threads) as workers:
         return AnyKnownRun(job, workers, progress, shares=shares).score(sets)

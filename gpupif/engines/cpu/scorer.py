@@ -13,9 +13,9 @@ from gpupif.kernels.groups import Room
 
 from ...rows.keys import KeyLayout
 from ...rows.partition import CohortBlocks
-from ..block_run import Run
+from ..block_run import BlockRun
 from ..block_scoring import SHARED_SCORES
-from ..cohort_sizes import Tally
+from ..cohort_sizes import CohortSizes
 from ..kernel_inputs import kernel_values
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class CpuScorer:
         """See `Scorer`."""
         return max(1, CACHED_BYTES // (8 * rows * measures))
 
-    def describe(self, run: Run, columns: Sequence[int], layout: KeyLayout) -> CpuTargets:
+    def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> CpuTargets:
         """See `Scorer`."""
         job = run.job
         values = kernel_values(job, columns)
@@ -85,20 +85,22 @@ class CpuScorer:
         run.workers.run(score_values, tasks)
         return CpuTargets(columns, np.arange(len(columns)), kernel, int((few * numbers).max()), run.wanted)
 
-    def score(self, run: Run, blocks: CohortBlocks, targets: CpuTargets, out: kernels.Out) -> list[Tally]:
+    def score(self, run: BlockRun, blocks: CohortBlocks, targets: CpuTargets, out: kernels.Out) -> list[CohortSizes]:
         """See `Scorer`."""
         part = blocks.blocks
         rows = (part.rows.keys, part.rows.counts, blocks.hashes)
 
-        def score(first: int, last: int) -> Tally:
+        def score(first: int, last: int) -> CohortSizes:
             largest = int(np.diff(part.offsets[first : last + 1]).max())
             room = Room.of(largest)
             scratch = kernels.Scratch.of(largest, part.rows.counts.dtype, run.wanted.kinds)
             rows_here = int(part.offsets[last] - part.offsets[first])
-            tally = Tally.of(len(targets.columns), run.results.total, rows_here)
+            cohort_sizes = CohortSizes.of(len(targets.columns), run.results.total, rows_here)
             place = (part.offsets, (first, last), targets.which)
             ordered = kernels.ordered_cells(largest, run.wanted.kinds)
-            kernels.score_blocks(rows, *place, targets.kernel, run.wanted, room, scratch, ordered, tuple(tally), out)
-            return tally
+            kernels.score_blocks(
+                rows, *place, targets.kernel, run.wanted, room, scratch, ordered, tuple(cohort_sizes), out
+            )
+            return cohort_sizes
 
         return run.workers.run(score, blocks.tasks)

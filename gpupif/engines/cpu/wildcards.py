@@ -18,11 +18,11 @@ from ...rows.keys import KeyLayout
 from ...rows.partition import NO_ROWS, Rows, index_type
 from ...rows.threads import TASKS_PER_THREAD, Workers
 from ..base import EngineResult
-from ..block_run import Run
+from ..block_run import BlockRun
 from ..block_scoring import pack_keys, project, row_index
 from ..cohort_scores import spread_scores
 from ..kernel_inputs import kernel_values
-from ..wildcards import Wild, weigh
+from ..wildcards import WildcardColumns, set_target_weight
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,12 +33,12 @@ LEAST_KEYS = 1 << 10
 BATCH_CELLS = 1 << 14
 
 
-def score_matching(run: Run, targets: Sequence[int]) -> EngineResult:
+def score_matching(run: BlockRun, targets: Sequence[int]) -> EngineResult:
     """Score some targets of a run. Raises InputError where it has too many patterns of missing values."""
     job, layout, total = run.job, run.results.layout, run.results.total
     counts = NO_ROWS if job.times is None else job.times.astype(index_type(total + 1))
     table = distinct_rows(Rows(pack_keys(job.codes, layout, run.workers), counts), total, run.workers)
-    asked, rows = Wild.of(job, layout), len(table.rows.keys)
+    asked, rows = WildcardColumns.of(job, layout), len(table.rows.keys)
     asked.check_work(len(targets), len(_patterns(asked, table.rows.keys, run.workers)[0]), rows)
     inside = [column for column in targets if column in job.known]
     for group in [[column] for column in targets if column not in job.known] + ([inside] if inside else []):
@@ -50,7 +50,7 @@ def score_matching(run: Run, targets: Sequence[int]) -> EngineResult:
     return run.results.finished(rows)
 
 
-def _score(run: Run, table: Distinct, layout: KeyLayout, column: int) -> None:
+def _score(run: BlockRun, table: Distinct, layout: KeyLayout, column: int) -> None:
     """Score one target on the distinct rows over it and the known columns."""
     job, workers = run.job, run.workers
     known, order = _by_pattern(run, table.rows, layout, column)
@@ -68,7 +68,7 @@ def _score(run: Run, table: Distinct, layout: KeyLayout, column: int) -> None:
         kernels.score_patterns(known, part, 0, values, run.logs, run.wanted, *memory, own, losses, scores)
 
     workers.run(score, _tasks(segments, known.offsets, workers.threads))
-    weigh(run.results, column, np.sort(losses))
+    set_target_weight(run.results, column, np.sort(losses))
     spread_scores(run, scores, row_index(run, order, table.number), column)
     run.progress.advance(job.rows)
 
@@ -100,7 +100,7 @@ def _tasks(
 
 
 def _patterns(
-    asked: Wild, keys: npt.NDArray[np.uint64], workers: Workers
+    asked: WildcardColumns, keys: npt.NDArray[np.uint64], workers: Workers
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
     """The patterns of missing values, as bits (patterns, words), in order; and which each key has."""
     flags = np.zeros((len(keys), asked.words), np.uint64)
@@ -113,9 +113,11 @@ def _patterns(
     return found.rows.keys[order], place[found.number]
 
 
-def _by_pattern(run: Run, rows: Rows, layout: KeyLayout, target: int) -> tuple[cohorts.Keys, npt.NDArray[np.int64]]:
+def _by_pattern(
+    run: BlockRun, rows: Rows, layout: KeyLayout, target: int
+) -> tuple[cohorts.Keys, npt.NDArray[np.int64]]:
     """Distinct rows sorted by their keys, these by pattern; and where each row stood."""
-    workers, asked = run.workers, Wild.of(run.job, layout, target)
+    workers, asked = run.workers, WildcardColumns.of(run.job, layout, target)
     masks = layout.masks(asked.columns)
     masked = workers.empty(rows.keys.shape, np.uint64)
     workers.run(lambda a, b: np.bitwise_and(rows.keys[a:b], masks, out=masked[a:b]), workers.ranges(len(masked)))

@@ -19,8 +19,8 @@ from ...rows.threads import Workers
 from ...utils.information import Sizes
 from ..cpu.count_tables import DENSE, Combinations, key_layout
 from ..cpu.counting import SubsetCounter
-from .rows import DeviceRows, find_runs, pack_keys
-from .sorting import lowest_bit, narrowed, sort_keys
+from .rows import DeviceRows, find_runs, pack_device_keys
+from .sorting import lowest_bit, narrow_words, sort_keys
 from .unique_rows import CudaSingles
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ class Chunk(NamedTuple):
         return Chunk(codes, None if self.times is None else self.times[start:stop], stop - start)
 
 
-class Counted(NamedTuple):
+class DeviceCombinations(NamedTuple):
     """Combinations of a set on the device: by word of their keys, ascending, and rows with each."""
 
     keys: Sequence[Any]
     counts: Any
 
 
-def bring(library: Library, chunk: Chunk) -> Chunk:
+def upload_chunk(library: Library, chunk: Chunk) -> Chunk:
     """The rows on the device."""
     for values in (*chunk.codes, chunk.times):
         library.settle(values)
@@ -65,26 +65,28 @@ def bring(library: Library, chunk: Chunk) -> Chunk:
     return Chunk(codes, times, chunk.rows)
 
 
-def count_keys(library: Library, chunk: Chunk, subset: Sequence[int], layout: KeyLayout) -> Counted:
+def count_keys(library: Library, chunk: Chunk, subset: Sequence[int], layout: KeyLayout) -> DeviceCombinations:
     """The combinations of a set in rows of the device; layout: its columns by their places in the set."""
     xp = library.xp
-    keys = pack_keys(library, {place: chunk.codes[column] for place, column in enumerate(subset)}, chunk.rows, layout)
+    keys = pack_device_keys(
+        library, {place: chunk.codes[column] for place, column in enumerate(subset)}, chunk.rows, layout
+    )
     if layout.words == 1 and chunk.times is None:
         # Without times rows need not be known: their keys alone are sorted.
         low = lowest_bit(layout, 0)
-        ordered = xp.sort(narrowed(keys[0], low))
+        ordered = xp.sort(narrow_words(keys[0], low))
         del keys
         heads = xp.ones(chunk.rows, "bool")
         heads[1:] = ordered[1:] != ordered[:-1]
         starts = xp.append(xp.flatnonzero(heads), chunk.rows)
-        return Counted([ordered[starts[:-1]].astype("uint64") << low], starts[1:] - starts[:-1])
+        return DeviceCombinations([ordered[starts[:-1]].astype("uint64") << low], starts[1:] - starts[:-1])
     times = xp.ones(chunk.rows, "int64") if chunk.times is None else chunk.times
     runs = find_runs(library, DeviceRows(keys, times), sort_keys(library, keys, layout), layout.masks(layout.fields))
     first, sizes = runs.order[runs.starts[:-1]], runs.sizes
     if chunk.times is not None:
         there = sizes > 0
         first, sizes = first[there], sizes[there]
-    return Counted([words[first] for words in keys], sizes)
+    return DeviceCombinations([words[first] for words in keys], sizes)
 
 
 class CudaCounter:
@@ -154,7 +156,7 @@ class CudaCounter:
         """See `Counter`."""
         return self._answer(place, self._sizes, lambda added: added.sizes(0))
 
-    def _combinations(self, found: Counted, layout: KeyLayout) -> Combinations:
+    def _combinations(self, found: DeviceCombinations, layout: KeyLayout) -> Combinations:
         codes = []
         for place in range(len(layout.fields)):
             word, shift, mask = layout.fields[place]
@@ -162,19 +164,19 @@ class CudaCounter:
             codes.append(self._library.to_host(part.astype(code_type(mask + 1))))
         return Combinations(codes, self._library.to_host(found.counts))
 
-    def _sizes(self, found: Counted) -> Sizes:
+    def _sizes(self, found: DeviceCombinations) -> Sizes:
         sizes, times = self._library.xp.unique(found.counts[found.counts > 1], return_counts=True)
         return Sizes.of(self._library.to_host(sizes), self._library.to_host(times))
 
     def _answer(
-        self, place: int, on_device: Callable[[Counted], Answer], on_host: Callable[[SubsetCounter], Answer]
+        self, place: int, on_device: Callable[[DeviceCombinations], Answer], on_host: Callable[[SubsetCounter], Answer]
     ) -> Answer:
         """What is asked of the combinations of a set."""
         whole = self._whole
         if whole is not None and whole.rows <= self._most and place not in self._added:
             try:
                 with self._library.active():
-                    self._there = self._there or bring(self._library, whole)
+                    self._there = self._there or upload_chunk(self._library, whole)
                     return on_device(count_keys(self._library, self._there, self._subsets[place], self._layouts[place]))
             except DeviceMemoryError:
                 self._there = None
@@ -220,7 +222,7 @@ class CudaCounter:
         done = 0
         try:
             with self._library.active():
-                there = bring(self._library, piece)
+                there = upload_chunk(self._library, piece)
                 for place in places:
                     layout = self._layouts[place]
                     found = self._combinations(count_keys(self._library, there, self._subsets[place], layout), layout)

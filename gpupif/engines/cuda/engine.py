@@ -18,8 +18,8 @@ from ...errors import DeviceError, InputError
 from ...gpu.base import DeviceMemoryError, FrameLibrary, Library
 from ...gpu.open import frame_library, open_libraries
 from ...rows.threads import Workers
-from ..base import AnyResult, AnyShares, EngineResult, Job, Progress, SetOfColumns
-from ..block_run import Run
+from ..base import AnyKnownResult, AnyKnownShares, EngineResult, Job, KnownSubset, Progress
+from ..block_run import BlockRun
 from ..block_scoring import score_in_blocks, working_memory
 from ..known_subsets import needs_whole_engine, score_each_set
 from ..wildcards import score_apart
@@ -87,10 +87,10 @@ class CudaEngine:
             return self._score_any(job, progress, libraries)
 
     def score_sets(
-        self, job: Job, sets: Sequence[SetOfColumns], progress: Progress, shares: AnyShares | None = None
-    ) -> AnyResult:
+        self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
+    ) -> AnyKnownResult:
         """Score against any attacker (see `Engine`). Raises DeviceError where a GPU fails or is too small."""
-        onward = _Onward(progress)
+        onward = _ResumedProgress(progress)
         with self._opened() as libraries:
             if needs_whole_engine(job):
                 return self._score_each_set(job, sets, progress, libraries, shares)
@@ -127,7 +127,9 @@ class CudaEngine:
         """Score a job with wildcards, or rows that count 0, perhaps."""
 
         def usual(given: Job) -> EngineResult:
-            result = score_zero_weights(given, lambda counted: self._score(counted, _Onward(progress), libraries))
+            result = score_zero_weights(
+                given, lambda counted: self._score(counted, _ResumedProgress(progress), libraries)
+            )
             if given.scores_on != "device" or not has_zero_weights(given):
                 return result
             return replace(result, values=self._brought(result.values, given, libraries[0]))
@@ -135,17 +137,19 @@ class CudaEngine:
         if not job.wildcards:
             return usual(job)
         return score_apart(
-            job, lambda given, targets: self._score_matching(given, targets, _Onward(progress), libraries), usual
+            job,
+            lambda given, targets: self._score_matching(given, targets, _ResumedProgress(progress), libraries),
+            usual,
         )
 
     def _score_each_set(
         self,
         job: Job,
-        sets: Sequence[SetOfColumns],
+        sets: Sequence[KnownSubset],
         progress: Progress,
         libraries: Sequence[Library],
-        shares: AnyShares | None,
-    ) -> AnyResult:
+        shares: AnyKnownShares | None,
+    ) -> AnyKnownResult:
         result = score_each_set(
             lambda given, hears: self._score_any(given, hears, libraries), job, sets, progress, None, shares
         )
@@ -154,7 +158,7 @@ class CudaEngine:
         worst, mean = (self._brought(scores, job, libraries[0]) for scores in (result.worst, result.mean))
         return replace(result, worst=worst, mean=mean)
 
-    def _score(self, job: Job, progress: _Onward, libraries: Sequence[Library]) -> EngineResult:
+    def _score(self, job: Job, progress: _ResumedProgress, libraries: Sequence[Library]) -> EngineResult:
         job, libraries = self._settled(job, libraries)
         memory = self._memory(libraries)
         streams = _by_device(libraries)
@@ -184,12 +188,14 @@ class CudaEngine:
         for codes in job.codes:
             libraries[0].settle(codes)
         with libraries[0].active():
-            job = job.in_order(libraries[0].bring)
+            job = job.with_ordered_codes(libraries[0].bring)
         if job.scores_on == "device":
             libraries = _first_on(libraries[0].device_of(job.codes[0]), libraries, self.device)
         return job, libraries
 
-    def _score_sets(self, asked: AnyKnownJob, progress: _Onward, libraries: Sequence[Library]) -> AnyResult:
+    def _score_sets(
+        self, asked: AnyKnownJob, progress: _ResumedProgress, libraries: Sequence[Library]
+    ) -> AnyKnownResult:
         """Score from tables on the devices where these fit, or else from distinct rows that the host finds."""
         job = asked.job
         memory, needed = self._memory(libraries), table_bytes(job, self.grouping)
@@ -224,7 +230,7 @@ class CudaEngine:
         )
 
     def _score_matching(
-        self, job: Job, targets: Sequence[int], progress: _Onward, libraries: Sequence[Library]
+        self, job: Job, targets: Sequence[int], progress: _ResumedProgress, libraries: Sequence[Library]
     ) -> EngineResult:
         """Score targets that meet missing values, on devices that hold the whole table."""
         job, libraries = self._settled(job, libraries)
@@ -253,7 +259,9 @@ class CudaEngine:
             "gpupif.config(device='cpu')."
         )
 
-    def _score_blocks(self, job: Job, progress: _Onward, libraries: Sequence[Library], rows: int) -> EngineResult:
+    def _score_blocks(
+        self, job: Job, progress: _ResumedProgress, libraries: Sequence[Library], rows: int
+    ) -> EngineResult:
         refused = None
         while True:
             progress.restart()
@@ -261,7 +269,7 @@ class CudaEngine:
                 scorer = CudaScorer(libraries, GROUPINGS[self.grouping])
                 with Workers(None, working_memory(job, len(job.targets))) as workers:
                     block_rows = max(1, rows // OVERSIZED_BLOCKS)
-                    result = score_in_blocks(Run(job, progress, workers, block_rows, scorer))
+                    result = score_in_blocks(BlockRun(job, progress, workers, block_rows, scorer))
                 parts = "1 part" if scorer.parts == 1 else f"{scorer.parts:,} parts"
                 return replace(result, through_host=f"through the host, in {parts}")
             except BlockTooLargeError as block:
@@ -291,7 +299,7 @@ class CudaEngine:
             ) from None
 
 
-class _Onward:
+class _ResumedProgress:
     """Progress of a run that may have to begin again: what it has reported it does not report twice."""
 
     def __init__(self, progress: Progress) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...gpu.base import Library
 from ...rows.keys import KeyLayout
-from .rows import DeviceRows, Runs, collapse, find_runs, pack_keys, place_type, sort_by
+from .rows import DeviceRows, Runs, collapse, find_runs, pack_device_keys, place_type, sort_by
 from .sorting import in_few_bytes
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Rotation(Grouping):
                 order = sort_by(library, rows, layout, order, column)
 
     def _runs(self, library: Library, rows: DeviceRows, order: Any, masks: npt.NDArray[np.uint64]) -> Runs:
-        """As `find_runs`; handed over without a name, so that who takes them can free them."""
+        """As `find_runs`; handed over without a name, so that the caller can free them."""
         with library.stage("group"):
             return find_runs(library, rows, order, masks)
 
@@ -177,7 +177,7 @@ def collapse_table(
 ) -> tuple[DeviceRows, Any]:
     """`Grouping.collapse` of a job's table, which is brought to the device for it."""
     with library.stage("pack"):
-        keys = pack_keys(library, dict(enumerate(job.codes)), job.rows, layout)
+        keys = pack_device_keys(library, dict(enumerate(job.codes)), job.rows, layout)
         times = None if job.times is None else library.upload(job.times)
     with library.stage("collapse"):
         return grouping.collapse(library, DeviceRows(keys, times), layout, columns)

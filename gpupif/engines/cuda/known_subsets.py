@@ -22,14 +22,14 @@ from ...rows.keys import KeyLayout
 from ...rows.partition import NO_ROWS, Rows, index_type
 from ...rows.threads import Workers
 from ...utils.information import column_weight, conditional_entropy, entropy_of_counts
-from ..base import AnyResult, Job, Progress, SetOfColumns
+from ..base import AnyKnownResult, Job, KnownSubset, Progress
 from ..block_scoring import pack_keys as pack_keys_on_host
 from .grouping import Grouping, collapse_table
 from .memory import accumulator_bytes, all_values, fixed_bytes, row_bytes
-from .numbering import Numbers, numbering_bytes
+from .numbering import RowNumberer, numbering_bytes
 from .outbox import Outbox
 from .rows import DeviceRows, sizes_of
-from .scores import Describer, score_targets
+from .scores import TargetUploader, score_targets
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -53,7 +53,7 @@ class AnyKnownJob(NamedTuple):
     """
 
     job: Job
-    sets: Sequence[SetOfColumns]
+    sets: Sequence[KnownSubset]
     progress: Progress
     streams: Sequence[Sequence[Library]]
     grouping: Grouping
@@ -78,11 +78,11 @@ class _Results:
         self.mean = {one.name: empty(shape, job.dtype) for one in job.measures}
         self.weights: dict[int, list[float]] = {column: [] for column in job.targets}
 
-    def finished(self, distinct_rows: int) -> AnyResult:
-        return AnyResult(self.worst, self.mean, [np.array(each) for each in self.weights.values()], distinct_rows)
+    def finished(self, distinct_rows: int) -> AnyKnownResult:
+        return AnyKnownResult(self.worst, self.mean, [np.array(each) for each in self.weights.values()], distinct_rows)
 
 
-def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyResult:
+def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyKnownResult:
     """Rows are collapsed on each device, and scores spread there to all rows; on_device: they stay on the first one.
 
     Raises DeviceMemoryError or TargetsTooManyError.
@@ -115,7 +115,7 @@ def collapse_on_host(job: Job, workers: Workers) -> Distinct:
     return distinct_rows(Rows(pack_keys_on_host(job.codes, layout, workers), counts), job.total, workers)
 
 
-def score_distinct_rows(asked: AnyKnownJob, table: Distinct, workers: Workers) -> AnyResult:
+def score_distinct_rows(asked: AnyKnownJob, table: Distinct, workers: Workers) -> AnyKnownResult:
     """Only distinct rows, which the host found, are brought to the devices; scores are spread to all rows on the host.
 
     Raises TargetsTooManyError.
@@ -187,7 +187,7 @@ class _DeviceRun:
         self._layout = layout
         self._lows = library.bring(np.array([measure.low_is_risky for measure in job.measures], np.int64))
         # Each of them serves many sets.
-        self._describe = cache(Describer(library, job))
+        self._describe = cache(TargetUploader(library, job))
 
     def targets_at_once(self) -> int:
         """How many targets fit beside all else."""
@@ -203,7 +203,7 @@ class _DeviceRun:
         for k, measure in enumerate(job.measures):
             worst[:, k] = np.inf if measure.low_is_risky else -np.inf
         found = {column: (worst[place], total[place]) for place, column in enumerate(group)}
-        numbers = Numbers(self.library, self.rows, self._layout, self._cardinalities, self._asked.grouping)
+        numbers = RowNumberer(self.library, self.rows, self._layout, self._cardinalities, self._asked.grouping)
         for one in self._asked.sets:
             targets = [column for column in one.targets if column in found]
             if targets:
@@ -218,9 +218,9 @@ class _DeviceRun:
                 self._spread([lowest_or_highest[k], sums[k] / subsets], places)
 
     def _score_set(
-        self, columns: Sequence[int], targets: Sequence[int], numbers: Numbers, found: dict[int, tuple[Any, Any]]
+        self, columns: Sequence[int], targets: Sequence[int], numbers: RowNumberer, found: dict[int, tuple[Any, Any]]
     ) -> None:
-        """Score some of a set's columns, each against who knows the others."""
+        """Score some of a set's columns, each against the attacker who knows the others."""
         library, job, total = self.library, self.job, self._total
         # The last column, by which numbers differ first, is the lowest.
         order = columns[::-1]

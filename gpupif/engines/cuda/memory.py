@@ -87,22 +87,22 @@ class Stage(NamedTuple):
 TYPICAL = RowBytes(codes=1, key=8, field=1, place=4, times=0, found=8, scores=16, kept=16, projects=False)
 
 
-class Finding(NamedTuple):
+class GroupingArrays(NamedTuple):
     """What finding equal rows takes beside the rows themselves, one after the other: distinct rows, and cohorts."""
 
     distinct: Sequence[dict[str, int]]
     cohorts: Sequence[dict[str, int]]
 
 
-def rotation_arrays(row: RowBytes, counts: int) -> Finding:
+def rotation_arrays(row: RowBytes, counts: int) -> GroupingArrays:
     """By sorting rows by one column after the other; counts: bytes of how often a row occurs."""
     order = {"order": row.place}
     taken = {"values, shifted": 8, **LOOK_UP, "values": row.field}
     sort = [order | taken, order | {"values": row.field} | _sort_buffers(row.field)]
-    return Finding([*sort, _runs(row, counts), _collapsed(row)], [*sort, _runs(row, 8)])
+    return GroupingArrays([*sort, _runs(row, counts), _collapsed(row)], [*sort, _runs(row, 8)])
 
 
-def cudf_arrays(row: RowBytes, counts: int) -> Finding:
+def cudf_arrays(row: RowBytes, counts: int) -> GroupingArrays:
     """By cuDF's group-by and join, as its sources have it: tables of slots half full, row numbers of 4 bytes.
 
     What it has added up it has by row of the table first, then by group. counts: as of `rotation_arrays`.
@@ -119,7 +119,7 @@ def cudf_arrays(row: RowBytes, counts: int) -> Finding:
     runs = labels | {"run of each row": row.place, "heads": 1, "first places": 8, "starts": row.place} | LOOK_UP
     by_value = [labels | arrays for arrays in rotation_arrays(row, 8).cohorts[:2]]
     cohorts = [words | grouped, words | joined, *by_value, shuffled, ordered, runs]
-    return Finding([grouped, joined, distinct], cohorts)
+    return GroupingArrays([grouped, joined, distinct], cohorts)
 
 
 def _sort_buffers(key: int) -> dict[str, int]:
@@ -128,7 +128,7 @@ def _sort_buffers(key: int) -> dict[str, int]:
 
 
 # By how cohorts are found: see `cuda_grouping.GROUPINGS`.
-FINDING: Mapping[str, Callable[[RowBytes, int], Finding]] = {
+GROUPING_ARRAYS: Mapping[str, Callable[[RowBytes, int], GroupingArrays]] = {
     "rotation": rotation_arrays,
     "cudf": cudf_arrays,
 }
@@ -137,20 +137,20 @@ FINDING: Mapping[str, Callable[[RowBytes, int], Finding]] = {
 def stages(row: RowBytes, grouping: str, to_host: bool) -> list[Stage]:
     """All stages of scoring a table where every row is different, which takes the most.
 
-    grouping: one of `FINDING`. to_host: scores of a target go to the host while the next ones are made.
+    grouping: one of `GROUPING_ARRAYS`. to_host: scores of a target go to the host while the next ones are made.
     """
     rows = {"keys": row.key, "times": row.times}
     distinct = {"distinct keys": row.key, "counts": 8, "distinct row of each row": row.place}
     found = [Stage("pack", {"codes": row.codes} | rows)]
-    found += [Stage("collapse", rows | arrays) for arrays in FINDING[grouping](row, row.times).distinct]
+    found += [Stage("collapse", rows | arrays) for arrays in GROUPING_ARRAYS[grouping](row, row.times).distinct]
     way = {"scores on their way": row.kept} if to_host else {}
     if row.projects:
         masked = {"words, masked": row.key} if grouping == "cudf" else {}
-        again = FINDING[grouping](row, 8).distinct
+        again = GROUPING_ARRAYS[grouping](row, 8).distinct
         found += [Stage("collapse", distinct | way | masked | _apart(arrays, distinct)) for arrays in again]
         distinct |= {f"{name}, projected": size for name, size in distinct.items()}
         found.append(Stage("collapse", distinct | way | {"projected row of each distinct row": row.place, **LOOK_UP}))
-    found += [Stage("group", distinct | way | arrays) for arrays in FINDING[grouping](row, 8).cohorts]
+    found += [Stage("group", distinct | way | arrays) for arrays in GROUPING_ARRAYS[grouping](row, 8).cohorts]
     found += [Stage(name, distinct | way | arrays) for name, arrays in _of_target(row)]
     return found
 

@@ -26,7 +26,7 @@ def numbering_bytes(rows: int, columns: int) -> int:
     return 4 * rows * (columns + 1) + 5 * max(SLOTS, SLOTS_PER_ROW * rows) + 8 * COUNTERS
 
 
-class Numbered(NamedTuple):
+class RowNumbers(NamedTuple):
     """The number of each row by its codes of some columns; how many there are.
 
     Where rows are found by sorting, numbers are in the order of the codes, the first column the highest.
@@ -36,7 +36,7 @@ class Numbered(NamedTuple):
     combinations: int
 
 
-class Numbers:
+class RowNumberer:
     """Numbers of distinct rows, those over the columns that neighbouring sets begin with made once.
 
     cardinalities: of all columns.
@@ -53,10 +53,10 @@ class Numbers:
         self._library, self._rows, self._layout, self._grouping = library, rows, layout, grouping
         self._cardinalities = cardinalities
         self._slots = max(SLOTS, SLOTS_PER_ROW * rows.rows)
-        self._path: list[tuple[int, Numbered]] = []
-        self._start = Numbered(library.xp.zeros(rows.rows, "uint32" if rows.rows < WIDE_ROWS else "int64"), 1)
+        self._path: list[tuple[int, RowNumbers]] = []
+        self._start = RowNumbers(library.xp.zeros(rows.rows, "uint32" if rows.rows < WIDE_ROWS else "int64"), 1)
 
-    def over(self, columns: Sequence[int]) -> Numbered:
+    def over(self, columns: Sequence[int]) -> RowNumbers:
         """Rows numbered by these columns."""
         path = self._path
         same = 0
@@ -67,7 +67,7 @@ class Numbers:
             path.append((column, self._add(path[-1][1] if path else self._start, column)))
         return path[-1][1]
 
-    def combinations(self, numbered: Numbered, columns: Sequence[int]) -> tuple[DeviceRows, KeyLayout]:
+    def combinations(self, numbered: RowNumbers, columns: Sequence[int]) -> tuple[DeviceRows, KeyLayout]:
         """The combinations of these columns, by which rows are numbered, as rows of their own."""
         library, xp, rows = self._library, self._library.xp, self._rows
         first = xp.empty(numbered.combinations, "int64")
@@ -78,7 +78,7 @@ class Numbers:
         keys = [rows.keys[word][first] & mask for word, mask in zip(words, masks.tolist(), strict=True)]
         return DeviceRows(xp.stack(keys), counts.sum(axis=0)), layout
 
-    def _add(self, before: Numbered, column: int) -> Numbered:
+    def _add(self, before: RowNumbers, column: int) -> RowNumbers:
         """Rows numbered by one more column."""
         library, xp, rows, radix = self._library, self._library.xp, self._rows, self._cardinalities[column]
         if radix == 1 or before.combinations == rows.rows:
@@ -91,10 +91,10 @@ class Numbers:
             library.launch(kernels.place_pairs, rows.rows, *pairs, places[0])
             whole = KeyLayout({0: Field(0, 0, (1 << (possible - 1).bit_length()) - 1)}, 1)
             found, number = self._grouping.collapse(library, DeviceRows(places, rows.counts), whole, [0])
-            return Numbered(number.astype(before.of_row.dtype), found.rows)
+            return RowNumbers(number.astype(before.of_row.dtype), found.rows)
         slots = xp.zeros(possible, "uint8")
         library.launch(kernels.mark_pairs, rows.rows, *pairs, slots)
         marked = xp.cumsum(slots, dtype=before.of_row.dtype)
         number = xp.empty_like(before.of_row)
         library.launch(kernels.number_pairs, rows.rows, *pairs, marked, number)
-        return Numbered(number, int(marked[-1]))
+        return RowNumbers(number, int(marked[-1]))

@@ -53,7 +53,7 @@ def place_type(rows: int) -> str:
     return "int32" if rows <= NARROW_ROWS else "int64"
 
 
-def pack_keys(library: Library, codes: Mapping[int, Any], rows: int, layout: KeyLayout) -> Any:
+def pack_device_keys(library: Library, codes: Mapping[int, Any], rows: int, layout: KeyLayout) -> Any:
     """Packed keys (words, rows) of columns of codes, which are brought to the device one after the other."""
     keys = library.xp.zeros((layout.words, rows), "uint64")
     for column, values in codes.items():

@@ -13,11 +13,11 @@ from ...gpu.base import DeviceMemoryError, Library
 from ...rows.keys import KeyLayout
 from ...rows.partition import OVERSIZE, Blocks, CohortBlocks
 from ...rows.threads import Workers
-from ..block_run import Run
-from ..cohort_sizes import Tally
+from ..block_run import BlockRun
+from ..cohort_sizes import CohortSizes
 from .grouping import Grouping
 from .rows import DeviceRows
-from .scores import Describer, score_targets
+from .scores import TargetUploader, score_targets
 
 if TYPE_CHECKING:
     from gpupif.kernels.blocks import Out
@@ -66,15 +66,15 @@ class CudaScorer:
         """See `Scorer`: all, for they share what is found of their rows."""
         return 1 << 30
 
-    def describe(self, run: Run, columns: Sequence[int], layout: KeyLayout) -> CudaTargets:
+    def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> CudaTargets:
         """See `Scorer`."""
         return CudaTargets(columns, layout, self.grouping)
 
-    def score(self, run: Run, blocks: CohortBlocks, targets: CudaTargets, out: Out) -> Sequence[Tally]:
+    def score(self, run: BlockRun, blocks: CohortBlocks, targets: CudaTargets, out: Out) -> Sequence[CohortSizes]:
         """See `Scorer`. Raises BlockTooLargeError; runs of several blocks that do not fit are halved."""
         offsets = blocks.blocks.offsets
 
-        def score(first: int, last: int) -> list[Tally]:
+        def score(first: int, last: int) -> list[CohortSizes]:
             library = self._idle.get()
             try:
                 with library.active():
@@ -91,36 +91,36 @@ class CudaScorer:
         tasks = _tasks(blocks, OVERSIZE * run.block_rows)
         # A thread a stream, however few of the host's cores may be used: it mostly waits.
         with Workers(self._streams) as workers:
-            found = [tally for tallies in workers.run(score, tasks) for tally in tallies]
+            found = [cohort_sizes for tallies in workers.run(score, tasks) for cohort_sizes in tallies]
         self.parts += len(found)
         return found
 
 
 def _score_rows(
     library: Library,
-    run: Run,
+    run: BlockRun,
     blocks: Blocks,
     targets: CudaTargets,
     out: Out,
     first: int,
     last: int,
-) -> Tally:
+) -> CohortSizes:
     """Score the blocks first to last - 1 on one device."""
     start, stop = int(blocks.offsets[first]), int(blocks.offsets[last])
     columns, layout = targets.columns, targets.layout
     known = [*columns, *(column for column in run.job.known if column not in columns)]
     distinct, number = targets.grouping.collapse(library, _uploaded(library, blocks, start, stop), layout, known)
-    tally = Tally.of(len(columns), run.results.total, stop - start)
-    describe = Describer(library, run.job)
+    cohort_sizes = CohortSizes.of(len(columns), run.results.total, stop - start)
+    describe = TargetUploader(library, run.job)
     for target, sizes, values in score_targets(library, describe, distinct, layout, known, columns, targets.grouping):
         place = columns.index(target)
         for slot in range(len(run.wanted.measures)):
             library.to_host(values[run.slots.index(slot)][number], out.scores[place, start:stop, slot])
         out.places[place, start:stop] = np.arange(start, stop)
-        tally.add_sizes(place, library.to_host(sizes))
+        cohort_sizes.add_sizes(place, library.to_host(sizes))
         # Before the next ones are made.
         del sizes, values
-    return tally
+    return cohort_sizes
 
 
 def _uploaded(library: Library, blocks: Blocks, start: int, stop: int) -> DeviceRows:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LONG = 1024
 
 
-class Described(NamedTuple):
+class DeviceTarget(NamedTuple):
     """A target and the measures as kernels know them, on the device.
 
     walks: whether any statistic is a walk. logs: of small counts, see `log2_count`.
@@ -37,7 +37,7 @@ class Described(NamedTuple):
     logs: Any
 
 
-class Describer:
+class TargetUploader:
     """Describes the targets of a job, one at a time; brings what they have in common to the device once."""
 
     def __init__(self, library: Library, job: Job) -> None:
@@ -47,17 +47,17 @@ class Describer:
         self._wanted = wanted._replace(**{name: library.bring(array) for name, array in wanted._asdict().items()})
         self._logs = library.bring(small_logs())
 
-    def __call__(self, target: int) -> Described:
+    def __call__(self, target: int) -> DeviceTarget:
         """What the kernels have to know of a target and the job's measures."""
         bring, values = self._library.bring, kernel_values(self._job, [target])
         axes = values.axes._replace(**{name: bring(array) for name, array in values.axes._asdict().items()})
         arrays = {name: bring(array) for name, array in values._asdict().items() if name != "axes"}
-        return Described(values._replace(axes=axes, **arrays), self._wanted, self._walks, self._logs)
+        return DeviceTarget(values._replace(axes=axes, **arrays), self._wanted, self._walks, self._logs)
 
 
 def score_targets(
     library: Library,
-    describe: Callable[[int], Described],
+    describe: Callable[[int], DeviceTarget],
     rows: DeviceRows,
     layout: KeyLayout,
     columns: Sequence[int],
@@ -66,7 +66,7 @@ def score_targets(
 ) -> Iterator[tuple[int, Any, Any]]:
     """Target, sizes of its cohorts, and scores (measures, rows), wCIG before weighting, of each target in turn.
 
-    describe: a `Describer`, or what remembers what it says. rows: distinct over `columns`, as the grouping made
+    describe: a `TargetUploader`, or what remembers what it says. rows: distinct over `columns`, as the grouping made
     them; columns: the targets, in this order, and all else the attacker knows.
     """
     for target, runs in grouping.cohorts(library, rows, layout, columns, targets):
@@ -80,7 +80,7 @@ def score_targets(
 
 
 def describe_cohorts(
-    library: Library, described: Described, runs: Runs, words: tuple[Any, Any], field: tuple[int, int]
+    library: Library, described: DeviceTarget, runs: Runs, words: tuple[Any, Any], field: tuple[int, int]
 ) -> tuple[Cells, Any]:
     """The cells of cohorts in order, and (runs, statistics) their statistics.
 
@@ -110,7 +110,7 @@ def describe_cohorts(
     return cells, found
 
 
-def _score(library: Library, described: Described, rows: DeviceRows, runs: Runs, field: Field) -> Any:
+def _score(library: Library, described: DeviceTarget, rows: DeviceRows, runs: Runs, field: Field) -> Any:
     words, values, wanted = (rows.keys[field.word], rows.counts), described.values, described.wanted
     cells, found = describe_cohorts(library, described, runs, words, (field.shift, field.mask))
     scores = library.xp.empty((len(wanted.measures), rows.rows))

@@ -18,7 +18,7 @@ def in_few_bytes(words: Any, bits: int) -> Any:
     return words.astype(next(f"uint{width}" for width in (8, 16, 32, 64) if bits <= width))
 
 
-def narrowed(words: Any, low: int) -> Any:
+def narrow_words(words: Any, low: int) -> Any:
     """One word of keys from this bit on, in as few bytes as hold it."""
     return in_few_bytes(words >> low, WORD_BITS - low)
 
@@ -27,6 +27,6 @@ def sort_keys(library: Library, keys: Any, layout: KeyLayout) -> Any:
     """The order that sorts keys (words, rows)."""
     order = None
     for word in reversed(range(layout.words)):
-        part = narrowed(keys[word], lowest_bit(layout, word))
+        part = narrow_words(keys[word], lowest_bit(layout, word))
         order = library.stable_order(part) if order is None else order[library.stable_order(part[order])]
     return order

@@ -11,7 +11,7 @@ import numpy as np
 from ...gpu.base import DeviceMemoryError, Library
 from ...rows.keys import KeyLayout
 from ..cpu.count_tables import key_layout
-from .rows import DeviceRows, find_runs, pack_keys
+from .rows import DeviceRows, find_runs, pack_device_keys
 from .sorting import sort_keys
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class _Device:
                 codes, often = self._host
                 self._there = [library.upload(values) for values in codes], library.upload(often).astype("int64")
             codes, often = self._there
-            keys = pack_keys(
+            keys = pack_device_keys(
                 library, {place: codes[column] for place, column in enumerate(columns)}, len(often), layout
             )
             order = sort_keys(library, keys, layout)

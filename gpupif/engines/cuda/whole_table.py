@@ -14,7 +14,7 @@ from ..block_run import Results
 from .grouping import Grouping, collapse_table
 from .outbox import Outbox
 from .rows import DeviceRows, sizes_of
-from .scores import Describer, score_targets
+from .scores import TargetUploader, score_targets
 
 
 def score_table(
@@ -91,7 +91,7 @@ def score_cohorts(run: TableRun, grouping: Grouping) -> int:
     """Score the targets among the known on the same distinct rows, each of the others on its own; returns how many
     distinct rows the table has.
     """
-    job, describe = run.job, Describer(run.library, run.job)
+    job, describe = run.job, TargetUploader(run.library, run.job)
     inside = [column for column in run.targets if column in job.known]
     first = [*inside, *(column for column in range(len(job.codes)) if column not in inside)]
     distinct, number = run.distinct_rows(first, grouping)
@@ -104,7 +104,7 @@ def score_cohorts(run: TableRun, grouping: Grouping) -> int:
 
 def _score_projection(
     run: TableRun,
-    describe: Describer,
+    describe: TargetUploader,
     distinct: DeviceRows,
     number: Any,
     targets: Sequence[int],

@@ -16,9 +16,9 @@ from gpupif.kernels.cuda import wildcards as kernels
 
 from ...gpu.base import Library
 from ...rows.keys import KeyLayout
-from ..wildcards import Wild
+from ..wildcards import WildcardColumns
 from .rows import DeviceRows, Runs, find_runs
-from .sorting import in_few_bytes, lowest_bit, narrowed
+from .sorting import in_few_bytes, lowest_bit, narrow_words
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -85,12 +85,12 @@ class Matches:
     edges: npt.NDArray[np.int64]
 
 
-def count_patterns(library: Library, rows: DeviceRows, asked: Wild) -> int:
+def count_patterns(library: Library, rows: DeviceRows, asked: WildcardColumns) -> int:
     """Different patterns of missing values."""
     return len(_by_pattern(library, rows, asked)[0].starts) - 1
 
 
-def by_pattern(library: Library, rows: DeviceRows, asked: Wild, target: int) -> PatternRows:
+def by_pattern(library: Library, rows: DeviceRows, asked: WildcardColumns, target: int) -> PatternRows:
     """Rows that are distinct over a target and what is known, sorted with the target as the lowest."""
     xp, field, layout = library.xp, asked.layout.fields[target], asked.layout
     runs, patterns = _by_pattern(library, rows, asked)
@@ -113,7 +113,7 @@ def by_pattern(library: Library, rows: DeviceRows, asked: Wild, target: int) -> 
     )
 
 
-def _by_pattern(library: Library, rows: DeviceRows, asked: Wild) -> tuple[Runs, npt.NDArray[np.uint64]]:
+def _by_pattern(library: Library, rows: DeviceRows, asked: WildcardColumns) -> tuple[Runs, npt.NDArray[np.uint64]]:
     """Rows sorted by pattern, stably, as runs; and the patterns (words, patterns)."""
     xp = library.xp
     flags = xp.zeros((asked.words, rows.rows), "uint64")
@@ -134,7 +134,7 @@ def list_answers(library: Library, rows: PatternRows, asking: int) -> Lists:
     order = rows.by_value
     for word in reversed(range(words)):
         if rows.kept[asking, word]:
-            part = narrowed(seen[word][order], lowest_bit(rows.layout, word))
+            part = narrow_words(seen[word][order], lowest_bit(rows.layout, word))
             order = order[library.stable_order(part)]
     patterns = in_few_bytes(rows.keys[-1] >> rows.bits, len(rows.keep).bit_length())
     order = order[library.stable_order(patterns[order])]

@@ -7,11 +7,11 @@ import numpy as np
 from gpupif.kernels.cuda import wildcards as kernels
 
 from ...gpu.base import DeviceMemoryError, Library
-from ..wildcards import Wild, weigh
+from ..wildcards import WildcardColumns, set_target_weight
 from .grouping import Grouping
 from .memory import link_bytes, match_bytes
 from .rows import DeviceRows, Runs, collapse, find_runs, place_type
-from .scores import Described, Describer, describe_cohorts
+from .scores import DeviceTarget, TargetUploader, describe_cohorts
 from .whole_table import TableRun
 from .wildcard_matching import Lists, PatternRows, by_pattern, cohorts_of, count_patterns, list_answers, match
 
@@ -34,10 +34,10 @@ def score_matching(run: TableRun, memory: int, targets: int, grouping: Grouping)
     """
     library, job, layout = run.library, run.job, run.results.layout
     distinct, number = run.distinct_rows(range(len(job.codes)), grouping)
-    everything, describe = Wild.of(job, layout), Describer(library, job)
+    everything, describe = WildcardColumns.of(job, layout), TargetUploader(library, job)
     everything.check_work(targets, count_patterns(library, distinct, everything), distinct.rows)
     for target in run.targets:
-        asked = Wild.of(job, layout, target)
+        asked = WildcardColumns.of(job, layout, target)
         with library.stage("group"):
             # Lists of values are searched by bisection, so these are sorted, whatever the grouping.
             part, place = collapse(library, distinct, layout, [target, *asked.columns])
@@ -47,7 +47,7 @@ def score_matching(run: TableRun, memory: int, targets: int, grouping: Grouping)
         scorer = _Scorer(library, rows, describe(target), len(job.priors[target]), memory)
         for pattern in range(len(rows.keep)):
             scorer.score(pattern)
-        weigh(run.results, target, library.to_host(library.xp.sort(scorer.losses)))
+        set_target_weight(run.results, target, library.to_host(library.xp.sort(scorer.losses)))
         scores = scorer.scores
         del rows, scorer
         run.put(target, scores, place)
@@ -64,7 +64,7 @@ class _Scorer:
     the kernel `score_rows`.
     """
 
-    def __init__(self, library: Library, rows: PatternRows, described: Described, missing: int, memory: int) -> None:
+    def __init__(self, library: Library, rows: PatternRows, described: DeviceTarget, missing: int, memory: int) -> None:
         self._library = library
         self._rows = rows
         self._described = described

@@ -1,4 +1,4 @@
-"""A table on disk beside its population: in the same codes, and which of its rows the population lacks."""
+"""A table and its population on disk, joined in the same codes, and the table's rows that the population lacks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..attack.population import Met, join_codes, stranger
+from ..attack.population import MatchedRows, absent_value_hint, join_codes
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..io.ipc_batches import BatchReader
 from ..rows.distinct import distinct_rows
@@ -19,17 +19,17 @@ from .chunks import Chunks, TableChunks
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# What rows count for: of the table, and of the population; those added to it may count for more.
-NOBODY, SOMEBODY = 0, 1
-# Of the rows that there is memory for, one in so many may wait to be looked for.
-LOOKED_FOR = 16
+# The weight of a row of the table (the sample), and of the population; extra rows of that may have more.
+SAMPLE, POPULATION = 0, 1
+# Of the rows that fit into memory, one in so many may wait to be looked up.
+LOOK_UP_SHARE = 16
 
 
-class Both(Chunks):
-    """The rows of a table, then those of its population, then those that this lacks; codes count in joined values.
+class JoinedRows(Chunks):
+    """The rows of a table, then those of its population, then the extra ones; codes are of joined values.
 
-    The last column tells what a row counts for, by its place in `counting`. places: of the columns. joins: by column,
-    for codes of the table and of the population those in the joined values. added: rows and how often each.
+    The last column has the weight of each row, by its place in `weights`. places: of the columns. joins: by column, the
+    joined code for each code of the table, and of the population.
     """
 
     def __init__(
@@ -38,35 +38,37 @@ class Both(Chunks):
         population: TableChunks,
         places: Sequence[int],
         joins: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]],
-        added: Added | None,
+        extra: ExtraRows | None,
     ) -> None:
-        self.sizes = [*table.sizes, *population.sizes, *([] if added is None else added.sizes)]
-        self.counting = np.array([NOBODY, SOMEBODY, *([] if added is None else added.times)])
-        self._several = (table, population)
+        self.sizes = [*table.sizes, *population.sizes, *([] if extra is None else extra.sizes)]
+        self.weights = np.array([SAMPLE, POPULATION, *([] if extra is None else extra.times)])
+        self._tables = (table, population)
         self._places = places
         self._joins = joins
-        self._added = added
+        self._extra = extra
 
     def codes(self, number: int) -> list[npt.NDArray[Any]]:
         """See `Chunks`."""
-        kind = code_type(len(self.counting))
-        for chunks, which in zip(self._several, (NOBODY, SOMEBODY), strict=True):
+        kind = code_type(len(self.weights))
+        for chunks, which in zip(self._tables, (SAMPLE, POPULATION), strict=True):
             if number < len(chunks.sizes):
                 own = chunks.some_codes(number, self._places)
                 codes = [self._joins[place][which][column] for place, column in zip(self._places, own, strict=True)]
                 return [*codes, np.full(chunks.sizes[number], which, kind)]
             number -= len(chunks.sizes)
-        assert self._added is not None
-        codes, times = self._added.rows(number)
-        counted = 2 + np.searchsorted(self._added.times, times)
-        return [*(codes[place] for place in self._places), counted.astype(kind)]
+        assert self._extra is not None
+        codes, times = self._extra.rows(number)
+        weights = 2 + np.searchsorted(self._extra.times, times)
+        return [*(codes[place] for place in self._places), weights.astype(kind)]
 
     def close(self) -> None:
         """See `Chunks`: the tables are closed by themselves."""
 
 
-class Added:
-    """Rows that the population lacks, in a file. times: the different numbers of times that they are added."""
+class ExtraRows:
+    """Rows of the table that the population lacks, in a file, to be counted as its own. times: different
+    multiplicities.
+    """
 
     def __init__(self, reader: BatchReader) -> None:
         self._reader = reader
@@ -75,7 +77,7 @@ class Added:
         self.times: list[int] = np.unique(np.concatenate([np.empty(0, np.int64), *several])).tolist()
 
     def rows(self, number: int) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64]]:
-        """The codes of some rows, by column, and how often each is added."""
+        """The codes of some rows, by column, and the multiplicity of each."""
         *codes, times = self._reader.arrays(number)
         return codes, times
 
@@ -84,10 +86,10 @@ class Added:
         self._reader.__exit__()
 
 
-class Joined:
-    """The first columns of a table and of its population, in the same order, each in one list of values.
+class JoinedValues:
+    """Joined values of the columns used, the first of a table and of its population, in the same order.
 
-    values: by column; counts: of each, how many rows of the population have it. layout: of keys of these columns.
+    values: by column; counts: rows of the population with each. layout: of the row keys of these columns.
     Raises InputError for columns whose types do not match.
     """
 
@@ -104,62 +106,62 @@ class Joined:
         self.values = [values for _, _, values in joined]
         self.counts = [np.zeros(len(values), np.int64) for values in self.values]
         for counts, joins, (_, theirs) in zip(self.counts, self._joins, both, strict=True):
-            counts[joins[SOMEBODY]] = theirs.counts
+            counts[joins[POPULATION]] = theirs.counts
         self.layout = KeyLayout.of([len(values) for values in self.values])
 
-    def both(self, places: Sequence[int], added: Added | None = None) -> Both:
-        """The rows of both, with some of the columns."""
-        return Both(self.table, self._population, places, self._joins, added)
+    def rows(self, places: Sequence[int], extra: ExtraRows | None = None) -> JoinedRows:
+        """The rows of both tables, with the columns at these places."""
+        return JoinedRows(self.table, self._population, places, self._joins, extra)
 
     def keys(self, number: int, workers: Workers) -> npt.NDArray[np.uint64]:
-        """Of the rows of a chunk of the table, over all columns."""
+        """Row keys of a chunk of the table, over all columns."""
         own = self.table.some_codes(number, range(len(self._joins)))
-        codes = [joins[NOBODY][column] for joins, column in zip(self._joins, own, strict=True)]
+        codes = [joins[SAMPLE][column] for joins, column in zip(self._joins, own, strict=True)]
         return pack_keys(codes, self.layout, workers)
 
-    def stranger(self, key: npt.NDArray[np.uint64]) -> str:
-        """What value of a row, if any, is in no row of the population, as a sentence."""
+    def absent_value_hint(self, key: npt.NDArray[np.uint64]) -> str:
+        """Sentence naming the first value of a row that the population does not have, or an empty text."""
         codes = [int(own[0]) for own in unpack_keys(key[None], self.layout)]
-        there = [int(counts[code]) for counts, code in zip(self.counts, codes, strict=True)]
-        return stranger(self._names, self.values, codes, there)
+        in_population = [int(counts[code]) for counts, code in zip(self.counts, codes, strict=True)]
+        return absent_value_hint(self._names, self.values, codes, in_population)
 
 
-class Lacking:
-    """The rows of a table that its population lacks, told of part by part, for what is to be said of the first.
+class AbsentRows:
+    """Collects the rows of a table that its population lacks, part by part, and finds the first of them.
 
-    limit: rows that there is memory for; a part of them may be there meanwhile, so few are looked for at once.
+    limit: rows that fit into memory, a part of which is there meanwhile, so that only a share is looked up at once.
     """
 
-    def __init__(self, joined: Joined, limit: int) -> None:
+    def __init__(self, joined: JoinedValues, limit: int) -> None:
         self._joined = joined
-        self._limit = limit // LOOKED_FOR
-        self._waiting: list[Met] = []
+        self._limit = limit // LOOK_UP_SHARE
+        self._waiting: list[MatchedRows] = []
         self._rows = 0
         # Where the first one is, how often it is in the population and in the table, and what else is to be said.
         self._first = (joined.table.rows, 0, 0, "")
 
-    def add(self, short: Met) -> None:
+    def add(self, short: MatchedRows) -> None:
         """Further rows that the population has less often than the table."""
-        self._rows += int((short.sampled - short.there).sum())
+        self._rows += int((short.sampled - short.in_population).sum())
         self._waiting.append(short)
         if sum(len(one.keys) for one in self._waiting) > self._limit:
-            self._look()
+            self._look_up()
 
     def found(self) -> dict[str, Any]:
         """How many there are ("lacking"); and what `lacks_error` says of the "first": only where there are any."""
         if not self._rows:
             return {"lacking": 0}
-        self._look()
+        self._look_up()
         return {"lacking": self._rows, "first": self._first}
 
-    def _look(self) -> None:
-        """Look in the table for the first row after as many equal ones as the population has."""
+    def _look_up(self) -> None:
+        """Find in the table the first row that comes after as many equal ones as the population has."""
         if not self._waiting:
             return
-        short = Met(*(np.concatenate(several) for several in zip(*self._waiting, strict=True)))
+        short = MatchedRows(*(np.concatenate(several) for several in zip(*self._waiting, strict=True)))
         self._waiting = []
         # Those of other rows never run out.
-        room = np.append(short.there, self._joined.table.rows)
+        room = np.append(short.in_population, self._joined.table.rows)
         start = 0
         with Workers() as workers:
             for number, size in enumerate(self._joined.table.sizes):
@@ -172,7 +174,11 @@ class Lacking:
                 if len(over):
                     if start + over[0] < self._first[0]:
                         one = which[over[0]]
-                        facts = int(short.there[one]), int(short.sampled[one]), self._joined.stranger(short.keys[one])
+                        facts = (
+                            int(short.in_population[one]),
+                            int(short.sampled[one]),
+                            self._joined.absent_value_hint(short.keys[one]),
+                        )
                         self._first = (start + int(over[0]), *facts)
                     return
                 room -= np.bincount(which, minlength=len(room))

@@ -1,4 +1,4 @@
-"""The scores of several attackers side by side, as if they were more measures of one."""
+"""The scores of several attackers gathered side by side, as if they were more measures of one."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-class Gatherers:
-    """What puts the scores of each attacker together, in order, by fold; of one without a name, None."""
+class AttackerGatherers:
+    """The gatherers of all attackers, in order, by fold; of one without a name under None."""
 
     def __init__(self, gatherers: Mapping[str | None, Mapping[str, Gatherer]]) -> None:
         self._gatherers = {(name, fold): one for name, folds in gatherers.items() for fold, one in folds.items()}

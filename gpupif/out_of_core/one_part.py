@@ -1,8 +1,8 @@
 """Attackers whose cohorts no cut of a table keeps whole, in a run from files to files.
 
-Who knows any few of the columns has cohorts for each set of them; where missing values match every value cohorts
-overlap. The table's distinct rows are scored in memory, in one place; what is found of them is spread to all rows chunk
-by chunk, for some targets after the others.
+An attacker who knows any few of the columns has cohorts for each set of them; where missing values match every value
+cohorts overlap. The table's distinct rows are scored in memory, in one place; what is found of them is spread to all
+rows chunk by chunk, for some targets after the others.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from ..attack.worst_mean import FOLDS, fold_of
-from ..engines.base import AnyResult, AnyShares
+from ..engines.base import AnyKnownResult, AnyKnownShares
 from ..engines.known_subsets import score_attacker
-from ..engines.known_subsets_memory import AnyNeeds, collapsing_bytes, share_out
+from ..engines.known_subsets_memory import AnyKnownNeeds, collapsing_bytes, share_memory
 from ..engines.part_jobs import Pass, cohorts_stay_whole, part_measures
 from ..errors import InputError
 from ..io.ipc_batches import read_batch, write_batch
@@ -28,10 +28,10 @@ from ..rows.partition import index_type
 from ..rows.threads import Workers, default_threads
 from ..utils.memory import shown
 from .distinct import DistinctTable, TooManyRowsError
-from .part_result import Found
+from .part_result import PartResult
 from .part_scoring import multiset, score_writer
-from .passes import Means, Scored
-from .shuffle import Cut
+from .passes import PartitionedRun, RunContext
+from .shuffle import Partitioned
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 GAINS_AT_ONCE = 1 << 22
 
 
-def scored_by_fold(
-    means: Means,
+def runs_by_fold(
+    context: RunContext,
     prefix: str,
     job: Job,
     chunks: Chunks,
@@ -54,23 +54,24 @@ def scored_by_fold(
     subsets: KnownSubsets | None,
     asked: int | None = None,
     what: str = "",
-) -> dict[str, Scored]:
-    """A table scored against one attacker (see `Scored`), by fold: "", or those over subsets of columns."""
+) -> dict[str, PartitionedRun]:
+    """The run that scores a table against one attacker, by fold: "", or those over subsets of columns."""
     if cohorts_stay_whole(job, subsets is not None):
-        return {"": Scored(means, prefix, job, chunks, units, asked, what)}
-    whole = InOnePlace(means, prefix, job, chunks, units, subsets, asked, what)
-    return {fold: Fold(whole, fold) for fold in ([""] if subsets is None else FOLDS)}
+        return {"": PartitionedRun(context, prefix, job, chunks, units, asked, what)}
+    whole = OnePartRun(context, prefix, job, chunks, units, subsets, asked, what)
+    return {fold: FoldRun(whole, fold) for fold in ([""] if subsets is None else FOLDS)}
 
 
-class InOnePlace:
+class OnePartRun:
     """A table's distinct rows scored, and their scores spread to all rows, on disk; its steps are kept in the store.
 
-    For the arguments see `Scored`. subsets: those of columns that the attacker knows, None where it is the job's.
+    For the arguments see `PartitionedRun`. subsets: those of columns that the attacker knows, None where it is the
+    job's.
     """
 
     def __init__(
         self,
-        means: Means,
+        context: RunContext,
         prefix: str,
         job: Job,
         chunks: Chunks,
@@ -79,7 +80,7 @@ class InOnePlace:
         asked: int | None,
         what: str,
     ) -> None:
-        self.means = means
+        self.context = context
         self.prefix = prefix
         self.job = job
         self.units = units
@@ -88,30 +89,30 @@ class InOnePlace:
         self.asked = asked
         self.what = what
         self.table = DistinctTable(
-            means, f"{prefix}distinct", chunks, [len(counts) for counts in job.counts], units, asked
+            context, f"{prefix}distinct", chunks, [len(counts) for counts in job.counts], units, asked
         )
         self.folds = [""] if subsets is None else list(FOLDS)
         self.groups: list[list[int]] = []
         self.distinct_rows = 0
         asks = replace(job, distinct=True)
-        self._needs = None if subsets is None else AnyNeeds.of(asks, chunks.rows, subsets.sets)
+        self._needs = None if subsets is None else AnyKnownNeeds.of(asks, chunks.rows, subsets.sets)
 
     def step(self, name: str) -> str:
-        """What a step is called."""
+        """Name of a step."""
         return f"{self.prefix}{name}"
 
     def file(self, *names: str) -> Path:
         """A file or folder of a step."""
         first, *rest = names
-        return self.means.store.part(self.step(first), *rest)
+        return self.context.store.part(self.step(first), *rest)
 
     def score(self) -> list[list[int]]:
         """Find the distinct rows and score them, unless that is done; the targets that were scored together."""
         if self.groups:
             return self.groups
-        (_, store, _, report, timed) = self.means
+        (_, store, _, report, timed) = self.context
         started = time.perf_counter()
-        memory, limit = self._room()
+        memory, limit = self._limits()
         try:
             rows = self.table.find(limit, self._rows_at_once(memory, limit), self.what)
         except TooManyRowsError:
@@ -138,7 +139,7 @@ class InOnePlace:
 
     def weights(self, fold: str) -> dict[int, float]:
         """By target the weight; over subsets the lowest of them for the worst, the mean for the mean."""
-        store = self.means.store
+        store = self.context.store
         each = [store.done(self.step(f"scored-{number}"))["weights"][fold] for number in range(len(self.groups))]
         found = {int(target): weight for weights in each for target, weight in weights.items()}
         return {target: found[target] for target in self.job.targets}
@@ -149,7 +150,7 @@ class InOnePlace:
         return weights
 
     def gains_folder(self, fold: str, number: int, target: int) -> Path:
-        """Where the CIG of a target that occur are kept, in one or several files."""
+        """Folder of the distinct CIG of a target with their multiplicities, in one or several files."""
         return self.file(f"group-{number}{fold}", f"gains-{target}")
 
     def fold_job(self, fold: str) -> Job:
@@ -160,7 +161,7 @@ class InOnePlace:
 
     @property
     def names(self) -> list[Hashable]:
-        """Of the targets."""
+        """Names of the targets."""
         assert self.subsets is not None
         return [self.subsets.names[target] for target in self.job.targets]
 
@@ -168,9 +169,9 @@ class InOnePlace:
         """How many subsets a target is scored against."""
         return 1 if self.subsets is None else self.subsets.scored[self.subsets.names[target]]
 
-    def _room(self) -> tuple[int, int]:
-        """Bytes that scoring the distinct rows may take, and how many of them there may be."""
-        job, budget, rows = self.job, self.means.budget, self.chunks.rows
+    def _limits(self) -> tuple[int, int]:
+        """Bytes that scoring the distinct rows may take, and the largest number of them."""
+        job, budget, rows = self.job, self.context.budget, self.chunks.rows
         limit = budget.part_rows(job) if job.wildcards else rows
         if self._needs is None:
             return 0, limit
@@ -183,11 +184,11 @@ class InOnePlace:
         row = collapsing_bytes(self.table.layout.words, index)
         return limit if self._needs is None else max(1, memory // row)
 
-    def _share(self, rows: int, memory: int, targets: int, kept: int = 0) -> AnyShares | None:
+    def _share(self, rows: int, memory: int, targets: int, kept: int = 0) -> AnyKnownShares | None:
         if self._needs is None:
             return None
-        threads = getattr(self.means.engine, "threads", None) or default_threads()
-        return share_out(self._needs, rows, targets, threads, memory, kept)
+        threads = getattr(self.context.engine, "threads", None) or default_threads()
+        return share_memory(self._needs, rows, targets, threads, memory, kept)
 
     def _groups(self, rows: int, memory: int) -> list[list[int]]:
         """Targets that are scored at once."""
@@ -198,7 +199,7 @@ class InOnePlace:
 
     def _check_groups(self, groups: Sequence[Sequence[int]], rows: int, memory: int) -> None:
         """Raise InputError where groups, those of a run that is gone on with, take more than there is."""
-        store = self.means.store
+        store = self.context.store
         left = [len(group) for number, group in enumerate(groups) if store.done(self.step(f"scored-{number}")) is None]
         if self._needs is None or not left:
             return
@@ -226,7 +227,7 @@ class InOnePlace:
         )
 
     def _score_group(self, group: Sequence[int], number: int, rows: int, memory: int) -> dict[str, Any]:
-        """Score some targets, and write what was found; what is kept of it as a step."""
+        """Score some targets and write their scores; the facts that are kept as a step."""
         table, sets = self.table, None if self.subsets is None else self.subsets.sets
         shares = self._share(rows, memory, len(group), len(group))
         measures = part_measures(self.job) if sets is None else self.job.measures
@@ -239,20 +240,20 @@ class InOnePlace:
             dtype="float64",
             distinct=True,
         )
-        result = score_attacker(self.means.engine, one, sets, self.means.report, shares)
+        result = score_attacker(self.context.engine, one, sets, self.context.report, shares)
         for fold, values in result.by_fold().items():
             self._spread(fold, values, group, number)
-        if isinstance(result, AnyResult):
+        if isinstance(result, AnyKnownResult):
             for target, weights in zip(group, result.weights, strict=True):
                 write_batch(self._weights_file(target), {"weight": weights})
         return {"weights": _weights(result, group), "rows": result.distinct_rows}
 
     def _spread(self, fold: str, values: dict[str, Any], group: Sequence[int], number: int) -> None:
         """Write scores of distinct rows as those of all rows, chunk by chunk of the table."""
-        store, table = self.means.store, self.table
+        store, table = self.context.store, self.table
         folder = store.fresh(self.step(f"group-{number}{fold}"))
         arrays = [array[place] for place in range(len(group)) for array in values.values()]
-        out = Cut(folder, [table.sizes]).scores(0)
+        out = Partitioned(folder, [table.sizes]).scores(0)
         with score_writer(out, self.fold_job(fold), group) as writer, table.numbers() as numbers, Workers() as workers:
             for rows in numbers:
                 writer.write(workers.run(lambda array, rows=rows: array[rows], [(array,) for array in arrays]))
@@ -272,35 +273,35 @@ class InOnePlace:
         return self.table.file(f"weights-{target}.arrow")
 
 
-def _weights(result: EngineResult | AnyResult, group: Sequence[int]) -> dict[str, dict[int, float]]:
+def _weights(result: EngineResult | AnyKnownResult, group: Sequence[int]) -> dict[str, dict[int, float]]:
     """By fold and target the weight."""
     return {fold: dict(zip(group, weights, strict=True)) for fold, weights in result.weights_by_fold().items()}
 
 
-class Fold(Scored):
-    """The scores of one fold: put together as those of any other table, each pass being in one part."""
+class FoldRun(PartitionedRun):
+    """The scores of one fold, gathered as those of any other table: each pass is one part."""
 
-    def __init__(self, whole: InOnePlace, fold: str) -> None:
+    def __init__(self, whole: OnePartRun, fold: str) -> None:
         rest = (whole.chunks, whole.units, whole.asked)
-        super().__init__(whole.means, f"{whole.prefix}{fold}-", whole.fold_job(fold), *rest)
+        super().__init__(whole.context, f"{whole.prefix}{fold}-", whole.fold_job(fold), *rest)
         self.whole = whole
         self.fold = fold
 
-    def score(self) -> Found:
+    def score(self) -> PartResult:
         """Score the table, unless that is done for the other."""
-        whole, store = self.whole, self.means.store
+        whole, store = self.whole, self.context.store
         groups = whole.score()
         self.passes = [Pass(group, []) for group in groups]
         sizes = list(self.chunks.sizes[: self.asked])
         folders = [store.part(whole.step(f"group-{number}{self.fold}")) for number in range(len(groups))]
-        self.cuts = [Cut(folder, [sizes]) for folder in folders]
-        return Found(weights=whole.weights(self.fold))
+        self.cuts = [Partitioned(folder, [sizes]) for folder in folders]
+        return PartResult(weights=whole.weights(self.fold))
 
     def distinct_rows(self) -> int:
-        """Different rows of the table."""
+        """Number of distinct rows of the table."""
         return self.whole.distinct_rows
 
     def gains(self, target: int) -> list[Path]:
-        """See `Scored`."""
+        """See `PartitionedRun`."""
         number = next(number for number, one in enumerate(self.passes) if target in one.targets)
         return sorted(self.whole.gains_folder(self.fold, number, target).iterdir())

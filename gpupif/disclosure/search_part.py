@@ -15,7 +15,7 @@ import numpy as np
 from gpupif.kernels.codes import add_times
 
 from ..engines.cpu.counting import number_rows
-from ..engines.part_jobs import dense
+from ..engines.part_jobs import compact_codes
 from ..measures import resolve_measures
 from ..utils.arrays import on_host
 from ..utils.information import Sizes
@@ -39,7 +39,7 @@ Extremes = dict[str, tuple[float, float]]
 NO_EXTREMES = (np.inf, -np.inf)
 
 
-class Tools(NamedTuple):
+class SearchTools(NamedTuple):
     """Who looks: an engine, and threads; progress hears of cells, watch takes the time."""
 
     engine: Engine
@@ -48,7 +48,7 @@ class Tools(NamedTuple):
     watch: Stopwatch
 
 
-class Aim(NamedTuple):
+class SearchAim(NamedTuple):
     """What is looked for in every part. threshold: an estimated risk above it counts as at risk.
 
     ranking: of homogeneous classes, its columns without codes; None where these are not looked for.
@@ -58,12 +58,12 @@ class Aim(NamedTuple):
     ranking: Ranking | None
 
 
-def look_at(part: TablePart, aim: Aim, tools: Tools) -> ByAttribute:
+def search_part(part: TablePart, aim: SearchAim, tools: SearchTools) -> ByAttribute:
     """What a part shows."""
     return (_look_at_matches if part.job.wildcards else _look_at_classes)(part, aim, tools)
 
 
-def look_again(part: TablePart, measures: Sequence[Measure], tools: Tools) -> ByAttribute:
+def search_part_again(part: TablePart, measures: Sequence[Measure], tools: SearchTools) -> ByAttribute:
     """The extremes of measures that were not known to be needed before."""
     part = part._replace(job=replace(part.job, measures=measures, axes=None))
     if part.job.wildcards:
@@ -75,7 +75,7 @@ def look_again(part: TablePart, measures: Sequence[Measure], tools: Tools) -> By
     return {target: Findings(nothing, found) for target, found in zip(part.job.targets, extremes, strict=True)}
 
 
-def _look_at_classes(part: TablePart, aim: Aim, tools: Tools) -> ByAttribute:
+def _look_at_classes(part: TablePart, aim: SearchAim, tools: SearchTools) -> ByAttribute:
     """Where classes do not overlap."""
     job = part.job
     result = _score_classes(part, tools)
@@ -101,7 +101,7 @@ def _look_at_classes(part: TablePart, aim: Aim, tools: Tools) -> ByAttribute:
     }
 
 
-def _look_at_matches(part: TablePart, aim: Aim, tools: Tools) -> ByAttribute:
+def _look_at_matches(part: TablePart, aim: SearchAim, tools: SearchTools) -> ByAttribute:
     """Where missing values match every value."""
     part = part.distinct(tools.workers)
     job, times = part.job, part.times
@@ -126,14 +126,14 @@ def _look_at_matches(part: TablePart, aim: Aim, tools: Tools) -> ByAttribute:
     return found
 
 
-def _score_classes(part: TablePart, tools: Tools) -> EngineResult | None:
-    """What the engine finds in rows that stand for somebody, None where none does."""
-    job = replace(part.somebody, extremes_only=True)
+def _score_classes(part: TablePart, tools: SearchTools) -> EngineResult | None:
+    """The engine's result for the rows of weight above 0, None where there are none."""
+    job = replace(part.without_zero_weights, extremes_only=True)
     if not job.rows:
         return None
     with tools.watch("score"):
         # The job of a part is without the values that its columns have elsewhere, that of a table as it is.
-        return tools.engine.score(job if part.job.times is None else dense(job), tools.progress)
+        return tools.engine.score(job if part.job.times is None else compact_codes(job), tools.progress)
 
 
 def _extremes_of_classes(part: TablePart, result: EngineResult | None) -> list[Extremes]:
@@ -146,30 +146,30 @@ def _extremes_of_classes(part: TablePart, result: EngineResult | None) -> list[E
     ]
 
 
-def _score_matches(part: TablePart, tools: Tools) -> EngineResult:
+def _score_matches(part: TablePart, tools: SearchTools) -> EngineResult:
     """The scores of all cells of distinct rows."""
     with tools.watch("score"):
         return tools.engine.score(replace(part.weighted, scores_on="host"), tools.progress)
 
 
 def _extremes_of_matches(part: TablePart, result: EngineResult) -> list[Extremes]:
-    """By target the lowest and highest of each measure, of rows that stand for somebody.
+    """By target the lowest and highest of each measure, of rows of weight above 0.
 
     What is said of a class without a known value is NaN, or no value.
     """
-    somebody = True if part.people is None else part.people > 0
+    counted = True if part.people is None else part.people > 0
     found: list[Extremes] = []
     for place in range(len(part.job.targets)):
         extremes = {}
         for name, values in result.values.items():
             scores = on_host(values)[place]
-            some = scores[somebody & (scores > 0 if name == DISTINCT else ~np.isnan(scores))]
+            some = scores[counted & (scores > 0 if name == DISTINCT else ~np.isnan(scores))]
             extremes[name] = (float(some.min()), float(some.max())) if len(some) else NO_EXTREMES
         found.append(extremes)
     return found
 
 
-def _matching_rows(part: TablePart, tools: Tools) -> npt.NDArray[np.int64]:
+def _matching_rows(part: TablePart, tools: SearchTools) -> npt.NDArray[np.int64]:
     """For each distinct row how many rows match it."""
     size = resolve_measures(CLASS_SIZE)
     job = replace(part.job, measures=size, targets=part.job.targets[:1], unit=None, axes=None, scores_on="host")

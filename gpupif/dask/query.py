@@ -1,0 +1,140 @@
+"""A `ScoreQuery` of a Dask frame in one graph: answered by partition, and put together by tree reductions.
+
+Percentiles take four looks at all numbers; each partition keeps those that differ, counted, until the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..results.base import Cell, QueryResult, ScoreQuery
+from ..results.figures import Figures
+from ..results.riskiest import riskiest, riskiest_in
+from ..utils.percentiles import DIGITS, SHIFTS, DigitCounts, PercentileSearch
+from .graph import Graph, Key, ref
+from .worker import task_workers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# Distinct numbers, or digits, and the multiplicity of each.
+Multiplicities = tuple[Any, Any]
+
+
+class PartialResult(NamedTuple):
+    """The answer for some partitions that follow each other."""
+
+    rows: int
+    figures: Figures
+    top: list[Cell]
+
+
+def add_query(graph: Graph, query: ScoreQuery, columns: int, partitions: Sequence[Sequence[Key]]) -> Key:
+    """Add the tasks that answer a query of so many scored columns; the key of the last.
+
+    partitions: of each of `ScoreQuery.outputs` the keys of its frames.
+    """
+    frames = [list(map(ref, keys)) for keys in partitions]
+    both = list(map(ref, graph.each("look", partial(_query_partition, query), *frames)))
+    partial_result = ref(graph.tree("looked", partial(_together, query.top), graph.each("found", itemgetter(0), both)))
+    numbers = list(map(ref, graph.each("numbers", itemgetter(1), both)))
+    searches = ref(graph.one("search", partial(_start, query, columns), partial_result))
+    for number in range(len(SHIFTS) if query.gains is not None else 0):
+        counts = graph.each(f"count-{number}", _count, [searches] * len(numbers), numbers)
+        counted = ref(graph.tree(f"counted-{number}", _add, counts))
+        searches = ref(graph.one(f"narrow-{number}", _narrow, searches, counted))
+    return graph.one("find", partial(_finish, query), partial_result, searches)
+
+
+def scores_in(frame: Any) -> npt.NDArray[Any]:
+    """The scores (columns, rows) of a partition, of pandas or a GPU, on the host."""
+    host = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
+    array: npt.NDArray[Any] = host.to_numpy().T
+    return array
+
+
+def _query_partition(query: ScoreQuery, *frames: Any) -> tuple[PartialResult, list[Multiplicities]]:
+    """The answer for a partition, and the numbers of which percentiles are asked for."""
+    arrays = dict(zip(query.outputs, map(scores_in, frames), strict=True))
+    scores = {cells: cells.of(arrays) for cells in query.cells}
+    with task_workers() as workers:
+        figures = Figures.of({name: scores[cells] for name, cells in query.figures.items()}, workers)
+    top: list[Cell] = []
+    if query.by is not None:
+        top = riskiest_in(query.by.measure, scores[query.by], [scores[cells] for cells in query.shown], query.top)
+    numbers: list[Multiplicities] = []
+    if query.gains is not None:
+        gains = scores[query.gains]
+        several = [*(gains if query.of_columns else [])]
+        several += [gains.sum(axis=0, dtype=np.float64)] if query.of_rows else []
+        numbers = [np.unique(one, return_counts=True) for one in several]
+    return PartialResult(next(iter(arrays.values())).shape[1], figures, top), numbers
+
+
+def _together(n: int, *parts: PartialResult) -> PartialResult:
+    rows, top = 0, []
+    for part in parts:
+        top += [cell._replace(row=rows + cell.row) for cell in part.top]
+        rows += part.rows
+    return PartialResult(rows, Figures.together(*(part.figures for part in parts)), riskiest(top, n))
+
+
+def _start(query: ScoreQuery, columns: int, partial_result: PartialResult) -> list[PercentileSearch]:
+    """A search for each column, if percentiles of them are wanted, and for the rows."""
+    if query.gains is None:
+        return []
+    several: list[Sequence[float]] = []
+    if query.of_columns:
+        several += [query.of_columns] * columns
+    if query.of_rows:
+        several.append(query.of_rows)
+    return [PercentileSearch.of(partial_result.rows, percents) for percents in several]
+
+
+def _count(searches: Sequence[PercentileSearch], numbers: Sequence[Multiplicities]) -> list[dict[int, Multiplicities]]:
+    """By search and prefix the next digits that occur in a partition, and how often."""
+    found = []
+    for search, (values, times) in zip(searches, numbers, strict=True):
+        counts: DigitCounts = {}
+        search.count(values, times, counts)
+        found.append({prefix: _sparse(dense) for prefix, dense in counts.items()})
+    return found
+
+
+def _add(*parts: list[dict[int, Multiplicities]]) -> list[dict[int, Multiplicities]]:
+    added = []
+    for several in zip(*parts, strict=True):
+        added.append({prefix: _sparse(_dense([one[prefix] for one in several])) for prefix in several[0]})
+    return added
+
+
+def _narrow(
+    searches: Sequence[PercentileSearch], counts: Sequence[dict[int, Multiplicities]]
+) -> list[PercentileSearch]:
+    return [
+        search.narrowed({prefix: _dense([digits]) for prefix, digits in found.items()})
+        for search, found in zip(searches, counts, strict=True)
+    ]
+
+
+def _sparse(dense: npt.NDArray[np.int64]) -> Multiplicities:
+    digits = np.flatnonzero(dense)
+    return digits.astype(np.uint16), dense[digits]
+
+
+def _dense(several: Sequence[Multiplicities]) -> npt.NDArray[np.int64]:
+    dense = np.zeros(DIGITS, np.int64)
+    for digits, times in several:
+        dense[digits] += times
+    return dense
+
+
+def _finish(query: ScoreQuery, partial_result: PartialResult, searches: Sequence[PercentileSearch]) -> QueryResult:
+    found = [search.found() for search in searches]
+    of_rows = found.pop() if found and query.of_rows else []
+    return QueryResult(partial_result.figures, found, of_rows, partial_result.top)
