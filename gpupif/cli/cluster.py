@@ -12,7 +12,7 @@ from ..dask.client import Place, check_place, connected
 from ..dask.read import read_files
 from ..dask.watch import watching
 from ..errors import OutputError
-from ..io.common import Pick, Stamp, every_column
+from ..io.common import Pick, every_column
 from ..io.paths import find_input
 from ..io.score_files import check_folder, is_file
 from ..io.write import attacker_names
@@ -63,11 +63,8 @@ def score_on_cluster(
     attacker_names(asked.outputs, targets, [])
     started = time.perf_counter()
     with connected(place) as (client, report), watching(client, report), config(progress=False):
-        scores = score_table(
-            files.frame,
-            replace(asked, columns=targets),
-            describe_files(given.path, {file: Stamp.of(file) for file in given.files}),
-        )
+        origin = describe_files(given.path, given.stamps())
+        scores = score_table(files.frame, replace(asked, columns=targets), origin)
         several = len(client.nthreads())
         scores.to_parquet(output, overwrite=overwrite, write_index=False, compression="zstd")
         subsets = scores.subsets

@@ -8,23 +8,8 @@ from typing import Annotated
 
 import typer
 
-from .options import (
-    Device,
-    FileOptions,
-    Json,
-    Quiet,
-    SamplingWeights,
-    Scheduler,
-    Sep,
-    StreamMemory,
-    StreamTemp,
-    Table,
-    WorkerProcesses,
-    as_names,
-    complete,
-    configured,
-    show,
-)
+from . import options
+from .options import as_names, complete, configured, show
 
 MissingInSets = Annotated[
     str,
@@ -36,7 +21,7 @@ MissingInSets = Annotated[
 
 
 def suda(
-    table: Table,
+    table: options.Table,
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="The key variables. Default: all.")] = None,
     max_size: Annotated[int, typer.Option(metavar="K", help="Sets of up to K columns are searched.")] = 3,
     sampling_fraction: Annotated[
@@ -50,17 +35,17 @@ def suda(
     contributions: Annotated[
         bool, typer.Option("--contributions", help="With -o: also what part of each score comes from each column.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
-    weights: SamplingWeights = None,
+    overwrite: options.Overwrite = False,
+    weights: options.SamplingWeights = None,
     missing: MissingInSets = "category",
-    sep: Sep = None,
-    memory_limit: StreamMemory = None,
-    temp: StreamTemp = None,
-    scheduler: Scheduler = None,
-    workers: WorkerProcesses = None,
-    device: Device = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    sep: options.Sep = None,
+    memory_limit: options.StreamMemory = None,
+    temp: options.StreamTemp = None,
+    scheduler: options.Scheduler = None,
+    workers: options.WorkerProcesses = None,
+    device: options.Device = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Find special uniques: rows of TABLE that few of their values single out, and their SUDA scores."""
     from ..dask.client import Place
@@ -87,7 +72,7 @@ def suda(
         sampling_fraction=sampling_fraction,
         contributions=contributions,
     )
-    streams = FileOptions(sep, memory_limit, temp)
+    streams = options.FileOptions(sep, memory_limit, temp)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
         found = find_anywhere(find, table, CountRequest(names, weights).pick, Place(scheduler, workers), streams)
     if output is not None:

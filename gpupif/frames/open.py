@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..errors import InputError
 from ..gpu import cudf_frames as cuda_frames
 from ..gpu.open import frame_library
-from ..io.common import Pick, Stamp
+from ..io.common import Pick
 from ..io.formats import CSV, PARQUET
 from ..io.paths import find_input
 from ..io.read import read_table
@@ -71,8 +71,9 @@ def open_frame(table: Any) -> Frame:
 def open_file(path: str | os.PathLike[str], pick: Pick, library: FrameLibrary | None = None) -> Frame:
     """What a path names as a frame, read by the device's library where there is one; raises what `read_table` does."""
     started = time.perf_counter()
-    frame: Frame | None = None
     found = find_input(path)
+    origin = found.path, found.stamps()
+    frame: Frame | None = None
     if library is not None:
         from .cudf_csv import csv_on_device
         from .cudf_parquet import ParquetOnDevice
@@ -82,6 +83,7 @@ def open_file(path: str | os.PathLike[str], pick: Pick, library: FrameLibrary | 
         elif found.format is CSV and not found.several:
             frame = csv_on_device(found.path, pick, found.sep, library)
     frame = frame or FileFrame(read_table(found, pick))
-    frame.origin = found.path, {one: Stamp.of(one) for one in found.files}
+    frame.origin = origin
+    frame.check_unchanged()
     frame.opened_in = time.perf_counter() - started
     return frame
