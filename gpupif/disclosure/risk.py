@@ -78,7 +78,6 @@ class DisclosureRisk(Displayable):
         return f"<DisclosureRisk of {self.rows:,} rows: k = {self.k}, {len(self.sensitive)} sensitive attributes>"
 
     def print(self, console: Console) -> None:
-        """Draw it on a console of rich."""
         from .report import attributes_table, classes_table, groups_table, heading
 
         known, classes = len(self.quasi_identifiers), self.classes.classes

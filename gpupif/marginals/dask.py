@@ -87,7 +87,6 @@ class DaskCounts(SetCounts):
         """Nothing is kept."""
 
     def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
-        """See `SetCounts`."""
         graph = Graph()
         encoded, whole = self.add_plan(graph)
         local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
