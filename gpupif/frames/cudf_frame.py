@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -16,6 +15,7 @@ from .base import Frame, category_orders
 
 if TYPE_CHECKING:
     from ..gpu.base import FrameLibrary
+    from ..io.base import Input
 
 # Rows of a column that are numbered at once.
 PART_ROWS = 1 << 26
@@ -84,16 +84,15 @@ class DeviceFile(Frame):
     scores_on = "either"
     from_file = True
 
-    def __init__(self, file: Path, pick: Pick, sep: str | None, library: FrameLibrary) -> None:
-        self._file = file
+    def __init__(self, found: Input, pick: Pick, library: FrameLibrary) -> None:
+        self._found = found
         self._pick = pick
-        self._sep = sep
         self._library = library
 
     def arrow(self) -> pa.Table:
         """See `Frame`; read anew, on the host."""
         self.check_unchanged()
-        table = read_table(self._file, self._pick, self._sep)
+        table = read_table(self._found, self._pick)
         self.check_unchanged()
         return decode(table)
 

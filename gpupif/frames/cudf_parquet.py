@@ -13,13 +13,13 @@ from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
 from ..errors import ColumnTypeError, DeviceError, InputError
 from ..io.common import Pick, check_rows, pandas_index_names, unreadable
 from ..io.parquet_files import keys_of_files, open_parquet
-from ..io.paths import find_input
 from ..io.read import read_table
 from . import cudf_frame as frames_device
 from .cudf_frame import DeviceFile
 
 if TYPE_CHECKING:
     from ..gpu.base import FrameLibrary
+    from ..io.base import Input
 
 # Types of columns in files that cuDF has.
 KNOWN = (
@@ -34,12 +34,13 @@ class ParquetOnDevice(DeviceFile):
 
     reads_late = True
 
-    def __init__(self, file: Path, pick: Pick, library: FrameLibrary) -> None:
-        super().__init__(file, pick, None, library)
+    def __init__(self, found: Input, pick: Pick, library: FrameLibrary) -> None:
+        super().__init__(found, pick, library)
         import pyarrow.parquet as pq
 
+        file = found.path
         try:
-            table = open_parquet(find_input(file), pick)
+            table = open_parquet(found, pick)
             files, self._schema, columns = table.files, table.schema, table.columns
             metadata = [pq.read_metadata(part) for part in files]
             self._keys = keys_of_files(table)

@@ -79,9 +79,9 @@ def open_file(path: str | os.PathLike[str], pick: Pick, library: FrameLibrary | 
         from .cudf_parquet import ParquetOnDevice
 
         if found.format is PARQUET:
-            frame = ParquetOnDevice(found.path, pick, library)
+            frame = ParquetOnDevice(found, pick, library)
         elif found.format is CSV and not found.several:
-            frame = csv_on_device(found.path, pick, found.sep, library)
+            frame = csv_on_device(found, pick, library)
     frame = frame or FileFrame(read_table(found, pick))
     frame.origin = origin
     frame.check_unchanged()
