@@ -48,8 +48,13 @@ def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BL
         ),
         list(zip(ranges, pairwise(starts), strict=True)),
     )
-    workers.run(lambda a, b: look_up(count_then_number, first[a:b], first[a:b]), ranges)
+    look_up_rows(count_then_number, first, first, workers)
     return Distinct(distinct, first)
+
+
+def look_up_rows(table: npt.NDArray[Any], index: npt.NDArray[Any], out: npt.NDArray[Any], workers: Workers) -> None:
+    """out[i] = table[index[i]]; out may be the index."""
+    workers.run(lambda a, b: look_up(table, index[a:b], out[a:b]), workers.ranges(len(index)))
 
 
 def _find_first_rows(blocks: Blocks, first: npt.NDArray[Any], counts: npt.NDArray[Any], workers: Workers) -> None:
