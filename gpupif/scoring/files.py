@@ -9,6 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..attack.arguments import Arguments, Knowledge, Measures
 from ..engines.choose import choose_engine, requested_device
 from ..errors import InputError
 from ..frames.open import open_file
@@ -24,7 +25,6 @@ from ..utils.config import resources
 from ..utils.docs import documented_as
 from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter, announce_compilation
-from .arguments import Arguments, Knowledge, Measures
 from .score import score, score_table
 
 if TYPE_CHECKING:
