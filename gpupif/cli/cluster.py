@@ -85,11 +85,11 @@ def score_on_cluster(
 def find_anywhere(find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: FileOptions) -> Found:
     """What `find` finds in the files of a table: here, or in the Dask frame of a Parquet file or folder on a cluster.
 
-    find: takes a path or a Dask frame, and the separator of CSV files. pick: the columns that are needed, None for all
+    find: takes files or a Dask frame. pick: the columns that are needed, None for all
     that do not only label rows. Raises what `find` does; InputError, DeviceError.
     """
     if not place.named:
-        return find(table, sep=streams.sep)
+        return find(find_input(table, streams.sep))
     check_place(place, streams._asdict(), "reads Parquet, and whose workers have memory of their own")
     files = read_files("table", find_input(table), pick)
     kept = [name for name in files.names if name not in files.index_names] or files.names

@@ -59,7 +59,7 @@ def risk(
     """Say how far TABLE discloses identities and sensitive attributes: k, l, t and more, at once."""
     from ..dask.client import Place
     from ..disclosure.request import pick_needed
-    from ..disclosure.risk import find_risk
+    from ..disclosure.risk import risk as find_risk
     from .cluster import find_anywhere
 
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers") or [], as_names(sensitive, "sensitive")
@@ -68,7 +68,7 @@ def risk(
         quasi_identifiers=known,
         sensitive=attributes,
         models=as_names(models, "models"),
-        l_values=l,
+        l=l,
         distance=_distances(distance or (), attributes or ()),
         k=k,
         threshold=threshold,

@@ -91,6 +91,7 @@ def score(
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
     from ..attack.arguments import Arguments
     from ..dask.client import Place
+    from ..io.paths import find_input
     from ..out_of_core.options import OutputOptions
     from ..scoring.files import score_file
 
@@ -124,7 +125,9 @@ def score(
             show(lambda: facts, lambda _: _print_facts(facts), as_json, quiet)
             return
         scores = score_file(
-            table, asked, OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input), sep
+            find_input(table, sep),
+            asked,
+            OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input),
         )
         complete.append(output)
         more: dict[str, Any] = {"input": str(table), "output": str(output)}

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from . import options
 from .options import as_names, complete, configured, show
-
-if TYPE_CHECKING:
-    from ..special_uniques.result import SpecialUniques
 
 MissingInSets = Annotated[
     str,
@@ -55,8 +52,8 @@ def suda(
     from ..errors import InputError
     from ..io.paths import find_input
     from ..io.write import check_output
-    from ..special_uniques.request import SudaRequest
-    from ..special_uniques.suda import find_suda
+    from ..marginals.request import CountRequest
+    from ..special_uniques.suda import suda as find_suda
     from ..utils.validation import whole_number
     from .cluster import find_anywhere
 
@@ -65,14 +62,19 @@ def suda(
         check_output(output, overwrite, find_input(table, sep).places)
     elif contributions:
         raise InputError("--contributions: goes with -o. Add that, or leave it out.")
-    request = SudaRequest.of(as_names(columns), max_size, missing, sampling_fraction, contributions, weights)
-
-    def find(table: Any, sep: str | None = None) -> SpecialUniques:
-        return find_suda(table, replace(request, reads=replace(request.reads, sep=sep)))
-
+    names = as_names(columns)
+    find = partial(
+        find_suda,
+        max_size=max_size,
+        columns=names,
+        weights=weights,
+        missing=missing,
+        sampling_fraction=sampling_fraction,
+        contributions=contributions,
+    )
     streams = options.FileOptions(sep, memory_limit, temp)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
-        found = find_anywhere(find, table, request.reads.pick, Place(scheduler, workers), streams)
+        found = find_anywhere(find, table, CountRequest(names, weights).pick, Place(scheduler, workers), streams)
     if output is not None:
         found.write(output, overwrite)
         complete.append(output)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import Annotated
 
 import typer
 
 from . import options
 from .options import as_names, configured, show
-
-if TYPE_CHECKING:
-    from ..marginals.toxic_pairs import ToxicPairs
 
 
 def toxic(
@@ -33,14 +30,11 @@ def toxic(
     """Rank pairs of columns of TABLE by what they tell together, and list the values far rarer than their parts."""
     from ..dask.client import Place
     from ..marginals.request import CountRequest
-    from ..marginals.toxic_pairs import find_toxic
+    from ..marginals.toxic_pairs import toxic_pairs
     from .cluster import find_anywhere
 
     request = CountRequest(as_names(columns), weights, missing)
-
-    def find(table: Any, sep: str | None = None) -> ToxicPairs:
-        return find_toxic(table, replace(request, sep=sep), size, top)
-
+    find = partial(toxic_pairs, size=size, columns=request.columns, top=top, weights=weights, missing=missing)
     streams = options.FileOptions(sep, memory_limit, temp)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
         found = find_anywhere(find, table, request.pick, Place(scheduler, workers), streams)

@@ -97,15 +97,7 @@ def _score(
         )
     local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
     indexes = list(map(ref, graph.each("index", itemgetter(1), encoded)))
-    found = graph.each("values", partition_tasks.totals, local)
-    totals = ref(graph.tree("totals", partial(plan.add_totals, request.read), found))
-    weighing: list[Any] = [None, None]
-    if request.weights is not None:
-        units = ref(graph.one("units", partial(plan.find_units, request, names), totals))
-        counts = graph.each(
-            "weigh", partial(partition_tasks.weigh_partition, request), [units] * len(partitions), local
-        )
-        weighing = [units, ref(graph.tree("weights-of-values", plan.add_counts, counts))]
+    totals, weighing = partition_tasks.count_values(graph, request, names, local)
     known = None if population_graph is None else ref(population_graph.population)
     planned = ref(graph.one("plan", partial(plan.make_plan, request, names), totals, *weighing, known))
     plans = [planned] * len(partitions)

@@ -37,12 +37,12 @@ def assess(table: Any, request: RiskRequest, population: PopulationSource | None
         return assess_dask(table, request, population)
     engine = choose_engine(request.device)
     with Reporter() as report, announce_compilation():
-        if in_streams(table, request.choose, request.sep):
+        if in_streams(table, request.choose):
             return assess_files(table, request, engine, report, population)
         watch = Stopwatch()
         with watch("read and encode"):
-            frame = open_table(table, request.pick, engine.frames, request.sep)
-            request.check(frame.names)
+            frame = open_table(table, request.pick, engine.frames)
+            request.pick(frame.names)
             orders = frame.orders()
             with frame.active():
                 # What is asked of cells knows a column that takes the place of an attribute; the table does not.

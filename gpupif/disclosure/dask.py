@@ -58,7 +58,7 @@ def assess_dask(table: Any, request: RiskRequest, population: PopulationSource |
 
     if not isinstance(table, DataFrame):
         raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
-    request.check(list(table.columns))
+    request.pick(list(table.columns))
     given = request.distance is not None
     walked = [] if given or not any(one.cell == "emd" for one in request.models) else request.sensitive
     score_request = as_score_request(request, known_orders(table, walked))
@@ -100,16 +100,8 @@ class Encoded(NamedTuple):
     ) -> Encoded:
         """Add the tasks that encode."""
         local = list(map(ref, graph.each("encode", partial(encode_rows, request, score_request), partitions)))
-        found = graph.each("values", partition_tasks.totals, local)
-        totals = ref(graph.tree("totals", partial(plans.add_totals, score_request.read), found))
-        weighing: tuple[Any, Any] = (None, None)
-        if request.weights is not None:
-            units = ref(graph.one("units", partial(plans.find_units, score_request, names), totals))
-            counts = graph.each(
-                "weigh", partial(partition_tasks.weigh_partition, score_request), [units] * len(local), local
-            )
-            weighing = units, ref(graph.tree("weights-of-values", plans.add_counts, counts))
-        return cls(request, score_request, names, local, totals, weighing)
+        counted = partition_tasks.count_values(graph, score_request, names, local)
+        return cls(request, score_request, names, local, *counted)
 
 
 def _build(graph: Graph, encoded: Encoded) -> Any:
@@ -132,7 +124,7 @@ def _build(graph: Graph, encoded: Encoded) -> Any:
     second = ref(graph.one("second", RiskSearch.second, search, first))
     again: Any = ByAttribute()
     if request.may_look_again:
-        several = graph.each("find-again", find_part_again, [second] * len(local), *parts)
+        several = graph.each("find-again", find_part, *parts, [second] * len(local))
         again = ref(graph.tree("findings-again", partial(combine, groups), several))
     return graph.one("conclude", conclude, planned, search, first, second, again)
 
@@ -238,25 +230,16 @@ def send(plan: Plan, ways: Routes, source: int, rows: tuple[Rows, ...]) -> pd.Da
     return partition_tasks.send(replace(plan, total=max(plan.total, plan.rows)), ways, source, *rows)
 
 
-def find_part(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame) -> ByAttribute:
-    """What is found in a part."""
-    with task_workers() as workers:
-        tools = SearchTools(task_engine(plan.device), workers, Reporter(visible=False), Stopwatch())
-        found = [search.find(rows, tools) for rows in _table_parts(plan, search, ways, part, frame)]
-    return combine(search.request.groups, *found)
-
-
-def find_part_again(
-    second: SecondLook, plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame
+def find_part(
+    plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame, second: SecondLook | None = None
 ) -> ByAttribute:
-    """What is found in a part at a second look, if one is needed."""
-    if not second.measures:
+    """What is found in a part; second: at a second look, if one is needed."""
+    if second is not None and not second.measures:
         return {}
     with task_workers() as workers:
         tools = SearchTools(task_engine(plan.device), workers, Reporter(visible=False), Stopwatch())
-        parts = _table_parts(plan, search, ways, part, frame)
-        found = [search.find_again(rows, second.measures, tools) for rows in parts]
-    return combine(search.request.groups, *found)
+        again = () if second is None else second.measures
+        return search.look(_table_parts(plan, search, ways, part, frame), tools, again)
 
 
 def _table_parts(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame) -> Iterator[TablePart]:

@@ -31,15 +31,18 @@ def assess_files(
     watch = Stopwatch()
     missing, joined = request.kept_missing, population is not None
     with watch("read and encode"):
-        opened = open_temporary_table(table, request.choose, missing, report, request.sep, copies=2, joined=joined)
+        opened = open_temporary_table(table, request.choose, missing, report, copies=2, joined=joined)
     with opened as stream:
         chunks, used = stream.chunks, len(request.columns)
-        place = used if request.weights is None else request.read.index(request.weights)
-        units, weighted = (None, None) if request.weights is None else weigh_chunks(chunks, place, used)
+        weights = weighted = None
+        if request.weights is not None:
+            place = request.read.index(request.weights)
+            units, weighted = weigh_chunks(chunks, place, used)
+            weights = place, units
         search = RiskSearch.of(request, chunks.columns[:used], chunks.rows, {}, weighted)
         folder = stream.folder / "parts"
         with watch("collapse and cut"):
-            parts = Parts(search.job, chunks, stream.budget, folder, report, units=units, weights=place)
+            parts = Parts(search.job, chunks, stream.budget, folder, report, weights=weights)
         with contextlib.closing(parts):
             found = assess_parts(search, parts, engine, report, watch)
         if population is None:

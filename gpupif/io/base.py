@@ -68,13 +68,18 @@ class Input(NamedTuple):
     """What a path names.
 
     path: as it was given. format: of its files. base: the folder that the files lie in, in folders of it perhaps;
-    files: in order of their paths, which is that of the table's rows.
+    files: in order of their paths, which is that of the table's rows. sep: the separator of CSV, None: found by
+    itself. Itself a path, for what takes one.
     """
 
     path: Path
     format: FileFormat
     base: Path
     files: Sequence[Path]
+    sep: str | None = None
+
+    def __fspath__(self) -> str:
+        return str(self.path)
 
     @property
     def places(self) -> Sequence[Path]:

@@ -204,15 +204,8 @@ class _CountRun:
         pieces = hash_partition(
             part.chunks, self._cardinalities, by, parts, own, self._workers, span, self._report.advance
         )
-        for number in range(pieces.parts):
-            piece = pieces.part(number)
-            finer = HashRange(span.place * parts + number, parts * span.of)
-            try:
-                if piece.rows:
-                    self._count_part(_TablePart(piece, by, finer), sets, folder)
-            finally:
-                piece.close()
-            pieces.drop_part(number)
+        for _, piece, finer in pieces.each(span, drop=True):
+            self._count_part(_TablePart(piece, by, finer), sets, folder)
         shutil.rmtree(own)
 
     def _parts(self, part: _TablePart, sets: dict[int, SetRequest]) -> int:
