@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -19,9 +20,6 @@ from ..utils.arrays import validate
 from .column import Column, EncodedTable
 from .device import DeviceColumn, encode_on_device
 from .labels import COUNTED_RANGE, hash_values, merge_labels, plain_floats, plan_codes, used_labels
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def encode_table(

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import codecs
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
 from ..errors import DeviceError
+from ..gpu.base import FrameLibrary
 from ..io.common import Pick, check_rows
 from ..io.csv_files import Head, has_any, read_head, typed_texts
 from ..io.read import read_table
 from .cudf_frame import DeviceFile
-
-if TYPE_CHECKING:
-    from ..gpu.base import FrameLibrary
 
 # Bytes of a file that are split into fields at once, and how few are tried where memory runs out.
 PART_BYTES = 1 << 28

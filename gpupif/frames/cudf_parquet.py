@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
 from ..errors import ColumnTypeError, DeviceError, InputError
+from ..gpu.base import FrameLibrary
 from ..io.common import Pick, check_rows, pandas_index_names, unreadable
 from ..io.parquet_files import keys_of_files, open_parquet
 from ..io.paths import find_input
 from ..io.read import read_table
 from . import cudf_frame as frames_device
 from .cudf_frame import DeviceFile
-
-if TYPE_CHECKING:
-    from ..gpu.base import FrameLibrary
 
 # Types of columns in files that cuDF has.
 KNOWN = (

@@ -10,13 +10,11 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-    import pyarrow as pa
+import numpy.typing as npt
+import pyarrow as pa
 
 
 class DeviceMemoryError(Exception):

@@ -10,15 +10,13 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import pyarrow as pa
 
 from ..errors import DeviceError, OutputError
+from ..gpu.base import FrameLibrary
 from .formats import WRITTEN_ENDINGS, written_format
-
-if TYPE_CHECKING:
-    from ..gpu.base import FrameLibrary
 
 # Row groups of this size keep the writer's memory small beside the scores.
 ROWS_PER_GROUP = 1 << 20
