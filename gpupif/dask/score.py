@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..errors import InputError
-from ..frames.dask_frame import known_orders
+from ..frames.dask_frame import check_dask_frame, known_orders
 from ..results.base import MEAN, WORST, RunDescription, ScoredAttacker, of_each_fold
 from ..results.provenance import describe_request
 from ..results.scores import Scores
@@ -39,10 +38,7 @@ def score_dask(table: Any, arguments: Arguments, device: str, origin: Mapping[st
 
     origin: where the table came from, if that is known; see `provenance`.
     """
-    from dask.dataframe import DataFrame
-
-    if not isinstance(table, DataFrame):
-        raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
+    check_dask_frame(table)
     names = list(table.columns)
     placed = arguments.distances if isinstance(arguments.distances, Mapping) else {}
     walked = [name for name in names if name not in placed] if any(one.walks for one in arguments.measures) else []

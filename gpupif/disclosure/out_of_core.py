@@ -16,16 +16,17 @@ from ..out_of_core.temporary_table import open_temporary_table
 from .findings import Stopwatch
 from .parts import Parts
 from .search import Assessed, RiskSearch, assess_parts
+from .with_population import population_classes_of_files
 
 if TYPE_CHECKING:
+    from ..attack.population import Population
     from ..engines.base import Engine
     from ..utils.progress import Reporter
     from .request import RiskRequest
-    from .with_population import PopulationSource
 
 
 def assess_files(
-    table: Any, request: RiskRequest, engine: Engine, report: Reporter, population: PopulationSource | None = None
+    table: Any, request: RiskRequest, engine: Engine, report: Reporter, population: Population | None = None
 ) -> Assessed:
     """`assess` of what a path names, within a memory limit."""
     watch = Stopwatch()
@@ -48,5 +49,5 @@ def assess_files(
         if population is None:
             return found
         with watch("population"):
-            classes = population.classes_of_files(stream, request, report)
+            classes = population_classes_of_files(stream, population, request, report)
         return replace(found, in_population=classes, seconds=watch.seconds)

@@ -22,7 +22,6 @@ from .population_uniques import PopulationUniques, population_uniques
 from .request import RiskRequest
 from .scope import NO_CLASSES, OF_CLASSES, SIMPLE_SAMPLE
 from .search import Assessed
-from .with_population import PopulationSource
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +78,6 @@ class DisclosureRisk(Displayable):
         return f"<DisclosureRisk of {self.rows:,} rows: k = {self.k}, {len(self.sensitive)} sensitive attributes>"
 
     def print(self, console: Console) -> None:
-        """Draw it on a console of rich."""
         from .report import attributes_table, classes_table, groups_table, heading
 
         known, classes = len(self.quasi_identifiers), self.classes.classes
@@ -185,9 +183,7 @@ def risk(
     request = RiskRequest.of(
         table, quasi_identifiers, sensitive, wanted, l, distance, weights, missing, groups=most, threshold=limit
     )
-    given = Population.of(population)
-    source = None if given is None else PopulationSource(given.table, given.lacks)
-    found = assess(table, request, source)
+    found = assess(table, request, Population.of(population))
     return DisclosureRisk(
         rows=found.rows,
         quasi_identifiers=found.request.quasi_identifiers,

@@ -25,7 +25,7 @@ from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.cpu.count_tables import key_layout
-from ..errors import InputError
+from ..frames.dask_frame import check_dask_frame
 from ..utils.progress import Reporter
 from .base import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
 
@@ -75,10 +75,7 @@ class DaskCounts(SetCounts):
     """A Dask frame; it is computed anew by each `count`."""
 
     def __init__(self, table: Any, request: CountRequest, device: str) -> None:
-        from dask.dataframe import DataFrame
-
-        if not isinstance(table, DataFrame):
-            raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
+        check_dask_frame(table)
         self.names = request.chosen(list(table.columns))
         self._all_names = list(table.columns)
         self._read = ColumnsRead(request.read(self.names), list(self.names), request.weights, request.missing)
@@ -90,7 +87,6 @@ class DaskCounts(SetCounts):
         """Nothing is kept."""
 
     def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
-        """See `SetCounts`."""
         graph = Graph()
         encoded, whole = self.add_plan(graph)
         local = list(map(ref, graph.each("local", itemgetter(0), encoded)))

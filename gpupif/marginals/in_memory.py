@@ -38,7 +38,6 @@ class MemoryCounts(SetCounts):
         self._opened.__exit__(*error)
 
     def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
-        """See `SetCounts`."""
         coded = self._coded
         find = make(self._columns, self._total)
         self._report.stage("count", len(sets), "sets")

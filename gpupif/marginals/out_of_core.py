@@ -90,7 +90,6 @@ class ChunkCounts(SetCounts):
         self._opened.__exit__(*error)
 
     def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
-        """See `SetCounts`."""
         chunks = self._stream.chunks
         with Workers() as workers, self._engine.counting(workers) as counting:
             find = make(self._columns, self._total)

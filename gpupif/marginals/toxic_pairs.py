@@ -68,7 +68,6 @@ class ToxicPairs(Displayable):
         return f"<ToxicPairs of {self.rows:,} rows: {len(self.pairs):,} {SIZES[self.size]} of columns>"
 
     def print(self, console: Console) -> None:
-        """Draw it on a console of rich."""
         print_toxic(self.rows, self.people, len(self.columns), self.seconds, self.pairs, self.values, console)
 
 

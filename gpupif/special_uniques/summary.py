@@ -35,7 +35,6 @@ class SudaSummary(Displayable):
     top: pd.DataFrame
 
     def print(self, console: Console) -> None:
-        """Draw it on a console of rich."""
         dis = "" if self.dis is None else f", DIS [bold]{self.dis:.4f}[/]"
         console.print(
             f"[bold]{self.rows:,}[/] rows, {self.unique_rows:,} unique on all columns, [bold]{self.scored_rows:,}"
