@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from gpupif.kernels import codes as kernels
 
-from ..errors import ColumnTypeError, InputError
+from ..errors import ColumnTypeError, InputError, reason_of
 from ..rows.keys import code_type
 from ..rows.threads import Workers
 from ..utils.arrays import validate
@@ -83,10 +83,9 @@ def check_arrow(name: Hashable, array: pa.ChunkedArray) -> None:
     try:
         validate(array)
     except pa.ArrowInvalid as error:
-        reason = " ".join(str(error).split()).rstrip(".")
         raise InputError(
-            f"column {name!r}: its Arrow data do not hold together ({reason}). Read or make it anew; what made it "
-            "without checks left it damaged."
+            f"column {name!r}: its Arrow data do not hold together ({reason_of(error)}). Read or make it anew; what "
+            "made it without checks left it damaged."
         ) from error
 
 

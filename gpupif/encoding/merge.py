@@ -185,11 +185,6 @@ def merged_column(
     return Column(name, np.empty(0, code_type(len(counts))), counts, labels, bool(values.missing))
 
 
-def final_codes(part: EncodedPart, number: npt.NDArray[np.int64], rank: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """A part's codes in the whole column. number: of the part's values among the merged ones."""
-    return recode(part.codes, np.append(rank[number], len(rank)))
-
-
 def recode(codes: npt.NDArray[Any], new_codes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """new_codes[codes], in the narrowest type for their largest one."""
     out = np.empty(len(codes), code_type(int(new_codes.max(initial=0)) + 1))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
-from ..errors import DeviceError
+from ..errors import DeviceError, reason_of
 from ..gpu.base import FrameLibrary
 from ..io.common import Pick, check_rows
 from ..io.csv_files import Head, has_any, read_head, typed_texts
@@ -61,7 +61,7 @@ def csv_on_device(file: Path, pick: Pick, sep: str | None, library: FrameLibrary
     except (MemoryError, RuntimeError) as error:
         # What is wrong with the file the CPU's reader says in the usual words.
         read_table(file, pick, sep)
-        reason = " ".join(str(error).split()).rstrip(".")
+        reason = reason_of(error)
         if library.ran_out(error):
             reason = f"its memory ran out, {library.free_bytes() / 2**30:.3f} GiB are free"
         raise DeviceError(f"{file}: the GPU could not read it ({reason}). Use gpupif.config(device='cpu').") from error
