@@ -13,8 +13,8 @@ from . import options
 from .options import as_distances, as_names, as_population, complete, configured, show, show_scores
 
 if TYPE_CHECKING:
+    from ..attack.arguments import Knowledge
     from ..attack.known_subsets import AnyKnown
-    from ..scoring.arguments import Knowledge
 
 
 def score(
@@ -89,10 +89,10 @@ def score(
     quiet: options.Quiet = False,
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
+    from ..attack.arguments import Arguments
     from ..dask.client import Place
     from ..io.paths import find_input
     from ..out_of_core.options import OutputOptions
-    from ..scoring.arguments import Arguments
     from ..scoring.files import score_file
 
     with configured(quiet, device, gpu_grouping, memory_limit, temp):

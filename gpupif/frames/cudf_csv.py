@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import codecs
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
-from ..errors import DeviceError
+from ..errors import DeviceError, reason_of
+from ..gpu.base import FrameLibrary
+from ..io.base import Input
 from ..io.common import Pick, check_rows
 from ..io.csv_files import Head, has_any, read_head, typed_texts
 from ..io.read import read_table
 from .cudf_frame import DeviceFile
-
-if TYPE_CHECKING:
-    from ..gpu.base import FrameLibrary
-    from ..io.base import Input
 
 # Bytes of a file that are split into fields at once, and how few are tried where memory runs out.
 PART_BYTES = 1 << 28
@@ -63,7 +61,7 @@ def csv_on_device(found: Input, pick: Pick, library: FrameLibrary) -> CsvOnDevic
     except (MemoryError, RuntimeError) as error:
         # What is wrong with the file the CPU's reader says in the usual words.
         read_table(found, pick)
-        reason = " ".join(str(error).split()).rstrip(".")
+        reason = reason_of(error)
         if library.ran_out(error):
             reason = f"its memory ran out, {library.free_bytes() / 2**30:.3f} GiB are free"
         raise DeviceError(f"{file}: the GPU could not read it ({reason}). Use gpupif.config(device='cpu').") from error

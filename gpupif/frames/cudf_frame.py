@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
+from ..gpu.base import FrameLibrary
+from ..io.base import Input
 from ..io.common import Pick, decode
 from ..io.read import read_table
 from .base import Frame, category_orders
-
-if TYPE_CHECKING:
-    from ..gpu.base import FrameLibrary
-    from ..io.base import Input
 
 # Rows of a column that are numbered at once.
 PART_ROWS = 1 << 26
