@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -34,7 +33,7 @@ from ..rows.partition import Rows
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.information import entropy_of_counts, log2_of_shares
-from ..utils.validation import check_exist, check_unique, check_word
+from ..utils.validation import brief, check_exist, check_unique, check_word
 from .priors import Prior
 
 if TYPE_CHECKING:
@@ -201,7 +200,7 @@ def open_population(population: Any, names: Sequence[Hashable]) -> Frame:
         return [name for name in found if name in names]
 
     if isinstance(population, str | os.PathLike):
-        frame = open_file(Path(population), pick)
+        frame = open_file(population, pick)
     else:
         try:
             frame = open_frame(population)
@@ -280,8 +279,9 @@ def lacking_values(
     """
     absent = np.flatnonzero((counts == 0) & (sampled > 0))
     if len(absent) and lacks == "error":
+        first = absent[0]
         raise InputError(
-            f"population: column {name!r} has {values[absent[0]]!r} nowhere in it, which is in {sampled[absent[0]]:,} "
+            f"population: column {name!r} has {brief(values[first])} nowhere in it, which is in {sampled[first]:,} "
             "of the table's rows, so that its prior would be 0. Give the population that the table was drawn from, or "
             "count such rows as part of it: gpupif.Population(table, lacks='count')."
         )
@@ -372,7 +372,7 @@ def absent_value_hint(
     """
     for name, several, code, rows in zip(names, values, codes, in_population, strict=True):
         if not rows:
-            return f" Column {name!r} has {several[code]!r} nowhere in it."
+            return f" Column {name!r} has {brief(several[code])} nowhere in it."
     return ""
 
 

@@ -12,11 +12,10 @@ from ..encoding.column import Column
 from ..engines.axis import Axis
 from ..engines.base import Job
 from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
-from ..io.common import Pick
-from ..measures import Measure, as_weighted
-from ..utils.validation import as_list, as_mapping, brief, check_exist, check_unique, check_weights, within
+from ..measures import Measure
+from ..utils.validation import as_list, brief, check_exist, check_unique, within
 from .distances import CategoryOrder, make_axis
-from .known_subsets import AnyKnown, Known, KnownSubsets, as_attackers, check_known, choose_subsets
+from .known_subsets import AnyKnown, Known, KnownSubsets, check_known, choose_subsets
 from .priors import Prior, make_prior
 from .weights import TableWeights
 from .worst_mean import folded
@@ -176,101 +175,7 @@ class ScoreRequest:
         return axes if walks else None
 
 
-def make_request(
-    names: Sequence[Hashable],
-    index_names: Sequence[Hashable],
-    measures: tuple[Measure, ...],
-    columns: Sequence[Hashable] | None,
-    known: Known,
-    priors: Mapping[Any, Mapping[Any, float]] | None,
-    accuracies: Mapping[Any, float] | None,
-    missing: str,
-    dtype: str,
-    weights: Hashable = None,
-    attackers: Mapping[str, Known] | None = None,
-    distances: Mapping[Any, Any] | None = None,
-    orders: Mapping[Hashable, Sequence[Any]] | None = None,
-) -> ScoreRequest:
-    """Check the arguments of `score` against a table with columns `names`, of which `index_names` only label rows.
-
-    orders: of ordered categories, unless `distances` says otherwise.
-    """
-    several = as_attackers(attackers, known)
-    if names:
-        check_unique(names)
-        check_weights(weights, names)
-    # A weight is no fact about a person: it is scored only where it is asked for.
-    labels = [*index_names, *([] if weights is None else [weights])]
-    # The class of a row is over the scored column too.
-    of_rows = all(measure.is_row_measure for measure in measures)
-    asked = {None: known} if several is None else {f"attackers: {name!r}": theirs for name, theirs in several.items()}
-    found = [
-        _resolve_columns(names, labels, columns, theirs, of_rows, argument or "known")
-        for argument, theirs in asked.items()
-    ]
-    targets = found[0][0]
-    each = [attacker for _, attacker in found]
-    attacker = list(dict.fromkeys(column for one in each for column in one.known))
-    used = [name for name in names if name in {*targets, *attacker}]
-    return ScoreRequest(
-        targets,
-        attacker,
-        used,
-        as_mapping("priors", priors, names, used),
-        as_mapping("accuracies", accuracies, names, used),
-        {
-            **{name: CategoryOrder(order) for name, order in (orders or {}).items()},
-            **as_mapping("distances", distances, names, used, table=False),
-        },
-        missing,
-        measures if weights is None else tuple(map(as_weighted, measures)),
-        dtype,
-        weights,
-        each[0].any_known if several is None else None,
-        None if several is None else dict(zip(several, each, strict=True)),
-    )
-
-
-def needed_columns(
-    columns: Sequence[Hashable] | None,
-    known: Known,
-    priors: Any = None,
-    accuracies: Any = None,
-    weights: Any = None,
-    attackers: Any = None,
-    distances: Any = None,
-) -> Pick:
-    """Of a file's columns those that scoring `columns` against `known` needs; raises InputError for unknown ones."""
-
-    def pick(names: Sequence[str]) -> list[str] | None:
-        several = as_attackers(attackers, known)
-        asked = {"known": known} if several is None else {f"attackers: {name!r}": one for name, one in several.items()}
-        attacker: list[Hashable] = []
-        for argument, one in asked.items():
-            theirs = _named(argument, one)
-            check_exist("among" if isinstance(one, AnyKnown) else argument, theirs, names)
-            attacker += theirs
-        if columns is None:
-            return None
-        targets = as_list("columns", columns)
-        as_mapping("priors", priors, names, [*targets, *attacker])
-        as_mapping("accuracies", accuracies, names, [*targets, *attacker])
-        as_mapping("distances", distances, names, [*targets, *attacker], table=False)
-        check_exist("columns", targets, names)
-        check_weights(weights, names)
-        return [name for name in names if name in {*targets, *attacker, *([] if weights is None else [weights])}]
-
-    return pick
-
-
-def _named(argument: str, known: Known) -> list[Hashable]:
-    """The columns that are named for what an attacker knows."""
-    if isinstance(known, AnyKnown):
-        return list(known.among or ())
-    return [] if known is None else as_list(argument, known)
-
-
-def _resolve_columns(
+def resolve_columns(
     names: Sequence[Hashable],
     labels: Sequence[Hashable],
     columns: Sequence[Hashable] | None,
@@ -324,15 +229,17 @@ def warn_of_unique(
     columns: Iterable[Column], rows: int, on_warning: Callable[[str, type[Warning]], None] = warn
 ) -> None:
     """Warn of columns in which nearly every row has a value of its own."""
-    if rows < UNIQUE_ROWS:
-        return
-    for column in columns:
+    for column in nearly_unique(columns, rows):
         name = column.name
-        if column.cardinality >= UNIQUE_SHARE * rows:
-            on_warning(
-                f"column {name!r}: {column.cardinality:,} different values in {rows:,} rows. While the attacker "
-                "knows it, nearly every cohort is a single row, so every other column looks fully revealed. Exclude it "
-                "with columns= (an identifier), or bin it (a measurement)."
-                + (" One without a name is often the index of a pandas table: write it with index=False." * (not name)),
-                NearlyUniqueWarning,
-            )
+        on_warning(
+            f"column {name!r}: {column.cardinality:,} different values in {rows:,} rows. While the attacker knows it, "
+            "nearly every cohort is a single row, so every other column looks fully revealed. Exclude it with columns= "
+            "(an identifier), or bin it (a measurement)."
+            + (" One without a name is often the index of a pandas table: write it with index=False." * (not name)),
+            NearlyUniqueWarning,
+        )
+
+
+def nearly_unique(columns: Iterable[Column], rows: int) -> list[Column]:
+    """Those of the columns in which nearly every row has a value of its own."""
+    return [column for column in columns if rows >= UNIQUE_ROWS and column.cardinality >= UNIQUE_SHARE * rows]

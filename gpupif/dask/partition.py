@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,8 +23,19 @@ from ..gpu.open import frame_library
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
+from .graph import Graph, ref
 from .parcels import Parcel, pack, unpack
-from .plan import PartitionTotals, Plan, ReadRequest, WeightedCounts, WeightedReadRequest, Weights
+from .plan import (
+    PartitionTotals,
+    Plan,
+    ReadRequest,
+    WeightedCounts,
+    WeightedReadRequest,
+    Weights,
+    add_counts,
+    add_totals,
+    find_units,
+)
 from .routing import Routes, Send, find_sends
 from .worker import task_workers, worker_device
 
@@ -75,6 +87,23 @@ def encode_partition(request: ReadRequest, device: str, partition: Any) -> tuple
         distinct = distinct_rows(Rows(keys), frame.rows, workers)
     local = EncodedPartition(unpack_keys(distinct.rows.keys, layout), distinct.rows.counts, values, first_missing, here)
     return local, PartitionIndex(frame.index, on_device, distinct.number)
+
+
+def count_values(
+    graph: Graph, request: WeightedReadRequest, names: list[Hashable], local: Sequence[Any]
+) -> tuple[Any, tuple[Any, Any]]:
+    """Add the tasks that count the values of encoded partitions, and weigh them where rows have weights.
+
+    names: of all columns. Returns, as arguments of other tasks, the `PartitionTotals` of the table, and its `Weights`
+    with the `WeightedCounts` (None for both without).
+    """
+    found = graph.each("values", totals, local)
+    together = ref(graph.tree("totals", partial(add_totals, request.read), found))
+    if request.weights is None:
+        return together, (None, None)
+    units = ref(graph.one("units", partial(find_units, request, names), together))
+    counts = graph.each("weigh", partial(weigh_partition, request), [units] * len(local), local)
+    return together, (units, ref(graph.tree("weights-of-values", add_counts, counts)))
 
 
 def totals(local: EncodedPartition) -> PartitionTotals:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputError
+from ..frames.dask_frame import check_dask_frame, is_dask
 from ..frames.open import open_frame
 from ..io.paths import find_input
 from ..utils.validation import check_exist, check_unique
@@ -136,12 +137,8 @@ def open_dask_population(population: Any, used: Sequence[Hashable]) -> Any:
             return [name for name in names if name in used]
 
         population = read_files("population", given, pick).frame
-    if type(population).__module__.partition(".")[0] == "dask":
-        from dask.dataframe import DataFrame
-
-        if not isinstance(population, DataFrame):
-            came = type(population).__name__
-            raise InputError(f"population: expected a Dask DataFrame, got a Dask {came}. Make it a frame.")
+    if is_dask(population):
+        check_dask_frame(population, "population")
         names = list(population.columns)
     else:
         try:

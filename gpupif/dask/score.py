@@ -8,7 +8,7 @@ a sample of its rows. A population's rows travel with the table's, after a shuff
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..attack.known_subsets import Known
-from ..attack.request import make_request
-from ..errors import InputError
-from ..frames.dask_frame import known_orders
+from ..frames.dask_frame import check_dask_frame, known_orders
 from ..results.base import MEAN, WORST, RunDescription, ScoredAttacker, of_each_fold
 from ..results.provenance import describe_request
 from ..results.scores import Scores
@@ -32,53 +29,20 @@ from .population_graph import PopulationGraph, build_population_graph, open_dask
 from .scores import DaskBacking, LazyOutcome
 
 if TYPE_CHECKING:
+    from ..attack.arguments import Arguments
     from ..attack.request import ScoreRequest
-    from ..measures import Measure
 
 
-def score_dask(
-    table: Any,
-    measures: tuple[Measure, ...],
-    columns: Sequence[Hashable] | None,
-    known: Known,
-    priors: Mapping[Any, Mapping[Any, float]] | None,
-    accuracies: Mapping[Any, float] | None,
-    distances: Mapping[Any, Any] | None,
-    missing: str,
-    device: str,
-    dtype: str,
-    weights: Hashable = None,
-    attackers: Mapping[str, Known] | None = None,
-    population: Any = None,
-    lacks: str = "error",
-    origin: Mapping[str, Any] | None = None,
-) -> Scores:
+def score_dask(table: Any, arguments: Arguments, device: str, origin: Mapping[str, Any] | None = None) -> Scores:
     """See `gpupif.score`. Raises what the names of columns show at once; the rest is raised when Dask computes.
 
     origin: where the table came from, if that is known; see `provenance`.
     """
-    from dask.dataframe import DataFrame
-
-    if not isinstance(table, DataFrame):
-        raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
+    check_dask_frame(table)
     names = list(table.columns)
-    placed = distances if isinstance(distances, Mapping) else {}
-    walked = [name for name in names if name not in placed] if any(one.walks for one in measures) else []
-    orders = known_orders(table, walked)
-    given: dict[str, Any] = {
-        "measures": measures,
-        "columns": columns,
-        "known": known,
-        "priors": priors,
-        "accuracies": accuracies,
-        "missing": missing,
-        "dtype": dtype,
-        "weights": weights,
-        "attackers": attackers,
-        "distances": distances,
-        "orders": orders,
-    }
-    request = make_request(names, (), **given)
+    placed = arguments.distances if isinstance(arguments.distances, Mapping) else {}
+    walked = [name for name in names if name not in placed] if any(one.walks for one in arguments.measures) else []
+    request = arguments.make_request(names, orders=known_orders(table, walked))
     requests = request.by_attacker()
     for one in requests.values():
         # At once, for as far as the number of rows does not matter.
@@ -86,15 +50,15 @@ def score_dask(
     # The same for all attackers, so that Dask reads it once for all that are computed together.
     read = table[request.read] if request.read != names else table
     population_graph = None
+    population = arguments.population
     if population is not None:
-        population_graph = build_population_graph(
-            read, open_dask_population(population, request.used), request, names, lacks, device
-        )
+        opened = open_dask_population(population.table, request.used)
+        population_graph = build_population_graph(read, opened, request, names, population.lacks, device)
     outcomes = [_score(table, read, name, one, device, population_graph) for name, one in requests.items()]
     about = RunDescription(
         columns=request.targets,
         measures=plan.measures_of(request, population_graph is not None),
-        dtype=dtype,
+        dtype=arguments.dtype,
         device=device,
         seconds={},
         request=describe_request(
@@ -129,15 +93,7 @@ def _score(
         )
     local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
     indexes = list(map(ref, graph.each("index", itemgetter(1), encoded)))
-    found = graph.each("values", partition_tasks.totals, local)
-    totals = ref(graph.tree("totals", partial(plan.add_totals, request.read), found))
-    weighing: list[Any] = [None, None]
-    if request.weights is not None:
-        units = ref(graph.one("units", partial(plan.find_units, request, names), totals))
-        counts = graph.each(
-            "weigh", partial(partition_tasks.weigh_partition, request), [units] * len(partitions), local
-        )
-        weighing = [units, ref(graph.tree("weights-of-values", plan.add_counts, counts))]
+    totals, weighing = partition_tasks.count_values(graph, request, names, local)
     known = None if population_graph is None else ref(population_graph.population)
     planned = ref(graph.one("plan", partial(plan.make_plan, request, names), totals, *weighing, known))
     plans = [planned] * len(partitions)

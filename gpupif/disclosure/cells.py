@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..attack.request import UNIQUE_ROWS, UNIQUE_SHARE, ScoreRequest
+from ..attack.request import ScoreRequest, nearly_unique
 from ..encoding.column import Column
 from ..errors import InputError, NearlyUniqueWarning, warn
 from ..measures import as_weighted, resolve_measures
+from ..utils.validation import brief
 from .models import MODELS
 from .request import RiskRequest
 
@@ -94,7 +95,7 @@ def check_columns(
     for column in columns[known:]:
         valued = column.without_missing() if request.matching and column.missing else column
         if valued.cardinality < 2:
-            came = f"{valued.values()[0]!r} in all rows" if valued.cardinality else "none"
+            came = f"{brief(valued.values()[0])} in all rows" if valued.cardinality else "none"
             raise InputError(
                 f"sensitive: column {column.name!r}: expected at least two different values, got {came}, so there is "
                 "nothing to learn. Leave it out."
@@ -104,10 +105,9 @@ def check_columns(
                 f"l: expected at most {valued.cardinality:,}, the different values of column {column.name!r}; "
                 f"got {request.l_values:,}."
             )
-    for column in columns[:known]:
-        if rows >= UNIQUE_ROWS and column.cardinality >= UNIQUE_SHARE * rows:
-            on_warning(
-                f"quasi_identifiers: column {column.name!r}: {column.cardinality:,} different values in {rows:,} rows, "
-                "so nearly every class is a single row. Leave it out (an identifier), or bin it (a measurement).",
-                NearlyUniqueWarning,
-            )
+    for column in nearly_unique(columns[:known], rows):
+        on_warning(
+            f"quasi_identifiers: column {column.name!r}: {column.cardinality:,} different values in {rows:,} rows, so "
+            "nearly every class is a single row. Leave it out (an identifier), or bin it (a measurement).",
+            NearlyUniqueWarning,
+        )

@@ -13,12 +13,12 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from ..attack.population import MatchedRows
+from ..attack.population import MatchedRows, Population
 from ..dask import partition as partition_tasks
 from ..dask import plan as plans
 from ..dask import routing as routes
@@ -30,8 +30,7 @@ from ..dask.population_graph import add_matching_tasks, open_dask_population
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers, warn_clients
 from ..encoding.merge import ValueCounts
-from ..errors import InputError
-from ..frames.dask_frame import known_orders
+from ..frames.dask_frame import check_dask_frame, known_orders
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
 from .cells import about_distance, as_score_request, check_columns
@@ -46,78 +45,47 @@ if TYPE_CHECKING:
 
     from ..attack.request import ScoreRequest
     from ..dask.partition import EncodedPartition
+    from ..dask.population_graph import MatchingTasks
     from ..dask.routing import Routes
     from ..encoding.column import Column
     from .request import RiskRequest
-    from .with_population import PopulationSource
 
 
-def assess_dask(table: Any, request: RiskRequest, population: PopulationSource | None = None) -> Assessed:
+def assess_dask(table: Any, request: RiskRequest, population: Population | None = None) -> Assessed:
     """`gpupif.disclosure.assess.assess` of a Dask frame; computes at once."""
-    from dask.dataframe import DataFrame
-
-    if not isinstance(table, DataFrame):
-        raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
-    request.check(list(table.columns))
+    check_dask_frame(table)
+    request.pick(list(table.columns))
     given = request.distance is not None
     walked = [] if given or not any(one.cell == "emd" for one in request.models) else request.sensitive
     score_request = as_score_request(request, known_orders(table, walked))
-    people = None if population is None else open_dask_population(population.population, request.quasi_identifiers)
+    people = None if population is None else open_dask_population(population.table, request.quasi_identifiers)
     graph = Graph()
     partitions = list(map(ref, graph.take(table[request.read])))
-    encoded = Encoded.build(graph, partitions, list(table.columns), request, score_request)
-    last = _build(graph, encoded)
+    local = list(map(ref, graph.each("encode", partial(encode_rows, request, score_request), partitions)))
+    names = list(table.columns)
+    totals, weighing = partition_tasks.count_values(graph, score_request, names, local)
+    planned = ref(graph.one("plan", partial(plan_risk, request, score_request, names), totals, *weighing))
+    search = ref(graph.one("search", partial(plan_search, request, score_request), planned, totals))
+    last = _search(graph, request, planned, search, local)
     if population is not None:
-        classes = _match_population(graph, encoded, people, population.lacks)
-        last = graph.one("with-classes", with_classes, ref(last), classes)
+        # Only by what is known rows are compared.
+        known = request.quasi_identifiers
+        compared = replace(score_request, used=known, targets=[], known=known, weights=None)
+        totals = ref(graph.one("totals-known", partial(first_columns, len(known)), totals))
+        matching = add_matching_tasks(graph, local, totals, people, compared, names, request.device)
+        last = graph.one("with-classes", with_classes, ref(last), *_compare(graph, matching, population.lacks))
     watch = Stopwatch()
     with Reporter() as report, watch("compute"):
         found: Assessed = compute(graph.value(last), report)
     return replace(found, seconds=watch.seconds)
 
 
-class Encoded(NamedTuple):
-    """The table's partitions, and what of them is known together, as arguments of tasks. names: of all its columns.
+def _search(graph: Graph, request: RiskRequest, planned: Any, search: Any, local: Sequence[Any]) -> Any:
+    """Add the tasks that search the parts; returns the key of that which returns what is found.
 
-    weighing: the weights, and what they add up to by value; None without weights.
+    planned, search, local: the `Plan`, the `RiskSearch`, and the encoded partitions, as arguments of tasks.
     """
-
-    request: RiskRequest
-    score_request: ScoreRequest
-    names: list[Hashable]
-    local: Sequence[Any]
-    totals: Any
-    weighing: tuple[Any, Any]
-
-    @classmethod
-    def build(
-        cls,
-        graph: Graph,
-        partitions: Sequence[Any],
-        names: list[Hashable],
-        request: RiskRequest,
-        score_request: ScoreRequest,
-    ) -> Encoded:
-        """Add the tasks that encode."""
-        local = list(map(ref, graph.each("encode", partial(encode_rows, request, score_request), partitions)))
-        found = graph.each("values", partition_tasks.totals, local)
-        totals = ref(graph.tree("totals", partial(plans.add_totals, score_request.read), found))
-        weighing: tuple[Any, Any] = (None, None)
-        if request.weights is not None:
-            units = ref(graph.one("units", partial(plans.find_units, score_request, names), totals))
-            counts = graph.each(
-                "weigh", partial(partition_tasks.weigh_partition, score_request), [units] * len(local), local
-            )
-            weighing = units, ref(graph.tree("weights-of-values", plans.add_counts, counts))
-        return cls(request, score_request, names, local, totals, weighing)
-
-
-def _build(graph: Graph, encoded: Encoded) -> Any:
-    """Build the tasks; returns the key of that which returns what is found."""
-    request, score_request, names, local, totals, weighing = encoded
     count = range(len(local))
-    planned = ref(graph.one("plan", partial(plan_risk, request, score_request, names), totals, *weighing))
-    search = ref(graph.one("search", partial(plan_search, request, score_request), planned, totals))
     plans_of = [planned] * len(local)
 
     rows = list(map(ref, graph.each("rows", counted_rows, plans_of, local)))
@@ -132,27 +100,19 @@ def _build(graph: Graph, encoded: Encoded) -> Any:
     second = ref(graph.one("second", RiskSearch.second, search, first))
     again: Any = ByAttribute()
     if request.may_look_again:
-        several = graph.each("find-again", find_part_again, [second] * len(local), *parts)
+        several = graph.each("find-again", find_part, *parts, [second] * len(local))
         again = ref(graph.tree("findings-again", partial(combine, groups), several))
     return graph.one("conclude", conclude, planned, search, first, second, again)
 
 
-def _match_population(graph: Graph, encoded: Encoded, population: Any, lacks: str) -> Any:
-    """Build the tasks that find the classes in the population; what they find, as an argument of others."""
-    request, names = encoded.request, encoded.names
-    known = request.quasi_identifiers
-    # Only by what is known rows are compared.
-    score_request = replace(encoded.score_request, used=known, targets=[], known=known, weights=None)
-    totals = ref(graph.one("totals-known", partial(first_columns, len(known)), encoded.totals))
-    meeting = add_matching_tasks(graph, encoded.local, totals, population, score_request, names, request.device)
-    several = [meeting.joined] * len(meeting.matched)
-    compared = list(map(ref, graph.each("compare", compare_classes, several, meeting.matched)))
+def _compare(graph: Graph, matching: MatchingTasks, lacks: str) -> tuple[Any, Any]:
+    """Add the tasks that find the classes in the population, and refuse what that lacks; as arguments of others."""
+    several = [matching.joined] * len(matching.matched)
+    compared = list(map(ref, graph.each("compare", compare_classes, several, matching.matched)))
     lacking = ref(graph.tree("lacking", add_absent_rows, graph.each("lacks", itemgetter(0), compared)))
-    settled = ref(graph.one("settle", partial(settle_population, lacks), meeting.joined, lacking))
-    found = graph.each("classes-of-parts", itemgetter(1), compared)
-    classes = ref(graph.tree("classes", PopulationClasses.total, found))
-    # After what may refuse them.
-    return ref(graph.one("classes-settled", _second_of, settled, classes))
+    settled = ref(graph.one("settle", partial(settle_population, lacks), matching.joined, lacking))
+    classes = graph.tree("classes", PopulationClasses.total, graph.each("classes-of-parts", itemgetter(1), compared))
+    return settled, ref(classes)
 
 
 def first_columns(known: int, totals: PartitionTotals) -> PartitionTotals:
@@ -166,13 +126,9 @@ def compare_classes(people: PopulationPlan, matched: MatchedRows) -> tuple[Absen
     return lacking, PopulationClasses.of(matched.sampled, matched.in_population)
 
 
-def with_classes(found: Assessed, classes: PopulationClasses) -> Assessed:
-    """What is found with the classes in the population."""
+def with_classes(found: Assessed, settled: PopulationPlan, classes: PopulationClasses) -> Assessed:
+    """What is found with the classes in the population, which lacks nothing of the table."""
     return replace(found, in_population=classes)
-
-
-def _second_of(_: Any, second: Any) -> Any:
-    return second
 
 
 def encode_rows(request: RiskRequest, score_request: ScoreRequest, partition: Any) -> EncodedPartition:
@@ -238,25 +194,16 @@ def send(plan: Plan, ways: Routes, source: int, rows: tuple[Rows, ...]) -> pd.Da
     return partition_tasks.send(replace(plan, total=max(plan.total, plan.rows)), ways, source, *rows)
 
 
-def find_part(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame) -> ByAttribute:
-    """What is found in a part."""
-    with task_workers() as workers:
-        tools = SearchTools(task_engine(plan.device), workers, Reporter(visible=False), Stopwatch())
-        found = [search.find(rows, tools) for rows in _table_parts(plan, search, ways, part, frame)]
-    return combine(search.request.groups, *found)
-
-
-def find_part_again(
-    second: SecondLook, plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame
+def find_part(
+    plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame, second: SecondLook | None = None
 ) -> ByAttribute:
-    """What is found in a part at a second look, if one is needed."""
-    if not second.measures:
+    """What is found in a part; second: at a second look, if one is needed."""
+    if second is not None and not second.measures:
         return {}
     with task_workers() as workers:
         tools = SearchTools(task_engine(plan.device), workers, Reporter(visible=False), Stopwatch())
-        parts = _table_parts(plan, search, ways, part, frame)
-        found = [search.find_again(rows, second.measures, tools) for rows in parts]
-    return combine(search.request.groups, *found)
+        again = () if second is None else second.measures
+        return search.look(_table_parts(plan, search, ways, part, frame), tools, again)
 
 
 def _table_parts(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame) -> Iterator[TablePart]:

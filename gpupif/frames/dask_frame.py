@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Hashable
 from typing import Any
 
-from ..errors import warn
+from ..errors import InputError, warn
 from .base import category_orders
 
 
@@ -24,6 +24,14 @@ def known_orders(table: Any, used: Container[Hashable]) -> dict[Hashable, list[A
                 UserWarning,
             )
     return {name: order for name, order in orders.items() if name not in unknown}
+
+
+def check_dask_frame(table: Any, argument: str = "table") -> None:
+    """Raise InputError for a Dask collection that is no DataFrame; argument: what names it."""
+    from dask.dataframe import DataFrame
+
+    if not isinstance(table, DataFrame):
+        raise InputError(f"{argument}: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
 
 
 def is_dask(table: Any) -> bool:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..rows.threads import Workers
-from .base import Staging
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from .base import Library
+from .base import Library, Staging
 
 # Of each of two buffers: large enough that starting a copy costs nothing, small enough to be had always.
 BUFFER_BYTES = 1 << 25
@@ -35,7 +31,6 @@ class PinnedStaging(Staging):
         self._lock = threading.Lock()
 
     def download(self, array: Any, out: npt.NDArray[Any]) -> None:
-        """Fill `out`, of one dimension or contiguous, with an array of the device."""
         library = self._library
         flat = library.xp.ascontiguousarray(array).reshape(-1)
         target = out if out.ndim == 1 else out.reshape(-1)
@@ -55,7 +50,6 @@ class PinnedStaging(Staging):
                 _empty(*copy, target, workers)
 
     def upload(self, array: Any) -> Any:
-        """An array on the device with the contents of one of the host."""
         library = self._library
         host = np.ascontiguousarray(array)
         if host.nbytes <= self._small:

@@ -25,7 +25,7 @@ from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.cpu.count_tables import key_layout
-from ..errors import InputError
+from ..frames.dask_frame import check_dask_frame
 from ..utils.progress import Reporter
 from .base import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
 
@@ -75,10 +75,7 @@ class DaskCounts(SetCounts):
     """A Dask frame; it is computed anew by each `count`."""
 
     def __init__(self, table: Any, request: CountRequest, device: str) -> None:
-        from dask.dataframe import DataFrame
-
-        if not isinstance(table, DataFrame):
-            raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
+        check_dask_frame(table)
         self.names = request.chosen(list(table.columns))
         self._all_names = list(table.columns)
         self._read = ColumnsRead(request.read(self.names), list(self.names), request.weights, request.missing)
@@ -90,7 +87,6 @@ class DaskCounts(SetCounts):
         """Nothing is kept."""
 
     def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
-        """See `SetCounts`."""
         graph = Graph()
         encoded, whole = self.add_plan(graph)
         local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
@@ -113,39 +109,31 @@ class DaskCounts(SetCounts):
             map(ref, graph.each("encode", partial(partition_tasks.encode_partition, read, self._asked), partitions))
         )
         local = list(map(ref, graph.each("counted", itemgetter(0), encoded)))
-        totals = ref(
-            graph.tree(
-                "totals", partial(plan.add_totals, read.read), graph.each("values", partition_tasks.totals, local)
-            )
-        )
-        if read.weights is None:
-            return encoded, ref(graph.one("whole", partial(plan_table, read, names), totals))
-        weights = ref(graph.one("units", partial(plan.find_units, read, names), totals))
-        counts = graph.each("weigh", partial(partition_tasks.weigh_partition, read), [weights] * len(local), local)
-        every = ref(graph.tree("weights-of-values", plan.add_counts, counts))
-        return encoded, ref(graph.one("whole", partial(plan_weighted_table, read), totals, weights, every))
+        totals, weighing = partition_tasks.count_values(graph, read, names, local)
+        return encoded, ref(graph.one("whole", partial(plan_table, read, names), totals, *weighing))
 
 
-def plan_table(read: ColumnsRead, names: list[Hashable], totals: PartitionTotals) -> TablePlan:
-    """The table by its totals; raises InputError for one without rows, or with missing values where they are errors."""
-    plan.check_totals(read, names, totals)
-    columns = plan.merged_columns(read.read, totals.values)
-    return TablePlan(columns, columns, Total(totals.rows, totals.rows), _devices(totals))
-
-
-def plan_weighted_table(
-    read: ColumnsRead, totals: PartitionTotals, weights: Weights, counts: WeightedCounts
+def plan_table(
+    read: ColumnsRead,
+    names: list[Hashable],
+    totals: PartitionTotals,
+    weights: Weights | None,
+    counts: WeightedCounts | None,
 ) -> TablePlan:
-    """A table whose rows have weights; counts: what the rows of each value count."""
+    """The table by its totals; counts: what the rows of each value count, where they have weights.
+
+    Raises InputError for a table without rows, or with missing values where they are errors.
+    """
+    device = " and ".join(sorted(totals.devices))
+    if weights is None or counts is None:
+        plan.check_totals(read, names, totals)
+        columns: Sequence[Column] = plan.merged_columns(read.read, totals.values)
+        return TablePlan(columns, columns, Total(totals.rows, totals.rows), device)
     units = weights.units
     weighted = TableWeights(None, counts, units.total, units.unit)
     columns = with_counts(weights.columns[: len(read.used)], weighted)
     place = read.read.index(read.weights)
-    return TablePlan(weights.columns, columns, Total.of(totals.rows, weighted), _devices(totals), (place, units))
-
-
-def _devices(totals: PartitionTotals) -> str:
-    return " and ".join(sorted(totals.devices))
+    return TablePlan(weights.columns, columns, Total.of(totals.rows, weighted), device, (place, units))
 
 
 def send_combinations(

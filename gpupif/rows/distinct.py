@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import distinct as kernels
 from gpupif.kernels.groups import Room
@@ -14,9 +15,6 @@ from gpupif.kernels.spread import look_up
 
 from .partition import BLOCK_ROWS, Blocks, Rows, index_type, partition_rows
 from .threads import Workers
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import groups, partition
 
+from .keys import KeyLayout
 from .threads import SMALLEST_TASK, TASKS_PER_THREAD, Workers
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from .keys import KeyLayout
 
 BLOCK_ROWS = 4096
 OVERSIZE = 8

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..attack.arguments import Arguments, Knowledge, Measures
 from ..attack.population import open_population
 from ..engines.choose import choose_engine, requested_device
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
+from ..results.scores import Scores
 from ..utils.progress import Reporter, announce_compilation
-from .arguments import Arguments, Knowledge, Measures
 from .in_memory import score_frame
-
-if TYPE_CHECKING:
-    from ..results.scores import Scores
 
 
 def score(
@@ -204,24 +202,7 @@ def score_table(table: Any, arguments: Arguments, origin: Mapping[str, Any] | No
     if is_dask(table):
         from ..dask.score import score_dask
 
-        people = arguments.population
-        return score_dask(
-            table,
-            arguments.measures,
-            arguments.columns,
-            arguments.known,
-            arguments.priors,
-            arguments.accuracies,
-            arguments.distances,
-            arguments.missing,
-            requested_device(),
-            arguments.dtype,
-            weights=arguments.weights,
-            attackers=arguments.attackers,
-            population=None if people is None else people.table,
-            lacks="error" if people is None else people.lacks,
-            origin=origin,
-        )
+        return score_dask(table, arguments, requested_device(), origin)
     engine = choose_engine(requested_device())
     with Reporter() as report, announce_compilation():
         frame = open_table(table, arguments.needed, engine.frames)

@@ -1,0 +1,151 @@
+"""The arguments of `score` and `score_files` that say what is asked: checked without a table, then against one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..measures import POPULATION_SIZE, Measure, as_weighted, resolve_measures
+from ..utils.validation import as_list, as_mapping, check_exist, check_unique, check_weights, check_word
+from .distances import CategoryOrder
+from .known_subsets import AnyKnown, Known, as_attackers, as_known
+from .population import Population
+from .prior_files import as_accuracies, as_priors
+from .request import MISSING, ScoreRequest, resolve_columns
+from .worst_mean import folded_names
+
+Measures = str | Iterable[str]
+# What may be said of what an attacker knows: columns, any few of some, or of all by their number.
+Knowledge = Known | int
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What is asked of a table; see `gpupif.score`. attackers: None where there is one, who knows `known`."""
+
+    measures: tuple[Measure, ...]
+    columns: Sequence[Hashable] | None
+    known: Known
+    attackers: Mapping[str, Known] | None
+    priors: Mapping[Any, Mapping[Any, float]] | None
+    accuracies: Mapping[Any, float] | None
+    distances: Mapping[Any, Any] | None
+    weights: Hashable
+    population: Population | None
+    missing: str
+    dtype: str
+
+    @classmethod
+    def of(
+        cls,
+        measures: Measures,
+        columns: Sequence[Hashable] | None = None,
+        *,
+        known: Knowledge = None,
+        attackers: Mapping[str, Knowledge] | None = None,
+        priors: Any = None,
+        accuracies: Any = None,
+        distances: Mapping[Any, Any] | None = None,
+        weights: Hashable = None,
+        population: Any = None,
+        missing: str = "category",
+        dtype: str = "float64",
+    ) -> Arguments:
+        """From arguments as they come; raises InputError."""
+        wanted = resolve_measures(measures)
+        check_word("missing", missing, MISSING)
+        check_word("dtype", dtype, ("float64", "float32"))
+        attack = as_known("known", known), as_attackers(attackers, known)
+        shares = as_priors(priors), as_accuracies(accuracies)
+        people = Population.of(population)
+        return cls(wanted, columns, *attack, *shares, distances, weights, people, missing, dtype)
+
+    def needed(self, names: Sequence[str]) -> list[str] | None:
+        """Of a file's columns, `names`, those that are needed, None for all; raises InputError for unknown ones."""
+        attacker: list[Hashable] = []
+        for argument, known in self._known_by_argument.items():
+            if isinstance(known, AnyKnown):
+                argument, theirs = "among", list(known.among or ())
+            else:
+                theirs = [] if known is None else as_list(argument, known)
+            check_exist(argument, theirs, names)
+            attacker += theirs
+        if self.columns is None:
+            return None
+        targets = as_list("columns", self.columns)
+        self._check_mappings(names, [*targets, *attacker])
+        check_exist("columns", targets, names)
+        check_weights(self.weights, names)
+        return [name for name in names if name in {*targets, *attacker, *self._weights}]
+
+    def make_request(
+        self,
+        names: Sequence[Hashable],
+        index_names: Sequence[Hashable] = (),
+        orders: Mapping[Hashable, Sequence[Any]] | None = None,
+    ) -> ScoreRequest:
+        """What is asked of a table with columns `names`, of which `index_names` only label rows; raises InputError.
+
+        orders: of ordered categories, unless `distances` says otherwise.
+        """
+        if names:
+            check_unique(names)
+            check_weights(self.weights, names)
+        # A weight is no fact about a person: it is scored only where it is asked for.
+        labels = [*index_names, *self._weights]
+        # The class of a row is over the scored column too.
+        of_rows = all(measure.is_row_measure for measure in self.measures)
+        found = [
+            resolve_columns(names, labels, self.columns, theirs, of_rows, argument)
+            for argument, theirs in self._known_by_argument.items()
+        ]
+        targets = found[0][0]
+        each = [attacker for _, attacker in found]
+        known = list(dict.fromkeys(column for one in each for column in one.known))
+        used = [name for name in names if name in {*targets, *known}]
+        priors, accuracies, distances = self._check_mappings(names, used)
+        return ScoreRequest(
+            targets,
+            known,
+            used,
+            priors,
+            accuracies,
+            {**{name: CategoryOrder(order) for name, order in (orders or {}).items()}, **distances},
+            self.missing,
+            self.measures if self.weights is None else tuple(map(as_weighted, self.measures)),
+            self.dtype,
+            self.weights,
+            each[0].any_known if self.attackers is None else None,
+            None if self.attackers is None else dict(zip(self.attackers, each, strict=True)),
+        )
+
+    @property
+    def outputs(self) -> dict[str | None, list[str]]:
+        """The names of what each cell gets, by attacker, of one without a name under None."""
+        measures = [*self.measures, *([] if self.population is None else [POPULATION_SIZE])]
+        names = [measure.name for measure in measures]
+        each: dict[str | None, Known] = {None: self.known} if self.attackers is None else dict(self.attackers.items())
+        return {name: folded_names(names) if isinstance(known, AnyKnown) else names for name, known in each.items()}
+
+    @property
+    def _weights(self) -> list[Hashable]:
+        """The column of weights, if there is one."""
+        return [] if self.weights is None else [self.weights]
+
+    @property
+    def _known_by_argument(self) -> dict[str, Known]:
+        """What each attacker knows, by what messages call that."""
+        if self.attackers is None:
+            return {"known": self.known}
+        return {f"attackers: {name!r}": known for name, known in self.attackers.items()}
+
+    def _check_mappings(
+        self, names: Sequence[Hashable], used: Sequence[Hashable]
+    ) -> tuple[Mapping[Any, Any], Mapping[Any, Any], Mapping[Any, Any]]:
+        """Priors, accuracies and distances, by column; raises InputError for a column that is not used."""
+        return (
+            as_mapping("priors", self.priors, names, used),
+            as_mapping("accuracies", self.accuracies, names, used),
+            as_mapping("distances", self.distances, names, used, table=False),
+        )
