@@ -22,7 +22,7 @@ def sum_log_counts(counts, times):
     """The sum of c log2 c over counts c, each taken so many times: (high, low) in units, see `whole_sums.py`."""
     high, low = int64(0), uint64(0)
     for i in range(counts.size):
-        if counts[i] > 1:
+        if counts[i] > 1 and times[i] > 0:
             more_high, more_low = multiply_wide(counts[i] * times[i], log2_of_count(counts[i]))
             high, low = add_wide(high, low, more_high, more_low)
     return high, low

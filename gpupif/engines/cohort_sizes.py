@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 SMALL_COHORTS = 4096
+SMALL_SIZES = np.arange(SMALL_COHORTS)
 
 
 class CohortSizes(NamedTuple):
@@ -65,13 +66,12 @@ class CohortSizes(NamedTuple):
     def sizes(self, target: int) -> Sizes:
         """The cohorts of a target by size."""
         large, times = np.unique(self.large[target, : self.listed[target]], return_counts=True)
-        small = np.arange(SMALL_COHORTS)
-        return Sizes.of(np.concatenate([small, large]), np.concatenate([self.small[target], times]))
+        return Sizes.of(np.concatenate([SMALL_SIZES, large]), np.concatenate([self.small[target], times]))
 
     def log_sum(self, target: int) -> LogSum:
         """`sizes(target).log_sum()`, but faster."""
-        small, large = np.flatnonzero(self.small[target]), self.large[target, : self.listed[target]]
-        return LogSum.total([Sizes(small, self.small[target, small]), Sizes(large, np.ones(len(large), np.int64))])
+        large = self.large[target, : self.listed[target]]
+        return LogSum.total([Sizes(SMALL_SIZES, self.small[target]), Sizes(large, np.ones(len(large), np.int64))])
 
 
 def sizes_of_counts(counts: npt.NDArray[Any], total: int, workers: Workers) -> Sizes:
