@@ -16,7 +16,7 @@ from gpupif.kernels import spread
 from ..attack.weights import add_chunk
 from ..encoding.merge import ValueCounts, encode_part, number_in, recode
 from ..engines.block_scoring import pack_keys, unpack_keys
-from ..engines.part_jobs import computed_measure
+from ..engines.partition_plan import computed_measure
 from ..errors import GpupifError
 from ..frames.open import open_frame
 from ..gpu.open import frame_library
@@ -36,7 +36,7 @@ from .plan import (
     add_totals,
     find_units,
 )
-from .routing import Routes, Send, find_sends
+from .shuffle import Routes, Send, find_sends
 from .worker import task_workers, worker_device
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ..attack.population import join_codes, lacking_values, prior_in
 from ..attack.weights import TableWeights, Units, read_weights
 from ..attack.worst_mean import folded
 from ..encoding.merge import ValueCounts, final_order, merged_column, total_values
-from ..engines.part_jobs import cohorts_stay_whole, target_weight
+from ..engines.partition_plan import cohorts_stay_whole, target_weight
 from ..errors import DeviceError, InputError
 from ..measures import POPULATION_SIZE
 from ..rows.keys import KeyLayout

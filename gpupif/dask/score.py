@@ -22,7 +22,7 @@ from ..results.provenance import describe_request
 from ..results.scores import Scores
 from . import part, plan
 from . import partition as partition_tasks
-from . import routing as routes
+from . import shuffle as routes
 from .explain import TableKeys
 from .graph import Graph, ref
 from .population_graph import PopulationGraph, build_population_graph, open_dask_population

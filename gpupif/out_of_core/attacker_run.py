@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from ..attack.priors import Prior
-from ..engines.part_jobs import target_weight
+from ..engines.partition_plan import target_weight
 from ..measures import find_measure
 from ..results.base import MEAN, Cell
 from ..results.figures import ColumnFacts, Figures, summary_columns

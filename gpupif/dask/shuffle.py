@@ -18,7 +18,7 @@ import numpy as np
 
 from gpupif.kernels import partition as kernels
 
-from ..engines.part_jobs import Pass, plan_shuffles
+from ..engines.partition_plan import Pass, plan_shuffles
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows, split
 from ..utils.information import entropy_of_counts
