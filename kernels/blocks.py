@@ -18,7 +18,7 @@ from gpupif.kernels.formulas import (
     probability_measure,
     size_measure,
 )
-from gpupif.kernels.groups import block_of, group_rows, sum_groups
+from gpupif.kernels.groups import Room, block_of, group_rows, sum_groups
 from gpupif.kernels.jit import kernel
 from gpupif.kernels.sizes import count_heads, log2_count
 from gpupif.kernels.statistics import is_walk
@@ -82,6 +82,11 @@ class Scratch(NamedTuple):
 def ordered_cells(rows: int, kinds: npt.NDArray[np.int64]) -> Cells | None:
     """Memory for cells by value, None where no statistic needs them: then no code for it is compiled either."""
     return Cells.of(rows) if any(is_walk.py_func(kind) for kind in kinds) else None
+
+
+def memory_for(rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> tuple[Room, Scratch, Cells | None]:
+    """What `score_blocks` works in, for blocks of at most `rows` rows; see `Scratch.of`."""
+    return Room.of(rows), Scratch.of(rows, dtype, kinds), ordered_cells(rows, kinds)
 
 
 @kernel
@@ -272,13 +277,14 @@ def describe_cells(rows, cohorts, heads, target, targets, scratch):
 
 
 @kernel
-def score_blocks(rows, offsets, blocks, which, targets, wanted, room, scratch, ordered, tally, out):
+def score_blocks(rows, offsets, blocks, which, targets, wanted, memory, tally, out):
     """Score the cells of target columns in the blocks blocks[0] to blocks[1] - 1.
 
-    rows: (keys, counts, hashes) of distinct rows in partition order. which: of the targets. room, scratch, ordered: for
-    the largest of these blocks. tally: (small, large, listed), one row per target, gets the cohorts' sizes, see
+    rows: (keys, counts, hashes) of distinct rows in partition order. which: of the targets. memory: see `memory_for`,
+    for the largest of these blocks. tally: (small, large, listed), one row per target, gets the cohorts' sizes, see
     `count_sizes`. out: an `Out`, for these targets.
     """
+    room, scratch, ordered = memory
     small, large, listed = tally
     all_rows = out.places.shape[1]
     for block in range(blocks[0], blocks[1]):

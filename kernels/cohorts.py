@@ -142,15 +142,16 @@ def sum_logs(kind, span, base, unit_bits, log2_priors, codes, counts, log2_share
 
 
 @kernel
-def sum_terms(kind, order, scale, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors):
-    """The sum of terms over some cells of a cohort: (high, low), see `wide_of_digits`. span: see `sum_logs`."""
+def sum_terms(statistic, scale, span, base, priors, log2_priors, codes, log2_shares, posteriors):
+    """The sum of terms over some cells of a cohort: (high, low), see `wide_of_digits`.
+
+    statistic, scale: see `term`; span: see `sum_logs`.
+    """
     first, stop, step = span
     upper, lower = int64(0), int64(0)
     for i in range(first, stop, step):
         value = base + codes[i]
-        more = term(
-            kind, order, scale, posteriors[i], log2_shares[i], priors[value], log2_priors[value], accuracy, unit_bits
-        )
+        more = term(statistic, scale, posteriors[i], log2_shares[i], priors[value], log2_priors[value])
         more_upper, more_lower = digits_of_float(more)
         upper += more_upper
         lower += more_lower
@@ -170,36 +171,33 @@ def sum_priors(span, base, priors, codes):
 
 
 @kernel
-def find_largest(kind, order, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors):
-    """The largest p / q of some cells of a cohort; of others the largest logarithm of a term. span: see `sum_logs`."""
+def find_largest(statistic, span, base, priors, log2_priors, codes, log2_shares, posteriors):
+    """The largest p / q of some cells of a cohort; of others the largest logarithm of a term. See `sum_terms`."""
     first, stop, step = span
     largest = -math.inf
     for i in range(first, stop, step):
         value, p = base + codes[i], posteriors[i]
-        if kind == RENYI_MOST:
+        if statistic[0] == RENYI_MOST:
             more = p / priors[value]
         else:
-            more = log2_power(order, p, log2_shares[i], priors[value], log2_priors[value], accuracy, unit_bits)
+            more = log2_power(statistic, p, log2_shares[i], priors[value], log2_priors[value])
         largest = max(largest, more)
     return largest
 
 
 @kernel
-def find_other(kind, order, span, mass, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors):
-    """A statistic of a cohort that is none of logarithms. span: of all its cells; mass: see `absent`."""
+def find_other(statistic, span, mass, base, priors, log2_priors, codes, log2_shares, posteriors):
+    """A statistic of a cohort (see `term`) that is none of logarithms. span: of all its cells; mass: see `absent`."""
+    kind, order, accuracy, _ = statistic
     values, scale = span[1] - span[0], int64(0)
     if kind == VALUES:
         return float64(values)
     if kind == RENYI_MOST or is_scaled(kind):
-        largest = find_largest(
-            kind, order, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
-        )
+        largest = find_largest(statistic, span, base, priors, log2_priors, codes, log2_shares, posteriors)
         if kind == RENYI_MOST:
             return max(0.0, log2(largest))
         scale = scale_of_powers(max(largest, log2_absent_power(order, mass, accuracy)), values)
-    high, low = sum_terms(
-        kind, order, scale, span, base, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
-    )
+    high, low = sum_terms(statistic, scale, span, base, priors, log2_priors, codes, log2_shares, posteriors)
     return finish_terms(kind, order, scale, high, low, mass, accuracy)
 
 
@@ -217,7 +215,7 @@ def sum_runs(starts, which, target, values, wanted, cells, found):
     kinds, orders, unit_bits = wanted.kinds, wanted.orders, values.unit_bits[target]
     first, number, step, longest = which
     for s in range(kinds.size):
-        kind, order = kinds[s], orders[s]
+        kind = kinds[s]
         if is_of_logs(kind, accuracy):
             for run in range(first, number, step):
                 start, stop = starts[run], starts[run + 1]
@@ -235,23 +233,13 @@ def sum_runs(starts, which, target, values, wanted, cells, found):
                 start, stop, mass = starts[run], starts[run + 1], 0.0
                 if stop - start > longest:
                     continue
-                if needs_mass(kind, accuracy):
-                    present = float_of_digits(*sum_priors((start, stop, 1), base, priors, codes))
-                    mass = absent_mass(stop - start, present, all_values, all_mass)
                 span = (start, stop, 1)
+                if needs_mass(kind, accuracy):
+                    present = float_of_digits(*sum_priors(span, base, priors, codes))
+                    mass = absent_mass(stop - start, present, all_values, all_mass)
+                statistic = (kind, orders[s], accuracy, unit_bits)
                 found[run, s] = find_other(
-                    kind,
-                    order,
-                    span,
-                    mass,
-                    base,
-                    accuracy,
-                    unit_bits,
-                    priors,
-                    log2_priors,
-                    codes,
-                    log2_shares,
-                    posteriors,
+                    statistic, span, mass, base, priors, log2_priors, codes, log2_shares, posteriors
                 )
 
 

@@ -66,8 +66,9 @@ def is_scaled(kind):
 
 
 @kernel
-def log2_power(order, p, log2_share, q, log2_q, accuracy, unit_bits):
-    """The logarithm of what a value adds to a Rényi divergence, p (p / q)^(order - 1)."""
+def log2_power(statistic, p, log2_share, q, log2_q):
+    """The logarithm of what a value adds to a Rényi divergence, p (p / q)^(order - 1). statistic: see `term`."""
+    _, order, accuracy, unit_bits = statistic
     log2_p = bits_of_units(log2_share, LOG_BITS) if accuracy == 1.0 else log2(p)
     return log2_p + (order - 1.0) * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits)
 
@@ -86,11 +87,13 @@ def scale_of_powers(largest, values):
 
 
 @kernel
-def term(kind, order, scale, p, log2_share, q, log2_q, accuracy, unit_bits):
+def term(statistic, scale, p, log2_share, q, log2_q):
     """What one value of the cohort adds to a sum that is none of logarithms.
 
-    order: of the Rényi divergence; scale: see `scale_of_powers`. log2_share, log2_q, unit_bits: see `formulas.py`.
+    statistic: (kind, order of a Rényi divergence, accuracy, unit_bits); scale: see `scale_of_powers`. log2_share,
+    log2_q, unit_bits: see `formulas.py`.
     """
+    kind, order, accuracy, unit_bits = statistic
     if kind == DIVERGENCE:
         # Kullback-Leibler: p log2(p / q).
         return p * log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits)

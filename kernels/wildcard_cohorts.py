@@ -144,10 +144,11 @@ def find_groups(keys, start, masks, seen, last, table, firsts, groups):
 
 
 @kernel
-def join(keys, start, stop, first, end, masks, hashes, table, firsts, groups, links):
-    """Groups of the keys first to end - 1 that answer and of the keys start to stop - 1 that ask; -1 where none of the
-    other side is in it. Returns how many there are. hashes, table, firsts: to work in.
+def join(keys, asks, answers, masks, hashes, table, firsts, groups, links):
+    """Groups of the keys that answer and links of the keys that ask, each (first, last + 1), to them; -1 where none of
+    the other side is in it. Returns how many there are. hashes, table, firsts: to work in.
     """
+    (start, stop), (first, end) = asks, answers
     asking, answering = stop - start, end - first
     ask, answer = hashes[:asking], hashes[asking : asking + answering]
     full_hashes(keys[start:stop], masks, ask)
@@ -197,7 +198,8 @@ def list_answers(known, asking, start, stop, answering, room, lists, end):
         masks[word] = keep[asking, word] & keep[answering, word]
     first, last = known.offsets[answering], known.offsets[answering + 1]
     links = room.links[answering, : stop - start]
-    number = join(known.keys, start, stop, first, last, masks, room.hashes, room.table, room.firsts, groups, links)
+    pair = (start, stop), (first, last)
+    number = join(known.keys, *pair, masks, room.hashes, room.table, room.firsts, groups, links)
     for i in range(links.size):
         links[i] += lists if links[i] >= 0 else 0
     for group in range(number):

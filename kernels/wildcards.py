@@ -66,12 +66,14 @@ def loss(count, log2_share):
 
 
 @kernel
-def score_rows(known, first, number, target, values, logs, wanted, scratch, own, losses, out):
-    """Put the measures of the rows of the keys `first` and on into `out`, see `score_patterns`.
+def score_rows(asked, first, number, scratch, results):
+    """Put the measures of the rows of the keys `first` and on into `results`, see `score_patterns`.
 
     Of key first + j: scratch.order[j] its run or -1, scratch.sizes[j] its cohort's size, scratch.place[j] the rows
     there whose value is known. own[row]: those with the row's own value.
     """
+    known, target, values, logs, wanted = asked
+    own, losses, out = results
     missing, priors, log2_priors, accuracy, unit_bits = of_target(values, target)
     starts, row_values, row_counts = known.starts, known.values, known.counts
     runs, sizes, certains, found = scratch.order, scratch.sizes, scratch.place, scratch.found
@@ -111,8 +113,11 @@ def score_rows(known, first, number, target, values, logs, wanted, scratch, own,
 
 
 @kernel
-def score_keys(known, start, stop, target, values, logs, wanted, room, scratch, ordered, own, losses, out):
-    """Score the rows of the keys start to stop - 1, in batches that `scratch` has room for."""
+def score_keys(asked, start, stop, memory, results):
+    """Score the rows of the keys start to stop - 1, in batches that there is memory for; see `score_patterns`."""
+    known, target, values, logs, wanted = asked
+    room, scratch, ordered = memory
+    own = results[0]
     missing, priors, _, accuracy, _ = of_target(values, target)
     row_starts, row_values, row_counts = known.starts, known.values, known.counts
     links, list_starts, list_ends, list_values, list_counts = (
@@ -152,7 +157,7 @@ def score_keys(known, start, stop, target, values, logs, wanted, room, scratch, 
                     amounts[value] += list_counts[entry]
         if cell + number > cells[0].size or key - first == sizes.size:
             find_statistics(run, target, values, wanted, scratch, ordered)
-            score_rows(known, first, key - first, target, values, logs, wanted, scratch, own, losses, out)
+            score_rows(asked, first, key - first, scratch, results)
             first, run, cell = key, 0, 0
         size, certain, cell = describe_cohort(number, cell, missing, priors, accuracy, logs, amounts, touched, cells)
         sizes[key - first], certains[key - first], runs[key - first] = size, certain, -1
@@ -165,17 +170,20 @@ def score_keys(known, start, stop, target, values, logs, wanted, room, scratch, 
         for i in range(number):
             amounts[touched[i]] = 0
     find_statistics(run, target, values, wanted, scratch, ordered)
-    score_rows(known, first, stop - first, target, values, logs, wanted, scratch, own, losses, out)
+    score_rows(asked, first, stop - first, scratch, results)
 
 
 @kernel
-def score_patterns(known, segments, target, values, logs, wanted, room, scratch, ordered, own, losses, out):
+def score_patterns(asked, segments, memory, results):
     """Score the rows of segments (pattern, first key, last key + 1).
 
-    out[row, k] gets measure k, before weighting: NaN what is of the row's own value where that is missing.
-    losses[row]: -log2 of the share of its cohort that has its value, times how often it occurs; own: to work in. Rows
-    that occur 0 times are scored, and are in no cohort.
+    asked: (known, target, values, logs, wanted): `Keys`, which of the `Values` is scored, see `log2_count`, `Wanted`.
+    memory: (room, scratch, ordered), see `Room`, `Scratch` and `ordered_cells`. results: (own, losses, out): out[row,
+    k] gets measure k, before weighting: NaN what is of the row's own value where that is missing. losses[row]: -log2 of
+    the share of its cohort that has its value, times how often it occurs; own: to work in. Rows that occur 0 times are
+    scored, and are in no cohort.
     """
+    known, room = asked[0], memory[0]
     for s in range(len(segments)):
         asking, start, stop = segments[s, 0], segments[s, 1], segments[s, 2]
         lists, end = 0, 0
@@ -184,4 +192,4 @@ def score_patterns(known, segments, target, values, logs, wanted, room, scratch,
                 room.links[asking, : stop - start] = -1
             else:
                 lists, end = list_answers(known, asking, start, stop, answering, room, lists, end)
-        score_keys(known, start, stop, target, values, logs, wanted, room, scratch, ordered, own, losses, out)
+        score_keys(asked, start, stop, memory, results)

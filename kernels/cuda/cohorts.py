@@ -114,6 +114,7 @@ def sum_long(which, cohorts, values, wanted, cells):
             kind, order, mass, scale = wanted.kinds[s], wanted.orders[s], 0.0, int64(0)
             if is_walk(kind):
                 continue
+            statistic = (kind, order, accuracy, unit_bits)
             if needs_mass(kind, accuracy):
                 highs[thread], lows[thread] = sum_priors(span, 0, priors, codes)
                 add_up_block(highs, lows)
@@ -121,9 +122,7 @@ def sum_long(which, cohorts, values, wanted, cells):
                 mass = absent_mass(stop - start, present, values.numbers[0], values.masses[0])
                 cuda.syncthreads()
             if kind == RENYI_MOST or is_scaled(kind):
-                largest[thread] = find_largest(
-                    kind, order, span, 0, accuracy, unit_bits, priors, log2_priors, codes, log2_shares, posteriors
-                )
+                largest[thread] = find_largest(statistic, span, 0, priors, log2_priors, codes, log2_shares, posteriors)
                 largest_of_block(largest)
             if is_scaled(kind):
                 scale = scale_of_powers(max(largest[0], log2_absent_power(order, mass, accuracy)), stop - start)
@@ -139,8 +138,7 @@ def sum_long(which, cohorts, values, wanted, cells):
                 value = finish_logs(kind, float_of_wide(highs[0], lows[0]), size, unit_bits)
             else:
                 highs[thread], lows[thread] = sum_terms(
-                    *(kind, order, scale, span, 0, accuracy, unit_bits),
-                    *(priors, log2_priors, codes, log2_shares, posteriors),
+                    statistic, scale, span, 0, priors, log2_priors, codes, log2_shares, posteriors
                 )
                 add_up_block(highs, lows)
                 value = finish_terms(kind, order, scale, highs[0], lows[0], mass, accuracy)

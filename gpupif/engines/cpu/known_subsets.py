@@ -19,7 +19,7 @@ import numpy as np
 from gpupif.kernels import any_known as kernels
 from gpupif.kernels import blocks, pack
 from gpupif.kernels.codes import first_rows
-from gpupif.kernels.groups import Room, full_hashes
+from gpupif.kernels.groups import full_hashes
 from gpupif.kernels.spread import take_pairs
 
 from ...rows.distinct import distinct_rows
@@ -202,11 +202,10 @@ class AnyKnownRun(DistinctRun):
         )
         CpuTargets(one.targets, which, self._kernel, values, run.wanted).put_values(out)
         cohorts = CohortSizes.of(len(which), self.total, combinations)
-        room, scratch, ordered = desk.room_for(combinations, counts.dtype, run.wanted.kinds)
+        memory = desk.memory_for(combinations, counts.dtype, run.wanted.kinds)
         whole = (np.array([0, combinations]), (0, 1), which)
         kernel = self._kernel._replace(fields=fields)
-        memory = (room, scratch, ordered)
-        blocks.score_blocks((keys, counts, hashes), *whole, kernel, run.wanted, *memory, tuple(cohorts), out)
+        blocks.score_blocks((keys, counts, hashes), *whole, kernel, run.wanted, memory, tuple(cohorts), out)
         scores = np.empty((len(which), pairs, combinations, 2))
         for target, places in enumerate(out.places):
             take_pairs(out.scores[target], np.array(run.slots), places, scores[target])
@@ -231,7 +230,7 @@ class _ThreadBuffers:
         self.first = np.empty(rows, np.int64)
         self._slots = np.zeros(0, index_type(rows + 1))
         self._size = 0
-        self._room: Any = None
+        self._memory: Any = None
 
     def slots_for(self, size: int) -> npt.NDArray[Any]:
         """So many zeros at least, to be left as zeros."""
@@ -239,13 +238,12 @@ class _ThreadBuffers:
             self._slots = np.zeros(size, self._slots.dtype)
         return self._slots
 
-    def room_for(self, rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> tuple[Any, ...]:
+    def memory_for(self, rows: int, dtype: Any, kinds: npt.NDArray[np.int64]) -> tuple[Any, ...]:
         """What `score_blocks` works in, for so many rows."""
         if self._size < rows:
             self._size = min(len(self.first), 2 * rows)
-            ordered = blocks.ordered_cells(self._size, kinds)
-            self._room = Room.of(self._size), blocks.Scratch.of(self._size, dtype, kinds), ordered
-        return self._room  # type: ignore[no-any-return]
+            self._memory = blocks.memory_for(self._size, dtype, kinds)
+        return self._memory  # type: ignore[no-any-return]
 
 
 def _by_prefix(sets: Sequence[KnownSubset]) -> list[list[KnownSubset]]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpupif.kernels import blocks as kernels
-from gpupif.kernels.groups import Room
 
 from ...rows.keys import KeyLayout
 from ...rows.partition import CohortBlocks
@@ -92,15 +91,11 @@ class CpuScorer:
 
         def score(first: int, last: int) -> CohortSizes:
             largest = int(np.diff(part.offsets[first : last + 1]).max())
-            room = Room.of(largest)
-            scratch = kernels.Scratch.of(largest, part.rows.counts.dtype, run.wanted.kinds)
+            memory = kernels.memory_for(largest, part.rows.counts.dtype, run.wanted.kinds)
             rows_here = int(part.offsets[last] - part.offsets[first])
             cohort_sizes = CohortSizes.of(len(targets.columns), run.results.total, rows_here)
             place = (part.offsets, (first, last), targets.which)
-            ordered = kernels.ordered_cells(largest, run.wanted.kinds)
-            kernels.score_blocks(
-                rows, *place, targets.kernel, run.wanted, room, scratch, ordered, tuple(cohort_sizes), out
-            )
+            kernels.score_blocks(rows, *place, targets.kernel, run.wanted, memory, tuple(cohort_sizes), out)
             return cohort_sizes
 
         return run.workers.run(score, blocks.tasks)

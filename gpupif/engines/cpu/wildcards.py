@@ -55,7 +55,8 @@ def _score(run: BlockRun, table: Distinct, layout: KeyLayout, column: int) -> No
     known, order = _by_pattern(run, table.rows, layout, column)
     values, size = kernel_values(job, [column]), len(job.priors[column])
     scores = workers.empty((len(order), len(run.wanted.measures)), np.float64)
-    own, losses = np.empty(len(order), np.int64), np.empty(len(order))
+    losses = np.empty(len(order))
+    asked, results = (known, 0, values, run.logs, run.wanted), (np.empty(len(order), np.int64), losses, scores)
     segments = _segments(known.offsets, workers.threads)
     longest = max(stop - start for _, start, stop in segments)
 
@@ -63,8 +64,7 @@ def _score(run: BlockRun, table: Distinct, layout: KeyLayout, column: int) -> No
         room = cohorts.Room.of(known, longest, size)
         most = max(BATCH_CELLS, size + 1)
         memory = (room, Scratch.of(most, np.int64, run.wanted.kinds), ordered_cells(most, run.wanted.kinds))
-        part = np.array(segments[first:last])
-        kernels.score_patterns(known, part, 0, values, run.logs, run.wanted, *memory, own, losses, scores)
+        kernels.score_patterns(asked, np.array(segments[first:last]), memory, results)
 
     workers.run(score, _tasks(segments, known.offsets, workers.threads))
     set_target_weight(run.results, column, np.sort(losses))
