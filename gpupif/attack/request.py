@@ -1,4 +1,4 @@
-"""From arguments to a job: columns, priors and accuracies checked, whatever kind of table they are of."""
+"""From a request to a job: priors and accuracies checked against the values of a table, whatever kind it is of."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import numpy as np
 from ..encoding.column import Column
 from ..engines.axis import Axis
 from ..engines.base import Job
-from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
-from ..io.common import Pick
-from ..measures import Measure, as_weighted
-from ..utils.validation import as_list, as_mapping, brief, check_exist, check_unique, check_weights, within
+from ..errors import InputError, NearlyUniqueWarning, PriorError, warn
+from ..measures import Measure
+from ..utils.validation import brief, within
 from .distances import CategoryOrder, make_axis
-from .known_subsets import AnyKnown, Known, KnownSubsets, as_attackers, check_known, choose_subsets
+from .known_subsets import AnyKnown, KnownSubsets, choose_subsets
 from .priors import Prior, make_prior
 from .weights import TableWeights
 from .worst_mean import folded
@@ -174,144 +173,6 @@ class ScoreRequest:
             axis = make_axis(column, prior_of[column.name], distance) if needed else None
             axes.append(axis if asked else None)
         return axes if walks else None
-
-
-def make_request(
-    names: Sequence[Hashable],
-    index_names: Sequence[Hashable],
-    measures: tuple[Measure, ...],
-    columns: Sequence[Hashable] | None,
-    known: Known,
-    priors: Mapping[Any, Mapping[Any, float]] | None,
-    accuracies: Mapping[Any, float] | None,
-    missing: str,
-    dtype: str,
-    weights: Hashable = None,
-    attackers: Mapping[str, Known] | None = None,
-    distances: Mapping[Any, Any] | None = None,
-    orders: Mapping[Hashable, Sequence[Any]] | None = None,
-) -> ScoreRequest:
-    """Check the arguments of `score` against a table with columns `names`, of which `index_names` only label rows.
-
-    orders: of ordered categories, unless `distances` says otherwise.
-    """
-    several = as_attackers(attackers, known)
-    if names:
-        check_unique(names)
-        check_weights(weights, names)
-    # A weight is no fact about a person: it is scored only where it is asked for.
-    labels = [*index_names, *([] if weights is None else [weights])]
-    # The class of a row is over the scored column too.
-    of_rows = all(measure.is_row_measure for measure in measures)
-    asked = {None: known} if several is None else {f"attackers: {name!r}": theirs for name, theirs in several.items()}
-    found = [
-        _resolve_columns(names, labels, columns, theirs, of_rows, argument or "known")
-        for argument, theirs in asked.items()
-    ]
-    targets = found[0][0]
-    each = [attacker for _, attacker in found]
-    attacker = list(dict.fromkeys(column for one in each for column in one.known))
-    used = [name for name in names if name in {*targets, *attacker}]
-    return ScoreRequest(
-        targets,
-        attacker,
-        used,
-        as_mapping("priors", priors, names, used),
-        as_mapping("accuracies", accuracies, names, used),
-        {
-            **{name: CategoryOrder(order) for name, order in (orders or {}).items()},
-            **as_mapping("distances", distances, names, used, table=False),
-        },
-        missing,
-        measures if weights is None else tuple(map(as_weighted, measures)),
-        dtype,
-        weights,
-        each[0].any_known if several is None else None,
-        None if several is None else dict(zip(several, each, strict=True)),
-    )
-
-
-def needed_columns(
-    columns: Sequence[Hashable] | None,
-    known: Known,
-    priors: Any = None,
-    accuracies: Any = None,
-    weights: Any = None,
-    attackers: Any = None,
-    distances: Any = None,
-) -> Pick:
-    """Of a file's columns those that scoring `columns` against `known` needs; raises InputError for unknown ones."""
-
-    def pick(names: Sequence[str]) -> list[str] | None:
-        several = as_attackers(attackers, known)
-        asked = {"known": known} if several is None else {f"attackers: {name!r}": one for name, one in several.items()}
-        attacker: list[Hashable] = []
-        for argument, one in asked.items():
-            theirs = _named(argument, one)
-            check_exist("among" if isinstance(one, AnyKnown) else argument, theirs, names)
-            attacker += theirs
-        if columns is None:
-            return None
-        targets = as_list("columns", columns)
-        as_mapping("priors", priors, names, [*targets, *attacker])
-        as_mapping("accuracies", accuracies, names, [*targets, *attacker])
-        as_mapping("distances", distances, names, [*targets, *attacker], table=False)
-        check_exist("columns", targets, names)
-        check_weights(weights, names)
-        return [name for name in names if name in {*targets, *attacker, *([] if weights is None else [weights])}]
-
-    return pick
-
-
-def _named(argument: str, known: Known) -> list[Hashable]:
-    """The columns that are named for what an attacker knows."""
-    if isinstance(known, AnyKnown):
-        return list(known.among or ())
-    return [] if known is None else as_list(argument, known)
-
-
-def _resolve_columns(
-    names: Sequence[Hashable],
-    labels: Sequence[Hashable],
-    columns: Sequence[Hashable] | None,
-    known: Known,
-    of_rows: bool,
-    argument: str,
-) -> tuple[list[Hashable], Attacker]:
-    """Targets and what the attacker knows, in the order asked for, checked against the table.
-
-    of_rows: whether a scored column may be all that is known. argument: what messages call `known`.
-    """
-    if not names:
-        raise InputError("table: expected at least one column, got none.")
-    check_unique(names)
-    default = [name for name in names if name not in labels] or list(names)
-    targets = default if columns is None else as_list("columns", columns)
-    if not targets:
-        raise InputError("columns: expected at least one column to score, got an empty list.")
-    check_exist("columns", targets, names)
-    if isinstance(known, AnyKnown):
-        check_exist("among", known.among or (), names)
-        pool = list(targets) if known.pool is None else list(known.pool)
-        check_known(argument, known, targets, pool if known.known else targets)
-        return targets, Attacker(pool, known)
-    attacker = list(targets) if known is None else as_list(argument, known)
-    check_exist(argument, attacker, names)
-    separators = columns is None and set(str(targets[0])) & set(",;\t| ")
-    if known is None and len(targets) == 1 and (separators or (columns is not None and not of_rows)):
-        mend = "Is the separator right?" if columns is None else "Name the columns the attacker knows with known=."
-        warn(
-            f"columns: only {targets[0]!r} is scored, so by default the attacker knows nothing and every cohort is the "
-            f"whole table. {mend}",
-            NothingKnownWarning,
-        )
-    elif known is not None and len(attacker) == 1 and attacker[0] in targets and not of_rows:
-        warn(
-            f"{argument}: the attacker knows only {attacker[0]!r}, so nothing when that column is scored itself: every "
-            f"cohort is the whole table. Name further columns with {argument.partition(':')[0]}=.",
-            NothingKnownWarning,
-        )
-    return targets, Attacker(attacker)
 
 
 def _accuracy(name: Hashable, value: Any) -> float:

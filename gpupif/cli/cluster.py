@@ -21,7 +21,7 @@ from ..scoring.score import score_table
 from ..utils.config import config
 
 if TYPE_CHECKING:
-    from ..scoring.arguments import Arguments
+    from ..attack.arguments import Arguments
     from .options import FileOptions
 
 Found = TypeVar("Found")

@@ -30,9 +30,9 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    from ..attack.arguments import Arguments, Knowledge
     from ..attack.known_subsets import AnyKnown
     from ..dask.client import Place
-    from ..scoring.arguments import Arguments, Knowledge
 
 
 def score(
@@ -112,9 +112,9 @@ def score(
     quiet: Quiet = False,
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
+    from ..attack.arguments import Arguments
     from ..dask.client import Place
     from ..out_of_core.options import OutputOptions
-    from ..scoring.arguments import Arguments
     from ..scoring.files import score_file
 
     with configured(quiet, device, gpu_grouping, memory_limit, temp):

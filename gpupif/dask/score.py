@@ -8,7 +8,7 @@ a sample of its rows. A population's rows travel with the table's, after a shuff
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..attack.known_subsets import Known
-from ..attack.request import make_request
 from ..errors import InputError
 from ..frames.dask_frame import known_orders
 from ..results.base import MEAN, WORST, RunDescription, ScoredAttacker, of_each_fold
@@ -32,27 +30,11 @@ from .population_graph import PopulationGraph, build_population_graph, open_dask
 from .scores import DaskBacking, LazyOutcome
 
 if TYPE_CHECKING:
+    from ..attack.arguments import Arguments
     from ..attack.request import ScoreRequest
-    from ..measures import Measure
 
 
-def score_dask(
-    table: Any,
-    measures: tuple[Measure, ...],
-    columns: Sequence[Hashable] | None,
-    known: Known,
-    priors: Mapping[Any, Mapping[Any, float]] | None,
-    accuracies: Mapping[Any, float] | None,
-    distances: Mapping[Any, Any] | None,
-    missing: str,
-    device: str,
-    dtype: str,
-    weights: Hashable = None,
-    attackers: Mapping[str, Known] | None = None,
-    population: Any = None,
-    lacks: str = "error",
-    origin: Mapping[str, Any] | None = None,
-) -> Scores:
+def score_dask(table: Any, arguments: Arguments, device: str, origin: Mapping[str, Any] | None = None) -> Scores:
     """See `gpupif.score`. Raises what the names of columns show at once; the rest is raised when Dask computes.
 
     origin: where the table came from, if that is known; see `provenance`.
@@ -61,24 +43,11 @@ def score_dask(
 
     if not isinstance(table, DataFrame):
         raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
-    names = list(table.columns)
-    placed = distances if isinstance(distances, Mapping) else {}
-    walked = [name for name in names if name not in placed] if any(one.walks for one in measures) else []
-    orders = known_orders(table, walked)
-    given: dict[str, Any] = {
-        "measures": measures,
-        "columns": columns,
-        "known": known,
-        "priors": priors,
-        "accuracies": accuracies,
-        "missing": missing,
-        "dtype": dtype,
-        "weights": weights,
-        "attackers": attackers,
-        "distances": distances,
-        "orders": orders,
-    }
-    request = make_request(names, (), **given)
+    names, population = list(table.columns), arguments.population
+    placed = arguments.distances if isinstance(arguments.distances, Mapping) else {}
+    walks = any(measure.walks for measure in arguments.measures)
+    orders = known_orders(table, [name for name in names if walks and name not in placed])
+    request = arguments.request(names, orders=orders)
     requests = request.by_attacker()
     for one in requests.values():
         # At once, for as far as the number of rows does not matter.
@@ -88,13 +57,13 @@ def score_dask(
     population_graph = None
     if population is not None:
         population_graph = build_population_graph(
-            read, open_dask_population(population, request.used), request, names, lacks, device
+            read, open_dask_population(population.table, request.used), request, names, population.lacks, device
         )
     outcomes = [_score(table, read, name, one, device, population_graph) for name, one in requests.items()]
     about = RunDescription(
         columns=request.targets,
         measures=plan.measures_of(request, population_graph is not None),
-        dtype=dtype,
+        dtype=request.dtype,
         device=device,
         seconds={},
         request=describe_request(

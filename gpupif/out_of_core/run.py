@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from .options import OutputOptions, PopulationFiles
 from .steps import Steps, about_run, stored_scores
 
 if TYPE_CHECKING:
+    from ..attack.arguments import Arguments
     from ..attack.request import ScoreRequest
     from ..engines.base import Engine
     from ..results.scores import Scores
@@ -37,14 +37,14 @@ FILES_OF_POPULATION = "files of the population"
 
 def score_source(
     source: Source,
-    make_request: Callable[..., ScoreRequest],
+    arguments: Arguments,
     engine: Engine,
     options: OutputOptions,
     report: Reporter,
     population: PopulationFiles | None = None,
 ) -> Scores:
     """Score a table from files to files within a memory limit (see `gpupif.score_files`)."""
-    request = make_request(source.names, source.index_names)
+    request = arguments.request(source.names, source.index_names)
     check_place(source, options)
     each = request.by_attacker()
     if population is not None:

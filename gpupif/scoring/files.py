@@ -9,6 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..attack.arguments import Arguments, Knowledge, Measures
 from ..engines.choose import choose_engine, requested_device
 from ..errors import InputError
 from ..frames.open import open_file
@@ -24,7 +25,6 @@ from ..utils.config import resources
 from ..utils.docs import documented_as
 from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter, announce_compilation
-from .arguments import Arguments, Knowledge, Measures
 from .score import score, score_table
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _score_on_disk(
     sep: str | None = None,
 ) -> Scores:
     with Reporter() as report, announce_compilation():
-        return score_source(open_source(path, sep), arguments.make_request, engine, options, report, population)
+        return score_source(open_source(path, sep), arguments, engine, options, report, population)
 
 
 def _score_in_memory(

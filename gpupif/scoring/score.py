@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..attack.arguments import Arguments, Knowledge, Measures
 from ..attack.population import open_population
 from ..engines.choose import choose_engine, requested_device
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
 from ..utils.progress import Reporter, announce_compilation
-from .arguments import Arguments, Knowledge, Measures
 from .in_memory import score_frame
 
 if TYPE_CHECKING:
@@ -204,28 +204,11 @@ def score_table(table: Any, arguments: Arguments, origin: Mapping[str, Any] | No
     if is_dask(table):
         from ..dask.score import score_dask
 
-        people = arguments.population
-        return score_dask(
-            table,
-            arguments.measures,
-            arguments.columns,
-            arguments.known,
-            arguments.priors,
-            arguments.accuracies,
-            arguments.distances,
-            arguments.missing,
-            requested_device(),
-            arguments.dtype,
-            weights=arguments.weights,
-            attackers=arguments.attackers,
-            population=None if people is None else people.table,
-            lacks="error" if people is None else people.lacks,
-            origin=origin,
-        )
+        return score_dask(table, arguments, requested_device(), origin)
     engine = choose_engine(requested_device())
     with Reporter() as report, announce_compilation():
         frame = open_table(table, arguments.needed, engine.frames)
-        request = arguments.make_request(frame.names, frame.index_names, orders=frame.orders())
+        request = arguments.request(frame.names, frame.index_names, frame.orders())
         people = arguments.population
         other = None if people is None else open_population(people.table, request.used)
         lacks = "error" if people is None else people.lacks

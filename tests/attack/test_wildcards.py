@@ -318,9 +318,8 @@ def test_too_many_patterns(engine, monkeypatch):
 
 def test_jobs_with_times(engine):
     """A row that occurs several times is as good as several rows."""
-    from gpupif.attack.request import make_request
+    from gpupif.attack.arguments import Arguments
     from gpupif.encoding.encode import encode_table
-    from gpupif.measures import resolve_measures
     from gpupif.rows.threads import Workers
     from gpupif.utils.progress import Reporter
 
@@ -329,17 +328,7 @@ def test_jobs_with_times(engine):
     times = np.arange(rows) % 3 + 1
     jobs = []
     for frame in (once, once.loc[once.index.repeat(times)]):
-        request = make_request(
-            list(frame),
-            (),
-            resolve_measures(["cig", "wcig", "cohort_size"]),
-            None,
-            None,
-            None,
-            None,
-            "wildcard",
-            "float64",
-        )
+        request = Arguments.of(["cig", "wcig", "cohort_size"], missing="wildcard").request(list(frame))
         with Workers() as workers:
             encoded = encode_table(
                 request.used, [frame[name] for name in request.used], len(frame), "wildcard", workers

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.attack.request import make_request
+from gpupif.attack.arguments import Arguments
 from gpupif.dask import partition as partition_tasks
 from gpupif.dask import plan
 from gpupif.dask import routing as routes
 from gpupif.dask.worker import task_engine, task_workers, worker_device
 from gpupif.encoding.merge import ValueCounts
-from gpupif.measures import MEASURES, resolve_measures
+from gpupif.measures import MEASURES
 from tests.helpers.dask_frames import COLUMNS, assert_same, cut, of_parts
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, jobs, tables
 
@@ -294,7 +294,7 @@ def plan_of_several_kinds(measures):
         plan.PartitionTotals(1, 1, [ValueCounts(pa.array(["a"]), np.array([1]), 0)], [-1], frozenset([device]))
         for device in ("cpu", "cuda")
     ]
-    request = make_request(["a"], (), resolve_measures(measures), None, [], None, None, "category", "float64")
+    request = Arguments.of(measures, known=[]).request(["a"])
     return plan.make_plan(request, ["a"], plan.add_totals(["a"], *parts))
 
 
@@ -320,8 +320,7 @@ def test_lost_scores_are_an_error(monkeypatch):
 
 def shares(frame, partitions, **arguments):
     """Rows that reach each part over the mean, when distinct rows of each partition travel."""
-    request = make_request(list(frame), (), resolve_measures("cig"), *(arguments.get(k) for k in ("columns", "known")),
-                   None, None, "category", "float64")  # fmt: skip
+    request = Arguments.of("cig", **arguments).request(list(frame))
     edges = np.linspace(0, len(frame), partitions + 1).astype(int)
     local = [partition_tasks.encode_partition(request, "cpu", frame.iloc[a:b])[0] for a, b in pairwise(edges)]
     whole = plan.make_plan(request, list(frame), plan.add_totals(request.used, *map(partition_tasks.totals, local)))

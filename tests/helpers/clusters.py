@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from gpupif.attack.arguments import Arguments
 from gpupif.cli.cluster import score_on_cluster
 from gpupif.dask.client import Place
-from gpupif.scoring.arguments import Arguments
 
 ROWS, PARTITIONS = 4_000, 12
 

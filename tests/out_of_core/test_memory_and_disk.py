@@ -32,9 +32,9 @@ def test_too_many_values(tmp_path, monkeypatch):
 
 
 def test_a_table_that_does_not_fit_is_scored_on_disk(tmp_path, monkeypatch, capfd):
+    from gpupif.attack.arguments import Arguments
     from gpupif.out_of_core.options import OutputOptions
     from gpupif.scoring import files
-    from gpupif.scoring.arguments import Arguments
 
     source, asked = census_folder(tmp_path / "in", rows=100), Arguments.of(MEASURES)
     small = files.score_file(source, asked, OutputOptions.from_arguments(tmp_path / "small.parquet"))

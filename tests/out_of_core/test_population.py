@@ -202,9 +202,9 @@ def test_command_line(run, folder, output):
 
 
 def test_a_population_that_does_not_fit_is_read_in_streams(tmp_path, monkeypatch, capfd):
+    from gpupif.attack.arguments import Arguments
     from gpupif.out_of_core.options import OutputOptions
     from gpupif.scoring import files
-    from gpupif.scoring.arguments import Arguments
 
     real = files.memory_needed
     monkeypatch.setattr(files, "memory_needed", lambda source, *given: (1 << 60) * ("people" in str(source.found.path)))
