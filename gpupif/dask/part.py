@@ -10,32 +10,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..attack.population import sizes_job
-from ..engines.base import SILENT, AnyKnownResult
+from ..engines.base import SILENT
 from ..engines.block_scoring import unpack_keys
 from ..engines.known_subsets import score_attacker
-from ..engines.part_jobs import compact_codes, part_job
+from ..engines.part_jobs import WeightSums, compact_codes, part_job
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.arrays import on_host
-from ..utils.information import LogSum
 from .one_part import shares_of
 from .parcels import Parcel, pack, unpack
-from .plan import Plan, Sums, TargetSizes, add_sizes
+from .plan import Plan
 from .worker import task_engine, task_workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from ..engines.base import Engine, EngineResult, Job
+    from ..engines.base import AnyKnownResult, Engine, EngineResult, Job
     from .routing import Routes
 
 
-def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, TargetSizes]:
-    """Score the rows that reached a part; returns the parcels that go back, and the sizes of cohorts."""
+def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, WeightSums]:
+    """Score the rows that reached a part; returns the parcels that go back, and what weights are made of."""
     engine = task_engine(plan.device)
     back: list[Parcel] = []
-    sizes: list[TargetSizes] = []
+    sums: list[WeightSums] = []
     for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
         several = list(group)
         parcels = [parcel for parcel in several if parcel.source < routes.partitions]
@@ -43,14 +42,14 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
             continue
         targets = routes.cuts[cut].targets
         others = _rows_of(plan, [parcel for parcel in several if parcel.source >= routes.partitions])
-        values, sums = _Scorer(plan, engine, targets, _rows_of(plan, parcels), others).score()
+        values, found = _Scorer(plan, engine, targets, _rows_of(plan, parcels), others).score()
         ends = np.cumsum([0, *(parcel.items.size // (plan.layout.words + 1) for parcel in parcels)]).tolist()
         back += [
             Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in values])
             for parcel, (start, stop) in zip(parcels, pairwise(ends), strict=True)
         ]
-        sizes.append(dict(zip(targets, sums, strict=True)))
-    return pack(back), add_sizes(*sizes)
+        sums.append(found)
+    return pack(back), WeightSums.total(*sums)
 
 
 def _rows_of(plan: Plan, parcels: Sequence[Parcel]) -> npt.NDArray[np.uint64]:
@@ -78,7 +77,7 @@ class _Scorer:
         subsets = plan.request.subsets(plan.rows)
         self._sets = None if subsets is None else subsets.sets
 
-    def score(self) -> tuple[list[npt.NDArray[Any]], list[Sums]]:
+    def score(self) -> tuple[list[npt.NDArray[Any]], WeightSums]:
         """Scores (targets, rows) of each of `Plan.outputs` that has scores of its own; what weights are made of."""
         plan = self._plan
         codes = unpack_keys(self._rows, plan.layout)
@@ -90,7 +89,8 @@ class _Scorer:
         result = self._score(job)
         folds = list(result.by_fold().values())
         values = [scores[measure.name] for measure in job.measures for scores in folds]
-        return values + (self._population_sizes() if plan.population is not None else []), _sums(result)
+        sizes = [] if plan.population is None else self._population_sizes()
+        return values + sizes, WeightSums.of(result, self._targets, plan.in_one_part)
 
     def _score(self, job: Job) -> EngineResult | AnyKnownResult:
         sets = self._sets
@@ -118,12 +118,3 @@ class _Scorer:
         place = found.number[:asked]
         folds = self._score(job).by_fold().values()
         return [on_host(sizes["cohort_size"])[:, place] for sizes in folds]
-
-
-def _sums(result: EngineResult | AnyKnownResult) -> list[Sums]:
-    """What the weights of targets are made of, by target."""
-    if isinstance(result, AnyKnownResult):
-        nothing = LogSum.total([])
-        return [Sums(nothing, nothing, float(w.min()), float(w.mean())) for w in result.weights]
-    each = zip(result.cohorts, result.distinct, result.weights, strict=True)
-    return [Sums(cohorts.log_sum(), distinct.log_sum(), weight) for cohorts, distinct, weight in each]

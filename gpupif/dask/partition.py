@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +23,7 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
 from .parcels import Parcel, pack, unpack
-from .plan import PartitionTotals, Plan, ReadRequest, WeightedCounts, WeightedReadRequest, Weights
+from .plan import PartitionTotals, Plan, ReadRequest, WeightedCounts, Weights
 from .routing import Routes, Send, find_sends
 from .worker import task_workers, worker_device
 
@@ -92,7 +92,7 @@ def global_codes(columns: Sequence[Column], local: EncodedPartition) -> list[npt
     return codes
 
 
-def weigh_partition(request: WeightedReadRequest, weights: Weights, local: EncodedPartition) -> WeightedCounts:
+def weigh_partition(request: ReadRequest, weights: Weights, local: EncodedPartition) -> WeightedCounts:
     """Sums of the weights of a partition, in units, by column and code."""
     *codes, times = _with_times(request, weights, local)
     columns = weights.columns[: len(request.used)]
@@ -102,7 +102,7 @@ def weigh_partition(request: WeightedReadRequest, weights: Weights, local: Encod
     return counts
 
 
-def _with_times(request: WeightedReadRequest, weights: Weights, local: EncodedPartition) -> list[npt.NDArray[Any]]:
+def _with_times(request: ReadRequest, weights: Weights, local: EncodedPartition) -> list[npt.NDArray[Any]]:
     """The codes of the columns that are used, and at last how many units each distinct row stands for."""
     codes = global_codes(weights.columns, local)
     units = weights.units.times(codes[request.read.index(request.weights)])
@@ -163,7 +163,7 @@ def receive(
     plan: Plan,
     routes: Routes,
     columns: pd.Index[Any],
-    weights: pd.Series[float] | None,
+    weights: Mapping[str, Sequence[float]] | None,
     source: int,
     index: PartitionIndex,
     rows: Rows,
@@ -171,8 +171,8 @@ def receive(
 ) -> dict[str, Any]:
     """By measure, the frame of scores of partition `source`, from the parcels that came back to it.
 
-    columns: the labels of the scored columns. weights: theirs, where a measure needs them. Raises GpupifError where
-    scores are missing.
+    columns: the labels of the scored columns. weights: theirs, by fold, where a measure needs them. Raises
+    GpupifError where scores are missing.
     """
     job = plan.job
     measures = plan.outputs
@@ -193,7 +193,7 @@ def receive(
                 )
                 scores: npt.NDArray[Any] = found.view(measure.type_in("float64"))
                 if measure.weighted and weights is not None:
-                    scores = float(weights.iloc[target]) * scores
+                    scores = weights[""][target] * scores
                 spread.look_up(scores, places[1], out[target])
     return {measure.name: frame_of(array, index, columns) for measure, array in zip(measures, values, strict=True)}
 

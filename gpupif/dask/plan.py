@@ -7,22 +7,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-import pandas as pd
 
 from ..attack.population import join_codes, lacking_values, prior_in
 from ..attack.weights import TableWeights, Units, read_weights
 from ..attack.worst_mean import folded
 from ..encoding.merge import ValueCounts, final_order, merged_column, total_values
-from ..engines.part_jobs import cohorts_stay_whole, target_weight
+from ..engines.part_jobs import WeightSums, cohorts_stay_whole
 from ..errors import DeviceError, InputError
 from ..measures import POPULATION_SIZE
 from ..rows.keys import KeyLayout
-from ..utils.information import LogSum
 from .worker import warn_clients
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import pandas as pd
 
     from ..attack.priors import Prior
     from ..attack.request import ScoreRequest
@@ -31,41 +28,16 @@ if TYPE_CHECKING:
     from ..measures import Measure
 
 
-class Sums(NamedTuple):
-    """Sums for a target over its cohorts and over groups of equal rows, in some parts of the table.
-
-    weight: where all rows are in one part, the weight itself; over attackers who know any few columns, the lowest, and
-    `mean_weight`.
-    """
-
-    cohorts: LogSum
-    distinct: LogSum
-    weight: float = 0.0
-    mean_weight: float = 0.0
-
-
-# By target.
-TargetSizes = dict[int, Sums]
-
-
 # Sums of weights, in units, by column and code.
 WeightedCounts = dict[Hashable, Any]
 
 
 class ReadRequest(Protocol):
-    """Columns to be read of a table."""
+    """Columns to be read of a table, whose rows may have sampling weights."""
 
     @property
     def read(self) -> Sequence[Hashable]:
         """The columns."""
-
-    @property
-    def missing(self) -> str:
-        """How missing values are taken: "category", or "error" for them to be refused."""
-
-
-class WeightedReadRequest(ReadRequest, Protocol):
-    """Columns to be read of a table whose rows have sampling weights."""
 
     @property
     def used(self) -> Sequence[Hashable]:
@@ -73,7 +45,11 @@ class WeightedReadRequest(ReadRequest, Protocol):
 
     @property
     def weights(self) -> Hashable:
-        """The column of the weights."""
+        """The column of the weights; None where there is none."""
+
+    @property
+    def missing(self) -> str:
+        """How missing values are taken: "category", or "error" for them to be refused."""
 
 
 class Weights(NamedTuple):
@@ -169,7 +145,7 @@ def merged_columns(names: Sequence[Hashable], values: Sequence[ValueCounts]) -> 
     ]
 
 
-def find_units(request: WeightedReadRequest, names: list[Hashable], totals: PartitionTotals) -> Weights:
+def find_units(request: ReadRequest, names: list[Hashable], totals: PartitionTotals) -> Weights:
     """The sampling weights; raises what `make_plan` does for totals, and InputError for a bad weight."""
     check_totals(request, names, totals)
     columns = merged_columns(request.read, totals.values)
@@ -241,37 +217,9 @@ def check_totals(request: ReadRequest, names: list[Hashable], totals: PartitionT
             )
 
 
-def add_sizes(*parts: TargetSizes) -> TargetSizes:
-    """Sums over cohorts, and over groups of equal rows, of several parts together."""
-    targets = sorted({target for part in parts for target in part})
-    found = {target: [part[target] for part in parts if target in part] for target in targets}
-    return {
-        target: Sums(
-            LogSum.total(one.cohorts for one in several),
-            LogSum.total(one.distinct for one in several),
-            max(one.weight for one in several),
-            max(one.mean_weight for one in several),
-        )
-        for target, several in found.items()
-    }
-
-
-def find_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
-    """Weight of wCIG of each scored column."""
-    job = plan.job
-    weights = [
-        sizes[target].weight
-        if plan.in_one_part
-        else target_weight(job, plan.total, target, [sizes[target].cohorts], [sizes[target].distinct])
-        for target in job.targets
-    ]
-    return pd.Series(weights, pd.Index(plan.request.targets, tupleize_cols=False), name="weight")
-
-
-def find_mean_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
-    """The mean weight of each scored column over attackers who know any few columns."""
-    weights = [sizes[target].mean_weight for target in plan.job.targets]
-    return pd.Series(weights, pd.Index(plan.request.targets, tupleize_cols=False), name="weight")
+def find_weights(plan: Plan, sums: WeightSums) -> dict[str, list[float]]:
+    """Weights of wCIG of the scored columns, by fold."""
+    return sums.by_fold(plan.job, plan.total)
 
 
 @dataclass(frozen=True)

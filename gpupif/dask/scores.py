@@ -34,8 +34,8 @@ from ..results.provenance import in_one_file, to_metadata
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
-from .explain import LazyExplainer, TableKeys
-from .graph import Graph, Key, ref
+from .explain import LazyExplainer, TableTasks
+from .graph import Graph, Result
 from .parcels import Parcel, pack, unpack
 from .query import add_query, scores_in
 from .watch import compute
@@ -62,7 +62,7 @@ class LazyOutcome:
     attacker: ScoredAttacker
     frames: Mapping[str, dd.DataFrame]
     weights: dd.DataFrame
-    table: TableKeys
+    table: TableTasks
 
 
 class _PlanFacts(NamedTuple):
@@ -103,7 +103,7 @@ class DaskBacking(Backing):
     def explainer(self, attacker: ScoredAttacker) -> Explainer:
         """See `Backing`."""
         if attacker.name not in self._explainers:
-            self._explainers[attacker.name] = LazyExplainer(self._outcomes[attacker.name].table, _compute_key)
+            self._explainers[attacker.name] = LazyExplainer(self._outcomes[attacker.name].table, _compute_result)
         return self._explainers[attacker.name]
 
     def priors(self) -> Mapping[Hashable, AsDict]:
@@ -235,10 +235,10 @@ class DaskBacking(Backing):
         self,
         facts: Sequence[tuple[str, str | None]],
         graph: Graph | None = None,
-        key: Key | None = None,
+        result: Result | None = None,
         written: Any = None,
     ) -> Any:
-        """Compute facts that are not known yet, and with them a task of a graph, whose result is returned.
+        """Compute facts that are not known yet, and with them the result of a task of a graph, which is returned.
 
         written: what else is to be computed with them.
         """
@@ -246,13 +246,14 @@ class DaskBacking(Backing):
 
         graph = graph or Graph()
         missing = [fact for fact in facts if fact not in self._facts]
-        keys = [self._fact(graph, number, *fact) for number, fact in enumerate(missing)]
-        together = graph.value(graph.one("together", _several, *map(ref, [*keys, *([] if key is None else [key])])))
+        several = [self._fact(graph, number, *fact) for number, fact in enumerate(missing)]
+        several += [] if result is None else [result]
+        together = graph.value(graph.one("together", _several, *several))
         found = _compute(together if written is None else delayed(_first)(together, written))
         self._facts.update(zip(missing, found, strict=False))
-        return found[-1] if key is not None else None
+        return found[-1] if result is not None else None
 
-    def _fact(self, graph: Graph, number: int, what: str, attacker: str | None) -> Key:
+    def _fact(self, graph: Graph, number: int, what: str, attacker: str | None) -> Result:
         """The task that gives a fact."""
         outcome = self._outcomes[attacker]
         if what == "weights":
@@ -260,13 +261,11 @@ class DaskBacking(Backing):
         table = outcome.table
         graph.tasks.update(table.graph.tasks)
         if what in _OF_PLAN:
-            find = partial(_OF_PLAN[what], list(self.about.columns))
-            return graph.one("facts", find, ref(table.plan), number=number)
+            return graph.one("facts", _OF_PLAN[what], list(self.about.columns), table.plan, number=number)
         parts = range(len(table.rows))
-        several = ([ref(table.plan)] * len(parts), parts, list(map(ref, table.rows)))
-        sent = graph.each(f"distinct-{number}", partial(_send_distinct, len(parts)), *several)
-        arrived = list(map(ref, graph.shuffle(f"meet-{number}", sent)))
-        counts = graph.each(f"count-distinct-{number}", _count_distinct, [ref(table.plan)] * len(parts), parts, arrived)
+        sent = graph.each(f"distinct-{number}", _send_distinct, len(parts), table.plan, parts, table.rows)
+        arrived = graph.shuffle(f"meet-{number}", sent)
+        counts = graph.each(f"count-distinct-{number}", _count_distinct, table.plan, parts, arrived)
         return graph.tree(f"distinct-rows-{number}", _sum, counts)
 
 
@@ -275,8 +274,8 @@ def _compute(lazy: Any) -> Any:
         return compute(lazy, report)
 
 
-def _compute_key(graph: Graph, key: Key) -> Any:
-    return _compute(graph.value(key))
+def _compute_result(graph: Graph, result: Result) -> Any:
+    return _compute(graph.value(result))
 
 
 def _several(*results: Any) -> list[Any]:

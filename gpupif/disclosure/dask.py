@@ -8,7 +8,7 @@ shuffle, in which its rows meet the table's. Only what follows from all of that 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -22,16 +22,16 @@ from ..attack.population import MatchedRows
 from ..dask import partition as partition_tasks
 from ..dask import plan as plans
 from ..dask import routing as routes
-from ..dask.graph import Graph, ref
+from ..dask.graph import Graph, Result
 from ..dask.parcels import unpack
 from ..dask.plan import PartitionTotals, Plan, PopulationPlan, WeightedCounts, Weights
 from ..dask.population import AbsentRowTotals, add_absent_rows, find_absent_rows, settle_population
 from ..dask.population_graph import add_matching_tasks, open_dask_population
+from ..dask.table_totals import add_totals, add_weights
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers, warn_clients
 from ..encoding.merge import ValueCounts
-from ..errors import InputError
-from ..frames.dask_frame import known_orders
+from ..frames.dask_frame import check_dask_frame, known_orders
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
 from .cells import about_distance, as_score_request, check_columns
@@ -54,22 +54,19 @@ if TYPE_CHECKING:
 
 def assess_dask(table: Any, request: RiskRequest, population: PopulationSource | None = None) -> Assessed:
     """`gpupif.disclosure.assess.assess` of a Dask frame; computes at once."""
-    from dask.dataframe import DataFrame
-
-    if not isinstance(table, DataFrame):
-        raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
+    check_dask_frame("table", table)
     request.check(list(table.columns))
     given = request.distance is not None
     walked = [] if given or not any(one.cell == "emd" for one in request.models) else request.sensitive
     score_request = as_score_request(request, known_orders(table, walked))
     people = None if population is None else open_dask_population(population.population, request.quasi_identifiers)
     graph = Graph()
-    partitions = list(map(ref, graph.take(table[request.read])))
+    partitions = graph.take(table[request.read])
     encoded = Encoded.build(graph, partitions, list(table.columns), request, score_request)
     last = _build(graph, encoded)
     if population is not None:
         classes = _match_population(graph, encoded, people, population.lacks)
-        last = graph.one("with-classes", with_classes, ref(last), classes)
+        last = graph.one("with-classes", with_classes, last, classes)
     watch = Stopwatch()
     with Reporter() as report, watch("compute"):
         found: Assessed = compute(graph.value(last), report)
@@ -85,74 +82,64 @@ class Encoded(NamedTuple):
     request: RiskRequest
     score_request: ScoreRequest
     names: list[Hashable]
-    local: Sequence[Any]
-    totals: Any
+    local: list[Result]
+    totals: Result
     weighing: tuple[Any, Any]
 
     @classmethod
     def build(
         cls,
         graph: Graph,
-        partitions: Sequence[Any],
+        partitions: list[Result],
         names: list[Hashable],
         request: RiskRequest,
         score_request: ScoreRequest,
     ) -> Encoded:
         """Add the tasks that encode."""
-        local = list(map(ref, graph.each("encode", partial(encode_rows, request, score_request), partitions)))
-        found = graph.each("values", partition_tasks.totals, local)
-        totals = ref(graph.tree("totals", partial(plans.add_totals, score_request.read), found))
-        weighing: tuple[Any, Any] = (None, None)
-        if request.weights is not None:
-            units = ref(graph.one("units", partial(plans.find_units, score_request, names), totals))
-            counts = graph.each(
-                "weigh", partial(partition_tasks.weigh_partition, score_request), [units] * len(local), local
-            )
-            weighing = units, ref(graph.tree("weights-of-values", plans.add_counts, counts))
+        local = graph.each("encode", encode_rows, request, score_request, partitions)
+        totals = add_totals(graph, score_request, local)
+        weighing = add_weights(graph, score_request, names, totals, local)
         return cls(request, score_request, names, local, totals, weighing)
 
 
-def _build(graph: Graph, encoded: Encoded) -> Any:
-    """Build the tasks; returns the key of that which returns what is found."""
+def _build(graph: Graph, encoded: Encoded) -> Result:
+    """Build the tasks; what is found."""
     request, score_request, names, local, totals, weighing = encoded
     count = range(len(local))
-    planned = ref(graph.one("plan", partial(plan_risk, request, score_request, names), totals, *weighing))
-    search = ref(graph.one("search", partial(plan_search, request, score_request), planned, totals))
-    plans_of = [planned] * len(local)
+    planned = graph.one("plan", plan_risk, request, score_request, names, totals, *weighing)
+    search = graph.one("search", plan_search, request, score_request, planned, totals)
 
-    rows = list(map(ref, graph.each("rows", counted_rows, plans_of, local)))
+    rows = graph.each("rows", counted_rows, planned, local)
     sample = graph.tree("samples", routes.add_samples, graph.each("sample", sample_rows, rows))
-    route = ref(graph.one("routes", routes.plan_routes, planned, len(local), len(local), ref(sample)))
-    ways = [route] * len(local)
+    route = graph.one("routes", routes.plan_routes, planned, len(local), len(local), sample)
 
-    arrived = list(map(ref, graph.shuffle("out", graph.each("send", send, plans_of, ways, count, rows))))
-    parts = (plans_of, [search] * len(local), ways, count, arrived)
+    arrived = graph.shuffle("out", graph.each("send", send, planned, route, count, rows))
+    parts = (planned, search, route, count, arrived)
     groups = request.groups
-    first = ref(graph.tree("findings", partial(combine, groups), graph.each("find", find_part, *parts)))
-    second = ref(graph.one("second", RiskSearch.second, search, first))
+    first = graph.tree("findings", partial(combine, groups), graph.each("find", find_part, *parts))
+    second = graph.one("second", RiskSearch.second, search, first)
     again: Any = ByAttribute()
     if request.may_look_again:
-        several = graph.each("find-again", find_part_again, [second] * len(local), *parts)
-        again = ref(graph.tree("findings-again", partial(combine, groups), several))
+        several = graph.each("find-again", find_part_again, second, *parts)
+        again = graph.tree("findings-again", partial(combine, groups), several)
     return graph.one("conclude", conclude, planned, search, first, second, again)
 
 
-def _match_population(graph: Graph, encoded: Encoded, population: Any, lacks: str) -> Any:
-    """Build the tasks that find the classes in the population; what they find, as an argument of others."""
+def _match_population(graph: Graph, encoded: Encoded, population: Any, lacks: str) -> Result:
+    """Build the tasks that find the classes in the population; what they find."""
     request, names = encoded.request, encoded.names
     known = request.quasi_identifiers
     # Only by what is known rows are compared.
     score_request = replace(encoded.score_request, used=known, targets=[], known=known, weights=None)
-    totals = ref(graph.one("totals-known", partial(first_columns, len(known)), encoded.totals))
+    totals = graph.one("totals-known", first_columns, len(known), encoded.totals)
     meeting = add_matching_tasks(graph, encoded.local, totals, population, score_request, names, request.device)
-    several = [meeting.joined] * len(meeting.matched)
-    compared = list(map(ref, graph.each("compare", compare_classes, several, meeting.matched)))
-    lacking = ref(graph.tree("lacking", add_absent_rows, graph.each("lacks", itemgetter(0), compared)))
-    settled = ref(graph.one("settle", partial(settle_population, lacks), meeting.joined, lacking))
+    compared = graph.each("compare", compare_classes, meeting.joined, meeting.matched)
+    lacking = graph.tree("lacking", add_absent_rows, graph.each("lacks", itemgetter(0), compared))
+    settled = graph.one("settle", settle_population, lacks, meeting.joined, lacking)
     found = graph.each("classes-of-parts", itemgetter(1), compared)
-    classes = ref(graph.tree("classes", PopulationClasses.total, found))
+    classes = graph.tree("classes", PopulationClasses.total, found)
     # After what may refuse them.
-    return ref(graph.one("classes-settled", _second_of, settled, classes))
+    return graph.one("classes-settled", _second_of, settled, classes)
 
 
 def first_columns(known: int, totals: PartitionTotals) -> PartitionTotals:

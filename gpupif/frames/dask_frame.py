@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Hashable
 from typing import Any
 
-from ..errors import warn
+from ..errors import InputError, warn
 from .base import category_orders
 
 
@@ -24,6 +24,15 @@ def known_orders(table: Any, used: Container[Hashable]) -> dict[Hashable, list[A
                 UserWarning,
             )
     return {name: order for name, order in orders.items() if name not in unknown}
+
+
+def check_dask_frame(argument: str, table: Any) -> None:
+    """Raise InputError for another collection of Dask's than a DataFrame."""
+    from dask.dataframe import DataFrame
+
+    if not isinstance(table, DataFrame):
+        came = type(table).__name__
+        raise InputError(f"{argument}: expected a Dask DataFrame, got a Dask {came}. Make it a frame.")
 
 
 def is_dask(table: Any) -> bool:

@@ -7,7 +7,6 @@ part that the hash of their values says. What is found there, which is little, c
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import partial
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,13 +18,14 @@ from gpupif.kernels.partition import partition_ids
 from ..attack.weights import TableWeights
 from ..dask import partition as partition_tasks
 from ..dask import plan
-from ..dask.graph import Graph, ref
+from ..dask.graph import Graph, Result
 from ..dask.parcels import Parcel, pack, unpack
+from ..dask.table_totals import add_totals, add_weights
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.cpu.count_tables import key_layout
-from ..errors import InputError
+from ..frames.dask_frame import check_dask_frame
 from ..utils.progress import Reporter
 from .base import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
 
@@ -75,10 +75,7 @@ class DaskCounts(SetCounts):
     """A Dask frame; it is computed anew by each `count`."""
 
     def __init__(self, table: Any, request: CountRequest, device: str) -> None:
-        from dask.dataframe import DataFrame
-
-        if not isinstance(table, DataFrame):
-            raise InputError(f"table: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
+        check_dask_frame("table", table)
         self.names = request.chosen(list(table.columns))
         self._all_names = list(table.columns)
         self._read = ColumnsRead(request.read(self.names), list(self.names), request.weights, request.missing)
@@ -93,37 +90,29 @@ class DaskCounts(SetCounts):
         """See `SetCounts`."""
         graph = Graph()
         encoded, whole = self.add_plan(graph)
-        local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
-        every, count = [whole] * len(local), range(len(local))
-        send = partial(send_combinations, list(sets), len(local), self._asked)
-        there = list(map(ref, graph.shuffle("out", graph.each("send", send, every, count, local))))
+        local = graph.each("local", itemgetter(0), encoded)
+        asked, count = tuple(sets), range(len(local))
+        sent = graph.each("send", send_combinations, asked, len(local), self._asked, whole, count, local)
         # A task of its own, for it may hold much that all parts share.
-        shared = [ref(graph.one("make", _same, make))] * len(local)
-        parts = graph.each("count", partial(count_part, list(sets), self._asked), shared, every, count, there)
-        result = graph.one("result", _result, whole, ref(graph.tree("found", add_found, parts)))
+        shared = graph.one("make", _same, make)
+        there = graph.shuffle("out", sent)
+        parts = graph.each("count", count_part, asked, self._asked, shared, whole, count, there)
+        result = graph.one("result", _result, whole, graph.tree("found", add_found, parts))
         counted: CountResult
         self.device, counted = compute(graph.value(result), Reporter(visible=False))
         return counted
 
-    def add_plan(self, graph: Graph) -> tuple[list[Any], Any]:
-        """Tasks that encode each partition, and one that returns the `TablePlan`; as arguments of others."""
+    def add_plan(self, graph: Graph) -> tuple[list[Result], Result]:
+        """Tasks that encode each partition, and one that returns the `TablePlan`."""
         read, table, names = self._read, self._table, self._all_names
-        partitions = list(map(ref, graph.take(table[read.read] if read.read != names else table)))
-        encoded = list(
-            map(ref, graph.each("encode", partial(partition_tasks.encode_partition, read, self._asked), partitions))
-        )
-        local = list(map(ref, graph.each("counted", itemgetter(0), encoded)))
-        totals = ref(
-            graph.tree(
-                "totals", partial(plan.add_totals, read.read), graph.each("values", partition_tasks.totals, local)
-            )
-        )
+        partitions = graph.take(table[read.read] if read.read != names else table)
+        encoded = graph.each("encode", partition_tasks.encode_partition, read, self._asked, partitions)
+        local = graph.each("counted", itemgetter(0), encoded)
+        totals = add_totals(graph, read, local)
         if read.weights is None:
-            return encoded, ref(graph.one("whole", partial(plan_table, read, names), totals))
-        weights = ref(graph.one("units", partial(plan.find_units, read, names), totals))
-        counts = graph.each("weigh", partial(partition_tasks.weigh_partition, read), [weights] * len(local), local)
-        every = ref(graph.tree("weights-of-values", plan.add_counts, counts))
-        return encoded, ref(graph.one("whole", partial(plan_weighted_table, read), totals, weights, every))
+            return encoded, graph.one("whole", plan_table, read, names, totals)
+        weights = add_weights(graph, read, names, totals, local)
+        return encoded, graph.one("whole", plan_weighted_table, read, totals, *weights)
 
 
 def plan_table(read: ColumnsRead, names: list[Hashable], totals: PartitionTotals) -> TablePlan:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..encoding.merge import encode_part, number_in, recode
 from ..engines.block_scoring import pack_keys, unpack_keys
+from ..results.asked_cells import AskedCells
 from ..results.base import Cell, Explainer
-from ..results.riskiest import CohortCount, count_cohort, describe, describe_value
-from ..results.worst_attacker import describe_worst, row_with, weights_of_sets
+from ..results.worst_attacker import weights_of_sets
 from ..rows.accumulate import DistinctRows
 from ..rows.keys import KeyLayout
 from ..rows.threads import Workers
@@ -61,43 +62,29 @@ class FilesExplainer(Explainer):
 
     def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
         """See `Explainer`; raises TableReadError where a file is not what it was."""
-        keys, found = self._keys(cells), []
-        for cell in cells:
-            position = self._job.targets[cell.target]
-            found.append(describe_value(self._job, position, self._columns[position], keys[cell.row][position]))
-        return found
+        return self._asked(cells).values()
 
     def explain(self, cells: Sequence[Cell], by: Measure) -> list[dict[str, Any]]:
         """See `Explainer`; raises as `values`."""
-        keys = self._keys(cells)
-        if self._subsets is not None:
-            return self._explain_any_known(cells, keys, by, self._subsets)
-        job, targets = self._job, [self._job.targets[cell.target] for cell in cells]
-        counts: list[list[CohortCount]] = [[] for _ in cells]
-        for codes, times in self._pieces():
-            for cell, target, found in zip(cells, targets, counts, strict=True):
-                found.append(count_cohort(job, codes, times, keys[cell.row], target))
-        return [
-            describe(job, target, self._columns[target], keys[cell.row][target], CohortCount.total(found))
-            for cell, target, found in zip(cells, targets, counts, strict=True)
-        ]
+        asked, subsets = self._asked(cells), self._subsets
+        if subsets is None:
+            return asked.explain(asked.total(asked.count(*piece) for piece in self._pieces()))
+        weights_of = partial(weights_of_sets, self._engine, subsets)
+        return asked.explain_worst(self._distinct_rows(), subsets, weights_of, by)
 
-    def _explain_any_known(
-        self, cells: Sequence[Cell], keys: dict[int, list[int]], by: Measure, subsets: KnownSubsets
-    ) -> list[dict[str, Any]]:
+    def _distinct_rows(self) -> Job:
+        """The job with the codes of all distinct rows."""
         layout = KeyLayout.of([len(counts) for counts in self._job.counts])
         with Workers() as workers:
             rows = DistinctRows(layout.words, 1, workers)
             for codes, times in self._pieces():
                 amounts = np.ones(len(codes[0]), np.int64) if times is None else times
                 rows.add(pack_keys(codes, layout, workers), amounts)
-        table = replace(self._job, codes=unpack_keys(rows.keys, layout), times=rows.sums[0])
-        found = []
-        for cell in cells:
-            position, row = table.targets[cell.target], row_with(table.codes, keys[cell.row])
-            weights = weights_of_sets(self._engine, table, position, subsets) if by.weighted else np.ones(0)
-            found.append(describe_worst(table, self._columns[position], row, position, subsets, weights, by))
-        return found
+        return replace(self._job, codes=unpack_keys(rows.keys, layout), times=rows.sums[0])
+
+    def _asked(self, cells: Sequence[Cell]) -> AskedCells:
+        keys = self._keys(cells)
+        return AskedCells(self._job, self._columns, cells, [keys[cell.row] for cell in cells])
 
     def _keys(self, cells: Sequence[Cell]) -> dict[int, list[int]]:
         """The codes of the rows of cells."""

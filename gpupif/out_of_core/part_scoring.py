@@ -19,7 +19,7 @@ import pyarrow as pa
 from ..attack.weights import Units
 from ..engines.base import SILENT, Engine, Job, Progress, select_columns
 from ..engines.block_scoring import pack_keys, unpack_keys
-from ..engines.part_jobs import Pass, part_job, part_measures
+from ..engines.part_jobs import Pass, WeightSums, part_job, part_measures
 from ..io.ipc_batches import BatchWriter
 from ..rows.accumulate import DistinctRows
 from ..rows.distinct import distinct_rows
@@ -203,11 +203,8 @@ class PartScorer:
         job = part_job(job, job.targets, codes, times if weights is None else weights)
         result = self.engine.score(job, progress)
         values = [array[place] for place in range(len(one.targets)) for array in result.values.values()]
-        found = PartResult(
-            {target: cohorts.log_sum() for target, cohorts in zip(one.targets, result.cohorts, strict=True)},
-            {target: distinct.log_sum() for target, distinct in zip(one.targets, result.distinct, strict=True)},
-            rows=result.distinct_rows if len(columns) == len(self.cardinalities) else None,
-        )
+        rows = result.distinct_rows if len(columns) == len(self.cardinalities) else None
+        found = PartResult(WeightSums.of(result, one.targets, in_one_part=False), rows=rows)
         if any(measure.name == "cig" for measure in self.job.measures):
             gains = result.values["cig"]
             with Workers() as workers:

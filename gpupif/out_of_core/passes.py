@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ..attack.weights import Units
 from ..engines.base import Engine, Job
-from ..engines.part_jobs import Pass, plan_shuffles
+from ..engines.part_jobs import Pass, WeightSums, plan_shuffles
 from ..io.checkpoints import Store
 from ..io.ipc_batches import write_batch
 from ..rows.threads import Workers
@@ -73,13 +73,13 @@ class PartitionedRun:
         """A file or folder of a step."""
         return self.context.store.part(self.step(name), *names)
 
-    def score(self) -> PartResult:
-        """Partition the table and score its parts, once for each pass; the results of all parts together."""
+    def score(self) -> WeightSums:
+        """Partition the table and score its parts, once for each pass; what weights are made of."""
         job, chunks, (_, store, budget, report, timed) = self.job, self.chunks, self.context
         limit = budget.part_rows(job)
         planned = store.once(self.step("planned"), lambda: budget.planned_rows(limit, chunks.rows, len(job.counts)))
         self.passes = plan_shuffles(job, chunks.rows, planned)
-        total = PartResult()
+        found: list[WeightSums] = []
         for number, one in enumerate(self.passes):
             of = f"{self.what} {number + 1} of {len(self.passes)}" if len(self.passes) > 1 else self.what
             parts = 1 if len(self.passes) == 1 and not one.by else -(-chunks.rows // planned)
@@ -97,10 +97,10 @@ class PartitionedRun:
                 else:
                     report.advance(sum(sizes[part][: self.asked]) * len(one.targets))
                 pieces.drop_part(part)
-                total.add(PartResult.from_json(store.done(step)))
+                found.append(PartResult.from_json(store.done(step)).sums)
             timed("score", started)
             self.cuts.append(pieces)
-        return total
+        return WeightSums.total(*found)
 
     def gains(self, target: int) -> list[Path]:
         """Files of the distinct CIG of a target, and their multiplicities."""

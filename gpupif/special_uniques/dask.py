@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ..attack.request import warn_of_unique
 from ..dask import partition as partition_tasks
-from ..dask.graph import Graph, ref
+from ..dask.graph import Graph
 from ..dask.watch import compute
 from ..frames.arrow_frame import FileFrame
 from ..frames.open import open_frame
@@ -53,9 +53,9 @@ class DaskTable:
         found = find_minimal(self._counts, self.names, self._request)
         graph = Graph()
         encoded, whole = self._counts.add_plan(graph)
-        minimal = ref(graph.one("minimal", dict, found.minimal))
-        parts = graph.each("hits", find_rows, [whole] * len(encoded), [minimal] * len(encoded), encoded)
-        everything = graph.value(graph.one("all", _listed, *map(ref, parts)))
+        minimal = graph.one("minimal", dict, found.minimal)
+        parts = graph.each("hits", find_rows, whole, minimal, encoded)
+        everything = graph.value(graph.one("all", _listed, *parts))
         results = compute(everything, Reporter(visible=False))
         self.starts = [0, *accumulate(rows for rows, _ in results)]
         hits = [
@@ -70,7 +70,7 @@ class DaskTable:
         """Values of records (columns, records) as a frame of the table's rows; see `FewRows`."""
         rows = found.number.rows
         graph = Graph()
-        partitions = list(map(ref, graph.take(self._table)))
+        partitions = graph.take(self._table)
         edges = np.searchsorted(rows, self.starts).tolist()
         pieces = [
             partial(place, rows[first:last] - start, values[:, first + 1 : last + 1], names)
