@@ -29,11 +29,11 @@ SAMPLE, POPULATION = 0, 1
 
 
 class JoinedColumns(NamedTuple):
-    """Columns of a sample and of its population, in the same order; by column:
+    """Columns of a sample and of its population, in the same order.
 
-    sample, population: the column of either, without codes of rows perhaps. joins: for each code of the sample's, and
-    of the population's, that in `values`, those of the sample first, then others, missing ones last. counts: how many
-    rows of the population have each; prior_counts: the rows that its distribution is made of. wildcards: whether
+    By column: sample, population: that of either, without codes of rows perhaps. joins: for each code of the sample's,
+    and of the population's, that in `values`, those of the sample first, then others, missing ones last. counts: how
+    many rows of the population have each; prior_counts: the rows that its distribution is made of. wildcards: whether
     missing values match every value.
     """
 
@@ -71,7 +71,7 @@ class JoinedColumns(NamedTuple):
     def some(self, names: Sequence[Hashable]) -> JoinedColumns:
         """Some of the columns."""
         places = [self.names.index(name) for name in names]
-        return JoinedColumns(*([each[place] for place in places] for each in self))
+        return JoinedColumns._make([each[place] for place in places] for each in self)
 
     def codes(self, codes: Sequence[npt.NDArray[Any]], table: int) -> list[npt.NDArray[Any]]:
         """Codes of rows of either table, by column, as those of joined values."""
@@ -126,9 +126,7 @@ class JoinedColumns(NamedTuple):
         return ""
 
 
-def _join(
-    mine: Column, theirs: Column
-) -> tuple[tuple[npt.NDArray[Any], npt.NDArray[Any]], list[Any]]:
+def _join(mine: Column, theirs: Column) -> tuple[tuple[npt.NDArray[Any], npt.NDArray[Any]], list[Any]]:
     """For each code of a column of the sample, and of the population, that in one list of values; and these values."""
     merger = ColumnMerger(mine.name)
     labels = [label_array(column) for column in (mine, theirs)]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..attack.population import sizes_job
 from ..engines.base import SILENT
 from ..engines.block_scoring import unpack_keys
 from ..engines.known_subsets import score_attacker
@@ -18,7 +17,7 @@ from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.arrays import on_host
 from .one_part import shares_of
-from .parcels import Parcel, pack, unpack
+from .parcels import Parcel, pack, rows_in, unpack
 from .plan import Plan
 from .worker import task_engine, task_workers
 
@@ -41,21 +40,16 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
         if not parcels:
             continue
         targets = routes.cuts[cut].targets
-        others = _rows_of(plan, [parcel for parcel in several if parcel.source >= routes.partitions])
-        values, found = _Scorer(plan, engine, targets, _rows_of(plan, parcels), others).score()
-        ends = np.cumsum([0, *(parcel.items.size // (plan.layout.words + 1) for parcel in parcels)]).tolist()
+        words = plan.layout.words + 1
+        others = rows_in((parcel for parcel in several if parcel.source >= routes.partitions), words)
+        values, found = _Scorer(plan, engine, targets, rows_in(parcels, words), others).score()
+        ends = np.cumsum([0, *(parcel.items.size // words for parcel in parcels)]).tolist()
         back += [
             Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in values])
             for parcel, (start, stop) in zip(parcels, pairwise(ends), strict=True)
         ]
         sums.append(found)
     return pack(back), WeightSums.total(*sums)
-
-
-def _rows_of(plan: Plan, parcels: Sequence[Parcel]) -> npt.NDArray[np.uint64]:
-    """The rows in some parcels: the words of their keys, and how often each occurs."""
-    shape = (-1, plan.layout.words + 1)
-    return np.concatenate([np.empty((0, shape[1]), np.uint64), *(parcel.items.reshape(shape) for parcel in parcels)])
 
 
 class _Scorer:
@@ -108,9 +102,8 @@ class _Scorer:
         keys = np.ascontiguousarray(np.concatenate([self._rows, self._others])[:, :-1])
         with task_workers() as workers:
             found = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
-        wildcards = [column for column, wild in enumerate(plan.population.wildcards) if wild]
         job = replace(
-            sizes_job(plan.request, plan.population.counts, wildcards),
+            plan.population.columns.sizes_job(plan.request),
             targets=self._targets,
             codes=unpack_keys(found.rows.keys, plan.layout),
             times=found.rows.counts.astype(np.int64),

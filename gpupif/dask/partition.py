@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ import pandas as pd
 
 from gpupif.kernels import spread
 
+from ..attack.joined_columns import SAMPLE
 from ..attack.weights import add_chunk
 from ..encoding.merge import ValueCounts, encode_part, number_in, recode
 from ..engines.block_scoring import pack_keys, unpack_keys
@@ -22,9 +22,9 @@ from ..gpu.open import frame_library
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
-from .parcels import Parcel, pack, unpack
+from .parcels import Parcel, order_by_part, pack, parcel_rows, unpack
 from .plan import PartitionTotals, Plan, ReadRequest, WeightedCounts, Weights
-from .routing import Routes, Send, find_sends
+from .routing import Routes, find_sends
 from .worker import task_workers, worker_device
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def global_rows(plan: Plan, local: EncodedPartition) -> Rows:
     else:
         *codes, times = _with_times(plan.request, plan.weights, local)
     if plan.population is not None:
-        codes = plan.population.joined(codes, 0)
+        codes = plan.population.columns.codes(codes, SAMPLE)
     with task_workers() as workers:
         return Rows(pack_keys(codes, plan.layout, workers), times)
 
@@ -127,24 +127,13 @@ def send(plan: Plan, routes: Routes, source: int, *several: Rows) -> pd.DataFram
 
     several: its rows, and others that travel with them but do not come back.
     """
-    parcels = []
+    parcels: list[Parcel] = []
     with task_workers() as workers:
         for number, rows in enumerate(several):
             origin = source + number * routes.parts
             for sent in find_sends(rows, plan, routes, workers):
-                order, parts = _by_part(sent, routes)
-                items = np.empty((len(order), plan.layout.words + 1), np.uint64)
-                items[:, :-1], items[:, -1] = sent.rows.keys[order], sent.rows.counts[order]
-                parcels += [Parcel(part, origin, sent.cut, items[start:stop]) for part, start, stop in parts]
+                parcels += parcel_rows(sent.rows.keys, sent.rows.counts, sent.dest, routes.parts, origin, sent.cut)
     return pack(parcels)
-
-
-def _by_part(sent: Send, routes: Routes) -> tuple[npt.NDArray[np.intp], list[tuple[int, int, int]]]:
-    """The rows sent in order of the parts they travel to; and where in that order those of each part begin and end."""
-    narrow = sent.dest.astype(np.uint16 if routes.parts <= 2**16 else np.uint32)
-    ends = np.cumsum(np.bincount(narrow, minlength=routes.parts)).tolist()
-    parts = [(part, start, stop) for part, (start, stop) in enumerate(pairwise([0, *ends])) if start < stop]
-    return np.argsort(narrow, kind="stable"), parts
 
 
 class Received(NamedTuple):
@@ -205,7 +194,7 @@ def _receive_scores(
     parcels = {(parcel.cut, parcel.source): parcel.items.view(np.int64) for parcel in unpack(frame, source)}
     received = []
     for sent in find_sends(rows, plan, routes, workers):
-        order, parts = _by_part(sent, routes)
+        order, parts = order_by_part(sent.dest, routes.parts)
         targets = routes.cuts[sent.cut].targets
         items = []
         for part, start, stop in parts:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..attack.population import join_codes, lacking_values, prior_in
+from ..attack.joined_columns import JoinedColumns
 from ..attack.weights import TableWeights, Units, read_weights
 from ..attack.worst_mean import folded
 from ..encoding.merge import ValueCounts, final_order, merged_column, total_values
@@ -118,7 +118,7 @@ class Plan:
     @property
     def has_wildcards(self) -> bool:
         """Whether missing values of the table, or of the population, match every value."""
-        return bool(self.job.wildcards) or (self.population is not None and any(self.population.wildcards))
+        return bool(self.job.wildcards) or (self.population is not None and any(self.population.columns.wildcards))
 
     @property
     def in_one_part(self) -> bool:
@@ -184,11 +184,11 @@ def make_plan(
     if weights is not None and counts is not None:
         weighted = TableWeights(None, counts, weights.units.total, weights.units.unit)
     population = None if population is None else population.of(request.used)
-    priors = None if population is None else population.priors()
+    priors = None if population is None else population.columns.priors()
     job, prior_of = request.job(
         columns[: len(request.used)], totals.rows, on_warning=on_warning, weighted=weighted, priors=priors
     )
-    layout = KeyLayout.of([len(counts) for counts in job.counts]) if population is None else population.layout
+    layout = KeyLayout.of([len(counts) for counts in job.counts]) if population is None else population.columns.layout
     total = totals.rows if weights is None else weights.units.total
     used = " and ".join(sorted(totals.devices))
     return Plan(request, job, prior_of, layout, totals.rows, totals.distinct, weights, total, device, used, population)
@@ -224,92 +224,36 @@ def find_weights(plan: Plan, sums: WeightSums) -> dict[str, list[float]]:
 
 @dataclass(frozen=True)
 class PopulationPlan:
-    """Global metadata of the population, broadcast to all partitions. By column used: columns: of the table and of the
-    population, without codes of rows; joins: for their codes those in the joined values; values; counts: of the
-    population's rows; prior_counts: of those that its distribution is made of; wildcards: whether missing values match
-    every value.
+    """Global metadata of the population, broadcast to all partitions.
 
-    rows: of the table; total: of the population; distinct: of these, counted by partition. layout: of keys of joined
-    codes.
+    columns: that are used, of the table and the population, without codes of rows. rows: of the table; total: of the
+    population; distinct: of these, counted by partition.
     """
 
-    columns: Sequence[tuple[Column, Column]]
-    joins: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
-    values: Sequence[list[Any]]
-    counts: Sequence[npt.NDArray[np.int64]]
-    prior_counts: Sequence[npt.NDArray[np.int64]]
-    wildcards: Sequence[bool]
+    columns: JoinedColumns
     rows: int
     total: int
     distinct: int
-    layout: KeyLayout
 
     def of(self, names: Sequence[Hashable]) -> PopulationPlan:
         """The plan for some of the columns."""
-        places = self.places(names)
-        values = [self.values[place] for place in places]
-        return replace(
-            self,
-            columns=[self.columns[place] for place in places],
-            joins=[self.joins[place] for place in places],
-            values=values,
-            counts=[self.counts[place] for place in places],
-            prior_counts=[self.prior_counts[place] for place in places],
-            wildcards=[self.wildcards[place] for place in places],
-            layout=_layout(values),
-        )
+        return replace(self, columns=self.columns.some(names))
 
     def with_lacking(
         self, total: int, distinct: int, counts: Sequence[npt.NDArray[np.int64]], lacks: str
     ) -> PopulationPlan:
         """The population with so many rows more that it lacks, `counts` by column and joined value.
 
-        Where missing values are wildcards no row is known to be lacking, but values are. lacks: "error" raises
-        InputError for these, "count" has them count in the distributions.
+        lacks: see `JoinedColumns.settled`.
         """
-        added = [own + more for own, more in zip(self.counts, counts, strict=True)]
-        prior_counts = added
-        if any(self.wildcards):
-            prior_counts = [self._known_counts(place, lacks) for place in range(len(added))]
-        return replace(
-            self,
-            counts=added,
-            prior_counts=prior_counts,
-            total=self.total + total,
-            distinct=self.distinct + distinct,
-        )
-
-    def _known_counts(self, place: int, lacks: str) -> npt.NDArray[np.int64]:
-        """How many rows of the population have each value of a column, known ones only where others are wildcards."""
-        (mine, _), (join, _), values = self.columns[place], self.joins[place], self.values[place]
-        known = slice(-1) if self.wildcards[place] else slice(None)
-        sampled = _joined_counts(mine, join, values)
-        return lacking_values(mine.name, values, self.counts[place][known], sampled[known], lacks)
-
-    def places(self, names: Sequence[Hashable]) -> list[int]:
-        """Places of these columns."""
-        own = [mine.name for mine, _ in self.columns]
-        return [own.index(name) for name in names]
-
-    def priors(self) -> dict[Hashable, Prior]:
-        """The distributions in the population."""
-        return {
-            mine.name: prior_in(mine, counts, values)
-            for (mine, _), counts, values in zip(self.columns, self.prior_counts, self.values, strict=True)
-        }
-
-    def joined(self, codes: Sequence[npt.NDArray[Any]], origin: int) -> list[npt.NDArray[Any]]:
-        """Codes of the table's or the population's columns as those of joined values."""
-        return [join[origin][own] for join, own in zip(self.joins, codes, strict=True)]
+        added = [own + more for own, more in zip(self.columns.counts, counts, strict=True)]
+        columns = self.columns.settled(added, lacks)
+        return replace(self, columns=columns, total=self.total + total, distinct=self.distinct + distinct)
 
     def own(self, codes: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
         """Codes of joined values that the table has, as those of its columns."""
         # The table's values come first in both, missing ones last.
-        return [np.minimum(own, mine.cardinality - 1) for own, (mine, _) in zip(codes, self.columns, strict=True)]
-
-
-def _layout(values: Sequence[Sequence[Any]]) -> KeyLayout:
-    return KeyLayout.of([len(several) for several in values])
+        return [np.minimum(own, mine.cardinality - 1) for own, mine in zip(codes, self.columns.sample, strict=True)]
 
 
 def join(
@@ -329,21 +273,5 @@ def join(
         raise error.about("population") from None
     used = len(request.used)
     mine = merged_columns(request.read[:used], table.values[:used])
-    columns = list(zip(mine, merged_columns(request.used, population.values), strict=True))
-    found = [join_codes(*both) for both in columns]
-    values = [several for _, _, several in found]
-    joins = [(one, other) for one, other, _ in found]
-    counts = [
-        _joined_counts(theirs, place, several)
-        for (_, theirs), (_, place), several in zip(columns, joins, values, strict=True)
-    ]
-    wildcards = [request.missing == "wildcard" and (one.missing or other.missing) for one, other in columns]
-    rest = (table.rows, population.rows, population.distinct, _layout(values))
-    return PopulationPlan(columns, joins, values, counts, counts, wildcards, *rest)
-
-
-def _joined_counts(column: Column, place: npt.NDArray[Any], values: Sequence[Any]) -> npt.NDArray[np.int64]:
-    """How many rows of a column have each joined value; place: of its codes among these."""
-    counts = np.zeros(len(values), np.int64)
-    counts[place] = column.counts
-    return counts
+    columns = JoinedColumns.of(mine, merged_columns(request.used, population.values), request.missing)
+    return PopulationPlan(columns, table.rows, population.rows, population.distinct)

@@ -12,6 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..attack.joined_columns import POPULATION, SAMPLE
 from ..errors import InputError
 from ..frames.dask_frame import check_dask_frame, is_dask
 from ..frames.open import open_frame
@@ -21,8 +22,6 @@ from . import partition as partition_tasks
 from .graph import Graph, Result
 from .plan import join
 from .population import (
-    POPULATION,
-    TABLE,
     add_absent_rows,
     find_absent_rows,
     joined_rows,
@@ -108,9 +107,9 @@ def add_matching_tasks(
     others = graph.each("encode-people", partition_tasks.encode_partition, asked, device, given)
     theirs = graph.each("local-people", itemgetter(0), others)
     joined = graph.one("join", join, request, names, totals, add_totals(graph, asked, theirs, "-people"))
-    own = graph.each("joined-table", joined_rows, joined, TABLE, mine)
+    own = graph.each("joined-table", joined_rows, joined, SAMPLE, mine)
     people = graph.each("joined-people", joined_rows, joined, POPULATION, theirs)
-    origins = [*[TABLE] * len(own), *[POPULATION] * len(people)]
+    origins = [*[SAMPLE] * len(own), *[POPULATION] * len(people)]
     parts = range(len(origins))
     sent = graph.each("meet", send_joined_rows, len(parts), joined, parts, [*own, *people], origins)
     matched = graph.each("met-rows", match_rows, joined, parts, graph.shuffle("met", sent))

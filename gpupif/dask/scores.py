@@ -6,13 +6,10 @@ import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-
-from gpupif.kernels import partition as kernels
 
 from ..frames.open import open_frame
 from ..io.write import output_names
@@ -36,7 +33,7 @@ from ..rows.partition import Rows
 from ..utils.progress import Reporter
 from .explain import LazyExplainer, TableTasks
 from .graph import Graph, Result
-from .parcels import Parcel, pack, unpack
+from .parcels import pack, parcel_rows, part_of_keys, rows_in, unpack
 from .query import add_query, scores_in
 from .watch import compute
 from .worker import task_workers
@@ -314,20 +311,14 @@ _OF_PLAN: dict[str, Callable[[Sequence[Hashable], Plan], Any]] = {
 
 def _send_distinct(parts: int, plan: Plan, source: int, rows: Rows) -> pd.DataFrame:
     """The parcels in which the distinct rows of a partition travel to where equal ones are counted once."""
-    to = np.zeros(len(rows.keys), np.uint32)
-    kernels.partition_ids(rows.keys, plan.layout.masks(plan.layout.fields), parts, to)
-    order = np.argsort(to, kind="stable")
-    edges = np.cumsum([0, *np.bincount(to, minlength=parts)]).tolist()
-    stretches = enumerate(pairwise(edges))
-    keys = rows.keys[order]
-    return pack([Parcel(part, source, 0, keys[start:stop]) for part, (start, stop) in stretches if start < stop])
+    to = part_of_keys(rows.keys, plan.layout, plan.layout.fields, parts)
+    return pack(parcel_rows(rows.keys, None, to, parts, source, 0))
 
 
 def _count_distinct(plan: Plan, part: int, frame: pd.DataFrame) -> int:
-    parcels = unpack(frame, part)
-    if not parcels:
+    keys = rows_in(unpack(frame, part), plan.layout.words)
+    if not len(keys):
         return 0
-    keys = np.concatenate([parcel.items.reshape(-1, plan.layout.words) for parcel in parcels])
     with task_workers() as workers:
         return len(distinct_rows(Rows(keys), len(keys), workers).rows.keys)
 

@@ -23,7 +23,7 @@ from ..dask import partition as partition_tasks
 from ..dask import plan as plans
 from ..dask import routing as routes
 from ..dask.graph import Graph, Result
-from ..dask.parcels import unpack
+from ..dask.parcels import rows_in, unpack
 from ..dask.plan import PartitionTotals, Plan, PopulationPlan, WeightedCounts, Weights
 from ..dask.population import AbsentRowTotals, add_absent_rows, find_absent_rows, settle_population
 from ..dask.population_graph import add_matching_tasks, open_dask_population
@@ -253,7 +253,7 @@ def _table_parts(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame:
         parcels = list(group)
         # The same rows, in the same order, counted in both ways.
         rows, by_people = (
-            np.concatenate([parcel.items.reshape(-1, plan.layout.words + 1) for parcel in some] or [_none(plan)])
+            rows_in(some, plan.layout.words + 1)
             for some in (
                 [parcel for parcel in parcels if parcel.source < ways.partitions],
                 [parcel for parcel in parcels if parcel.source >= ways.partitions],
@@ -262,10 +262,6 @@ def _table_parts(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame:
         people = None if plan.weights is None else by_people[:, -1].astype(np.int64)
         keys, times = np.ascontiguousarray(rows[:, :-1]), rows[:, -1].astype(np.int64)
         yield TablePart.of(search.job, ways.cuts[cut].targets, columns, keys, times, people)
-
-
-def _none(plan: Plan) -> Any:
-    return np.empty((0, plan.layout.words + 1), np.uint64)
 
 
 def conclude(plan: Plan, search: RiskSearch, first: ByAttribute, second: SecondLook, again: ByAttribute) -> Assessed:

@@ -7,19 +7,17 @@ part that the hash of their values says. What is found there, which is little, c
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpupif.kernels.partition import partition_ids
-
 from ..attack.weights import TableWeights
 from ..dask import partition as partition_tasks
 from ..dask import plan
 from ..dask.graph import Graph, Result
-from ..dask.parcels import Parcel, pack, unpack
+from ..dask.parcels import Parcel, pack, parcel_rows, part_of_keys, rows_in, unpack
 from ..dask.table_totals import add_totals, add_weights
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers
@@ -152,17 +150,9 @@ def send_combinations(
             found = counter.combinations(place)
             layout = key_layout([cardinalities[column] for column in one.columns])
             keys = pack_keys(found.codes, layout, workers)
-            to = np.zeros(len(keys), np.uint32)
-            masks = layout.masks(list(one.columns).index(column) for column in one.by)
-            partition_ids(keys, masks, parts, to)
-            order = np.argsort(to, kind="stable")
-            items = np.column_stack([keys[order], found.counts[order].astype(np.uint64)])
-            edges = np.searchsorted(to[order], np.arange(parts + 1)).tolist()
-            parcels += [
-                Parcel(part, source, number, items[start:stop])
-                for part, (start, stop) in enumerate(pairwise(edges))
-                if start < stop
-            ]
+            columns = list(one.columns)
+            to = part_of_keys(keys, layout, (columns.index(column) for column in one.by), parts)
+            parcels += parcel_rows(keys, found.counts, to, parts, source, number)
     return pack(parcels)
 
 
@@ -177,7 +167,7 @@ def count_part(
             columns = sets[number].columns
             cardinalities = [whole.columns[column].cardinality for column in columns]
             layout = key_layout(cardinalities)
-            items = np.concatenate([parcel.items.reshape(-1, layout.words + 1) for parcel in group])
+            items = rows_in(group, layout.words + 1)
             counter = counting.counter([list(range(len(columns)))], cardinalities, len(items))
             codes = unpack_keys(np.ascontiguousarray(items[:, :-1]), layout)
             counter.add(codes, items[:, -1].astype(np.int64))
