@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -164,7 +163,7 @@ def open_population(population: Any, names: Sequence[Hashable]) -> Frame:
         return [name for name in found if name in names]
 
     if isinstance(population, str | os.PathLike):
-        frame = open_file(Path(population), pick)
+        frame = open_file(population, pick)
     else:
         try:
             frame = open_frame(population)

@@ -185,15 +185,17 @@ def warn_of_unique(
     columns: Iterable[Column], rows: int, on_warning: Callable[[str, type[Warning]], None] = warn
 ) -> None:
     """Warn of columns in which nearly every row has a value of its own."""
-    if rows < UNIQUE_ROWS:
-        return
-    for column in columns:
+    for column in nearly_unique(columns, rows):
         name = column.name
-        if column.cardinality >= UNIQUE_SHARE * rows:
-            on_warning(
-                f"column {name!r}: {column.cardinality:,} different values in {rows:,} rows. While the attacker "
-                "knows it, nearly every cohort is a single row, so every other column looks fully revealed. Exclude it "
-                "with columns= (an identifier), or bin it (a measurement)."
-                + (" One without a name is often the index of a pandas table: write it with index=False." * (not name)),
-                NearlyUniqueWarning,
-            )
+        on_warning(
+            f"column {name!r}: {column.cardinality:,} different values in {rows:,} rows. While the attacker knows it, "
+            "nearly every cohort is a single row, so every other column looks fully revealed. Exclude it with columns= "
+            "(an identifier), or bin it (a measurement)."
+            + (" One without a name is often the index of a pandas table: write it with index=False." * (not name)),
+            NearlyUniqueWarning,
+        )
+
+
+def nearly_unique(columns: Iterable[Column], rows: int) -> list[Column]:
+    """Those of the columns in which nearly every row has a value of its own."""
+    return [column for column in columns if rows >= UNIQUE_ROWS and column.cardinality >= UNIQUE_SHARE * rows]

@@ -59,8 +59,8 @@ class TableWeights:
     unit: float
 
 
-def read_weights(column: Column, first_row: Callable[[int], int] | None) -> Units:
-    """The weights that a column holds; `first_row` finds the first row with a code, where it can be found.
+def read_weights(column: Column, first_row: Callable[[int], int] | None = None) -> Units:
+    """The weights that a column holds; `first_row` finds the first row with a code, where the column has no codes.
 
     Raises InputError for a weight that is missing, negative, infinite or no number, and where none is above 0.
     """
@@ -68,9 +68,10 @@ def read_weights(column: Column, first_row: Callable[[int], int] | None) -> Unit
     with np.errstate(invalid="ignore"):
         wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
     if len(wrong):
-        find = first_row or (lambda code: 0)
+        codes = on_host(column.codes)
+        find = first_row or (lambda code: int(np.argmax(codes == code)) if len(codes) else -1)
         row, code = min((find(code), code) for code in wrong.tolist()[:1000])
-        place = "" if first_row is None else f", row {row} (from 0)"
+        place = "" if row < 0 else f", row {row} (from 0)"
         value = column.values([code])[0]
         came = "a missing value" if value is None else repr(value)
         raise InputError(
@@ -112,9 +113,10 @@ def _whole(weights: npt.NDArray[np.float64], times: npt.NDArray[np.int64]) -> tu
     return np.rint(np.ldexp(weights, exponent)).astype(np.int64), exponent
 
 
-def weigh_table(columns: Sequence[Column], codes: npt.NDArray[Any], units: Units, workers: Workers) -> TableWeights:
-    """The weights of a table. columns: that are used; codes: of the column of weights."""
-    times = units.times(on_host(codes))
+def weigh_table(columns: Sequence[Column], weights: Column, workers: Workers) -> TableWeights:
+    """The weights of a table. columns: that are used; weights: that of the weights. Raises as `read_weights`."""
+    units = read_weights(weights)
+    times = units.times(on_host(weights.codes))
     counts = {column.name: np.zeros(column.cardinality, np.int64) for column in columns}
     add_chunk(columns, [column.codes for column in columns], times, counts, workers)
     return TableWeights(times, counts, units.total, units.unit)

@@ -12,7 +12,7 @@ from ..dask.client import Place, check_place, connected
 from ..dask.read import read_files
 from ..dask.watch import watching
 from ..errors import OutputError
-from ..io.common import Pick, Stamp, every_column
+from ..io.common import Pick, every_column
 from ..io.paths import find_input
 from ..io.score_files import check_folder, is_file
 from ..io.write import attacker_names
@@ -63,11 +63,8 @@ def score_on_cluster(
     attacker_names(asked.outputs, targets, [])
     started = time.perf_counter()
     with connected(place) as (client, report), watching(client, report), config(progress=False):
-        scores = score_table(
-            files.frame,
-            replace(asked, columns=targets),
-            describe_files(given.path, {file: Stamp.of(file) for file in given.files}),
-        )
+        origin = describe_files(given.path, given.stamps())
+        scores = score_table(files.frame, replace(asked, columns=targets), origin)
         several = len(client.nthreads())
         scores.to_parquet(output, overwrite=overwrite, write_index=False, compression="zstd")
         subsets = scores.subsets
@@ -88,11 +85,11 @@ def score_on_cluster(
 def find_anywhere(find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: FileOptions) -> Found:
     """What `find` finds in the files of a table: here, or in the Dask frame of a Parquet file or folder on a cluster.
 
-    find: takes a path or a Dask frame, and the separator of CSV files. pick: the columns that are needed, None for all
+    find: takes files or a Dask frame. pick: the columns that are needed, None for all
     that do not only label rows. Raises what `find` does; InputError, DeviceError.
     """
     if not place.named:
-        return find(table, sep=streams.sep)
+        return find(find_input(table, streams.sep))
     check_place(place, streams._asdict(), "reads Parquet, and whose workers have memory of their own")
     files = read_files("table", find_input(table), pick)
     kept = [name for name in files.names if name not in files.index_names] or files.names

@@ -46,6 +46,9 @@ Distances = Annotated[
     ),
 ]
 Missing = Annotated[str, typer.Option(metavar="category|error", help="Missing values: one more value, or refuse.")]
+MissingOrWildcard = Annotated[
+    str, typer.Option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any.")
+]
 SamplingWeights = Annotated[
     str | None,
     typer.Option("--weights", metavar="COLUMN", help="Column of sampling weights: people that a row stands for."),
@@ -69,6 +72,7 @@ Scheduler = Annotated[
 WorkerProcesses = Annotated[
     int | None, typer.Option("--workers", metavar="N", help="Compute on a Dask cluster of N processes here.")
 ]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 

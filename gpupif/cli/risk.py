@@ -10,30 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError
-from .options import (
-    Device,
-    Distances,
-    FileOptions,
-    GpuGrouping,
-    Json,
-    PopulationLacks,
-    Quiet,
-    Scheduler,
-    Sep,
-    StreamMemory,
-    StreamTemp,
-    Table,
-    WorkerProcesses,
-    as_distances,
-    as_names,
-    as_population,
-    configured,
-    show,
-)
+from . import options
+from .options import as_distances, as_names, as_population, configured, show
 
 
 def risk(
-    table: Table,
+    table: options.Table,
     quasi_identifiers: Annotated[
         str, typer.Option(metavar="A,B", help="Columns that an attacker may know of a person.", show_default=False)
     ],
@@ -46,7 +28,7 @@ def risk(
     l: Annotated[  # noqa: E741 (the name that the measure has)
         int | None, typer.Option("--l", metavar="L", help="Of recursive (c,l)-diversity. Default: the distinct l.")
     ] = None,
-    distance: Distances = None,
+    distance: options.Distances = None,
     k: Annotated[int, typer.Option("--k", metavar="K", help="Classes of fewer rows are counted apart.")] = 5,
     threshold: Annotated[
         float | None, typer.Option(metavar="0.2", help="A higher risk counts as at risk. Default: 1/k.")
@@ -55,34 +37,29 @@ def risk(
     population: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The population that TABLE is a part of: journalist risk.")
     ] = None,
-    population_lacks: PopulationLacks = "error",
+    population_lacks: options.PopulationLacks = "error",
     sampling_fraction: Annotated[
         float | None, typer.Option(metavar="0.01", help="Share of the population that TABLE is a random sample of.")
     ] = None,
     population_size: Annotated[
         int | None, typer.Option(metavar="N", help="People in that population, instead of --sampling-fraction.")
     ] = None,
-    weights: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of sampling weights: people that a row stands for.")
-    ] = None,
-    missing: Annotated[
-        str,
-        typer.Option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any."),
-    ] = "category",
-    device: Device = None,
-    gpu_grouping: GpuGrouping = None,
-    sep: Sep = None,
-    memory_limit: StreamMemory = None,
-    temp: StreamTemp = None,
-    scheduler: Scheduler = None,
-    workers: WorkerProcesses = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    weights: options.SamplingWeights = None,
+    missing: options.MissingOrWildcard = "category",
+    device: options.Device = None,
+    gpu_grouping: options.GpuGrouping = None,
+    sep: options.Sep = None,
+    memory_limit: options.StreamMemory = None,
+    temp: options.StreamTemp = None,
+    scheduler: options.Scheduler = None,
+    workers: options.WorkerProcesses = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Say how far TABLE discloses identities and sensitive attributes: k, l, t and more, at once."""
     from ..dask.client import Place
     from ..disclosure.request import pick_needed
-    from ..disclosure.risk import find_risk
+    from ..disclosure.risk import risk as find_risk
     from .cluster import find_anywhere
 
     known, attributes = as_names(quasi_identifiers, "quasi_identifiers") or [], as_names(sensitive, "sensitive")
@@ -91,7 +68,7 @@ def risk(
         quasi_identifiers=known,
         sensitive=attributes,
         models=as_names(models, "models"),
-        l_values=l,
+        l=l,
         distance=_distances(distance or (), attributes or ()),
         k=k,
         threshold=threshold,
@@ -103,7 +80,7 @@ def risk(
         missing=missing,
     )
     pick = partial(pick_needed, known, attributes or [], weights=weights)
-    streams = FileOptions(sep, memory_limit, temp)
+    streams = options.FileOptions(sep, memory_limit, temp)
     with configured(quiet, device, gpu_grouping, memory_limit, temp):
         found = find_anywhere(find, table, pick, Place(scheduler, workers), streams)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)

@@ -8,35 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from .._version import __version__
 from ..errors import InputError
-from .options import (
-    Device,
-    Distances,
-    GpuGrouping,
-    Json,
-    PopulationLacks,
-    Quiet,
-    Scheduler,
-    Sep,
-    Table,
-    WorkerProcesses,
-    as_distances,
-    as_names,
-    as_population,
-    complete,
-    configured,
-    show_scores,
-)
+from . import options
+from .options import as_distances, as_names, as_population, complete, configured, show, show_scores
 
 if TYPE_CHECKING:
-    from ..attack.arguments import Arguments, Knowledge
+    from ..attack.arguments import Knowledge
     from ..attack.known_subsets import AnyKnown
-    from ..dask.client import Place
 
 
 def score(
-    table: Table,
+    table: options.Table,
     output: Annotated[
         Path,
         typer.Option("-o", "--output", help="Scores: .parquet, .csv, .feather, or a folder.", show_default=False),
@@ -70,7 +52,7 @@ def score(
     accuracy: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=0.9", help="How sure the attacker is; may be repeated.")
     ] = None,
-    distance: Distances = None,
+    distance: options.Distances = None,
     attacker: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=A,B", help="One of several attackers, and the columns it knows; may be repeated."),
@@ -79,23 +61,18 @@ def score(
         list[str] | None,
         typer.Option(metavar="NAME=R", help="Another of them: any R of the other columns, as --known-any."),
     ] = None,
-    weights: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of sampling weights: people that a row stands for.")
-    ] = None,
+    weights: options.SamplingWeights = None,
     population: Annotated[
         Path | None, typer.Option(metavar="TABLE", help="The population that TABLE is a sample of: priors, sizes.")
     ] = None,
-    population_lacks: PopulationLacks = "error",
-    missing: Annotated[
-        str,
-        typer.Option(metavar="category|error|wildcard", help="Missing values: one more value, refuse, or match any."),
-    ] = "category",
-    device: Device = None,
-    gpu_grouping: GpuGrouping = None,
+    population_lacks: options.PopulationLacks = "error",
+    missing: options.MissingOrWildcard = "category",
+    device: options.Device = None,
+    gpu_grouping: options.GpuGrouping = None,
     dtype: Annotated[str, typer.Option(metavar="float64|float32", help="Type of the scores.")] = "float64",
-    sep: Sep = None,
+    sep: options.Sep = None,
     keep_input: Annotated[bool, typer.Option("--keep-input", help="Put the table's columns first.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
+    overwrite: options.Overwrite = False,
     memory_limit: Annotated[
         str | None, typer.Option(metavar="2GiB", help="Memory to take. Default: 60 % of what is free.")
     ] = None,
@@ -106,14 +83,15 @@ def score(
         int | None, typer.Option(metavar="N", help="Score files of N rows. Default: one for each file of the table.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a run that was killed stopped.")] = False,
-    scheduler: Scheduler = None,
-    workers: WorkerProcesses = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    scheduler: options.Scheduler = None,
+    workers: options.WorkerProcesses = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Score every cell of TABLE and write the scores, named MEASURE_COLUMN, in the order of its rows."""
     from ..attack.arguments import Arguments
     from ..dask.client import Place
+    from ..io.paths import find_input
     from ..out_of_core.options import OutputOptions
     from ..scoring.files import score_file
 
@@ -132,6 +110,8 @@ def score(
         )
         place = Place(scheduler, workers)
         if place.named:
+            from .cluster import score_on_cluster
+
             elsewhere = {
                 "sep": sep,
                 "memory_limit": memory_limit,
@@ -140,10 +120,14 @@ def score(
                 "resume": resume,
                 "keep_input": keep_input,
             }
-            _score_on_cluster(table, output, place, overwrite, asked, elsewhere, as_json, quiet)
+            facts = score_on_cluster(table, output, place, overwrite, asked, elsewhere)
+            complete.append(output)
+            show(lambda: facts, lambda _: _print_facts(facts), as_json, quiet)
             return
         scores = score_file(
-            table, asked, OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input), sep
+            find_input(table, sep),
+            asked,
+            OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input),
         )
         complete.append(output)
         more: dict[str, Any] = {"input": str(table), "output": str(output)}
@@ -182,11 +166,11 @@ def _attack(
     known_any: int | None,
     attacker: Sequence[str] | None,
     attacker_any: Sequence[str] | None,
-    options: _AnyOptions,
+    of_any: _AnyOptions,
 ) -> dict[str, Any]:
     """What is known, `known` and `attackers` of `gpupif.score`."""
     if known_any is None and not attacker_any:
-        options.refuse()
+        of_any.refuse()
     if known is not None and known_any is not None:
         raise InputError("--known-any: goes in place of --known. Leave one of them out.")
     attackers: dict[str, Knowledge] = {}
@@ -196,9 +180,9 @@ def _attack(
     for name, number in _by_name("attacker-any", attacker_any, expected):
         if not number.strip().isdecimal():
             raise InputError(f"--attacker-any: expected NAME={expected}; got {f'{name}={number}'!r}.")
-        _add(attackers, name, options.known(int(number)))
+        _add(attackers, name, of_any.known(int(number)))
     return {
-        "known": as_names(known) if known_any is None else options.known(known_any),
+        "known": as_names(known) if known_any is None else of_any.known(known_any),
         "attackers": attackers or None,
     }
 
@@ -216,24 +200,6 @@ def _add(attackers: dict[str, Knowledge], name: str, known: Knowledge) -> None:
     if name in attackers:
         raise InputError(f"--attacker: {name!r} is named twice. Give each another name.")
     attackers[name] = known
-
-
-def _score_on_cluster(
-    table: Path,
-    output: Path,
-    place: Place,
-    overwrite: bool,
-    asked: Arguments,
-    elsewhere: dict[str, Any],
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """Score on the Dask cluster at `place`; elsewhere: options that are for none."""
-    from .cluster import score_on_cluster
-
-    facts = score_on_cluster(table, output, place, overwrite, asked, elsewhere)
-    complete.append(output)
-    _show_facts(facts, as_json, quiet)
 
 
 def _accuracies(texts: Iterable[str], file: Path | None) -> dict[str, float]:
@@ -263,19 +229,14 @@ def _read_priors(path: Path) -> Any:
     return as_priors(path)
 
 
-def _show_facts(facts: dict[str, Any], as_json: bool, quiet: bool) -> None:
+def _print_facts(facts: dict[str, Any]) -> None:
     """What a cluster did: it has no summary, which needs all rows in one place."""
-    import json
-
-    if as_json:
-        typer.echo(json.dumps({"gpupif": __version__, **facts}, indent=2, ensure_ascii=False))
-    elif not quiet:
-        several = facts.get("attackers", []) if "known_any" not in facts else []
-        against = f" against {', '.join(several)}" if several else ""
-        typer.echo(
-            f"{facts['rows']:,} rows x {len(facts['columns'])} columns ({', '.join(facts['measures'])}) scored"
-            f"{against} by {facts['workers']} workers in {facts['partitions']} partitions, in {facts['seconds']:.1f} s"
-        )
-        if "known_any" in facts:
-            typer.echo(f"Worst and mean over {facts['attackers']}")
-        typer.echo(f"Scores written to {facts['output']}, a folder of Parquet files")
+    several = facts.get("attackers", []) if "known_any" not in facts else []
+    against = f" against {', '.join(several)}" if several else ""
+    typer.echo(
+        f"{facts['rows']:,} rows x {len(facts['columns'])} columns ({', '.join(facts['measures'])}) scored"
+        f"{against} by {facts['workers']} workers in {facts['partitions']} partitions, in {facts['seconds']:.1f} s"
+    )
+    if "known_any" in facts:
+        typer.echo(f"Worst and mean over {facts['attackers']}")
+    typer.echo(f"Scores written to {facts['output']}, a folder of Parquet files")

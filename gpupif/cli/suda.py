@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from .options import (
-    Device,
-    FileOptions,
-    Json,
-    Quiet,
-    SamplingWeights,
-    Scheduler,
-    Sep,
-    StreamMemory,
-    StreamTemp,
-    Table,
-    WorkerProcesses,
-    as_names,
-    complete,
-    configured,
-    show,
-)
-
-if TYPE_CHECKING:
-    from ..special_uniques.result import SpecialUniques
+from . import options
+from .options import as_names, complete, configured, show
 
 MissingInSets = Annotated[
     str,
@@ -39,7 +21,7 @@ MissingInSets = Annotated[
 
 
 def suda(
-    table: Table,
+    table: options.Table,
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="The key variables. Default: all.")] = None,
     max_size: Annotated[int, typer.Option(metavar="K", help="Sets of up to K columns are searched.")] = 3,
     sampling_fraction: Annotated[
@@ -53,25 +35,25 @@ def suda(
     contributions: Annotated[
         bool, typer.Option("--contributions", help="With -o: also what part of each score comes from each column.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")] = False,
-    weights: SamplingWeights = None,
+    overwrite: options.Overwrite = False,
+    weights: options.SamplingWeights = None,
     missing: MissingInSets = "category",
-    sep: Sep = None,
-    memory_limit: StreamMemory = None,
-    temp: StreamTemp = None,
-    scheduler: Scheduler = None,
-    workers: WorkerProcesses = None,
-    device: Device = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    sep: options.Sep = None,
+    memory_limit: options.StreamMemory = None,
+    temp: options.StreamTemp = None,
+    scheduler: options.Scheduler = None,
+    workers: options.WorkerProcesses = None,
+    device: options.Device = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Find special uniques: rows of TABLE that few of their values single out, and their SUDA scores."""
     from ..dask.client import Place
     from ..errors import InputError
     from ..io.paths import find_input
     from ..io.write import check_output
-    from ..special_uniques.request import SudaRequest
-    from ..special_uniques.suda import find_suda
+    from ..marginals.request import CountRequest
+    from ..special_uniques.suda import suda as find_suda
     from ..utils.validation import whole_number
     from .cluster import find_anywhere
 
@@ -80,14 +62,19 @@ def suda(
         check_output(output, overwrite, find_input(table, sep).places)
     elif contributions:
         raise InputError("--contributions: goes with -o. Add that, or leave it out.")
-    request = SudaRequest.of(as_names(columns), max_size, missing, sampling_fraction, contributions, weights)
-
-    def find(table: Any, sep: str | None = None) -> SpecialUniques:
-        return find_suda(table, replace(request, reads=replace(request.reads, sep=sep)))
-
-    streams = FileOptions(sep, memory_limit, temp)
+    names = as_names(columns)
+    find = partial(
+        find_suda,
+        max_size=max_size,
+        columns=names,
+        weights=weights,
+        missing=missing,
+        sampling_fraction=sampling_fraction,
+        contributions=contributions,
+    )
+    streams = options.FileOptions(sep, memory_limit, temp)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
-        found = find_anywhere(find, table, request.reads.pick, Place(scheduler, workers), streams)
+        found = find_anywhere(find, table, CountRequest(names, weights).pick, Place(scheduler, workers), streams)
     if output is not None:
         found.write(output, overwrite)
         complete.append(output)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,16 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
 from .parcels import Parcel, order_by_part, pack, parcel_rows, unpack
-from .plan import PartitionTotals, Plan, ReadRequest, WeightedCounts, Weights
+from .plan import (
+    PartitionTotals,
+    Plan,
+    ReadRequest,
+    WeightedCounts,
+    Weights,
+    add_counts,
+    add_totals,
+    find_units,
+)
 from .routing import Routes, find_sends
 from .worker import task_workers, worker_device
 
@@ -32,6 +42,7 @@ if TYPE_CHECKING:
 
     from ..encoding.column import Column
     from ..rows.threads import Workers
+    from .graph import Graph, Result
 
 
 class EncodedPartition(NamedTuple):
@@ -75,6 +86,29 @@ def encode_partition(request: ReadRequest, device: str, partition: Any) -> tuple
         distinct = distinct_rows(Rows(keys), frame.rows, workers)
     local = EncodedPartition(unpack_keys(distinct.rows.keys, layout), distinct.rows.counts, values, first_missing, here)
     return local, PartitionIndex(frame.index, on_device, distinct.number)
+
+
+def find_totals(graph: Graph, request: ReadRequest, local: list[Result], of: str = "") -> Result:
+    """Add the tasks that find the `PartitionTotals` of a table; local: its partitions, encoded; of: says which, in
+    their names.
+    """
+    return graph.tree(f"totals{of}", partial(add_totals, request.read), graph.each(f"values{of}", totals, local))
+
+
+def count_values(
+    graph: Graph, request: ReadRequest, names: list[Hashable], local: list[Result]
+) -> tuple[Result, tuple[Any, Any]]:
+    """Add the tasks that count the values of encoded partitions, and weigh them where rows have weights.
+
+    names: of all columns. Returns the `PartitionTotals` of the table, and its `Weights` with the `WeightedCounts` (None
+    for both without).
+    """
+    together = find_totals(graph, request, local)
+    if request.weights is None:
+        return together, (None, None)
+    units = graph.one("units", find_units, request, names, together)
+    counts = graph.each("weigh", weigh_partition, request, units, local)
+    return together, (units, graph.tree("weights-of-values", add_counts, counts))
 
 
 def totals(local: EncodedPartition) -> PartitionTotals:

@@ -149,7 +149,7 @@ def find_units(request: ReadRequest, names: list[Hashable], totals: PartitionTot
     """The sampling weights; raises what `make_plan` does for totals, and InputError for a bad weight."""
     check_totals(request, names, totals)
     columns = merged_columns(request.read, totals.values)
-    return Weights(columns, read_weights(columns[request.read.index(request.weights)], None))
+    return Weights(columns, read_weights(columns[request.read.index(request.weights)]))
 
 
 def add_counts(*parts: WeightedCounts) -> WeightedCounts:

@@ -31,7 +31,6 @@ from .population import (
     settle_population,
 )
 from .read import read_files
-from .table_totals import add_totals
 
 if TYPE_CHECKING:
     from ..attack.request import ScoreRequest
@@ -68,7 +67,7 @@ def build_population_graph(
     graph = Graph()
     encoded = graph.each("encode", partition_tasks.encode_partition, request, device, graph.take(read))
     mine = graph.each("local", itemgetter(0), encoded)
-    totals = add_totals(graph, request, mine, "-met")
+    totals = partition_tasks.find_totals(graph, request, mine, "-met")
     meeting = add_matching_tasks(graph, mine, totals, population, request, names, device)
     compared = graph.each("compare", find_absent_rows, meeting.joined, meeting.matched)
     lacking = graph.tree("lacking", add_absent_rows, graph.each("lacks", itemgetter(1), compared))
@@ -106,7 +105,8 @@ def add_matching_tasks(
     given = _partitions(graph, population, request.used)
     others = graph.each("encode-people", partition_tasks.encode_partition, asked, device, given)
     theirs = graph.each("local-people", itemgetter(0), others)
-    joined = graph.one("join", join, request, names, totals, add_totals(graph, asked, theirs, "-people"))
+    found = partition_tasks.find_totals(graph, asked, theirs, "-people")
+    joined = graph.one("join", join, request, names, totals, found)
     own = graph.each("joined-table", joined_rows, joined, SAMPLE, mine)
     people = graph.each("joined-people", joined_rows, joined, POPULATION, theirs)
     origins = [*[SAMPLE] * len(own), *[POPULATION] * len(people)]
@@ -127,7 +127,7 @@ def open_dask_population(population: Any, used: Sequence[Hashable]) -> Any:
 
         population = read_files("population", given, pick).frame
     if is_dask(population):
-        check_dask_frame("population", population)
+        check_dask_frame(population, "population")
         names = list(population.columns)
     else:
         try:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PARTITION_ROWS = 1 << 20
 
 
-class RowGroups(NamedTuple):
+class FileRowGroups(NamedTuple):
     """Some row groups of a Parquet file, and the values of columns that the names of its folders hold."""
 
     file: str
@@ -66,7 +66,9 @@ def read_files(argument: str, given: Input, pick: Pick) -> Files:
             with pq.ParquetFile(file) as opened:
                 sizes = [opened.metadata.row_group(group).num_rows for group in range(opened.num_row_groups)]
             rows += sum(sizes)
-            pieces += [RowGroups(str(file.resolve()), groups, tuple(keys[file].items())) for groups in _grouped(sizes)]
+            pieces += [
+                FileRowGroups(str(file.resolve()), groups, tuple(keys[file].items())) for groups in _grouped(sizes)
+            ]
     except (pa.ArrowException, OSError) as error:
         raise unreadable(table, "Parquet", error) from error
     check_rows(table, rows, found.schema.names)
@@ -91,7 +93,7 @@ def _grouped(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield tuple(group)
 
 
-def _read_piece(piece: RowGroups, names: Sequence[str]) -> pd.DataFrame:
+def _read_piece(piece: FileRowGroups, names: Sequence[str]) -> pd.DataFrame:
     """A partition, by Arrow's types: none of them changes where values are missing."""
     own = [name for name in names if name not in dict(piece.keys)]
     try:

@@ -27,7 +27,6 @@ from .explain import TableTasks
 from .graph import Graph
 from .population_graph import PopulationGraph, build_population_graph, open_dask_population
 from .scores import DaskBacking, LazyOutcome
-from .table_totals import add_totals, add_weights
 
 if TYPE_CHECKING:
     from ..attack.arguments import Arguments
@@ -40,7 +39,7 @@ def score_dask(table: Any, arguments: Arguments, device: str, origin: Mapping[st
 
     origin: where the table came from, if that is known; see `provenance`.
     """
-    check_dask_frame("table", table)
+    check_dask_frame(table)
     names, population = list(table.columns), arguments.population
     placed = arguments.distances if isinstance(arguments.distances, Mapping) else {}
     walks = any(measure.walks for measure in arguments.measures)
@@ -118,8 +117,7 @@ def _add_plan(
     population_graph: PopulationGraph | None,
 ) -> Result:
     """Add the tasks that make the plan. names: of all columns of the table; local: its partitions, encoded."""
-    totals = add_totals(graph, request, local)
-    weights = add_weights(graph, request, names, totals, local)
+    totals, weights = partition_tasks.count_values(graph, request, names, local)
     population = None if population_graph is None else population_graph.population
     return graph.one("plan", plan.make_plan, request, names, totals, *weights, population)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -180,33 +179,24 @@ class DaskBacking(Backing):
             table = table.append_column(name, column)
         return table.replace_schema_metadata(labels.schema.metadata)
 
-    def write(
-        self,
-        writing: WriteRequest,
-        path: str | os.PathLike[str],
-        keep_input: bool,
-        overwrite: bool,
-        done: Callable[[int], None],
-        options: Mapping[str, Any],
-    ) -> None:
-        """See `Backing`: to a folder of Parquet files. Its files say what was asked, the folder what was found too.
-
-        done: hears of all rows at once.
-        """
+    def write(self, writing: WriteRequest) -> None:
+        """See `Backing`: to a folder of Parquet files. Its files say what was asked, the folder what was found too."""
+        options = writing.options
         asked = ScoresDescription(self.about, [AttackerOutcome(attacker, {}, None) for attacker in writing.attackers])
         facts = [(what, self.attackers[0].name) for what in ("plan", "packed")]
         facts += [("weights", attacker.name) for attacker in self.attackers]
         write_scores(
-            self._joined(writing.outputs, keep_input),
-            path,
-            overwrite,
+            self._joined(writing.outputs, writing.keep_input),
+            writing.path,
+            writing.overwrite,
             {**options, "custom_metadata": {**options.get("custom_metadata", {}), **to_metadata(in_one_file(asked))}},
             # What the folder says is found on the way.
             lambda written: self._learn(facts, written=written),
             # Summaries take all scores at once: a reader has them made when they are asked for.
             lambda: writing.describe(False),
         )
-        done(self.rows)
+        # Of all rows at once.
+        writing.done(self.rows)
 
     def persist(self, **options: Any) -> DaskBacking:
         """See `Backing`."""

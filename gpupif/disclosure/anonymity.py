@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal, NamedTuple, Unpack, overload
+from typing import Any, Literal, NamedTuple, overload
 
 from ..errors import InputError
 from ..utils.docs import documented_as
 from ..utils.validation import check_word
 from .assess import assess
 from .models import MODELS
-from .request import RiskOptions, RiskRequest
+from .request import RiskRequest
 from .search import Assessed
 
 Columns = Hashable | Sequence[Hashable]
@@ -106,8 +106,6 @@ def alpha_k_anonymity(
 
     Parameters
     ----------
-    table, quasi_identifiers, weights, missing:
-        As of `gpupif.k_anonymity`.
     sensitive:
         A sensitive attribute, a column, or a list of several.
 
@@ -195,8 +193,6 @@ def l_diversity(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, weights, missing:
-        As of `gpupif.alpha_k_anonymity`.
     kind:
         "distinct": the fewest different values of a class. "entropy": l such that the lowest entropy of the values of
         a class is log l. "recursive": c of recursive (c,l)-diversity, r_1 < c (r_l + r_{l+1} + ... + r_m), with r_1 to
@@ -247,10 +243,8 @@ def l_diversity(
     return Recursive(found.worst(name), found.l_values) if kind == "recursive" else found.worst(name)
 
 
-def assess_models(
-    table: Any, quasi_identifiers: Any, sensitive: Any, *models: str, **options: Unpack[RiskOptions]
-) -> Assessed:
-    """What is found of some disclosure measures; without a sensitive attribute only k."""
+def assess_models(table: Any, quasi_identifiers: Any, sensitive: Any, *models: str, **options: Any) -> Assessed:
+    """What is found of some disclosure measures; without a sensitive attribute only k. options: of `RiskRequest.of`."""
     if sensitive is None and models != ("k",):
         raise InputError("sensitive: expected a column, or a list of columns; got None.")
     wanted = [MODELS[name] for name in models]

@@ -21,12 +21,13 @@ from .out_of_core import assess_files
 from .request import RiskRequest
 from .search import Assessed, RiskSearch, assess_parts
 from .table_part import TablePart
+from .with_population import population_classes
 
 if TYPE_CHECKING:
-    from .with_population import PopulationSource
+    from ..attack.population import Population
 
 
-def assess(table: Any, request: RiskRequest, population: PopulationSource | None = None) -> Assessed:
+def assess(table: Any, request: RiskRequest, population: Population | None = None) -> Assessed:
     """Find what is asked of a table, and its classes in a population.
 
     Raises InputError, TableReadError, OutputError, DeviceError.
@@ -37,12 +38,12 @@ def assess(table: Any, request: RiskRequest, population: PopulationSource | None
         return assess_dask(table, request, population)
     engine = choose_engine(request.device)
     with Reporter() as report, announce_compilation():
-        if in_streams(table, request.choose, request.sep):
+        if in_streams(table, request.choose):
             return assess_files(table, request, engine, report, population)
         watch = Stopwatch()
         with watch("read and encode"):
-            frame = open_table(table, request.pick, engine.frames, request.sep)
-            request.check(frame.names)
+            frame = open_table(table, request.pick, engine.frames)
+            request.pick(frame.names)
             orders = frame.orders()
             with frame.active():
                 # What is asked of cells knows a column that takes the place of an attribute; the table does not.
@@ -54,5 +55,5 @@ def assess(table: Any, request: RiskRequest, population: PopulationSource | None
         if population is None:
             return found
         with watch("population"):
-            classes = population.classes(encoded.columns[: search.known], request, report)
+            classes = population_classes(encoded.columns[: search.known], population, request, report)
         return replace(found, in_population=classes, seconds=watch.seconds)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..attack.request import UNIQUE_ROWS, UNIQUE_SHARE, ScoreRequest
+from ..attack.request import ScoreRequest, nearly_unique
 from ..encoding.column import Column
 from ..errors import InputError, NearlyUniqueWarning, warn
 from ..measures import as_weighted, resolve_measures
@@ -104,10 +104,9 @@ def check_columns(
                 f"l: expected at most {valued.cardinality:,}, the different values of column {column.name!r}; "
                 f"got {request.l_values:,}."
             )
-    for column in columns[:known]:
-        if rows >= UNIQUE_ROWS and column.cardinality >= UNIQUE_SHARE * rows:
-            on_warning(
-                f"quasi_identifiers: column {column.name!r}: {column.cardinality:,} different values in {rows:,} rows, "
-                "so nearly every class is a single row. Leave it out (an identifier), or bin it (a measurement).",
-                NearlyUniqueWarning,
-            )
+    for column in nearly_unique(columns[:known], rows):
+        on_warning(
+            f"quasi_identifiers: column {column.name!r}: {column.cardinality:,} different values in {rows:,} rows, so "
+            "nearly every class is a single row. Leave it out (an identifier), or bin it (a measurement).",
+            NearlyUniqueWarning,
+        )

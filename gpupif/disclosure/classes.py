@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from ..utils.display import Record
 from ..utils.validation import share, whole_number
 from .class_sizes import ClassSizes, histogram_of
 
@@ -24,7 +25,7 @@ class AttackRisk:
 
 
 @dataclass(frozen=True)
-class ClassRisks:
+class ClassRisks(Record):
     """Equivalence classes of a table and the risk that follows from their sizes; made by `class_risks`.
 
     rows, classes: how many. k: rows of the smallest class; the table is k-anonymous. largest: rows of the largest.
@@ -55,10 +56,6 @@ class ClassRisks:
     threshold: float
     prosecutor: AttackRisk
     marketer: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers and dictionaries, ready for JSON."""
-        return asdict(self)
 
 
 def class_risks(class_sizes: Any, rows: int | None = None, *, k: int = 5, threshold: float | None = None) -> ClassRisks:

@@ -25,8 +25,6 @@ def t_closeness(
 
     Parameters
     ----------
-    table, quasi_identifiers, sensitive, weights, missing:
-        As of `gpupif.alpha_k_anonymity`.
     distance:
         How far two values are apart. "ordered": by how many places, of those that occur, over the most there are (the
         paper's ordered distance). "nominal": any two are 1 apart (equal distance). A list of all values: ordered, in
@@ -83,21 +81,11 @@ def basic_beta_likeness(
 
     With p the frequency of a value in the table and q in a class, the highest (q - p) / p.
 
-    Parameters
-    ----------
-    table, quasi_identifiers, sensitive, weights, missing:
-        As of `gpupif.alpha_k_anonymity`.
-
     Returns
     -------
     float
         From 0.0 (every class is distributed as the table is). Of several attributes the highest; each:
         ``gpupif.risk(...).attributes``.
-
-    Raises
-    ------
-    InputError, TableReadError, DeviceError
-        As `gpupif.alpha_k_anonymity`.
 
     References
     ----------
@@ -130,21 +118,11 @@ def enhanced_beta_likeness(
     With p the frequency of a value in the table and q in a class, (q - p) / p is at most min(beta, -ln p): a bound for
     each value of its own.
 
-    Parameters
-    ----------
-    table, quasi_identifiers, sensitive, weights, missing:
-        As of `gpupif.alpha_k_anonymity`.
-
     Returns
     -------
     float
         The least beta for which it holds, from 0.0; infinite where it holds for none: some value rises by more than
         -ln p. Of several attributes the highest; each: ``gpupif.risk(...).attributes``.
-
-    Raises
-    ------
-    InputError, TableReadError, DeviceError
-        As `gpupif.alpha_k_anonymity`.
 
     References
     ----------
@@ -180,21 +158,11 @@ def delta_disclosure(
     With p the frequency of a value in the table and q in the class. Values that a class lacks are left out: by the
     letter of the definition they would make delta infinite, and they do no more than rule out a value.
 
-    Parameters
-    ----------
-    table, quasi_identifiers, sensitive, weights, missing:
-        As of `gpupif.alpha_k_anonymity`.
-
     Returns
     -------
     float
         Nats (natural logarithm), from 0.0 (every class is distributed as the table is); the measure holds for any
         greater delta. Of several attributes the highest; each: ``gpupif.risk(...).attributes``.
-
-    Raises
-    ------
-    InputError, TableReadError, DeviceError
-        As `gpupif.alpha_k_anonymity`.
 
     References
     ----------

@@ -13,12 +13,12 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from ..attack.population import MatchedRows
+from ..attack.population import MatchedRows, Population
 from ..dask import partition as partition_tasks
 from ..dask import plan as plans
 from ..dask import routing as routes
@@ -27,7 +27,6 @@ from ..dask.parcels import rows_in, unpack
 from ..dask.plan import PartitionTotals, Plan, PopulationPlan, WeightedCounts, Weights
 from ..dask.population import AbsentRowTotals, add_absent_rows, find_absent_rows, settle_population
 from ..dask.population_graph import add_matching_tasks, open_dask_population
-from ..dask.table_totals import add_totals, add_weights
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers, warn_clients
 from ..encoding.merge import ValueCounts
@@ -46,69 +45,46 @@ if TYPE_CHECKING:
 
     from ..attack.request import ScoreRequest
     from ..dask.partition import EncodedPartition
+    from ..dask.population_graph import MatchingTasks
     from ..dask.routing import Routes
     from ..encoding.column import Column
     from .request import RiskRequest
-    from .with_population import PopulationSource
 
 
-def assess_dask(table: Any, request: RiskRequest, population: PopulationSource | None = None) -> Assessed:
+def assess_dask(table: Any, request: RiskRequest, population: Population | None = None) -> Assessed:
     """`gpupif.disclosure.assess.assess` of a Dask frame; computes at once."""
-    check_dask_frame("table", table)
-    request.check(list(table.columns))
+    check_dask_frame(table)
+    request.pick(list(table.columns))
     given = request.distance is not None
     walked = [] if given or not any(one.cell == "emd" for one in request.models) else request.sensitive
     score_request = as_score_request(request, known_orders(table, walked))
-    people = None if population is None else open_dask_population(population.population, request.quasi_identifiers)
+    people = None if population is None else open_dask_population(population.table, request.quasi_identifiers)
     graph = Graph()
-    partitions = graph.take(table[request.read])
-    encoded = Encoded.build(graph, partitions, list(table.columns), request, score_request)
-    last = _build(graph, encoded)
+    local = graph.each("encode", encode_rows, request, score_request, graph.take(table[request.read]))
+    names = list(table.columns)
+    totals, weighing = partition_tasks.count_values(graph, score_request, names, local)
+    planned = graph.one("plan", plan_risk, request, score_request, names, totals, *weighing)
+    search = graph.one("search", plan_search, request, score_request, planned, totals)
+    last = _search(graph, request, planned, search, local)
     if population is not None:
-        classes = _match_population(graph, encoded, people, population.lacks)
-        last = graph.one("with-classes", with_classes, last, classes)
+        # Only by what is known rows are compared.
+        known = request.quasi_identifiers
+        compared = replace(score_request, used=known, targets=[], known=known, weights=None)
+        totals = graph.one("totals-known", first_columns, len(known), totals)
+        matching = add_matching_tasks(graph, local, totals, people, compared, names, request.device)
+        last = graph.one("with-classes", with_classes, last, *_compare(graph, matching, population.lacks))
     watch = Stopwatch()
     with Reporter() as report, watch("compute"):
         found: Assessed = compute(graph.value(last), report)
     return replace(found, seconds=watch.seconds)
 
 
-class Encoded(NamedTuple):
-    """The table's partitions, and what of them is known together, as arguments of tasks. names: of all its columns.
+def _search(graph: Graph, request: RiskRequest, planned: Result, search: Result, local: list[Result]) -> Result:
+    """Add the tasks that search the parts; what is found.
 
-    weighing: the weights, and what they add up to by value; None without weights.
+    planned, search, local: the `Plan`, the `RiskSearch`, and the encoded partitions.
     """
-
-    request: RiskRequest
-    score_request: ScoreRequest
-    names: list[Hashable]
-    local: list[Result]
-    totals: Result
-    weighing: tuple[Any, Any]
-
-    @classmethod
-    def build(
-        cls,
-        graph: Graph,
-        partitions: list[Result],
-        names: list[Hashable],
-        request: RiskRequest,
-        score_request: ScoreRequest,
-    ) -> Encoded:
-        """Add the tasks that encode."""
-        local = graph.each("encode", encode_rows, request, score_request, partitions)
-        totals = add_totals(graph, score_request, local)
-        weighing = add_weights(graph, score_request, names, totals, local)
-        return cls(request, score_request, names, local, totals, weighing)
-
-
-def _build(graph: Graph, encoded: Encoded) -> Result:
-    """Build the tasks; what is found."""
-    request, score_request, names, local, totals, weighing = encoded
     count = range(len(local))
-    planned = graph.one("plan", plan_risk, request, score_request, names, totals, *weighing)
-    search = graph.one("search", plan_search, request, score_request, planned, totals)
-
     rows = graph.each("rows", counted_rows, planned, local)
     sample = graph.tree("samples", routes.add_samples, graph.each("sample", sample_rows, rows))
     route = graph.one("routes", routes.plan_routes, planned, len(local), len(local), sample)
@@ -120,26 +96,18 @@ def _build(graph: Graph, encoded: Encoded) -> Result:
     second = graph.one("second", RiskSearch.second, search, first)
     again: Any = ByAttribute()
     if request.may_look_again:
-        several = graph.each("find-again", find_part_again, second, *parts)
+        several = graph.each("find-again", find_part, *parts, second)
         again = graph.tree("findings-again", partial(combine, groups), several)
     return graph.one("conclude", conclude, planned, search, first, second, again)
 
 
-def _match_population(graph: Graph, encoded: Encoded, population: Any, lacks: str) -> Result:
-    """Build the tasks that find the classes in the population; what they find."""
-    request, names = encoded.request, encoded.names
-    known = request.quasi_identifiers
-    # Only by what is known rows are compared.
-    score_request = replace(encoded.score_request, used=known, targets=[], known=known, weights=None)
-    totals = graph.one("totals-known", first_columns, len(known), encoded.totals)
-    meeting = add_matching_tasks(graph, encoded.local, totals, population, score_request, names, request.device)
-    compared = graph.each("compare", compare_classes, meeting.joined, meeting.matched)
+def _compare(graph: Graph, matching: MatchingTasks, lacks: str) -> tuple[Result, Result]:
+    """Add the tasks that find the classes in the population, and refuse what that lacks."""
+    compared = graph.each("compare", compare_classes, matching.joined, matching.matched)
     lacking = graph.tree("lacking", add_absent_rows, graph.each("lacks", itemgetter(0), compared))
-    settled = graph.one("settle", settle_population, lacks, meeting.joined, lacking)
-    found = graph.each("classes-of-parts", itemgetter(1), compared)
-    classes = graph.tree("classes", PopulationClasses.total, found)
-    # After what may refuse them.
-    return graph.one("classes-settled", _second_of, settled, classes)
+    settled = graph.one("settle", settle_population, lacks, matching.joined, lacking)
+    classes = graph.tree("classes", PopulationClasses.total, graph.each("classes-of-parts", itemgetter(1), compared))
+    return settled, classes
 
 
 def first_columns(known: int, totals: PartitionTotals) -> PartitionTotals:
@@ -153,13 +121,9 @@ def compare_classes(people: PopulationPlan, matched: MatchedRows) -> tuple[Absen
     return lacking, PopulationClasses.of(matched.sampled, matched.in_population)
 
 
-def with_classes(found: Assessed, classes: PopulationClasses) -> Assessed:
-    """What is found with the classes in the population."""
+def with_classes(found: Assessed, settled: PopulationPlan, classes: PopulationClasses) -> Assessed:
+    """What is found with the classes in the population, which lacks nothing of the table."""
     return replace(found, in_population=classes)
-
-
-def _second_of(_: Any, second: Any) -> Any:
-    return second
 
 
 def encode_rows(request: RiskRequest, score_request: ScoreRequest, partition: Any) -> EncodedPartition:
@@ -225,25 +189,16 @@ def send(plan: Plan, ways: Routes, source: int, rows: tuple[Rows, ...]) -> pd.Da
     return partition_tasks.send(replace(plan, total=max(plan.total, plan.rows)), ways, source, *rows)
 
 
-def find_part(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame) -> ByAttribute:
-    """What is found in a part."""
-    with task_workers() as workers:
-        tools = SearchTools(task_engine(plan.device), workers, Reporter(visible=False), Stopwatch())
-        found = [search.find(rows, tools) for rows in _table_parts(plan, search, ways, part, frame)]
-    return combine(search.request.groups, *found)
-
-
-def find_part_again(
-    second: SecondLook, plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame
+def find_part(
+    plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame, second: SecondLook | None = None
 ) -> ByAttribute:
-    """What is found in a part at a second look, if one is needed."""
-    if not second.measures:
+    """What is found in a part; second: at a second look, if one is needed."""
+    if second is not None and not second.measures:
         return {}
     with task_workers() as workers:
         tools = SearchTools(task_engine(plan.device), workers, Reporter(visible=False), Stopwatch())
-        parts = _table_parts(plan, search, ways, part, frame)
-        found = [search.find_again(rows, second.measures, tools) for rows in parts]
-    return combine(search.request.groups, *found)
+        again = () if second is None else second.measures
+        return search.look(_table_parts(plan, search, ways, part, frame), tools, again)
 
 
 def _table_parts(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame: pd.DataFrame) -> Iterator[TablePart]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..utils.display import Record
 from ..utils.exact_sums import ExactSum
 from .classes import AttackRisk
 from .individual_risk import individual_risk
@@ -20,7 +21,7 @@ BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
-class EstimatedRisks:
+class EstimatedRisks(Record):
     """Risk of a sample in the population that its sampling weights estimate.
 
     rows: of the sample; people: of the population, the sum of the weights. k_map: people of the smallest class there,
@@ -38,10 +39,6 @@ class EstimatedRisks:
     journalist: AttackRisk
     individual: AttackRisk
     reidentifications: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers and dictionaries, ready for JSON."""
-        return asdict(self)
 
 
 class RiskSum(NamedTuple):

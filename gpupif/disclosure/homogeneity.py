@@ -14,7 +14,7 @@ import numpy as np
 
 from ..engines.cpu.counting import NumberedRows, SubsetCounter, number_rows
 from ..utils.arrays import on_host
-from ..utils.display import json_value
+from ..utils.display import Record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,7 +27,7 @@ PLACES = 12
 
 
 @dataclass(frozen=True)
-class Group:
+class Group(Record):
     """An equivalence class of at least two rows.
 
     quasi_identifiers: the values that its rows agree on, by column, None for missing. rows: how many. attribute: the
@@ -43,13 +43,6 @@ class Group:
     value: Any
     share: float
     entropy: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, text and dictionaries, ready for JSON."""
-        return {
-            "quasi_identifiers": {str(name): json_value(value) for name, value in self.quasi_identifiers.items()},
-            **{key: json_value(value) for key, value in vars(self).items() if key != "quasi_identifiers"},
-        }
 
 
 # The order of groups: the highest share, the lowest entropy, the most rows, the first attribute, the lowest values.

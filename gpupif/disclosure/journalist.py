@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import InputError
+from ..utils.display import Record
 from ..utils.validation import share
 from .class_sizes import size_array
 from .classes import AttackRisk
@@ -21,7 +22,7 @@ BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
-class PopulationRisks:
+class PopulationRisks(Record):
     """Risk of a sample whose equivalence classes are known in the population, too; made by `population_risks`.
 
     rows, classes: of the sample. k_map: people in the smallest of these classes in the population. threshold: a risk
@@ -35,10 +36,6 @@ class PopulationRisks:
     threshold: float
     journalist: AttackRisk
     marketer: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers and dictionaries, ready for JSON."""
-        return asdict(self)
 
 
 def population_risks(sample_sizes: Any, population_sizes: Any, *, threshold: float = 0.2) -> PopulationRisks:

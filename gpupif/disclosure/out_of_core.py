@@ -16,34 +16,38 @@ from ..out_of_core.temporary_table import open_temporary_table
 from .findings import Stopwatch
 from .parts import Parts
 from .search import Assessed, RiskSearch, assess_parts
+from .with_population import population_classes_of_files
 
 if TYPE_CHECKING:
+    from ..attack.population import Population
     from ..engines.base import Engine
     from ..utils.progress import Reporter
     from .request import RiskRequest
-    from .with_population import PopulationSource
 
 
 def assess_files(
-    table: Any, request: RiskRequest, engine: Engine, report: Reporter, population: PopulationSource | None = None
+    table: Any, request: RiskRequest, engine: Engine, report: Reporter, population: Population | None = None
 ) -> Assessed:
     """`assess` of what a path names, within a memory limit."""
     watch = Stopwatch()
     missing, joined = request.kept_missing, population is not None
     with watch("read and encode"):
-        opened = open_temporary_table(table, request.choose, missing, report, request.sep, copies=2, joined=joined)
+        opened = open_temporary_table(table, request.choose, missing, report, copies=2, joined=joined)
     with opened as stream:
         chunks, used = stream.chunks, len(request.columns)
-        place = used if request.weights is None else request.read.index(request.weights)
-        units, weighted = (None, None) if request.weights is None else weigh_chunks(chunks, place, used)
+        weights = weighted = None
+        if request.weights is not None:
+            place = request.read.index(request.weights)
+            units, weighted = weigh_chunks(chunks, place, used)
+            weights = place, units
         search = RiskSearch.of(request, chunks.columns[:used], chunks.rows, {}, weighted)
         folder = stream.folder / "parts"
         with watch("collapse and cut"):
-            parts = Parts(search.job, chunks, stream.budget, folder, report, units=units, weights=place)
+            parts = Parts(search.job, chunks, stream.budget, folder, report, weights=weights)
         with contextlib.closing(parts):
             found = assess_parts(search, parts, engine, report, watch)
         if population is None:
             return found
         with watch("population"):
-            classes = population.classes_of_files(stream, request, report)
+            classes = population_classes_of_files(stream, population, request, report)
         return replace(found, in_population=classes, seconds=watch.seconds)

@@ -9,16 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpupif.kernels.codes import add_times
-
-from ..engines.block_scoring import pack_keys, unpack_keys
+from ..engines.block_scoring import pack_keys
 from ..errors import InputError
 from ..out_of_core.chunks import Chunks
 from ..out_of_core.shuffle import HashRange, Partitioned, hash_partition
 from ..rows.accumulate import DistinctRows
-from ..rows.distinct import distinct_rows
-from ..rows.keys import KeyLayout
-from ..rows.partition import Rows, index_type
 from ..rows.threads import Workers
 from .table_part import TablePart, layout_of
 
@@ -31,48 +26,13 @@ if TYPE_CHECKING:
     from ..utils.progress import Reporter
 
 
-class DistinctChunks(Chunks):
-    """The distinct rows of each chunk of a table, in order of first appearance.
-
-    The last column is how often each occurs there; before it, of rows that have weights, the people, in `units`, that
-    these rows stand for together. weights: the place of the column that holds the weights.
-    """
-
-    def __init__(
-        self, chunks: Chunks, layout: KeyLayout, workers: Workers, units: Units | None = None, weights: int = 0
-    ) -> None:
-        self.sizes = chunks.sizes
-        self._chunks = chunks
-        self._layout = layout
-        self._kind = index_type(chunks.rows + 1)
-        self._workers = workers
-        self._units = units
-        self._weights = weights
-
-    def codes(self, number: int) -> list[npt.NDArray[Any]]:
-        """See `Chunks`."""
-        codes = self._chunks.codes(number)
-        # A column that takes the place of a sensitive attribute takes no bits.
-        used = [*codes, codes[0]][: len(self._layout.fields)]
-        keys = pack_keys(used, self._layout, self._workers)
-        found = distinct_rows(Rows(keys), self.sizes[number], self._workers)
-        rows, people = found.rows, []
-        if self._units is not None:
-            people.append(np.zeros(len(rows.keys), np.int64))
-            add_times(found.number, self._units.times(codes[self._weights]), people[0])
-        return [*unpack_keys(rows.keys, self._layout), *people, rows.counts.astype(self._kind)]
-
-    def close(self) -> None:
-        """See `Chunks`: the table is closed by itself."""
-
-
 class Parts:
     """The parts of an encoded table; to be gone through more than once.
 
     job: for all of it, without codes of rows; the columns known come first. folder: for what is cut. report: hears of
     it; what: the table is, in words, where that has to be said. share: how many of the rows that there is memory for
-    are looked at at once, where more than scores is made of them. units: of the weights that the chunks' column at
-    `weights` holds, where rows have weights.
+    are looked at at once, where more than scores is made of them. weights: the place of the chunks' column that holds
+    weights, and their units, where rows have weights.
 
     Raises InputError where missing values match every value and the distinct rows, which are one part then, are too
     many.
@@ -87,12 +47,10 @@ class Parts:
         report: Reporter,
         what: str = "",
         share: float = 1.0,
-        units: Units | None = None,
-        weights: int = 0,
+        weights: tuple[int, Units] | None = None,
     ) -> None:
         self._job = job
         self._table = chunks
-        self._units = units
         self._weights = weights
         self._folder = folder
         self._report = report
@@ -117,10 +75,8 @@ class Parts:
 
     def _prepare(self, workers: Workers) -> tuple[TablePart | None, Partitioned | None]:
         """The whole table as one part, or where its distinct rows are too many, cut."""
-        layout = KeyLayout.of(self._cardinalities)
-        distinct = DistinctChunks(self._table, layout, workers, self._units, self._weights)
         self._report.stage(f"collapse{self._what}", self._table.rows, "rows")
-        whole = self._collapse(distinct, self._job.targets, workers, self._report)
+        whole = self._collapse(self._table, self._job.targets, workers, self._report)
         if whole is not None:
             return whole, None
         if self._job.wildcards:
@@ -132,20 +88,14 @@ class Parts:
             )
         self._report.stage(f"cut{self._what}", self._table.rows, "rows")
         parts = max(2, -(-self._table.rows // self._planned))
-        return None, self._cut_up(distinct, parts, self._folder, None, workers, self._report)
+        return None, self._cut_up(self._table, parts, self._folder, None, workers, self._report)
 
     def _pieces(
         self, pieces: Partitioned, targets: Sequence[int], span: HashRange, workers: Workers
     ) -> Iterator[TablePart]:
         """What the parts of a cut are looked at in; span: of what was cut."""
-        for part in range(pieces.parts):
-            piece = pieces.part(part)
-            try:
-                if piece.rows:
-                    place = HashRange(span.place * pieces.parts + part, span.of * pieces.parts)
-                    yield from self._part(piece, targets, place, pieces.folder / f"{part}", workers)
-            finally:
-                piece.close()
+        for part, piece, place in pieces.each(span):
+            yield from self._part(piece, targets, place, pieces.folder / f"{part}", workers)
 
     def _part(
         self,
@@ -206,22 +156,27 @@ class Parts:
     def _collapsing(
         self, chunks: Chunks, targets: Sequence[int], workers: Workers, report: Reporter | None = None
     ) -> Iterator[DistinctRows]:
-        """The distinct rows, over the quasi-identifiers and these attributes, of more and more distinct chunks, at
-        last of all; summed up are how often they occur and, where rows have weights, people.
+        """The distinct rows, over the quasi-identifiers and these attributes, of more and more chunks, at last of all;
+        summed up are how often they occur and, where rows have weights, people.
         """
         used = self._used(targets)
         layout = layout_of(self._job, used)
-        sums = 1 if self._units is None else 2
-        rows = DistinctRows(layout.words, sums, workers)
+        rows = DistinctRows(layout.words, 1 if self._weights is None else 2, workers)
         waiting: list[tuple[npt.NDArray[Any], ...]] = []
         for number, size in enumerate(chunks.sizes):
             codes = chunks.codes(number)
-            keys = pack_keys([codes[column] for column in used], layout, workers)
-            waiting.append((keys, *(amount.astype(np.int64) for amount in reversed(codes[-sums:]))))
+            amounts = [np.ones(size, np.int64)]
+            if self._weights is not None:
+                place, units = self._weights
+                amounts.append(units.times(codes[place]))
+            # A column that takes the place of a sensitive attribute has one value, which takes no bits.
+            packed = [codes[column if self._cardinalities[column] > 1 else 0] for column in used]
+            waiting.append((pack_keys(packed, layout, workers), *amounts))
             if report is not None:
                 report.advance(size)
-            # Not each time, for what is added is compared with all that is there.
-            if sum(len(keys) for keys, *_ in waiting) > self.limit // 2 or number == len(chunks.sizes) - 1:
+            # Not fewer than are there, for what is added is compared with all of them.
+            most = min(len(rows), self.limit // 2)
+            if sum(len(keys) for keys, *_ in waiting) > most or number == len(chunks.sizes) - 1:
                 rows.add(*map(np.concatenate, zip(*waiting, strict=True)))
                 waiting.clear()
                 yield rows

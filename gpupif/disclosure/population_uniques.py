@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError
+from ..utils.display import Record
+from ..utils.docs import documented_as
 from ..utils.validation import MOST, brief, check_word, share, whole_number
 from .class_sizes import histogram_of
+from .classes import class_risks
 from .numeric import NoEstimateError, log_rising
 from .pitman import fit_pitman, pitman_uniques
 from .slide_negative_binomial import slide_uniques
@@ -19,7 +22,7 @@ SMALL_FRACTION = 0.1
 
 
 @dataclass(frozen=True)
-class PopulationUniques:
+class PopulationUniques(Record):
     """Uniques in the population behind a sample; made by `population_uniques`.
 
     model: whose figure it is, "pitman", "zayatz" or "snb"; "sample" where nothing is left to estimate. uniques: people
@@ -39,15 +42,8 @@ class PopulationUniques:
     estimates: Mapping[str, float]
     reasons: Mapping[str, str]
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, text and dictionaries, ready for JSON; None for NaN."""
-        return {
-            **{name: None if value != value else value for name, value in vars(self).items()},
-            "estimates": {name: None if math.isnan(value) else value for name, value in self.estimates.items()},
-            "reasons": dict(self.reasons),
-        }
 
-
+@documented_as(class_risks)
 def population_uniques(
     class_sizes: Any,
     rows: int | None = None,
@@ -60,11 +56,6 @@ def population_uniques(
 
     Parameters
     ----------
-    class_sizes:
-        Rows of each equivalence class of the sample (rows that agree on all quasi-identifiers): a list, array or
-        Series; or a mapping of size to number of classes; or `gpupif.utils.information.Sizes`.
-    rows:
-        Rows of the sample; needed with `Sizes`, which leaves classes of one row out.
     population, sampling_fraction:
         People in the population N >= rows n, or the fraction f of them that the sample is, 0 < f <= 1 (N is then n / f,
         rounded). One of them.

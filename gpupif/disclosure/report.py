@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from .classes import ClassRisks
+    from .classes import AttackRisk, ClassRisks
     from .estimated import EstimatedRisks
     from .homogeneity import Group
     from .journalist import PopulationRisks
@@ -60,8 +60,7 @@ def classes_table(
         *shown_size,
         ("unique rows", f"{classes.uniques:,} ({as_percent(classes.unique_share)})"),
         (f"classes of fewer than {classes.wanted_k} rows", below),
-        ("prosecutor risk, highest", as_percent(classes.prosecutor.highest)),
-        ("prosecutor risk, average", as_percent(classes.prosecutor.average)),
+        *_risk("prosecutor risk", classes.prosecutor),
         (f"rows at risk (above {classes.threshold:.3g})", as_percent(classes.prosecutor.at_risk)),
         ("marketer risk", as_percent(classes.marketer)),
         ("discernibility", f"{classes.discernibility:,}"),
@@ -70,17 +69,14 @@ def classes_table(
         facts += [
             ("people in the population, estimated", f"{estimated.people:,.4g}"),
             ("people of the smallest class there", f"{estimated.k_map:,.4g}"),
-            ("journalist risk there, highest", as_percent(estimated.journalist.highest)),
-            ("journalist risk there, average", as_percent(estimated.journalist.average)),
-            ("individual risk, highest", as_percent(estimated.individual.highest)),
-            ("individual risk, average", as_percent(estimated.individual.average)),
+            *_risk("journalist risk there", estimated.journalist),
+            *_risk("individual risk", estimated.individual),
             ("re-identifications expected", f"{estimated.reidentifications:,.4g}"),
         ]
     if people is not None:
         facts += [
             ("k-map, people of the smallest class in the population", f"{people.k_map:,}"),
-            ("journalist risk, highest", as_percent(people.journalist.highest)),
-            ("journalist risk, average", as_percent(people.journalist.average)),
+            *_risk("journalist risk", people.journalist),
             ("marketer risk in the population", as_percent(people.marketer)),
         ]
     if uniques is not None:
@@ -88,6 +84,10 @@ def classes_table(
         facts.append((f"unique in the population of {uniques.population:,} ({uniques.model})", shown))
     headings = [Heading("", text=True), Heading("", folds=True)]
     return draw_table("Equivalence classes and re-identification", headings, facts, show_headings=False)
+
+
+def _risk(name: str, risk: AttackRisk) -> list[tuple[str, str]]:
+    return [(f"{name}, highest", as_percent(risk.highest)), (f"{name}, average", as_percent(risk.average))]
 
 
 def attributes_table(attributes: pd.DataFrame, l_values: int | None) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 from ..attack.distances import CategoryOrder
 from ..attack.request import MISSING
@@ -22,23 +22,13 @@ WORDS = ("ordered", "nominal")
 MOST_VALUES = 2**31 - 1
 
 
-class RiskOptions(TypedDict, total=False):
-    """Further arguments of `gpupif.risk` and the functions for one measure, as they come; l_values is its l."""
-
-    l_values: Any
-    distance: Any
-    weights: Hashable
-    missing: str
-    sep: str | None
-
-
 @dataclass(frozen=True)
 class RiskRequest:
     """What is asked of a table: columns, disclosure measures and how to find them; checked as far as that is possible.
 
     l_values: l of recursive (c,l)-diversity; None: the distinct l of the table. weights: the column of sampling
-    weights. sep: of a CSV file, None: found. groups: how many of the most
-    homogeneous classes are wanted. threshold: an estimated risk above it counts as at risk.
+    weights. groups: how many of the most homogeneous classes are wanted. threshold: an estimated risk above it counts
+    as at risk.
     """
 
     quasi_identifiers: list[Hashable]
@@ -49,9 +39,8 @@ class RiskRequest:
     missing: str
     weights: Hashable
     device: DeviceRequest
-    sep: str | None = None
-    groups: int = 0
-    threshold: float = 1.0
+    groups: int
+    threshold: float
 
     @classmethod
     def of(
@@ -60,13 +49,16 @@ class RiskRequest:
         quasi_identifiers: Any,
         sensitive: Any,
         models: Sequence[Model],
-        **options: Unpack[RiskOptions],
+        l_values: Any = None,
+        distance: Any = None,
+        weights: Hashable = None,
+        missing: str = "category",
+        groups: int = 0,
+        threshold: float = 1.0,
     ) -> RiskRequest:
         """From arguments as they come, about a table; sensitive None: no attribute. Raises InputError."""
         known = as_columns("quasi_identifiers", quasi_identifiers, table)
         targets = [] if sensitive is None else as_columns("sensitive", sensitive, table)
-        l_values, distance = options.get("l_values"), options.get("distance")
-        missing = options.get("missing", "category")
         check_word("missing", missing, MISSING)
         if not targets and (distance is not None or l_values is not None):
             idle = "l" if distance is None else "distance"
@@ -92,9 +84,10 @@ class RiskRequest:
             l_values=None if l_values is None else whole_number("l", l_values, "values", most=MOST_VALUES),
             distance=distance,
             missing=missing,
-            weights=options.get("weights"),
+            weights=weights,
             device=requested_device(),
-            sep=options.get("sep"),
+            groups=groups,
+            threshold=threshold,
         )
 
     @property
@@ -122,17 +115,13 @@ class RiskRequest:
         """Whether what is found at first tells the l of recursive (c,l)-diversity, to be looked for then."""
         return self.l_values is None and any(model.of_l for model in self.models)
 
-    def check(self, names: Sequence[Hashable]) -> None:
-        """Raise InputError where a table with columns `names` is none to ask this of."""
-        self.pick(names)
-
     def pick(self, names: Sequence[Any]) -> list[Any]:
-        """Of a file's columns those that are needed; raises InputError as `check`."""
+        """Of a table's columns those that are needed; raises InputError where one is not there."""
         return pick_needed(self.quasi_identifiers, self.sensitive, names, self.weights)
 
     def choose(self, source: Source) -> list[str]:
-        """The columns that are needed of a table of files; raises InputError as `check`."""
-        self.check(source.names)
+        """The columns that are needed of a table of files; raises InputError as `pick`."""
+        self.pick(source.names)
         return [str(name) for name in self.read]
 
     def distances(self, orders: Mapping[Hashable, Sequence[Any]]) -> Mapping[Any, Any]:

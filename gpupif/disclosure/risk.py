@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ..attack.population import Population
 from ..errors import InputError
-from ..utils.display import Displayable, json_value
+from ..utils.display import Displayable
+from ..utils.docs import documented_as
 from ..utils.validation import whole_number
+from .anonymity import Columns, k_anonymity
 from .assess import assess
 from .classes import ClassRisks, check_limits, risks_of
 from .estimated import EstimatedRisks
@@ -17,16 +19,13 @@ from .homogeneity import Group
 from .journalist import PopulationRisks
 from .models import MODELS, resolve_models
 from .population_uniques import PopulationUniques, population_uniques
-from .request import RiskOptions, RiskRequest
+from .request import RiskRequest
 from .scope import NO_CLASSES, OF_CLASSES, SIMPLE_SAMPLE
 from .search import Assessed
-from .with_population import PopulationSource
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
-
-    from .anonymity import Columns
 
 
 @dataclass(frozen=True)
@@ -70,31 +69,15 @@ class DisclosureRisk(Displayable):
         return self.classes.k
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, text, lists and dictionaries, ready for JSON; None for what is infinite."""
-        return {
-            "rows": self.rows,
-            "quasi_identifiers": [json_value(name) for name in self.quasi_identifiers],
-            "sensitive": [json_value(name) for name in self.sensitive],
-            "device": self.device,
-            "seconds": dict(self.seconds),
-            "classes": self.classes.to_dict(),
-            "worst": {name: json_value(value) for name, value in self.worst.items()},
-            "l": self.l_values,
-            "attributes": [
-                {"attribute": json_value(name), **{key: json_value(value) for key, value in row.items()}}
-                for name, row in self.attributes.to_dict("index").items()
-            ],
-            "groups": [group.to_dict() for group in self.groups],
-            "population": None if self.population is None else self.population.to_dict(),
-            "estimated": None if self.estimated is None else self.estimated.to_dict(),
-            "uniques": None if self.uniques is None else self.uniques.to_dict(),
-        }
+        """As of `Record`; `l_values` under "l"."""
+        found = super().to_dict()
+        found["l"] = found.pop("l_values")
+        return found
 
     def __repr__(self) -> str:
         return f"<DisclosureRisk of {self.rows:,} rows: k = {self.k}, {len(self.sensitive)} sensitive attributes>"
 
     def print(self, console: Console) -> None:
-        """Draw it on a console of rich."""
         from .report import attributes_table, classes_table, groups_table, heading
 
         known, classes = len(self.quasi_identifiers), self.classes.classes
@@ -109,6 +92,7 @@ class DisclosureRisk(Displayable):
             console.print(table)
 
 
+@documented_as(k_anonymity)
 def risk(
     table: Any,
     quasi_identifiers: Columns,
@@ -133,8 +117,6 @@ def risk(
 
     Parameters
     ----------
-    table, quasi_identifiers:
-        As of `gpupif.k_anonymity`.
     sensitive:
         Sensitive attributes, a column or a list of several; None: only what the sizes of classes tell.
     models:
@@ -158,8 +140,6 @@ def risk(
     sampling_fraction, population_size:
         Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
         the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
-    weights, missing:
-        As of `gpupif.k_anonymity`.
 
     Returns
     -------
@@ -173,11 +153,6 @@ def risk(
         As the functions named; an unknown model, an argument out of range, a population that lacks rows of the table.
     TableReadError, OutputError, DeviceError
         As `gpupif.score`.
-
-    Warns
-    -----
-    NearlyUniqueWarning
-        A quasi-identifier in which at least 90 % of the rows have different values.
 
     References
     ----------
@@ -195,54 +170,20 @@ def risk(
     ({'age': '20s'}, 3, 'flu', 1.0)
 
     """
-    return find_risk(
-        table,
-        quasi_identifiers,
-        sensitive,
-        models=models,
-        l_values=l,
-        distance=distance,
-        k=k,
-        threshold=threshold,
-        groups=groups,
-        population=population,
-        sampling_fraction=sampling_fraction,
-        population_size=population_size,
-        weights=weights,
-        missing=missing,
-    )
-
-
-def find_risk(
-    table: Any,
-    quasi_identifiers: Any,
-    sensitive: Any,
-    *,
-    models: Any = None,
-    k: int = 5,
-    threshold: float | None = None,
-    groups: int = 10,
-    population: Any = None,
-    sampling_fraction: float | None = None,
-    population_size: int | None = None,
-    **options: Unpack[RiskOptions],
-) -> DisclosureRisk:
-    """`risk`, one parameter for one of its; options: further ones, that the functions for one measure have too."""
     # What is wrong with these is to be said before a large table is read.
     most = whole_number("groups", groups, "classes", 0)
     _, limit = check_limits(k, threshold)
     people = {"sampling_fraction": sampling_fraction, "population": population_size}
-    _check_population(people, population, options)
-    wanted = resolve_models(models, options.get("missing", "category"))
+    _check_population(people, population, weights, missing)
+    wanted = resolve_models(models, missing)
     if sensitive is None:
         if models is not None and [model.name for model in wanted] != ["k"]:
             raise InputError("models: expected only 'k' without a sensitive attribute. Name one with sensitive=.")
         wanted = [MODELS["k"]]
-    request = RiskRequest.of(table, quasi_identifiers, sensitive, wanted, **options)
-    request = replace(request, groups=most, threshold=limit)
-    given = Population.of(population)
-    source = None if given is None else PopulationSource(given.table, given.lacks)
-    found = assess(table, request, source)
+    request = RiskRequest.of(
+        table, quasi_identifiers, sensitive, wanted, l, distance, weights, missing, groups=most, threshold=limit
+    )
+    found = assess(table, request, Population.of(population))
     return DisclosureRisk(
         rows=found.rows,
         quasi_identifiers=found.request.quasi_identifiers,
@@ -260,20 +201,20 @@ def find_risk(
     )
 
 
-def _check_population(people: Mapping[str, Any], population: Any, options: RiskOptions) -> None:
+def _check_population(people: Mapping[str, Any], population: Any, weights: Hashable, missing: str) -> None:
     """Raise InputError for what is said of a population and does not go with the rest."""
     given = [name for name, value in people.items() if value is not None]
     if len(given) > 1:
         raise InputError("sampling_fraction, population_size: expected one of them, got both.")
     argument = given[0].replace("population", "population_size") if given else ""
-    if given and options.get("weights") is not None:
+    if given and weights is not None:
         raise InputError(
             f"{argument}: does not go with weights=: {SIMPLE_SAMPLE}. Leave one of them out; what weights tell of the "
             "population is found without it."
         )
-    if given and options.get("missing") == "wildcard":
+    if given and missing == "wildcard":
         raise InputError(f"{argument}: does not go with missing='wildcard': {NO_CLASSES}. Use missing='category'.")
-    if population is not None and options.get("missing") == "wildcard":
+    if population is not None and missing == "wildcard":
         raise InputError(f"population: does not go with missing='wildcard': {OF_CLASSES}. Use missing='category'.")
 
 

@@ -20,11 +20,9 @@ from .findings import ByAttribute, Stopwatch, combine
 from .homogeneity import Homogeneous, Ranking
 from .models import MODELS
 from .request import RiskRequest
-from .search_part import SearchAim, SearchTools, search_part, search_part_again
+from .search_part import SearchTools, search_part, search_part_again
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..attack.weights import TableWeights
     from ..engines.base import Engine, Job
     from .estimated import EstimatedRisks
@@ -121,18 +119,21 @@ class RiskSearch:
         return len(self.request.quasi_identifiers)
 
     @cached_property
-    def _aim(self) -> SearchAim:
-        request = self.request
-        ranking = None
-        if request.groups and request.sensitive:
-            ranking = Ranking(
-                self.columns, self.known, [value_order(column) for column in self.columns], request.groups
-            )
-        return SearchAim(request.threshold, ranking)
+    def _ranking(self) -> Ranking | None:
+        """Of homogeneous classes, where they are looked for."""
+        if not (self.request.groups and self.request.sensitive):
+            return None
+        return Ranking(self.columns, self.known, list(map(value_order, self.columns)), self.request.groups)
 
-    def find(self, part: TablePart, tools: SearchTools) -> ByAttribute:
-        """What is found in a part, or in the whole table."""
-        return search_part(part, self._aim, tools)
+    def look(self, parts: Iterable[TablePart], tools: SearchTools, again: Sequence[str] = ()) -> ByAttribute:
+        """What is found in some parts together; again: at a second look, the extremes of these measures only."""
+        found = (
+            search_part_again(part, resolve_measures(again), tools)
+            if again
+            else search_part(part, self.request.threshold, self._ranking, tools)
+            for part in parts
+        )
+        return combine(self.request.groups, *found)
 
     def second(self, found: ByAttribute) -> SecondLook:
         """What is left to look for; raises InputError for an l that no class can have."""
@@ -147,10 +148,6 @@ class RiskSearch:
         if least > largest:
             raise InputError(f"l: expected at most {largest:,}, the rows of the largest class; got {least:,}.")
         return SecondLook(least, ())
-
-    def find_again(self, part: TablePart, measures: Iterable[str], tools: SearchTools) -> ByAttribute:
-        """In a part, or in the whole table, the extremes of measures that were not known to be needed before."""
-        return search_part_again(part, resolve_measures(measures), tools)
 
     def conclude(
         self,
@@ -204,7 +201,7 @@ def assess_parts(
     """What is found in the parts of a table, gone through once or twice."""
     with Workers() as workers:
 
-        def go_through(look: Callable[[TablePart, SearchTools], ByAttribute]) -> ByAttribute:
+        def go_through(again: Sequence[str] = ()) -> ByAttribute:
             targets = len(search.job.targets)
             report.stage("score", search.rows * targets, "cells")
             found: ByAttribute = {}
@@ -212,13 +209,13 @@ def assess_parts(
                 # Cells of distinct rows are not those of the table.
                 whole = part.job.times is None and part.people is None and not part.job.wildcards
                 progress = report if whole else Reporter(visible=False)
-                found = combine(search.request.groups, found, look(part, SearchTools(engine, workers, progress, watch)))
+                tools = SearchTools(engine, workers, progress, watch)
+                found = combine(search.request.groups, found, search.look([part], tools, again))
                 if not whole:
                     report.advance(part.job.total * len(part.job.targets))
             return found
 
-        found = go_through(search.find)
-        second, again = search.second(found), ByAttribute()
-        if second.measures:
-            again = go_through(lambda part, tools: search.find_again(part, second.measures, tools))
+        found = go_through()
+        second = search.second(found)
+        again = go_through(second.measures) if second.measures else {}
     return search.conclude(found, second, again, engine.device, watch.seconds)

@@ -48,19 +48,12 @@ class SearchTools(NamedTuple):
     watch: Stopwatch
 
 
-class SearchAim(NamedTuple):
-    """What is looked for in every part. threshold: an estimated risk above it counts as at risk.
+def search_part(part: TablePart, threshold: float, ranking: Ranking | None, tools: SearchTools) -> ByAttribute:
+    """What a part shows. threshold: an estimated risk above it counts as at risk.
 
     ranking: of homogeneous classes, its columns without codes; None where these are not looked for.
     """
-
-    threshold: float
-    ranking: Ranking | None
-
-
-def search_part(part: TablePart, aim: SearchAim, tools: SearchTools) -> ByAttribute:
-    """What a part shows."""
-    return (_look_at_matches if part.job.wildcards else _look_at_classes)(part, aim, tools)
+    return (_look_at_matches if part.job.wildcards else _look_at_classes)(part, threshold, ranking, tools)
 
 
 def search_part_again(part: TablePart, measures: Sequence[Measure], tools: SearchTools) -> ByAttribute:
@@ -75,7 +68,7 @@ def search_part_again(part: TablePart, measures: Sequence[Measure], tools: Searc
     return {target: Findings(nothing, found) for target, found in zip(part.job.targets, extremes, strict=True)}
 
 
-def _look_at_classes(part: TablePart, aim: SearchAim, tools: SearchTools) -> ByAttribute:
+def _look_at_classes(part: TablePart, threshold: float, ranking: Ranking | None, tools: SearchTools) -> ByAttribute:
     """Where classes do not overlap."""
     job = part.job
     result = _score_classes(part, tools)
@@ -88,20 +81,20 @@ def _look_at_classes(part: TablePart, aim: SearchAim, tools: SearchTools) -> ByA
     else:
         with tools.watch("classes"):
             sizes, people = _weighted_classes(part, tools.workers)
-            estimated = EstimatedSums.of(sizes, people, sizes, aim.threshold)
+            estimated = EstimatedSums.of(sizes, people, sizes, threshold)
         classes = [Sizes.of(sizes)] * len(job.targets)
         extremes = [_with_sizes(found, sizes) for found in extremes]
     groups: Mapping[int, Any] = {}
-    if aim.ranking is not None:
+    if ranking is not None:
         with tools.watch("groups"):
-            groups = find_homogeneous(aim.ranking.of(job.codes), job.targets, tools.workers, job.times, part.people)
+            groups = find_homogeneous(ranking.of(job.codes), job.targets, tools.workers, job.times, part.people)
     return {
         target: Findings(Sizes(own.sizes, own.sizes * own.times), found, groups.get(target), estimated)
         for target, own, found in zip(job.targets, classes, extremes, strict=True)
     }
 
 
-def _look_at_matches(part: TablePart, aim: SearchAim, tools: SearchTools) -> ByAttribute:
+def _look_at_matches(part: TablePart, threshold: float, ranking: Ranking | None, tools: SearchTools) -> ByAttribute:
     """Where missing values match every value."""
     part = part.distinct(tools.workers)
     job, times = part.job, part.times
@@ -111,17 +104,17 @@ def _look_at_matches(part: TablePart, aim: SearchAim, tools: SearchTools) -> ByA
     if part.people is not None:
         people, sizes = sizes, _matching_rows(part, tools)
         with tools.watch("classes"):
-            estimated = EstimatedSums.of(sizes, people, times, aim.threshold)
+            estimated = EstimatedSums.of(sizes, people, times, threshold)
         extremes = [_with_sizes(found, sizes) for found in extremes]
     found = {}
     for place, target in enumerate(job.targets):
         groups = None
-        if aim.ranking is not None:
+        if ranking is not None:
             amounts = times if part.people is None else part.people
             scores = {name: on_host(values)[place] for name, values in result.values.items()}
             with tools.watch("groups"):
-                ranking = aim.ranking.of(job.codes)
-                groups = homogeneous_matches(ranking, target, job.wildcards, amounts, sizes, scores, tools.workers)
+                own = ranking.of(job.codes)
+                groups = homogeneous_matches(own, target, job.wildcards, amounts, sizes, scores, tools.workers)
         found[target] = Findings(Sizes.of(sizes, times), extremes[place], groups, estimated)
     return found
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..attack.priors import SUM_TOLERANCE
 from ..errors import InputError
+from ..utils.display import Record
 from ..utils.validation import brief, check_word, is_number, is_whole, whole_number, within
 from .combinations import exactly, on_lattice
 
@@ -22,7 +23,7 @@ MOST_SLOTS = 10**300
 
 
 @dataclass(frozen=True)
-class Uniqueness:
+class Uniqueness(Record):
     """Expected uniqueness of z people spread at random over d demographic slots; made by `uniqueness`.
 
     population: z. slots: d, those of probability above 0. unique: share of the people who are alone in their slot, in
@@ -42,10 +43,6 @@ class Uniqueness:
     in_pairs_exact: float
     method: str
     accuracy: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers and text, ready for JSON."""
-        return asdict(self)
 
 
 def uniqueness(

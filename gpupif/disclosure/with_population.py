@@ -11,7 +11,7 @@ import os
 from collections.abc import Hashable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from .journalist import PopulationClasses
 from .parts import Parts
 
 if TYPE_CHECKING:
+    from ..attack.population import Population
     from ..encoding.column import Column
     from ..io.base import Source
     from ..out_of_core.budget import Budget
@@ -44,77 +45,84 @@ if TYPE_CHECKING:
 SHARE = 0.5
 
 
-class PopulationSource(NamedTuple):
-    """The population that a table is compared with, of any kind; lacks: as of `gpupif.Population`."""
+def population_classes(
+    columns: Sequence[Column], population: Population, request: RiskRequest, report: Reporter
+) -> PopulationClasses:
+    """The classes of a table in memory; columns: its quasi-identifiers.
 
-    population: Any
-    lacks: str
+    Raises InputError where the table is no part of the population; TableReadError, OutputError.
+    """
+    names = request.quasi_identifiers
+    if in_streams(population.table, partial(_choose, names)):
+        with _open(population, request, report, None) as people:
+            table = MemoryChunks(columns, people.budget.chunk_rows)
+            return _in_parts(table, people.chunks, len(names), population.lacks, people.budget, people.folder, report)
+    found = match_population(open_population(population.table, names), columns, request.missing, population.lacks)
+    return PopulationClasses.of(found.sampled, found.times)
 
-    def classes(self, columns: Sequence[Column], request: RiskRequest, report: Reporter) -> PopulationClasses:
-        """The classes of a table in memory; columns: its quasi-identifiers.
 
-        Raises InputError where the table is no part of the population; TableReadError, OutputError.
-        """
-        names = request.quasi_identifiers
-        if in_streams(self.population, partial(_choose, names)):
-            with self._open(request, report, None) as people:
-                table = MemoryChunks(columns, people.budget.chunk_rows)
-                return self._in_parts(table, people.chunks, len(names), people.budget, people.folder, report)
-        found = match_population(open_population(self.population, names), columns, request.missing, self.lacks)
-        return PopulationClasses.of(found.sampled, found.times)
+def population_classes_of_files(
+    table: TemporaryTable, population: Population, request: RiskRequest, report: Reporter
+) -> PopulationClasses:
+    """The classes of a table in files, whose first columns are its quasi-identifiers; see `population_classes`."""
+    names = request.quasi_identifiers
+    with contextlib.ExitStack() as files:
+        people: TableChunks
+        if isinstance(population.table, str | os.PathLike):
+            stream = files.enter_context(_open(population, request, report, table.budget))
+            people, budget = stream.chunks, stream.budget
+        else:
+            frame = open_population(population.table, names)
+            with Workers() as workers:
+                columns = encode_population(frame, names, request.missing, workers)
+            people, budget = MemoryChunks(columns, table.budget.chunk_rows), table.budget
+        return _in_parts(table.chunks, people, len(names), population.lacks, budget, table.folder, report)
 
-    def classes_of_files(self, table: TemporaryTable, request: RiskRequest, report: Reporter) -> PopulationClasses:
-        """The classes of a table in files, whose first columns are its quasi-identifiers; see `classes`."""
-        names = request.quasi_identifiers
-        with contextlib.ExitStack() as files:
-            people: TableChunks
-            if isinstance(self.population, str | os.PathLike):
-                stream = files.enter_context(self._open(request, report, table.budget))
-                people, budget = stream.chunks, stream.budget
-            else:
-                frame = open_population(self.population, names)
-                with Workers() as workers:
-                    columns = encode_population(frame, names, request.missing, workers)
-                people, budget = MemoryChunks(columns, table.budget.chunk_rows), table.budget
-            return self._in_parts(table.chunks, people, len(names), budget, table.folder, report)
 
-    def _open(self, request: RiskRequest, report: Reporter, budget: Budget | None) -> TemporaryTable:
-        """The files of the population, encoded on disk; budget: that the table was read with."""
-        return open_temporary_table(
-            self.population,
-            partial(_choose, request.quasi_identifiers),
-            request.missing,
-            report,
-            copies=2,
-            joined=True,
-            argument="population",
-            budget=budget,
-        )
+def _open(population: Population, request: RiskRequest, report: Reporter, budget: Budget | None) -> TemporaryTable:
+    """The files of the population, encoded on disk; budget: that the table was read with."""
+    return open_temporary_table(
+        population.table,
+        partial(_choose, request.quasi_identifiers),
+        request.missing,
+        report,
+        copies=2,
+        joined=True,
+        argument="population",
+        budget=budget,
+    )
 
-    def _in_parts(
-        self, table: TableChunks, people: TableChunks, known: int, budget: Budget, folder: Path, report: Reporter
-    ) -> PopulationClasses:
-        joined = JoinedTables(table, people, known)
-        rows = joined.rows(range(known))
-        origins = np.array([table.rows, people.rows])
-        job = counting_job([*joined.columns.counts, origins], targets=[known], known=list(range(known)))
-        parts = Parts(job, rows, budget, folder / "population", report, " with the population", SHARE)
-        report.stage("compare with the population", rows.rows, "rows")
-        lacking = AbsentRows(joined, parts.limit)
-        found: list[PopulationClasses] = []
-        with contextlib.closing(parts), Workers() as workers:
-            for part in parts:
-                *codes, origin = part.job.codes
-                keys = pack_keys(codes, joined.columns.layout, workers)
-                matched = MatchedRows.of(keys, part.times, origin == SAMPLE, workers)
-                found = [PopulationClasses.total(*found, PopulationClasses.of(matched.sampled, matched.in_population))]
-                if self.lacks == "error":
-                    lacking.add(matched.lacking())
-                report.advance(int(part.times.sum()))
-        short = lacking.found()
-        if short["lacking"]:
-            raise lacks_error(short["lacking"], table.rows, *short["first"])
-        return found[0]
+
+def _in_parts(
+    table: TableChunks,
+    people: TableChunks,
+    known: int,
+    lacks: str,
+    budget: Budget,
+    folder: Path,
+    report: Reporter,
+) -> PopulationClasses:
+    joined = JoinedTables(table, people, known)
+    rows = joined.rows(range(known))
+    origins = np.array([table.rows, people.rows])
+    job = counting_job([*joined.columns.counts, origins], targets=[known], known=list(range(known)))
+    parts = Parts(job, rows, budget, folder / "population", report, " with the population", SHARE)
+    report.stage("compare with the population", rows.rows, "rows")
+    lacking = AbsentRows(joined, parts.limit)
+    found: list[PopulationClasses] = []
+    with contextlib.closing(parts), Workers() as workers:
+        for part in parts:
+            *codes, origin = part.job.codes
+            keys = pack_keys(codes, joined.columns.layout, workers)
+            matched = MatchedRows.of(keys, part.times, origin == SAMPLE, workers)
+            found = [PopulationClasses.total(*found, PopulationClasses.of(matched.sampled, matched.in_population))]
+            if lacks == "error":
+                lacking.add(matched.lacking())
+            report.advance(int(part.times.sum()))
+    short = lacking.found()
+    if short["lacking"]:
+        raise lacks_error(short["lacking"], table.rows, *short["first"])
+    return found[0]
 
 
 def _choose(names: Sequence[Hashable], source: Source) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
 
 from ..encoding.encode import check_arrow
@@ -36,7 +35,6 @@ class ArrowFrame(Frame):
         return column
 
     def orders(self) -> dict[Hashable, list[Any]]:
-        """See `Frame`."""
         found: dict[Hashable, list[Any]] = {}
         for field in self._table.schema:
             if pa.types.is_dictionary(field.type) and field.type.ordered:
@@ -46,7 +44,6 @@ class ArrowFrame(Frame):
         return found
 
     def wrap(self, values: Any, names: Sequence[Hashable]) -> Any:
-        """See `Frame`."""
         return arrow_table(values, names)
 
     def view(self, scores: Any) -> Any:
@@ -54,11 +51,9 @@ class ArrowFrame(Frame):
         return scores
 
     def series(self, values: Any, name: str) -> Any:
-        """See `Frame`."""
         return pa.array(values)
 
     def named(self, columns: Mapping[str, Any]) -> Any:
-        """See `Frame`."""
         return pa.table(dict(columns))
 
     def arrow(self) -> pa.Table:
@@ -81,15 +76,9 @@ class FileFrame(Frame):
         self.index_names = pandas_index_names(table.schema)
 
     def column(self, position: int) -> Any:
-        """See `Frame`."""
         return self._table.column(position)
 
-    def wrap(self, values: Any, names: Sequence[Hashable]) -> pd.DataFrame:
-        """See `Frame`."""
-        return pd.DataFrame(values.T, columns=list(names), copy=False)
-
     def arrow(self) -> pa.Table:
-        """See `Frame`."""
         return decode(self._table)
 
 

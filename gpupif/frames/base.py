@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 
+from ..io.common import Stamp, check_unchanged
 from ..utils.arrays import on_host
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ..gpu.base import FrameLibrary
-    from ..io.common import Stamp
 
 
 class Frame(ABC):
@@ -42,9 +42,14 @@ class Frame(ABC):
     def column(self, position: int) -> Any:
         """A column as a pandas Series, an Arrow chunked array or a `DeviceColumn`."""
 
-    @abstractmethod
+    def check_unchanged(self) -> None:
+        """Raise TableReadError where a file is not what it was: what is read of it later would not fit."""
+        if self.origin is not None:
+            check_unchanged(self.origin[1])
+
     def wrap(self, values: Any, names: Sequence[Hashable]) -> Any:
         """A frame of the kind that came in, with its rows and index, of scores (columns, rows) of host or device."""
+        return pd.DataFrame(on_host(values).T, index=self.index, columns=list(names), copy=False)
 
     def view(self, scores: Any) -> Any:
         """What `wrap` made, to be handed out: whoever changes it changes a copy."""

@@ -27,12 +27,10 @@ LEAST_BYTES = 1 << 20
 class CsvOnDevice(DeviceFile):
     """A CSV file whose fields are split on the device; made by `csv_on_device`."""
 
-    def __init__(self, file: Path, pick: Pick, sep: str | None, library: FrameLibrary) -> None:
+    def __init__(
+        self, file: Path, pick: Pick, sep: str | None, library: FrameLibrary, parts: dict[str, list[DevicePart]]
+    ) -> None:
         super().__init__(file, pick, sep, library)
-        self.note([file])
-
-    def fill(self, parts: dict[str, list[DevicePart]]) -> None:
-        """Take the columns, in parts."""
         self._parts = parts
         self.names = list(parts)
         self.rows = sum(len(part.numbers) for part in next(iter(parts.values())))
@@ -57,7 +55,6 @@ def csv_on_device(file: Path, pick: Pick, sep: str | None, library: FrameLibrary
     wanted = head.names if columns is None else columns
     if head.alone or len(head.names) == 1 or not wanted:
         return None
-    frame = CsvOnDevice(file, pick, sep, library)
     try:
         with library.active():
             parts = _split(file, head, wanted, library)
@@ -72,8 +69,7 @@ def csv_on_device(file: Path, pick: Pick, sep: str | None, library: FrameLibrary
         raise DeviceError(f"{file}: the GPU could not read it ({reason}). Use gpupif.config(device='cpu').") from error
     if not _type(parts):
         return None
-    frame.check_unchanged()
-    frame.fill(parts)
+    frame = CsvOnDevice(file, pick, sep, library, parts)
     check_rows(file, frame.rows, wanted)
     return frame
 

@@ -10,9 +10,8 @@ import pandas as pd
 import pyarrow as pa
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
-from ..io.common import Pick, Stamp, check_unchanged, decode
+from ..io.common import Pick, decode
 from ..io.read import read_table
-from ..utils.arrays import on_host
 from .base import Frame, category_orders
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ class DeviceTable(Frame):
         self.index = table.index
 
     def column(self, position: int) -> Any:
-        """See `Frame`."""
         name = self.names[position]
         series = self._table[name]
 
@@ -51,39 +49,32 @@ class DeviceTable(Frame):
         return DeviceColumn(self._library, parts)
 
     def orders(self) -> dict[Hashable, list[Any]]:
-        """See `Frame`."""
         return category_orders(self._table)
 
     def wrap(self, values: Any, names: Sequence[Hashable]) -> Any:
-        """See `Frame`."""
         with self._library.active():
             frame = self._library.frame(dict(enumerate(values)), self.index)
         frame.columns = self._table.columns.take([self.names.index(name) for name in names])
         return frame
 
     def series(self, values: Any, name: str) -> Any:
-        """See `Frame`."""
         with self._library.active():
             return self._library.frame({name: values}, self.index)[name]
 
     def named(self, columns: Mapping[str, Any]) -> Any:
-        """See `Frame`."""
         with self._library.active():
             return self._library.frame(dict(columns), self.index)
 
     def host_index(self) -> pd.Index[Any] | None:
-        """See `Frame`."""
         with self._library.active():
             return self._library.to_pandas(self.index)  # type: ignore[no-any-return]
 
     def arrow(self) -> pa.Table:
-        """See `Frame`."""
         with self._library.active():
             columns = [self._library.to_arrow(self._table[name]) for name in self.names]
         return pa.table(columns, names=[str(name) for name in self.names])
 
     def device_frames(self) -> FrameLibrary:
-        """See `Frame`."""
         return self._library
 
 
@@ -98,19 +89,6 @@ class DeviceFile(Frame):
         self._pick = pick
         self._sep = sep
         self._library = library
-        self._stamps: dict[Path, Stamp] = {}
-
-    def note(self, files: Sequence[Path]) -> None:
-        """Remember what the files are now."""
-        self._stamps = {file: Stamp.of(file) for file in files}
-
-    def check_unchanged(self) -> None:
-        """Raise TableReadError where a file is not what it was: what is read of it later would not fit."""
-        check_unchanged(self._stamps)
-
-    def wrap(self, values: Any, names: Sequence[Hashable]) -> Any:
-        """See `Frame`."""
-        return pd.DataFrame(on_host(values).T, columns=list(names), copy=False)
 
     def arrow(self) -> pa.Table:
         """See `Frame`; read anew, on the host."""
@@ -120,5 +98,4 @@ class DeviceFile(Frame):
         return decode(table)
 
     def device_frames(self) -> FrameLibrary:
-        """See `Frame`."""
         return self._library

@@ -55,7 +55,6 @@ class ParquetOnDevice(DeviceFile):
             for edges in _row_ranges(part, frames_device.PART_ROWS)
         ]
         self._rows_of = {path: part.num_rows for path, part in zip(files, metadata, strict=True)}
-        self.note(files)
 
     def column(self, position: int) -> Any:
         """See `Frame`; raises, when it is encoded, InputError for a type that cuDF lacks."""

@@ -26,13 +26,12 @@ def known_orders(table: Any, used: Container[Hashable]) -> dict[Hashable, list[A
     return {name: order for name, order in orders.items() if name not in unknown}
 
 
-def check_dask_frame(argument: str, table: Any) -> None:
-    """Raise InputError for another collection of Dask's than a DataFrame."""
+def check_dask_frame(table: Any, argument: str = "table") -> None:
+    """Raise InputError for a Dask collection that is no DataFrame; argument: what names it."""
     from dask.dataframe import DataFrame
 
     if not isinstance(table, DataFrame):
-        came = type(table).__name__
-        raise InputError(f"{argument}: expected a Dask DataFrame, got a Dask {came}. Make it a frame.")
+        raise InputError(f"{argument}: expected a Dask DataFrame, got a Dask {type(table).__name__}. Make it a frame.")
 
 
 def is_dask(table: Any) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -14,7 +13,7 @@ import pyarrow as pa
 from ..errors import InputError
 from ..gpu import cudf_frames as cuda_frames
 from ..gpu.open import frame_library
-from ..io.common import Pick, Stamp
+from ..io.common import Pick
 from ..io.formats import CSV, PARQUET
 from ..io.paths import find_input
 from ..io.read import read_table
@@ -24,18 +23,16 @@ from .pandas_frame import PandasFrame
 from .polars_frame import PolarsFrame
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ..gpu.base import FrameLibrary
 
 
-def open_table(table: Any, pick: Pick, library: FrameLibrary | None = None, sep: str | None = None) -> Frame:
+def open_table(table: Any, pick: Pick, library: FrameLibrary | None = None) -> Frame:
     """The table as a frame; of a file only the columns that are needed are read, by the device's library if any.
 
-    sep: the separator of a CSV file (None: found by itself). Raises InputError where it has no rows.
+    Raises InputError where it has no rows.
     """
     if isinstance(table, str | os.PathLike):
-        frame = open_file(Path(table), pick, sep, library)
+        frame = open_file(table, pick, library)
     else:
         frame = table if isinstance(table, Frame) else open_frame(table)
     if frame.names and frame.rows == 0:
@@ -71,20 +68,22 @@ def open_frame(table: Any) -> Frame:
     )
 
 
-def open_file(file: Path, pick: Pick, sep: str | None = None, library: FrameLibrary | None = None) -> Frame:
+def open_file(path: str | os.PathLike[str], pick: Pick, library: FrameLibrary | None = None) -> Frame:
     """What a path names as a frame, read by the device's library where there is one; raises what `read_table` does."""
     started = time.perf_counter()
+    found = find_input(path)
+    origin = found.path, found.stamps()
     frame: Frame | None = None
-    found = find_input(file, sep)
     if library is not None:
         from .cudf_csv import csv_on_device
         from .cudf_parquet import ParquetOnDevice
 
         if found.format is PARQUET:
-            frame = ParquetOnDevice(file, pick, library)
+            frame = ParquetOnDevice(found.path, pick, library)
         elif found.format is CSV and not found.several:
-            frame = csv_on_device(file, pick, sep, library)
-    frame = frame or FileFrame(read_table(file, pick, sep))
-    frame.origin = file, {one: Stamp.of(one) for one in found.files}
+            frame = csv_on_device(found.path, pick, found.sep, library)
+    frame = frame or FileFrame(read_table(found, pick))
+    frame.origin = origin
+    frame.check_unchanged()
     frame.opened_in = time.perf_counter() - started
     return frame

@@ -25,15 +25,12 @@ class PandasFrame(Frame):
         self.index = table.index
 
     def column(self, position: int) -> Any:
-        """See `Frame`."""
         return self._table.iloc[:, position]
 
     def orders(self) -> dict[Hashable, list[Any]]:
-        """See `Frame`."""
         return category_orders(self._table)
 
     def wrap(self, values: npt.NDArray[Any], names: Sequence[Hashable]) -> pd.DataFrame:
-        """See `Frame`."""
         columns = self._table.columns.take([self.names.index(name) for name in names])
         return pd.DataFrame(values.T, index=self.index, columns=columns, copy=False)
 

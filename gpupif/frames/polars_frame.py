@@ -43,7 +43,6 @@ class PolarsFrame(Frame):
         return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
     def orders(self) -> dict[Hashable, list[Any]]:
-        """See `Frame`."""
         import polars as pl
 
         return {
@@ -51,7 +50,6 @@ class PolarsFrame(Frame):
         }
 
     def wrap(self, values: npt.NDArray[Any], names: Sequence[Hashable]) -> Any:
-        """See `Frame`."""
         import polars as pl
 
         return pl.DataFrame(arrow_table(values, names))
@@ -61,19 +59,16 @@ class PolarsFrame(Frame):
         return scores
 
     def series(self, values: Any, name: str) -> Any:
-        """See `Frame`."""
         import polars as pl
 
         return pl.Series(name, values)
 
     def named(self, columns: Mapping[str, Any]) -> Any:
-        """See `Frame`."""
         import polars as pl
 
         return pl.DataFrame(dict(columns))
 
     def arrow(self) -> pa.Table:
-        """See `Frame`."""
         import polars as pl
 
         return self._table.to_arrow(compat_level=pl.CompatLevel.oldest())

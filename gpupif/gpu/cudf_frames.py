@@ -28,11 +28,9 @@ class CudfFrames(FrameLibrary):
         self._device = cupy.cuda.Device(device)
 
     def active(self) -> contextlib.AbstractContextManager[Any]:
-        """See `FrameLibrary`."""
         return self._device  # type: ignore[no-any-return]
 
     def ran_out(self, error: Exception) -> bool:
-        """See `FrameLibrary`."""
         from .cupy_arrays import is_out_of_memory
 
         return is_out_of_memory(error)
@@ -43,25 +41,20 @@ class CudfFrames(FrameLibrary):
             return int(self.xp.cuda.runtime.memGetInfo()[0])
 
     def release(self) -> None:
-        """See `FrameLibrary`."""
         with self._device:
             self.xp.get_default_memory_pool().free_all_blocks()
 
     @staticmethod
     def may_hold(table: Any) -> bool:
-        """See `FrameLibrary`."""
         return any(base.__module__.partition(".")[0] == "cudf" for base in type(table).__mro__)
 
     def holds(self, table: Any) -> bool:
-        """See `FrameLibrary`."""
         return isinstance(table, self.frames.DataFrame)
 
     def array(self, series: Any) -> Any:
-        """See `FrameLibrary`."""
         return series.values
 
     def full(self, size: int, value: int, dtype: Any) -> Any:
-        """See `FrameLibrary`."""
         return self.xp.full(size, value, dtype)
 
     def to_arrow(self, values: Any) -> pa.Array:
@@ -74,11 +67,9 @@ class CudfFrames(FrameLibrary):
         return array
 
     def frame(self, columns: dict[Any, Any], index: Any = None) -> Any:
-        """See `FrameLibrary`."""
         return self.frames.DataFrame(columns, index=index)
 
     def to_pandas(self, values: Any) -> Any:
-        """See `FrameLibrary`."""
         return values.to_pandas()
 
     def read_parquet(self, file: Path, column: str, start: int, stop: int) -> Any:
@@ -105,7 +96,6 @@ class CudfFrames(FrameLibrary):
         return self.frames.Series.from_pylibcudf(text.multibyte_split(source, "\n", options))
 
     def open_writer(self, sink: GuardedSink, metadata: Mapping[bytes, bytes]) -> Any:
-        """See `FrameLibrary`."""
         return ParquetWriter(sink, metadata)
 
 

@@ -66,11 +66,9 @@ class CupyLibrary(Library):
         return self.xp.cuda.using_allocator(rmm_cupy_allocator)  # type: ignore[no-any-return]
 
     def ran_out(self, error: Exception) -> bool:
-        """See `Library`."""
         return is_out_of_memory(error)
 
     def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
-        """See `Library`."""
         self.launch_blocks(kernel, min(self._blocks, -(-size // THREADS)), THREADS, *arguments)
 
     def launch_blocks(self, kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
@@ -94,19 +92,15 @@ class CupyLibrary(Library):
             raise error if isinstance(error, self.failures) else DriverError(f"cuDF: {error}") from error
 
     def on_device(self, array: Any) -> bool:
-        """See `Library`."""
         return isinstance(array, self.xp.ndarray)
 
     def empty(self, shape: Any, dtype: Any) -> Any:
-        """See `Library`."""
         return self.xp.empty(shape, dtype)
 
     def device_of(self, array: Any) -> int | None:
-        """See `Library`."""
         return int(array.device.id) if self.on_device(array) else None
 
     def settle(self, array: Any) -> None:
-        """See `Library`."""
         if self.on_device(array):
             array.device.synchronize()
 
@@ -116,21 +110,17 @@ class CupyLibrary(Library):
         return array.copy() if elsewhere else self.xp.asarray(array)
 
     def pinned(self, size: int) -> npt.NDArray[np.uint8]:
-        """See `Library`."""
         return np.frombuffer(self.xp.cuda.alloc_pinned_memory(size), np.uint8, size)
 
     def start_download(self, array: Any, pinned: npt.NDArray[Any]) -> Any:
-        """See `Library`."""
         array.get(out=pinned, stream=self._stream, blocking=False)
         return self._stream.record().synchronize
 
     def start_upload(self, pinned: npt.NDArray[Any], array: Any) -> Any:
-        """See `Library`."""
         array.set(pinned, stream=self._stream)
         return self._stream.record().synchronize
 
     def finish(self) -> None:
-        """See `Library`."""
         self._stream.synchronize()
 
     def free_bytes(self) -> int:
@@ -142,7 +132,6 @@ class CupyLibrary(Library):
             return int(free + self.xp.get_default_memory_pool().free_bytes())
 
     def release(self) -> None:
-        """See `Library`."""
         self.staging.release()
         # After a failure the device may fail once more; what is to be told is the first one.
         with contextlib.suppress(*self.failures), self._device:

@@ -35,7 +35,6 @@ class PinnedStaging(Staging):
         self._lock = threading.Lock()
 
     def download(self, array: Any, out: npt.NDArray[Any]) -> None:
-        """Fill `out`, of one dimension or contiguous, with an array of the device."""
         library = self._library
         flat = library.xp.ascontiguousarray(array).reshape(-1)
         target = out if out.ndim == 1 else out.reshape(-1)
@@ -55,7 +54,6 @@ class PinnedStaging(Staging):
                 _empty(*copy, target, workers)
 
     def upload(self, array: Any) -> Any:
-        """An array on the device with the contents of one of the host."""
         library = self._library
         host = np.ascontiguousarray(array)
         if host.nbytes <= self._small:

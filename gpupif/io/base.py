@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from ..errors import TableReadError
 from ..utils.validation import check_unique
-from .common import Pick, Stamp, check_unchanged, unreadable
+from .common import Pick, Stamp, check_unchanged, denied, unreadable
 
 # Of a cell of a file that does not say how many rows it has.
 CELL_BYTES = 5
@@ -37,12 +38,16 @@ class FileFormat(ABC):
     dataset: str
     as_text: bool = False
 
-    @abstractmethod
     def read(self, found: Input, pick: Pick, sep: str | None) -> pa.Table:
         """The columns that `pick` names of all files, whole; sep: as of `read_table`.
 
         Raises TableReadError, and pyarrow.ArrowException or OSError where that has still to be put into words.
         """
+        source = self.open(found, sep)
+        picked = pick(source.names)
+        columns = source.names if picked is None else picked
+        pieces = [piece for _, piece in source.read(columns, sys.maxsize, sys.maxsize)]
+        return pa.concat_tables(pieces or [source.nothing().select(columns)])
 
     @abstractmethod
     def open(self, found: Input, sep: str | None) -> Source:
@@ -63,13 +68,18 @@ class Input(NamedTuple):
     """What a path names.
 
     path: as it was given. format: of its files. base: the folder that the files lie in, in folders of it perhaps;
-    files: in order of their paths, which is that of the table's rows.
+    files: in order of their paths, which is that of the table's rows. sep: the separator of CSV, None: found by
+    itself. Itself a path, for what takes one.
     """
 
     path: Path
     format: FileFormat
     base: Path
     files: Sequence[Path]
+    sep: str | None = None
+
+    def __fspath__(self) -> str:
+        return str(self.path)
 
     @property
     def places(self) -> Sequence[Path]:
@@ -80,6 +90,13 @@ class Input(NamedTuple):
     def several(self) -> bool:
         """Whether it is a folder or a pattern, so that there may be any number of files."""
         return self.path != self.files[0]
+
+    def stamps(self) -> dict[Path, Stamp]:
+        """What tells each file from one that takes its place. Raises TableReadError for one that is not there."""
+        try:
+            return {file: Stamp.of(file) for file in self.files}
+        except OSError as error:
+            raise denied(Path(error.filename), error) from error
 
 
 class Source(ABC):
@@ -101,7 +118,7 @@ class Source(ABC):
         check_unique(names)
         self.found = found
         self.names = list(names)
-        self.stamps = {file: Stamp.of(file) for file in found.files}
+        self.stamps = found.stamps()
         self.bytes = sum(stamp.size for stamp in self.stamps.values())
 
     def read(self, columns: Sequence[str], rows: int, size: int) -> Iterator[tuple[int, pa.Table]]:

@@ -14,6 +14,7 @@ from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
 
 from ..errors import InputError, OutputError, TableReadError
 from ..utils.validation import check_unique
@@ -36,17 +37,18 @@ class CsvFormat(FileFormat):
     as_text = True
 
     def read(self, found: Input, pick: Pick, sep: str | None) -> pa.Table:
-        """See `FileFormat`."""
-        return read_csv(found.files, pick, sep)
+        """See `FileFormat`; texts of numbers and dates as such, as dictionaries, see `decode`."""
+        heads = read_heads(found.files, sep)
+        names = heads[0].names
+        columns = pick(names)
+        files = zip(found.files, heads, strict=True)
+        table = pa.concat_tables([_read_texts(file, head, columns).select(columns or names) for file, head in files])
+        return mark_encoded(pa.table([_typed(column) for column in table.columns], names=table.column_names), names)
 
     def open(self, found: Input, sep: str | None) -> Source:
-        """See `FileFormat`."""
         return CsvSource(found, sep)
 
     def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
-        """See `FileFormat`."""
-        from pyarrow import csv as arrow_csv
-
         for field in first.schema:
             if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
                 raise OutputError(
@@ -92,18 +94,6 @@ def read_head(file: Path, sep: str | None) -> Head:
     return Head(separator, names, whole and len(records) == 1)
 
 
-def read_csv(files: Sequence[Path], pick: Pick, sep: str | None) -> pa.Table:
-    """The columns that `pick` names of CSV files, texts of numbers and dates as such, as dictionaries; see `decode`."""
-    heads = read_heads(files, sep)
-    names = heads[0].names
-    columns = pick(names)
-    tables = [
-        _read_texts(file, head, columns).select(columns or names) for file, head in zip(files, heads, strict=True)
-    ]
-    table = pa.concat_tables(tables)
-    return mark_encoded(pa.table([_typed(column) for column in table.columns], names=table.column_names), names)
-
-
 def read_heads(files: Sequence[Path], sep: str | None) -> list[Head]:
     """What CSV files begin with; raises TableReadError where they differ in a column."""
     heads = {file: read_head(file, sep) for file in files}
@@ -113,8 +103,6 @@ def read_heads(files: Sequence[Path], sep: str | None) -> list[Head]:
 
 def parser_options(file: Path, head: Head, columns: list[str] | None) -> dict[str, Any]:
     """How pyarrow is to parse a CSV file: every field as text, empty ones missing."""
-    from pyarrow import csv as arrow_csv
-
     names = head.names
     return {
         # In a column alone an empty line is a missing value.
@@ -142,8 +130,6 @@ def _read_texts(file: Path, head: Head, columns: list[str] | None) -> pa.Table:
 
 
 def _parse(file: Path, options: dict[str, Any]) -> pa.Table:
-    from pyarrow import csv as arrow_csv
-
     try:
         return arrow_csv.read_csv(str(file), **options)
     except pa.ArrowInvalid as error:
@@ -254,7 +240,6 @@ class CsvSource(Source):
         super().__init__(found, heads[0].names)
 
     def labels(self, merged: pa.Array) -> pa.Array:
-        """See `Source`."""
         return merged if pa.types.is_null(merged.type) else typed_texts(merged)
 
     def as_given(self, piece: pa.Table) -> pa.Table:
@@ -265,12 +250,9 @@ class CsvSource(Source):
         return not_utf8(file) if "UTF8" in str(error) else super()._unreadable(file, error)
 
     def nothing(self) -> pa.Table:
-        """See `Source`."""
         return pa.schema([(name, pa.string()) for name in self.names]).empty_table()
 
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
-        from pyarrow import csv as arrow_csv
-
         head = self._heads[file]
         if head.alone:
             yield pa.table({name: pa.array([], TEXT) for name in columns})

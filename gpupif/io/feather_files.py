@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
+from pyarrow import ipc
 
-from ..utils.validation import check_unique
 from .base import Describe, FileFormat, Input, Source
-from .common import Pick, check_alike, check_values, pandas_index_names, unreadable
+from .common import check_alike, check_values, pandas_index_names, unreadable
 
 
 class FeatherFormat(FileFormat):
@@ -21,18 +21,10 @@ class FeatherFormat(FileFormat):
     written = endings
     dataset = "ipc"
 
-    def read(self, found: Input, pick: Pick, sep: str | None) -> pa.Table:
-        """See `FileFormat`."""
-        return read_feather(found.files, pick)
-
     def open(self, found: Input, sep: str | None) -> Source:
-        """See `FileFormat`."""
         return FeatherSource(found)
 
     def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
-        """See `FileFormat`."""
-        from pyarrow import ipc
-
         schema = first.schema.with_metadata({**(first.schema.metadata or {}), **describe()})
         return ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression="lz4"))
 
@@ -47,28 +39,8 @@ def feather_fields(file: Path) -> dict[str, object]:
         raise unreadable(file, "Feather", error) from error
 
 
-def read_feather(files: Sequence[Path], pick: Pick) -> pa.Table:
-    """The columns that `pick` names of Feather files."""
-    check_alike(files, feather_fields)
-    tables = []
-    for file in files:
-        try:
-            schema, batches = open_feather(file)
-            check_unique(schema.names)
-            columns = pick(schema.names)
-            table = pa.Table.from_batches(batches, schema)
-            table = table if columns is None else table.select(columns)
-            check_values(zip(table.column_names, table.columns, strict=True))
-        except (pa.ArrowException, OSError) as error:
-            raise unreadable(file, "Feather", error) from error
-        tables.append(table)
-    return pa.concat_tables(tables)
-
-
 def open_feather(file: Path, columns: Sequence[str] | None = None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Schema of a Feather file, and its rows, of some columns only, when they are asked for."""
-    from pyarrow import ipc
-
     source = pa.memory_map(str(file))
     try:
         opened: Any = ipc.open_file(source)
@@ -93,7 +65,6 @@ class FeatherSource(Source):
         self.index_names = pandas_index_names(schema)
 
     def nothing(self) -> pa.Table:
-        """See `Source`."""
         return self._schema.remove_metadata().empty_table()
 
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ..errors import TableReadError
 from ..utils.validation import check_unique
@@ -34,17 +35,32 @@ class ParquetFormat(FileFormat):
     dataset = "parquet"
 
     def read(self, found: Input, pick: Pick, sep: str | None) -> pa.Table:
-        """See `FileFormat`."""
-        return read_parquet(found, pick)
+        """See `FileFormat`; text as dictionaries, see `decode`."""
+        files, schema, keys, columns = open_parquet(found, pick)
+        text = text_columns(schema)
+
+        def read(source: Any) -> pa.Table:
+            table = pq.read_table(source, columns=columns, read_dictionary=text, partitioning=keys)
+            check_values(zip(table.column_names, table.columns, strict=True))
+            return table
+
+        try:
+            table = read(files if found.several else found.path)
+        except (pa.ArrowException, OSError):
+            # Which of them it is, only reading them one by one shows.
+            for file in files if found.several else ():
+                try:
+                    read([file])
+                except (pa.ArrowException, OSError) as error:
+                    raise unreadable(file, "Parquet", error) from error
+            raise
+        return mark_encoded(table, text)
 
     def open(self, found: Input, sep: str | None) -> Source:
-        """See `FileFormat`."""
         return ParquetSource(found)
 
     def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
         """See `FileFormat`; columns whose values seldom repeat are written without a dictionary."""
-        import pyarrow.parquet as pq
-
         schema = first.schema
         plain = {name for name in schema.names if schema.names.count(name) == 1 and _differ(first.column(name))}
         coded = [name for name in schema.names if name not in plain]
@@ -53,7 +69,6 @@ class ParquetFormat(FileFormat):
         return pq.ParquetWriter(sink, schema, use_dictionary=coded, compression=codecs, compression_level=levels)
 
     def finish(self, writer: Any, describe: Describe) -> None:
-        """See `FileFormat`."""
         writer.add_key_value_metadata(describe())
 
 
@@ -73,7 +88,6 @@ class ParquetTable(NamedTuple):
 def open_parquet(found: Input, pick: Pick) -> ParquetTable:
     """What Parquet files hold; raises TableReadError where they do not fit together."""
     import pyarrow.dataset as ds
-    import pyarrow.parquet as pq
 
     file, files = found.path, list(found.files)
     keys = None
@@ -129,34 +143,7 @@ def text_columns(schema: pa.Schema) -> list[str]:
     return [field.name for field in schema if any(kind(field.type) for kind in kinds) and "." not in field.name]
 
 
-def read_parquet(found: Input, pick: Pick) -> pa.Table:
-    """The columns that `pick` names of Parquet files, text as dictionaries; see `decode`."""
-    import pyarrow.parquet as pq
-
-    files, schema, keys, columns = open_parquet(found, pick)
-    text = text_columns(schema)
-
-    def read(source: Any) -> pa.Table:
-        table = pq.read_table(source, columns=columns, read_dictionary=text, partitioning=keys)
-        check_values(zip(table.column_names, table.columns, strict=True))
-        return table
-
-    try:
-        table = read(files if found.several else found.path)
-    except (pa.ArrowException, OSError):
-        # Which of them it is, only reading them one by one shows.
-        for file in files if found.several else ():
-            try:
-                read([file])
-            except (pa.ArrowException, OSError) as error:
-                raise unreadable(file, "Parquet", error) from error
-        raise
-    return mark_encoded(table, text)
-
-
 def _fields_of(file: Path) -> dict[str, object]:
-    import pyarrow.parquet as pq
-
     try:
         return {field.name: field.type for field in pq.read_schema(file)}
     except (pa.ArrowException, OSError) as error:
@@ -167,8 +154,6 @@ class ParquetSource(Source):
     """Parquet files; the names of their folders may hold columns."""
 
     def __init__(self, found: Input) -> None:
-        import pyarrow.parquet as pq
-
         try:
             self._table = open_parquet(found, every_column)
             self._keys = keys_of_files(self._table)
@@ -188,18 +173,14 @@ class ParquetSource(Source):
         self._encoded = [name for name in self._text if name not in plain]
 
     def as_given(self, piece: pa.Table) -> pa.Table:
-        """See `Source`."""
         given = self._table.schema
         kinds = [given.field(field.name) if field.name in self._text else field for field in piece.schema]
         return piece.cast(pa.schema(kinds))
 
     def nothing(self) -> pa.Table:
-        """See `Source`."""
         return self._table.schema.remove_metadata().empty_table()
 
     def _read_file(self, file: Path, columns: list[str], rows: int, size: int) -> Iterator[pa.Table]:
-        import pyarrow.parquet as pq
-
         schema, keys = self._table.schema, self._keys[file]
         own = [name for name in columns if name not in keys]
         # Not buffered ahead: a row group may be as large as the table.

@@ -14,14 +14,14 @@ from .csv_files import check_separator
 from .formats import CSV, PARQUET, READ_ENDINGS, read_format
 
 
-def find_input(path: Path, sep: str | None = None) -> Input:
-    """The files that a path names.
+def find_input(path: str | os.PathLike[str], sep: str | None = None) -> Input:
+    """The files that a path names; sep: the separator of CSV (None: found by itself). Found files are as they were.
 
     Raises TableReadError where there are none, they are empty, of a kind that is not known, or of several kinds, or
     where a folder among theirs cannot be read, and InputError where `sep` is no separator or the files are not CSV.
     """
     try:
-        return _find_input(path, sep)
+        return path if isinstance(path, Input) else _find_input(Path(path), sep)
     except OSError as error:
         raise denied(Path(error.filename or path), error) from error
 
@@ -39,6 +39,7 @@ def _find_input(path: Path, sep: str | None) -> Input:
         check_separator(sep)
         if found.format is not CSV:
             raise InputError(f"sep: {path} is no CSV file, so it has no separator. Leave sep out.")
+        found = found._replace(sep=sep)
     if not path.is_dir():
         for file in found.files:
             if file.stat().st_size == 0:

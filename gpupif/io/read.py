@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -20,11 +19,10 @@ def read_table(path: str | os.PathLike[str], pick: Pick = every_column, sep: str
     Raises TableReadError for a file that is missing, empty, truncated, or not what its name says, and InputError
     where column names repeat or `sep` is no separator.
     """
-    file = Path(path)
-    found = find_input(file, sep)
+    found = find_input(path, sep)
     try:
-        table = found.format.read(found, pick, sep)
+        table = found.format.read(found, pick, found.sep)
     except (pa.ArrowException, OSError) as error:
-        raise unreadable(file, found.format.name, error) from error
-    check_rows(file, table.num_rows, table.column_names)
+        raise unreadable(found.path, found.format.name, error) from error
+    check_rows(found.path, table.num_rows, table.column_names)
     return table

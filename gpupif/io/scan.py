@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,10 +12,10 @@ from .base import Source
 from .paths import find_input
 
 
-def open_source(path: Path, sep: str | None = None) -> Source:
+def open_source(path: str | os.PathLike[str]) -> Source:
     """The files that a path names, to be read in streams; raises what `read_table` does for what can be seen now."""
-    found = find_input(path, sep)
-    return found.format.open(found, sep)
+    found = find_input(path)
+    return found.format.open(found, found.sep)
 
 
 def in_chunks(pieces: Iterable[pa.Table], rows: int, most: int) -> Iterator[pa.Table]:

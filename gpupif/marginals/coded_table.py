@@ -68,7 +68,7 @@ def code_columns(
     it has (None: codes are on the host). Raises InputError, TableReadError.
     """
     report = report or Reporter(False)
-    frame = open_table(table, request.pick, library, request.sep)
+    frame = open_table(table, request.pick, library)
     names = request.chosen(frame.names, frame.index_names)
     read = request.read(names)
     report.stage("encode", len(read), "columns")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,38 +25,33 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-class ColumnSets:
-    """Sets of columns of one table, and their entropies; a context manager.
+def measure_sets(measure: Callable[..., float], table: Any, weights: Hashable, missing: str, **given: Any) -> float:
+    """What a method of `ColumnSets` finds of sets of columns of a table.
 
-    given: by the argument that names it, each set's columns (None: all). sets: the places of the columns of each set
-    that was given.
+    given: by the argument that names it, each set's columns (None: all). Others: as of `gpupif.entropy`.
+    """
+    wanted = [
+        None if columns is None else as_columns(argument, columns, table, empty=argument == "given")
+        for argument, columns in given.items()
+    ]
+    every = None if None in wanted else list(dict.fromkeys(name for columns in wanted for name in columns or ()))
+    request = CountRequest(every, weights, missing, ", ".join(given))
+    with Reporter() as report, announce_compilation(), open_counts(table, request, report) as counts:
+        names = list(counts.names)
+        sets = [[names.index(name) for name in (names if columns is None else columns)] for columns in wanted]
+        return measure(ColumnSets(counts), *sets)
+
+
+class ColumnSets:
+    """Sets of columns of one table, by their places there, and their entropies.
 
     With S(X), the sum of c log2 c over the counts c of the values of X, and N = n log2 n, the entropy of X is
     (N - S(X)) / n; the sums are the same wherever the counts are, so that what must be 0 is 0.
     """
 
-    def __init__(self, table: Any, given: Mapping[str, Any], weights: Hashable, missing: str) -> None:
-        wanted = [
-            None if columns is None else as_columns(argument, columns, table, empty=argument == "given")
-            for argument, columns in given.items()
-        ]
-        every = None if None in wanted else list(dict.fromkeys(name for columns in wanted for name in columns or ()))
-        with contextlib.ExitStack() as opened:
-            report = opened.enter_context(Reporter())
-            opened.enter_context(announce_compilation())
-            request = CountRequest(every, weights, missing, ", ".join(given))
-            self._counts: SetCounts = open_counts(table, request, report)
-            opened.push(self._counts)
-            self._opened = opened.pop_all()
-        names = list(self._counts.names)
-        self.sets = [[names.index(name) for name in (names if columns is None else columns)] for columns in wanted]
+    def __init__(self, counts: SetCounts) -> None:
+        self._counts = counts
         self._total = Total(0, 0)
-
-    def __enter__(self) -> ColumnSets:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._opened.__exit__(*error)
 
     def _sums(self, sets: Sequence[Sequence[int]]) -> list[float]:
         """N, which is only known when rows were counted, and S of each set of columns."""

@@ -18,7 +18,6 @@ from ..dask import partition as partition_tasks
 from ..dask import plan
 from ..dask.graph import Graph, Result
 from ..dask.parcels import Parcel, pack, parcel_rows, part_of_keys, rows_in, unpack
-from ..dask.table_totals import add_totals, add_weights
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers
 from ..engines.block_scoring import pack_keys, unpack_keys
@@ -73,7 +72,7 @@ class DaskCounts(SetCounts):
     """A Dask frame; it is computed anew by each `count`."""
 
     def __init__(self, table: Any, request: CountRequest, device: str) -> None:
-        check_dask_frame("table", table)
+        check_dask_frame(table)
         self.names = request.chosen(list(table.columns))
         self._all_names = list(table.columns)
         self._read = ColumnsRead(request.read(self.names), list(self.names), request.weights, request.missing)
@@ -85,7 +84,6 @@ class DaskCounts(SetCounts):
         """Nothing is kept."""
 
     def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
-        """See `SetCounts`."""
         graph = Graph()
         encoded, whole = self.add_plan(graph)
         local = graph.each("local", itemgetter(0), encoded)
@@ -101,38 +99,37 @@ class DaskCounts(SetCounts):
         return counted
 
     def add_plan(self, graph: Graph) -> tuple[list[Result], Result]:
-        """Tasks that encode each partition, and one that returns the `TablePlan`."""
+        """Add tasks that encode each partition, and one that returns the `TablePlan`."""
         read, table, names = self._read, self._table, self._all_names
         partitions = graph.take(table[read.read] if read.read != names else table)
         encoded = graph.each("encode", partition_tasks.encode_partition, read, self._asked, partitions)
-        local = graph.each("counted", itemgetter(0), encoded)
-        totals = add_totals(graph, read, local)
-        if read.weights is None:
-            return encoded, graph.one("whole", plan_table, read, names, totals)
-        weights = add_weights(graph, read, names, totals, local)
-        return encoded, graph.one("whole", plan_weighted_table, read, totals, *weights)
+        totals, weighing = partition_tasks.count_values(
+            graph, read, names, graph.each("counted", itemgetter(0), encoded)
+        )
+        return encoded, graph.one("whole", plan_table, read, names, totals, *weighing)
 
 
-def plan_table(read: ColumnsRead, names: list[Hashable], totals: PartitionTotals) -> TablePlan:
-    """The table by its totals; raises InputError for one without rows, or with missing values where they are errors."""
-    plan.check_totals(read, names, totals)
-    columns = plan.merged_columns(read.read, totals.values)
-    return TablePlan(columns, columns, Total(totals.rows, totals.rows), _devices(totals))
-
-
-def plan_weighted_table(
-    read: ColumnsRead, totals: PartitionTotals, weights: Weights, counts: WeightedCounts
+def plan_table(
+    read: ColumnsRead,
+    names: list[Hashable],
+    totals: PartitionTotals,
+    weights: Weights | None,
+    counts: WeightedCounts | None,
 ) -> TablePlan:
-    """A table whose rows have weights; counts: what the rows of each value count."""
+    """The table by its totals; counts: what the rows of each value count, where they have weights.
+
+    Raises InputError for a table without rows, or with missing values where they are errors.
+    """
+    device = " and ".join(sorted(totals.devices))
+    if weights is None or counts is None:
+        plan.check_totals(read, names, totals)
+        columns: Sequence[Column] = plan.merged_columns(read.read, totals.values)
+        return TablePlan(columns, columns, Total(totals.rows, totals.rows), device)
     units = weights.units
     weighted = TableWeights(None, counts, units.total, units.unit)
     columns = with_counts(weights.columns[: len(read.used)], weighted)
     place = read.read.index(read.weights)
-    return TablePlan(weights.columns, columns, Total.of(totals.rows, weighted), _devices(totals), (place, units))
-
-
-def _devices(totals: PartitionTotals) -> str:
-    return " and ".join(sorted(totals.devices))
+    return TablePlan(weights.columns, columns, Total.of(totals.rows, weighted), device, (place, units))
 
 
 def send_combinations(

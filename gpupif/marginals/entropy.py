@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..utils.docs import documented_as
-from .column_sets import ColumnSets
+from .column_sets import ColumnSets, measure_sets
 
 Columns = Hashable | Sequence[Hashable]
 
@@ -68,8 +68,7 @@ def entropy(
     1.5
 
     """
-    with ColumnSets(table, {"columns": columns}, weights, missing) as found:
-        return found.entropy(found.sets[0])
+    return measure_sets(ColumnSets.entropy, table, weights, missing, columns=columns)
 
 
 @documented_as(entropy)
@@ -85,8 +84,6 @@ def conditional_entropy(
 
     Parameters
     ----------
-    table, weights, missing:
-        As of `gpupif.entropy`.
     columns, given:
         X and Y: a column or a list of columns each. An empty list as `given`: nothing is known.
 
@@ -94,11 +91,6 @@ def conditional_entropy(
     -------
     float
         Bits, from 0 (exactly 0 where Y determines X) to H(X) (X and Y independent).
-
-    Raises
-    ------
-    InputError, TableReadError, DeviceError
-        As `gpupif.entropy`.
 
     References
     ----------
@@ -112,8 +104,7 @@ def conditional_entropy(
     0.5
 
     """
-    with ColumnSets(table, {"columns": columns, "given": given}, weights, missing) as found:
-        return found.conditional(*found.sets)
+    return measure_sets(ColumnSets.conditional, table, weights, missing, columns=columns, given=given)
 
 
 @documented_as(entropy)
@@ -129,8 +120,6 @@ def mutual_information(
 
     Parameters
     ----------
-    table, weights, missing:
-        As of `gpupif.entropy`.
     a, b:
         A column or a list of columns each.
 
@@ -138,11 +127,6 @@ def mutual_information(
     -------
     float
         Bits, from 0 (exactly 0 where they are independent in the table) to the smaller of H(A) and H(B).
-
-    Raises
-    ------
-    InputError, TableReadError, DeviceError
-        As `gpupif.entropy`.
 
     References
     ----------
@@ -156,8 +140,7 @@ def mutual_information(
     0.311
 
     """
-    with ColumnSets(table, {"a": a, "b": b}, weights, missing) as found:
-        return found.mutual(*found.sets)
+    return measure_sets(ColumnSets.mutual, table, weights, missing, a=a, b=b)
 
 
 @documented_as(entropy)
@@ -170,21 +153,11 @@ def total_correlation(
 ) -> float:
     """Total correlation: the sum of H(X_i) - H(X_1, ..., X_m), what the columns share, told as often as it is held.
 
-    Parameters
-    ----------
-    table, columns, weights, missing:
-        As of `gpupif.entropy`.
-
     Returns
     -------
     float
         Bits, from 0 (exactly 0 where all columns are independent of each other) to the sum of all H(X_i) but the
         largest. Of two columns it is their mutual information.
-
-    Raises
-    ------
-    InputError, TableReadError, DeviceError
-        As `gpupif.entropy`.
 
     References
     ----------
@@ -198,8 +171,7 @@ def total_correlation(
     1.0
 
     """
-    with ColumnSets(table, {"columns": columns}, weights, missing) as found:
-        return found.total_correlation(found.sets[0])
+    return measure_sets(ColumnSets.total_correlation, table, weights, missing, columns=columns)
 
 
 @documented_as(entropy)
@@ -212,21 +184,11 @@ def dual_total_correlation(
 ) -> float:
     """Dual total correlation: H(X_1, ..., X_m) - the sum of H(X_i | all others), the information that columns share.
 
-    Parameters
-    ----------
-    table, columns, weights, missing:
-        As of `gpupif.entropy`.
-
     Returns
     -------
     float
         Bits, from 0 (exactly 0 where all columns are independent of each other) to H(X_1, ..., X_m) (each column
         follows from the others). Of two columns it is their mutual information.
-
-    Raises
-    ------
-    InputError, TableReadError, DeviceError
-        As `gpupif.entropy`.
 
     References
     ----------
@@ -240,8 +202,7 @@ def dual_total_correlation(
     2.0
 
     """
-    with ColumnSets(table, {"columns": columns}, weights, missing) as found:
-        return found.dual(found.sets[0])
+    return measure_sets(ColumnSets.dual, table, weights, missing, columns=columns)
 
 
 @documented_as(entropy)
@@ -257,20 +218,10 @@ def residual_entropy(
     With the dual total correlation it makes up the joint entropy (Abdallah and Plumbley call it the residual entropy,
     others erasure entropy).
 
-    Parameters
-    ----------
-    table, columns, weights, missing:
-        As of `gpupif.entropy`.
-
     Returns
     -------
     float
         Bits, from 0 (exactly 0 where each column follows from the others) to the joint entropy (all independent).
-
-    Raises
-    ------
-    InputError, TableReadError, DeviceError
-        As `gpupif.entropy`.
 
     References
     ----------
@@ -285,5 +236,4 @@ def residual_entropy(
     1.0
 
     """
-    with ColumnSets(table, {"columns": columns}, weights, missing) as found:
-        return found.residual(found.sets[0])
+    return measure_sets(ColumnSets.residual, table, weights, missing, columns=columns)

@@ -6,18 +6,14 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..attack.weights import TableWeights, read_weights, weigh_table
+from ..attack.weights import weigh_table
 from ..rows.threads import Workers
-from ..utils.arrays import on_host
 from .base import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
 from .coded_table import code_columns
 
 if TYPE_CHECKING:
     from ..engines.counting import CountingEngine
     from ..utils.progress import Reporter
-    from .coded_table import Coded
     from .request import CountRequest
 
 
@@ -30,7 +26,7 @@ class MemoryCounts(SetCounts):
         with contextlib.ExitStack() as opened:
             workers = opened.enter_context(Workers())
             coded = code_columns(table, request, workers, report, engine.frames)
-            weighted = weigh_coded(coded, workers)
+            weighted = None if coded.weights is None else weigh_table(coded.columns, coded.weights, workers)
             self._counting = opened.enter_context(engine.counting(workers))
             self._opened = opened.pop_all()
         self._coded = coded
@@ -42,7 +38,6 @@ class MemoryCounts(SetCounts):
         self._opened.__exit__(*error)
 
     def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
-        """See `SetCounts`."""
         coded = self._coded
         find = make(self._columns, self._total)
         self._report.stage("count", len(sets), "sets")
@@ -53,12 +48,3 @@ class MemoryCounts(SetCounts):
             found.append([find(one.columns, counter, place)])
             self._report.advance()
         return CountResult(self._columns, self._total, found)
-
-
-def weigh_coded(coded: Coded, workers: Workers) -> TableWeights | None:
-    """What the rows count, where they have weights; raises InputError for a bad one."""
-    if coded.weights is None:
-        return None
-    codes = on_host(coded.weights.codes)
-    units = read_weights(coded.weights, lambda code: int(np.argmax(codes == code)))
-    return weigh_table(coded.columns, codes, units, workers)

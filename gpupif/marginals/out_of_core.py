@@ -90,7 +90,6 @@ class ChunkCounts(SetCounts):
         self._opened.__exit__(*error)
 
     def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
-        """See `SetCounts`."""
         chunks = self._stream.chunks
         with Workers() as workers, self._engine.counting(workers) as counting:
             find = make(self._columns, self._total)
@@ -204,15 +203,8 @@ class _CountRun:
         pieces = hash_partition(
             part.chunks, self._cardinalities, by, parts, own, self._workers, span, self._report.advance
         )
-        for number in range(pieces.parts):
-            piece = pieces.part(number)
-            finer = HashRange(span.place * parts + number, parts * span.of)
-            try:
-                if piece.rows:
-                    self._count_part(_TablePart(piece, by, finer), sets, folder)
-            finally:
-                piece.close()
-            pieces.drop_part(number)
+        for _, piece, finer in pieces.each(span, drop=True):
+            self._count_part(_TablePart(piece, by, finer), sets, folder)
         shutil.rmtree(own)
 
     def _parts(self, part: _TablePart, sets: dict[int, SetRequest]) -> int:

@@ -20,15 +20,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class CountRequest:
     """columns: whose combinations are counted (None: all but row labels and weights). weights: the column of sampling
-    weights. argument: what errors call `columns`. sep: of a CSV file (None: found by itself). missing: as of
-    `gpupif.toxic_pairs`. Raises InputError for a word that it cannot be.
+    weights. argument: what errors call `columns`. missing: as of `gpupif.toxic_pairs`. Raises InputError for
+    a word that it cannot be.
     """
 
     columns: Sequence[Hashable] | None = None
     weights: Hashable = None
     missing: str = "category"
     argument: str = "columns"
-    sep: str | None = None
 
     def __post_init__(self) -> None:
         if self.missing == "wildcard":
@@ -67,8 +66,8 @@ class CountRequest:
 
     def in_streams(self, table: Any) -> bool:
         """Whether a table is read in streams."""
-        return in_streams(table, self.choose, self.sep)
+        return in_streams(table, self.choose)
 
     def open_temporary_table(self, table: Any, report: Reporter) -> TemporaryTable:
         """The table in streams; raises InputError, TableReadError, OutputError."""
-        return open_temporary_table(table, self.choose, self.missing, report, self.sep, copies=2)
+        return open_temporary_table(table, self.choose, self.missing, report, copies=2)

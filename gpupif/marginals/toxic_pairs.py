@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.request import warn_of_unique
 from ..errors import InputError
-from ..utils.display import Displayable, json_records, json_value
+from ..utils.display import Displayable
 from ..utils.progress import Reporter, announce_compilation
 from ..utils.validation import brief, is_whole, whole_number
 from .base import SetRequest
@@ -57,23 +57,17 @@ class ToxicPairs(Displayable):
     people: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
-        return {
-            "rows": self.rows,
-            **({} if self.people is None else {"people": self.people}),
-            "columns": [json_value(name) for name in self.columns],
-            "size": self.size,
-            "device": self.device,
-            "seconds": dict(self.seconds),
-            SIZES[self.size]: json_records(self.pairs),
-            "values": json_records(self.values),
-        }
+        """As of `Record`, without `people` where rows have no weights; pairs of triples are called such."""
+        found = super().to_dict()
+        found[SIZES[self.size]] = found.pop("pairs")
+        if self.people is None:
+            del found["people"]
+        return found
 
     def __repr__(self) -> str:
         return f"<ToxicPairs of {self.rows:,} rows: {len(self.pairs):,} {SIZES[self.size]} of columns>"
 
     def print(self, console: Console) -> None:
-        """Draw it on a console of rich."""
         print_toxic(self.rows, self.people, len(self.columns), self.seconds, self.pairs, self.values, console)
 
 
@@ -157,11 +151,7 @@ def toxic_pairs(
     {'unique_rows': 2, 'combinations': 4}
 
     """
-    return find_toxic(table, CountRequest(columns, weights, missing), size, top)
-
-
-def find_toxic(table: Any, request: CountRequest, size: int, top: int) -> ToxicPairs:
-    """See `toxic_pairs`."""
+    request = CountRequest(columns, weights, missing)
     size, top = _check_size(size), whole_number("top", top, "pairs of values")
     started = time.perf_counter()
     with (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..utils.display import Heading, as_found, draw_table
@@ -14,17 +14,26 @@ if TYPE_CHECKING:
 
 # Pairs of columns that are shown.
 SHOWN = 20
-HEADS = {
-    "joint_entropy": "joint entropy",
-    "mutual_information": "mutual inf.",
-    "total_correlation": "total corr.",
-    "unique_share": "unique rows",
-    "smallest_cohort": "smallest cohort",
-    "combinations": "combinations",
-    "count": "rows",
-    "expected": "expected",
-    "rarity": "rarity",
-    "information": "information",
+BITS = "{:.2f}".format
+
+
+def _count(value: Any) -> str:
+    """How many rows, or with weights people."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+# What is shown of pairs, by column.
+HEADINGS = {
+    "joint_entropy": Heading("joint entropy", folds=True, show=BITS),
+    "mutual_information": Heading("mutual inf.", folds=True, show=BITS),
+    "total_correlation": Heading("total corr.", folds=True, show=BITS),
+    "unique_share": Heading("unique rows", folds=True, show=lambda value: f"{100 * value:.2f} %"),
+    "smallest_cohort": Heading("smallest cohort", folds=True, show=_count),
+    "combinations": Heading("combinations", folds=True, show=_count),
+    "count": Heading("rows", folds=True, show=_count),
+    "expected": Heading("expected", folds=True, show="{:,.1f}".format),
+    "rarity": Heading("rarity", folds=True, show=BITS),
+    "information": Heading("information", folds=True, show=BITS),
 }
 
 
@@ -60,9 +69,8 @@ def print_toxic(
 
 def _table(title: str, frame: pd.DataFrame, size: int, parts: Mapping[str, str]) -> Table:
     """A table of what is said of pairs, or triples; parts: by heading, which columns are put together below it."""
-    keys = [key for key in frame.columns if key in HEADS]
-    headings = [Heading(name, text=True) for name in parts]
-    headings += [Heading(HEADS[key], folds=True, show=_number(key)) for key in keys]
+    keys = [key for key in frame.columns if key in HEADINGS]
+    headings = [*(Heading(name, text=True) for name in parts), *(HEADINGS[key] for key in keys)]
     rows = [
         [
             *(
@@ -74,14 +82,3 @@ def _table(title: str, frame: pd.DataFrame, size: int, parts: Mapping[str, str])
         for record in frame.to_dict("records")
     ]
     return draw_table(title, headings, rows)
-
-
-def _number(key: str) -> Callable[[Any], str]:
-    """How a number is shown."""
-    if key == "unique_share":
-        return lambda value: f"{100 * value:.2f} %"
-    if key == "expected":
-        return lambda value: f"{value:,.1f}"
-    if key in ("count", "smallest_cohort", "combinations"):
-        return lambda value: f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
-    return lambda value: f"{value:.2f}"

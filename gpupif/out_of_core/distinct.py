@@ -144,12 +144,9 @@ class DistinctTable:
         pieces = hash_partition(self.chunks, self.cardinalities, every, parts, folder, workers, done=report.advance)
         report.stage("collapse", rows, "rows")
         found = 0
-        for part in range(pieces.parts):
-            chunks = pieces.part(part)
+        for part, chunks, _ in pieces.each(drop=True):
             file = self.file(f"part-{part:05}.arrow")
-            more = self._collapse(chunks, file, limit - found, found, workers, part) if chunks.rows else 0
-            chunks.close()
-            pieces.drop_part(part)
+            more = self._collapse(chunks, file, limit - found, found, workers, part)
             if more is None:
                 raise TooManyRowsError
             found += more

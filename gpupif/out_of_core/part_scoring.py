@@ -100,10 +100,8 @@ class PartScorer:
         with Workers() as workers:
             finer = hash_partition(chunks, self.cardinalities, everything, parts, _fresh(folder / "distinct"), workers)
         total = 0
-        for part in range(finer.parts):
-            piece = finer.part(part)
+        for _, piece, _ in finer.each():
             total += len(self.distinct(piece, everything).rows.keys)
-            piece.close()
         shutil.rmtree(finer.folder)
         return total
 
@@ -150,17 +148,11 @@ class PartScorer:
                 cuts.append(hash_partition(chunks, self.cardinalities, half.by, parts, place, workers, whole))
         for half, pieces in zip(halves, cuts, strict=True):
             whole = hashes if half.by == one.by else HashRange()
-            for part in range(pieces.parts):
-                piece = pieces.part(part)
-                if piece.rows == 0:
-                    continue
-                inner = HashRange(whole.place * pieces.parts + part, whole.of * pieces.parts)
+            for part, piece, inner in pieces.each(whole, drop=True):
                 # One cohort cannot be cut; it has no more distinct rows than its column has values.
                 forced = len(halves) == 1 and piece.rows == chunks.rows
                 place = pieces.folder / f"{part}"
                 found.add(self.score(piece, half, pieces.scores(part), place, inner, forced))
-                piece.close()
-                pieces.drop_part(part)
         self._put_together(chunks, one, halves, cuts, out)
         for pieces in cuts:
             shutil.rmtree(pieces.folder)

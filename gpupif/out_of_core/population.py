@@ -102,19 +102,16 @@ class EncodedPopulation:
         added = 0
         schema = {str(place): np.dtype(code_type(len(counts))).name for place, counts in enumerate(job.counts)}
         with BatchWriter(self.context.store.fresh("lacking") / "rows.arrow", schema | {"times": "int64"}) as writer:
-            for part in range(pieces.parts):
-                chunks = pieces.part(part)
-                if chunks.rows:
-                    rows, in_population = scorer.distinct(chunks, every)
-                    assert in_population is not None
-                    short = MatchedRows(rows.keys, rows.counts - in_population, in_population).lacking()
-                    if lacks == "error":
-                        lacking.add(short)
-                    elif len(short.keys):
-                        times = short.sampled - short.in_population
-                        writer.write([*unpack_keys(short.keys, layout), times])
-                        added += int(times.sum())
-                chunks.close()
+            for _, chunks, _ in pieces.each():
+                rows, in_population = scorer.distinct(chunks, every)
+                assert in_population is not None
+                short = MatchedRows(rows.keys, rows.counts - in_population, in_population).lacking()
+                if lacks == "error":
+                    lacking.add(short)
+                elif len(short.keys):
+                    times = short.sampled - short.in_population
+                    writer.write([*unpack_keys(short.keys, layout), times])
+                    added += int(times.sum())
         return lacking.found() if lacks == "error" else {"lacking": added}
 
     def _add_extra(self, extra: ExtraRows) -> list[npt.NDArray[np.int64]]:

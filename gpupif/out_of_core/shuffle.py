@@ -7,7 +7,7 @@ tells where the rows of the parts belong, so no row numbers are.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,22 @@ class Partitioned:
     def part(self, number: int) -> PartChunks:
         """The rows of a part."""
         return PartChunks(self.folder / f"part-{number:05}.arrow", self.sizes[number])
+
+    def each(self, hashes: HashRange | None = None, drop: bool = False) -> Iterator[tuple[int, PartChunks, HashRange]]:
+        """Each part that has rows: its number, its rows, which are closed afterwards, and their hashes.
+
+        hashes: of the table itself, where it is such a part. drop: delete each afterwards.
+        """
+        whole = hashes or HashRange()
+        for part in range(self.parts):
+            chunks = self.part(part)
+            try:
+                if chunks.rows:
+                    yield part, chunks, HashRange(whole.place * self.parts + part, whole.of * self.parts)
+            finally:
+                chunks.close()
+            if drop:
+                self.drop_part(part)
 
     def drop_part(self, number: int) -> None:
         """Delete the rows of a part that is scored."""

@@ -61,7 +61,6 @@ def open_temporary_table(
     choose: Choose,
     missing: str,
     report: Reporter,
-    sep: str | None = None,
     copies: int = 1,
     joined: bool = False,
     argument: str = "table",
@@ -69,14 +68,14 @@ def open_temporary_table(
 ) -> TemporaryTable:
     """Encode columns of the files that a path names, within the memory limit.
 
-    sep: the separator of a CSV file (None: found by itself). copies: how often the codes may lie on the disk at a time.
+    copies: how often the codes may lie on the disk at a time.
     joined: values will be joined to those of another table. argument: what names the path. budget: of a run that has
     one already.
 
     Raises InputError, TableReadError, OutputError.
     """
     check_word("missing", missing, ("category", "error"))
-    source, here = open_source(Path(table), sep), resources()
+    source, here = open_source(table), resources()
     names = choose(source)
     budget = budget or plan_reading(here.memory, len(names))
     with contextlib.ExitStack() as files:
@@ -97,11 +96,11 @@ def open_temporary_table(
         return TemporaryTable(names, chunks, folder, budget, files.pop_all())
 
 
-def in_streams(table: Any, choose: Choose, sep: str | None = None) -> bool:
+def in_streams(table: Any, choose: Choose) -> bool:
     """Whether a table is to be read in streams: a path, with a memory limit or to more than the free memory holds."""
     if not isinstance(table, str | os.PathLike):
         return False
     if resources().memory_limit is not None:
         return True
-    source = open_source(Path(table), sep)
+    source = open_source(table)
     return source.about_rows() * len(choose(source)) * CELL_BYTES > default_limit() - resident_bytes()

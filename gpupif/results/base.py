@@ -225,15 +225,22 @@ class ScoresDescription:
     files: Sequence[str] = ()
 
 
-class WriteRequest(NamedTuple):
-    """Scores to be written, by the prefix of the names of their columns: those against `attackers`.
+@dataclass(frozen=True)
+class WriteRequest:
+    """Scores to be written and where to: by the prefix of the names of their columns, those against `attackers`.
 
-    describe: what the files are to say of themselves, with summaries if these are asked for.
+    describe: what the files are to say of themselves, with summaries if these are asked for. keep_input: put the
+    table's columns before the scores. done: hears how many rows went out. options: of a library that writes folders.
     """
 
     outputs: Mapping[str, Cells]
     attackers: Sequence[ScoredAttacker]
     describe: Callable[[bool], ScoresDescription]
+    path: str | os.PathLike[str]
+    keep_input: bool
+    overwrite: bool
+    done: Callable[[int], None] = lambda rows: None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Backing(ABC):
@@ -284,9 +291,9 @@ class Backing(ABC):
         values = [fact.distinct_values for fact in self.column_facts()]
         return pack_priors(self.priors(), dict(zip(self.about.columns, values, strict=True)))
 
-    @abstractmethod
     def size(self) -> str:
         """How many rows, or partitions, there are, in words; computes nothing."""
+        return f"{self.rows:,} rows"
 
     @abstractmethod
     def where(self) -> str:
@@ -317,19 +324,8 @@ class Backing(ABC):
         """As `joined`, of Arrow, in memory. keep_input: put the table's columns before them."""
 
     @abstractmethod
-    def write(
-        self,
-        writing: WriteRequest,
-        path: str | os.PathLike[str],
-        keep_input: bool,
-        overwrite: bool,
-        done: Callable[[int], None],
-        options: Mapping[str, Any],
-    ) -> None:
-        """Write scores as `to_arrow` has them, with what files say of themselves.
-
-        done: hears how many rows went out. options: of a library that writes. Raises OutputError and InputError.
-        """
+    def write(self, writing: WriteRequest) -> None:
+        """Write scores as `to_arrow` has them, with what files say of themselves. Raises OutputError, InputError."""
 
     def persist(self, **options: Any) -> Backing:
         """The same scores, computed, and kept where they are: they are already."""
@@ -348,13 +344,10 @@ class OutcomeBacking(Backing):
                 self.summaries[() if name is None else (name,), fold] = summary
 
     def weights(self, attacker: ScoredAttacker, fold: str) -> Sequence[float]:
-        """See `Backing`."""
         return self._outcomes[attacker.name].weights[fold]
 
     def distinct_rows(self, attacker: ScoredAttacker) -> int | None:
-        """See `Backing`."""
         return self._outcomes[attacker.name].distinct_rows
 
     def explainer(self, attacker: ScoredAttacker) -> Explainer | None:
-        """See `Backing`."""
         return self._outcomes[attacker.name].explainer

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..errors import InputError, OutputError
+from ..errors import OutputError
 from ..io.formats import PARQUET
 from ..io.write import output_names, row_groups, write_device_columns, write_tables
 from ..measures import Measure
@@ -69,27 +68,18 @@ class MemoryBacking(OutcomeBacking):
 
     @property
     def rows(self) -> int:
-        """See `Backing`."""
         return self._frame.rows
 
     def priors(self) -> Mapping[Hashable, Prior]:
-        """See `Backing`."""
         return {name: self._priors[name] for name in self.about.columns}
 
     def column_facts(self) -> list[ColumnFacts]:
-        """See `Backing`."""
         return [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in self.priors().values()]
 
-    def size(self) -> str:
-        """See `Backing`."""
-        return f"{self.rows:,} rows"
-
     def where(self) -> str:
-        """See `Backing`."""
         return f"device {self.about.device}"
 
     def frame(self, cells: Cells) -> Any:
-        """See `Backing`."""
         frame = self._frames.get(cells)
         if frame is None:
             frame = self._frame.wrap(self.array(cells), self.about.columns)
@@ -98,7 +88,6 @@ class MemoryBacking(OutcomeBacking):
         return self._frame.view(frame)
 
     def array(self, cells: Cells) -> Any:
-        """See `Backing`."""
         if self._frame.from_file:
             for output in cells.outputs:
                 if hasattr(self._values[output], "get"):
@@ -115,7 +104,6 @@ class MemoryBacking(OutcomeBacking):
         return scores
 
     def row_sums(self, cells: Cells, name: str) -> Any:
-        """See `Backing`."""
         return self._frame.series(self._sums_of_rows(cells), name)
 
     def _sums_of_rows(self, cells: Cells) -> Any:
@@ -125,7 +113,6 @@ class MemoryBacking(OutcomeBacking):
         return self._row_sums[cells]
 
     def find(self, query: ScoreQuery) -> QueryResult:
-        """See `Backing`."""
         scores = {cells: self._scores(cells) for cells in query.cells}
         of_columns: list[list[float]] = []
         of_rows: list[float] = []
@@ -143,51 +130,32 @@ class MemoryBacking(OutcomeBacking):
         return QueryResult(figures, of_columns, of_rows, top)
 
     def joined(self, outputs: Mapping[str, Cells]) -> Any:
-        """See `Backing`."""
         names = output_names(list(outputs), self.about.columns, [])
         columns = (column for cells in outputs.values() for column in self.array(cells))
         return self._frame.named(dict(zip(names, columns, strict=True)))
 
     def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
-        """See `Backing`."""
         return _Rows(self._frame, self._arrays(outputs), self.about.columns, keep_input).between(0, self.rows)
 
     def _arrays(self, outputs: Mapping[str, Cells]) -> dict[str, Any]:
         return {output: self._scores(cells) for output, cells in outputs.items()}
 
-    def write(
-        self,
-        writing: WriteRequest,
-        path: str | os.PathLike[str],
-        keep_input: bool,
-        overwrite: bool,
-        done: Callable[[int], None],
-        options: Mapping[str, Any],
-    ) -> None:
+    def write(self, writing: WriteRequest) -> None:
         """See `Backing`.
 
         Scores on a device go straight from there to Parquet, others part by part through the host.
         """
-        refuse_options(options)
-        arrays = self._arrays(writing.outputs)
-        rows = _Rows(self._frame, arrays, self.about.columns, keep_input)
+        arrays, path, overwrite = self._arrays(writing.outputs), writing.path, writing.overwrite
+        rows = _Rows(self._frame, arrays, self.about.columns, writing.keep_input)
         library = self._frame.device_frames()
         there = all(hasattr(array, "get") for array in arrays.values())
         if library is not None and there and rows.alone and str(path).lower().endswith(PARQUET.written):
             columns = dict(zip(rows.names, (column for array in arrays.values() for column in array), strict=True))
             metadata = to_metadata(writing.describe(True))
-            write_device_columns(library, columns, self.rows, path, done, overwrite, metadata)
+            write_device_columns(library, columns, self.rows, path, writing.done, overwrite, metadata)
             return
         parts = (rows.between(start, stop) for start, stop in row_groups(self.rows))
-        write_tables(parts, path, done, overwrite, lambda: to_metadata(writing.describe(True)))
-
-
-def refuse_options(options: Mapping[str, Any]) -> None:
-    """Raise InputError for options of a library that does not write here."""
-    if options:
-        raise InputError(
-            f"{next(iter(options))}: goes with scores of a Dask frame only, whose to_parquet takes it. Leave it out."
-        )
+        write_tables(parts, path, writing.done, overwrite, lambda: to_metadata(writing.describe(True)))
 
 
 class _Rows:
@@ -266,7 +234,6 @@ class TableExplainer(Explainer):
         self._weights = weights
 
     def labels(self, rows: Sequence[int]) -> list[Any] | None:
-        """See `Explainer`."""
         index = self._frame.index
         if index is None:
             return None
@@ -274,7 +241,6 @@ class TableExplainer(Explainer):
             return [index[row] for row in rows]
 
     def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
-        """See `Explainer`."""
         job, found = self._job, []
         with self._frame.active():
             for cell in cells:
@@ -284,7 +250,6 @@ class TableExplainer(Explainer):
         return found
 
     def explain(self, cells: Sequence[Cell], by: Measure) -> list[dict[str, Any]]:
-        """See `Explainer`."""
         with self._frame.active():
             return [self._explain(cell, by) for cell in cells]
 

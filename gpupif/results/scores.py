@@ -324,7 +324,12 @@ class Scores:
         """
         if not self._backing.writes_folders:
             check_output(path, overwrite, endings=PARQUET.written)
-        self._backing.write(self._writing(), path, keep_input, overwrite, _unheard, options)
+            if options:
+                raise InputError(
+                    f"{next(iter(options))}: goes with scores of a Dask frame only, whose to_parquet takes it. Leave "
+                    "it out."
+                )
+        self._backing.write(replace(self._writing(path, keep_input, overwrite), options=options))
 
     def write(
         self,
@@ -334,7 +339,7 @@ class Scores:
         done: Callable[[int], None] = lambda rows: None,
     ) -> None:
         """As `to_parquet`, also to CSV and Feather, by the name's ending; `done` hears how many rows went out."""
-        self._backing.write(self._writing(), path, keep_input, overwrite, done, {})
+        self._backing.write(replace(self._writing(path, keep_input, overwrite), done=done))
 
     def persist(self, **options: Any) -> Scores:
         """Scores that are computed and kept: of a Dask frame in the memory of the workers, at once on a cluster.
@@ -470,9 +475,9 @@ class Scores:
             through_host=about.through_host,
         )
 
-    def _writing(self) -> WriteRequest:
+    def _writing(self, path: str | os.PathLike[str], keep_input: bool, overwrite: bool) -> WriteRequest:
         """What is written of these scores, and said of them."""
-        return WriteRequest(self._outputs(), self._written(), self._description)
+        return WriteRequest(self._outputs(), self._written(), self._description, path, keep_input, overwrite)
 
     def _written(self) -> list[ScoredAttacker]:
         """The attackers, as a file of these scores has them."""
@@ -488,18 +493,10 @@ class Scores:
         outcomes = [
             AttackerOutcome(
                 attacker,
-                {fold: list(view.weights.values()) for fold, view in of_folds.items()},
-                next(iter(of_folds.values())).distinct_rows if with_summaries else None,
+                weights={fold: list(view.weights.values()) for fold, view in of_folds.items()},
+                distinct_rows=next(iter(of_folds.values())).distinct_rows if with_summaries else None,
+                summaries={fold: view._summarize() for fold, view in of_folds.items() if with_summaries},
             )
             for attacker, of_folds in zip(self._written(), views, strict=True)
         ]
-        if with_summaries:
-            outcomes = [
-                replace(outcome, summaries={fold: view._summarize() for fold, view in of_folds.items()})
-                for outcome, of_folds in zip(outcomes, views, strict=True)
-            ]
         return ScoresDescription(backing.about, outcomes, backing.column_facts(), backing.packed_priors(), self.rows)
-
-
-def _unheard(rows: int) -> None:
-    pass

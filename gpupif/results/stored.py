@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from ..rows.threads import Workers
 from ..utils.percentiles import ONCE, SHIFTS, DigitCounts, PercentileSearch
 from .base import Cell, Cells, OutcomeBacking, QueryResult, ScoreQuery, ScoresDescription, WriteRequest
 from .figures import ColumnFacts, Figures
-from .in_memory import refuse_options
 from .packed_priors import PackedPrior
 from .provenance import to_metadata
 from .riskiest import riskiest, riskiest_in
@@ -69,35 +67,24 @@ class FileBacking(OutcomeBacking):
 
     @property
     def rows(self) -> int:
-        """See `Backing`."""
         return self._rows
 
     def priors(self) -> Mapping[Hashable, AsDict]:
-        """See `Backing`."""
         return self._priors
 
     def packed_priors(self) -> dict[str, str]:
-        """See `Backing`."""
         return super().packed_priors() if self._packed is None else self._packed
 
     def column_facts(self) -> list[ColumnFacts]:
-        """See `Backing`."""
         return self._facts
 
-    def size(self) -> str:
-        """See `Backing`."""
-        return f"{self.rows:,} rows"
-
     def where(self) -> str:
-        """See `Backing`."""
         return f"device {self.about.device}; in {self.path}"
 
     def frame(self, cells: Cells) -> StoredFrame:
-        """See `Backing`."""
         return self._frame({"": cells}, list(self.about.columns))
 
     def joined(self, outputs: Mapping[str, Cells]) -> StoredFrame:
-        """See `Backing`."""
         return self._frame(outputs, output_names(list(outputs), self.about.columns, []))
 
     def _frame(self, outputs: Mapping[str, Cells], names: Sequence[Hashable]) -> StoredFrame:
@@ -113,12 +100,9 @@ class FileBacking(OutcomeBacking):
         return StoredFrame(columns, names, types)
 
     def array(self, cells: Cells) -> npt.NDArray[Any]:
-        """See `Backing`."""
         return np.concatenate([cells.of(arrays) for arrays in self._pieces(cells.outputs)], axis=1)
 
     def row_sums(self, cells: Cells, name: str) -> StoredFrame:
-        """See `Backing`."""
-
         def sums() -> Iterator[list[Any]]:
             for arrays in self._pieces(cells.outputs):
                 yield [cells.of(arrays).sum(axis=0, dtype=np.float64)]
@@ -219,22 +203,11 @@ class FileBacking(OutcomeBacking):
         return ds.dataset([str(file) for file in self.files], format=form)
 
     def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
-        """See `Backing`."""
         return pa.concat_tables(self._tables(outputs, keep_input))
 
-    def write(
-        self,
-        writing: WriteRequest,
-        path: str | os.PathLike[str],
-        keep_input: bool,
-        overwrite: bool,
-        done: Callable[[int], None],
-        options: Mapping[str, Any],
-    ) -> None:
-        """See `Backing`."""
-        refuse_options(options)
-        tables = self._tables(writing.outputs, keep_input)
-        write_tables(tables, path, done, overwrite, lambda: to_metadata(writing.describe(True)))
+    def write(self, writing: WriteRequest) -> None:
+        tables = self._tables(writing.outputs, writing.keep_input)
+        write_tables(tables, writing.path, writing.done, writing.overwrite, lambda: to_metadata(writing.describe(True)))
 
     def _tables(self, outputs: Mapping[str, Cells], keep_input: bool) -> Iterator[pa.Table]:
         """The columns of the table, if they are kept, and the scores, some rows at a time."""

@@ -53,8 +53,6 @@ class KeyLayout:
 
     def masks(self, columns: Iterable[int]) -> npt.NDArray[np.uint64]:
         """One mask per word that keeps the fields of these columns."""
-        import numpy as np
-
         masks = [0] * self.words
         for column in columns:
             field = self.fields[column]

@@ -70,8 +70,6 @@ def score_files(
     output:
         Where the scores go: a file name ending in .parquet, .csv or .feather, or a folder, which gets one Parquet file
         for each file of the table.
-    measures, columns, known, attackers, priors, accuracies, distances, weights, population, missing, dtype:
-        As of `gpupif.score`.
     rows_per_file:
         Of a folder: score files of so many rows instead.
     resume:
@@ -128,27 +126,27 @@ def score_files(
     return _score_on_disk(path, arguments, options, choose_engine(requested_device()), population)
 
 
-def score_file(path: Path, arguments: Arguments, options: OutputOptions, sep: str | None = None) -> Scores:
-    """Score files and write the scores, on disk or in memory; sep: the separator of CSV (None: found by itself).
+def score_file(path: str | os.PathLike[str], arguments: Arguments, options: OutputOptions) -> Scores:
+    """Score files and write the scores, on disk or in memory.
 
     It is done in memory where the output is one file, no memory limit is set, no run is resumed, and the table fits.
     """
     population = _open_population(arguments)
     if is_file(options.output):
-        places = [*find_input(path, sep).places, *([] if population is None else population.source.found.places)]
+        places = [*find_input(path).places, *([] if population is None else population.source.found.places)]
         check_output(options.output, options.overwrite or options.resume, places)
     engine = choose_engine(requested_device())
     if is_file(options.output) and resources().memory_limit is None and not options.resume:
-        need = _memory_needed(open_source(path, sep), arguments, options, population)
+        need = _memory_needed(open_source(path), arguments, options, population)
         if need <= default_limit() - resident_bytes():
-            return _score_in_memory(path, arguments, options, engine, sep)
+            return _score_in_memory(path, arguments, options, engine)
         if resources().progress is not False:
             print(
                 f"gpupif: the table needs about {need / 2**30:.1f} GiB, more than 60 % of the memory that is free: it "
                 "is scored part by part, on disk.",
                 file=sys.stderr,
             )
-    return _score_on_disk(path, arguments, options, engine, population, sep)
+    return _score_on_disk(path, arguments, options, engine, population)
 
 
 def memory_needed(source: Source, used: int, targets: int, measures: int) -> int:
@@ -167,23 +165,22 @@ def _memory_needed(
 
 
 def _score_on_disk(
-    path: Path,
+    path: str | os.PathLike[str],
     arguments: Arguments,
     options: OutputOptions,
     engine: Engine,
     population: PopulationFiles | None,
-    sep: str | None = None,
 ) -> Scores:
     with Reporter() as report, announce_compilation():
-        return score_source(open_source(path, sep), arguments, engine, options, report, population)
+        return score_source(open_source(path), arguments, engine, options, report, population)
 
 
 def _score_in_memory(
-    path: Path, arguments: Arguments, options: OutputOptions, engine: Engine, sep: str | None
+    path: str | os.PathLike[str], arguments: Arguments, options: OutputOptions, engine: Engine
 ) -> Scores:
     with Reporter() as report:
         report.stage("read", None, "rows")
-        frame = open_file(path, every_column if options.keep_input else arguments.needed, sep, engine.frames)
+        frame = open_file(path, every_column if options.keep_input else arguments.needed, engine.frames)
     names = [name for name in frame.names if name not in (*frame.index_names, arguments.weights)]
     targets = list(dict.fromkeys(arguments.columns or names))
     attacker_names(arguments.outputs, targets, frame.names if options.keep_input else [])

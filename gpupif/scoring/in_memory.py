@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..attack.population import match_population
 from ..attack.request import ScoreRequest
-from ..attack.weights import TableWeights, read_weights, weigh_table
+from ..attack.weights import TableWeights, weigh_table
 from ..encoding.column import EncodedTable
 from ..encoding.encode import encode_table
 from ..engines.base import AnyKnownResult
@@ -23,7 +21,6 @@ from ..results.in_memory import MemoryBacking, TableExplainer
 from ..results.provenance import describe_files, describe_request
 from ..results.scores import Scores
 from ..rows.threads import Workers
-from ..utils.arrays import on_host
 from ..utils.progress import Reporter
 
 if TYPE_CHECKING:
@@ -119,6 +116,4 @@ def encode_frame(frame: Frame, request: ScoreRequest, report: Reporter) -> tuple
             return encoded, None
         column = encoded.columns[request.read.index(request.weights)]
         used = encoded.columns[: len(request.used)]
-        codes = on_host(column.codes)
-        units = read_weights(column, lambda code: int(np.argmax(codes == code)))
-        return EncodedTable(used, frame.rows), weigh_table(used, codes, units, workers)
+        return EncodedTable(used, frame.rows), weigh_table(used, column, workers)

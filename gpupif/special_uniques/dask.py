@@ -18,6 +18,7 @@ from ..dask import partition as partition_tasks
 from ..dask.graph import Graph
 from ..dask.watch import compute
 from ..frames.arrow_frame import FileFrame
+from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
 from ..marginals.coded_table import Coded
 from ..marginals.dask import DaskCounts
@@ -25,6 +26,7 @@ from ..utils.progress import Reporter
 from .result import SpecialUniques
 from .search import check_work
 from .search_by_counting import Hits, Minimal, assemble, find_hits, find_minimal
+from .weights import check_size
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -33,61 +35,6 @@ if TYPE_CHECKING:
     from ..marginals.dask import TablePlan
     from .request import SudaRequest
     from .search_in_memory import Uniques
-
-
-class DaskTable:
-    """A Dask frame that is searched. names: of the columns. starts: the row that each partition begins with."""
-
-    def __init__(self, table: Any, request: SudaRequest, device: str) -> None:
-        # Weights are a column like others here: what is counted is rows.
-        reads = request.reads
-        self.names = reads.chosen(list(table.columns))
-        self._counts = DaskCounts(table, replace(reads, columns=reads.read(self.names), weights=None), device)
-        self._request = request
-        self._table = table
-        self.starts: list[int] = []
-
-    def search(self) -> tuple[Coded, Uniques]:
-        """The table, without codes, and what is found in it."""
-        check_work(len(self.names), self._request.max_size, 1)
-        found = find_minimal(self._counts, self.names, self._request)
-        graph = Graph()
-        encoded, whole = self._counts.add_plan(graph)
-        minimal = graph.one("minimal", dict, found.minimal)
-        parts = graph.each("hits", find_rows, whole, minimal, encoded)
-        everything = graph.value(graph.one("all", _listed, *parts))
-        results = compute(everything, Reporter(visible=False))
-        self.starts = [0, *accumulate(rows for rows, _ in results)]
-        hits = [
-            {set_: rows + start for set_, rows in one.items()}
-            for start, (_, one) in zip(self.starts, results, strict=False)
-        ]
-        frame = FileFrame(pa.table({}))
-        frame.names, frame.rows = self.names, found.rows
-        return Coded(frame, found.columns), assemble(found, hits, self._request)
-
-    def lazy(self, found: Uniques, names: pd.Index[Any], values: npt.NDArray[Any]) -> dd.DataFrame:
-        """Values of records (columns, records) as a frame of the table's rows; see `FewRows`."""
-        rows = found.number.rows
-        graph = Graph()
-        partitions = graph.take(self._table)
-        edges = np.searchsorted(rows, self.starts).tolist()
-        pieces = [
-            partial(place, rows[first:last] - start, values[:, first + 1 : last + 1], names)
-            for start, (first, last) in zip(self.starts, pairwise(edges), strict=False)
-        ]
-        tasks = [
-            graph.one("place", *task, number=number) for number, task in enumerate(zip(pieces, partitions, strict=True))
-        ]
-        meta = partition_tasks.frame_of(
-            np.empty((len(names), 0), values.dtype), partition_tasks.empty_index(self._table._meta), names
-        )
-        return graph.frame("rows", tasks, meta, self._table.divisions)
-
-    def labels(self) -> Any:
-        """The names of the columns as the table has them."""
-        every = list(self._table.columns)
-        return self._table._meta.columns.take([every.index(name) for name in self.names])
 
 
 def find_rows(
@@ -128,29 +75,66 @@ class DaskSpecialUniques(SpecialUniques):
         found: Uniques,
         request: SudaRequest,
         seconds: Mapping[str, float],
-        table: DaskTable,
+        table: dd.DataFrame,
+        starts: Sequence[int],
     ) -> None:
         super().__init__(coded, found, request, seconds)
         self._table = table
+        # The row that each partition begins with, and how many rows there are.
+        self._starts = starts
 
-    def _lazy(self, values: npt.NDArray[Any], names: Any) -> Any:
-        return self._table.lazy(self._found, pd.Index(names, tupleize_cols=False), values)
+    def _lazy(self, names: pd.Index[Any], values: npt.NDArray[Any]) -> dd.DataFrame:
+        """Values of records (columns, records) as a frame of the table's rows; see `FewRows`."""
+        rows = self._found.number.rows
+        graph = Graph()
+        partitions = graph.take(self._table)
+        edges = np.searchsorted(rows, self._starts).tolist()
+        pieces = [
+            partial(place, rows[first:last] - start, values[:, first + 1 : last + 1], names)
+            for start, (first, last) in zip(self._starts, pairwise(edges), strict=False)
+        ]
+        tasks = [
+            graph.one("place", *task, number=number) for number, task in enumerate(zip(pieces, partitions, strict=True))
+        ]
+        meta = partition_tasks.frame_of(
+            np.empty((len(names), 0), values.dtype), partition_tasks.empty_index(self._table._meta), names
+        )
+        return graph.frame("rows", tasks, meta, self._table.divisions)
 
     def _series(self, values: npt.NDArray[Any], name: str) -> Any:
-        return self._lazy(values[None], [name])[name]
+        return self._named({name: values})[name]
 
     def _named(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
-        return self._lazy(np.stack(list(columns.values())), list(columns))
+        return self._lazy(pd.Index(list(columns)), np.stack(list(columns.values())))
 
     def _wrap(self, values: Sequence[npt.NDArray[Any]]) -> Any:
-        return self._table.lazy(self._found, self._table.labels(), np.stack(values))
+        every = list(self._table.columns)
+        labels = self._table._meta.columns.take([every.index(name) for name in self.columns])
+        return self._lazy(labels, np.stack(values))
 
 
 def find_in_dask(table: Any, request: SudaRequest, device: str) -> DaskSpecialUniques:
     """Special uniques of a Dask frame; see `gpupif.suda`."""
     started = time.perf_counter()
-    lazy = DaskTable(table, request, device)
-    request.set_weights(len(lazy.names))
-    coded, found = lazy.search()
-    warn_of_unique(coded.columns, coded.rows)
-    return DaskSpecialUniques(coded, found, request, {"search": time.perf_counter() - started}, lazy)
+    check_dask_frame(table)
+    reads = request.reads
+    names = reads.chosen(list(table.columns))
+    check_size(len(names), request.max_size)
+    check_work(len(names), request.max_size, 1)
+    # Weights are a column like others here: what is counted is rows.
+    counts = DaskCounts(table, replace(reads, columns=reads.read(names), weights=None), device)
+    found = find_minimal(counts, names, request)
+    graph = Graph()
+    encoded, whole = counts.add_plan(graph)
+    parts = graph.each("hits", find_rows, whole, graph.one("minimal", dict, found.minimal), encoded)
+    results = compute(graph.value(graph.one("all", _listed, *parts)), Reporter(visible=False))
+    starts = [0, *accumulate(rows for rows, _ in results)]
+    hits = [
+        {set_: rows + start for set_, rows in one.items()} for start, (_, one) in zip(starts, results, strict=False)
+    ]
+    warn_of_unique(found.columns, found.rows)
+    frame = FileFrame(pa.table({}))
+    frame.names, frame.rows = names, found.rows
+    uniques = assemble(found, hits, request)
+    seconds = {"search": time.perf_counter() - started}
+    return DaskSpecialUniques(Coded(frame, found.columns), uniques, request, seconds, table, starts)

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..attack.weights import read_weights
-from ..errors import InputError
 from ..marginals.request import CountRequest
 from ..utils.undefined import WEIGHTS_AND_FRACTION, WEIGHTS_WITHOUT_SAMPLE, WILDCARD_DIS
-from ..utils.validation import check_word, whole_number, within
+from ..utils.validation import check_word, share, whole_number
 from .missing import MissingValues
 from .weights import check_size, msu_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..attack.weights import Units
     from ..encoding.column import Column
 
@@ -46,15 +43,14 @@ class SudaRequest:
     ) -> SudaRequest:
         """From arguments as they come; raises InputError."""
         size = whole_number("max_size", max_size, "columns")
-        if sampling_fraction is not None and (not within(sampling_fraction, 0, 1) or sampling_fraction == 0):
-            raise InputError(f"sampling_fraction: expected a share above 0 and up to 1, got {sampling_fraction!r}.")
+        fraction = None if sampling_fraction is None else share("sampling_fraction", sampling_fraction)
         check_word("missing", missing, MISSING)
-        if weights is not None and sampling_fraction is not None:
+        if weights is not None and fraction is not None:
             raise WEIGHTS_AND_FRACTION.refusal()
-        if missing == "wildcard" and (weights is not None or sampling_fraction is not None):
+        if missing == "wildcard" and (weights is not None or fraction is not None):
             raise WILDCARD_DIS.refusal()
         read_as = "error" if missing == "error" else "category"
-        return cls(CountRequest(columns, weights, read_as), size, missing, sampling_fraction, contributions)
+        return cls(CountRequest(columns, weights, read_as), size, missing, fraction, contributions)
 
     def set_weights(self, columns: int) -> list[float]:
         """What an MSU of each size adds to a score; raises InputError for a size beyond so many columns."""
@@ -69,9 +65,9 @@ class SudaRequest:
         return MissingValues(codes, self.missing == "wildcard")
 
 
-def sample_units(column: Column, first_row: Callable[[int], int] | None = None) -> Units:
-    """The sampling weights of a sample, 1 or more each; arguments and what is raised as of `read_weights`."""
-    units = read_weights(column, first_row)
+def sample_units(column: Column) -> Units:
+    """The sampling weights of a sample, 1 or more each; raises InputError as `read_weights`."""
+    units = read_weights(column)
     least = float(units.of_code.min()) * units.unit
     if least < 1:
         raise WEIGHTS_WITHOUT_SAMPLE.refusal(f" (column {column.name!r} has {least:g})")

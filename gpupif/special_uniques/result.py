@@ -18,7 +18,7 @@ from ..results.riskiest import highest
 from ..rows.threads import Workers
 from ..utils.validation import whole_number
 from .search_by_counting import FewRows
-from .summary import TOP_ROWS, SudaSummary, summarize_suda
+from .summary import TOP_ROWS, SudaSummary
 from .weights import dis_suda, estimated_intrusion, intrusion
 
 if TYPE_CHECKING:
@@ -161,7 +161,36 @@ class SpecialUniques:
 
     def summary(self, top: int = TOP_ROWS) -> SudaSummary:
         """How many rows are at risk, by the size of their MSUs and by column, and the `top` rows; prints as a table."""
-        return summarize_suda(self.columns, self.weights, self._found, self._scores, self.rows, self.dis, self.top(top))
+        # Rows that are equal to others have no MSU.
+        sizes, without = [], np.ones(self._found.counts.shape[1], np.bool_)
+        for size, counts in enumerate(self._found.counts, 1):
+            has = counts > 0
+            sizes.append(
+                {
+                    "size": size,
+                    "msus": int(counts.sum(dtype="int64")),
+                    "rows": int(has.sum()),
+                    "smallest": int((has & without).sum()),
+                }
+            )
+            without = without & ~has
+        msus = self._found.found
+        added = {set_: self.weights[len(set_) - 1] * number for set_, number in msus.items()}
+        total = sum(added.values()) or 1.0
+        columns = [
+            {"msus": sum(msus[set_] for set_ in sets), "contribution": sum(added[set_] for set_ in sets) / total}
+            for sets in ([set_ for set_ in msus if place in set_] for place in range(len(self.columns)))
+        ]
+        return SudaSummary(
+            rows=self.rows,
+            unique_rows=self.unique_rows,
+            scored_rows=int((self._scores > 0).sum()),
+            max_size=self.max_size,
+            dis=self.dis,
+            sizes=pd.DataFrame.from_records(sizes).set_index("size"),
+            columns=pd.DataFrame.from_records(columns, pd.Index(self.columns, name="column", tupleize_cols=False)),
+            top=self.top(top),
+        )
 
     def write(self, path: str | os.PathLike[str], overwrite: bool = True) -> None:
         """Write the scores of all rows, in their order, to one .parquet, .csv or .feather file.

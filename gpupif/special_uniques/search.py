@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from ..errors import InputError
 from ..marginals.coded_table import Coded, code_stream, without_codes
@@ -23,7 +20,6 @@ from .search_in_memory import Uniques, UniquesSearch
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..encoding.column import Column
     from ..engines.counting import CountingEngine
     from ..out_of_core.temporary_table import TemporaryTable
     from ..utils.progress import Reporter
@@ -51,7 +47,7 @@ def search_codes(
     check_work(number, size, 1)
     sets = count_sets(number, size)
     shares = share_search_memory(memory_limit, coded.rows, coded.cardinalities, size, sets, contributions)
-    units = None if coded.weights is None else sample_units(coded.weights, _first_row(coded.weights))
+    units = None if coded.weights is None else sample_units(coded.weights)
     missing = request.missing_values(coded.columns)
     with Workers(shares.threads) as workers, engine.counting(workers) as counting:
         search = UniquesSearch(coded.codes, coded.cardinalities, workers, shares, temp, counting, missing)
@@ -62,10 +58,6 @@ def search_codes(
         return found
     in_pairs = units.times(coded.weights.codes[search.in_pairs()])
     return replace(found, pair_people=int(in_pairs.sum()) * units.unit)
-
-
-def _first_row(column: Column) -> Callable[[int], int]:
-    return lambda code: int(np.argmax(column.codes == code))
 
 
 def search_stream(

@@ -128,11 +128,7 @@ def suda(
     3      1      0      0    2.0
 
     """
-    return find_suda(table, SudaRequest.of(columns, max_size, missing, sampling_fraction, contributions, weights))
-
-
-def find_suda(table: Any, request: SudaRequest) -> SpecialUniques:
-    """See `suda`."""
+    request = SudaRequest.of(columns, max_size, missing, sampling_fraction, contributions, weights)
     reads, device, here = request.reads, requested_device(), resources()
     started = time.perf_counter()
     if is_dask(table):

@@ -151,11 +151,6 @@ def set_config(
 ) -> Resources:
     """Say for the whole process, all its threads, where and within what gpupif computes; see `config` for a block.
 
-    Parameters
-    ----------
-    device, gpu_grouping, memory_limit, temp, progress, threads:
-        As of `gpupif.config`.
-
     Returns
     -------
     Resources

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 WIDTH = 120
 
 
-class Displayable(ABC):
-    """Something that prints as tables."""
+class Record:
+    """What is found, as a dataclass."""
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
+        """All of it as plain numbers, text, lists and dictionaries, ready for JSON; None for what is not finite."""
+        return {name: as_json(value) for name, value in vars(self).items()}
+
+
+class Displayable(Record, ABC):
+    """Something that prints as tables."""
 
     @abstractmethod
     def print(self, console: Console) -> None:
@@ -44,6 +48,19 @@ class Displayable(ABC):
         return out.getvalue()
 
 
+def as_json(value: Any) -> Any:
+    """What is in a `Record` as JSON has it: a frame by its rows, with an index that has a name; see `json_value`."""
+    if is_dataclass(value):
+        return {name: as_json(own) for name, own in vars(value).items()}
+    if isinstance(value, Mapping):
+        return {str(key): as_json(own) for key, own in value.items()}
+    if isinstance(value, list):
+        return [as_json(own) for own in value]
+    if hasattr(value, "reset_index"):
+        return as_json((value if value.index.name is None else value.reset_index()).to_dict("records"))
+    return json_value(value)
+
+
 def json_value(value: Any) -> Any:
     """A value as JSON has it: numbers, text, booleans and null as they are, anything else as its text."""
     if isinstance(value, np.generic):
@@ -53,11 +70,6 @@ def json_value(value: Any) -> Any:
     if isinstance(value, float):
         return value if np.isfinite(value) else None
     return str(value)
-
-
-def json_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame as JSON has them, without its index."""
-    return [{str(key): json_value(value) for key, value in record.items()} for record in frame.to_dict("records")]
 
 
 def as_text(value: Any) -> str:

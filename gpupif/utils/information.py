@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from gpupif.kernels.log_units import COARSE_LOG_BITS, LEAST_FINE, LOG_BITS
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 # Counts whose logarithms are kept in a table.
@@ -19,8 +20,6 @@ SMALL_COUNTS = 1024
 
 def log2_counts(counts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """log2 of each count, in units."""
-    import numpy as np
-
     from gpupif.kernels.logarithms import log2_of_counts
 
     logs = np.empty(len(counts), np.int64)
@@ -31,22 +30,16 @@ def log2_counts(counts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
 @cache
 def small_logs() -> npt.NDArray[np.int64]:
     """log2 of the counts 0 to SMALL_COUNTS - 1, in units."""
-    import numpy as np
-
     return log2_counts(np.arange(SMALL_COUNTS))
 
 
 def log2_of_shares(counts: npt.NDArray[np.integer], total: int) -> npt.NDArray[np.int64]:
     """log2 of counts / total, in units."""
-    import numpy as np
-
     return log2_counts(counts) - log2_counts(np.array([total]))
 
 
 def log2_of_probabilities(probabilities: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], int]:
     """log2 of probabilities above 0 in units of 2^-b bits, and b: less where the least has too long a logarithm."""
-    import numpy as np
-
     from gpupif.kernels import logarithms as kernels
 
     bits = LOG_BITS if probabilities.min(initial=1.0) >= LEAST_FINE else COARSE_LOG_BITS
@@ -64,8 +57,6 @@ class Sizes(NamedTuple):
     @classmethod
     def of(cls, sizes: npt.NDArray[np.integer], times: npt.NDArray[np.integer] | None = None) -> Sizes:
         """Groups of these sizes, which may repeat, each taken `times` times (default once)."""
-        import numpy as np
-
         if times is None:
             different, found = np.unique(sizes[sizes > 1], return_counts=True)
             return cls(different.astype(np.int64), found)
@@ -78,8 +69,6 @@ class Sizes(NamedTuple):
     @classmethod
     def total(cls, parts: Iterable[Sizes]) -> Sizes:
         """Groups of several parts of a table together."""
-        import numpy as np
-
         nothing = np.empty(0, np.int64)
         several = [cls(nothing, nothing), *parts]
         return cls.of(
@@ -122,8 +111,6 @@ class LogSum(NamedTuple):
 
 def entropy_of_counts(counts: npt.NDArray[np.integer]) -> float:
     """Entropy of the distribution that these counts have, in bits; 0 for a single value, and for nothing."""
-    import numpy as np
-
     total = int(counts.sum())
     whole = Sizes.of(np.array([total], np.int64)).log_sum()
     return conditional_entropy(whole, Sizes.of(counts).log_sum(), total)
@@ -141,8 +128,6 @@ def column_weight(conditional: float, entropy: float) -> float:
 
 def entropy_of_probabilities(probabilities: npt.NDArray[np.float64]) -> float:
     """Entropy of a distribution, in bits; zero probabilities add nothing."""
-    import numpy as np
-
     from gpupif.kernels.logarithms import log2_of_floats
 
     positive = probabilities[probabilities > 0]

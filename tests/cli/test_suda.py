@@ -46,7 +46,7 @@ def test_command(folder, run):
         (["people.csv", "--missing", "error"], "missing value"),
         (["people.csv", "--device", "gpu"], "--device: expected one of auto, cpu, cuda"),
         (["people.csv", "--memory-limit", "1MB"], "--memory-limit: expected at least"),
-        (["people.csv", "--sampling-fraction", "2"], "--sampling-fraction: expected a share"),
+        (["people.csv", "--sampling-fraction", "2"], "--sampling-fraction: expected a number above 0"),
         (["people.csv", "-o", "people.csv"], "the output is the input"),
         (["people.csv", "-o", "scores.doc"], "expected an output name ending in"),
         (["people.csv", "--contributions"], "--contributions: goes with -o"),

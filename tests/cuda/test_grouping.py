@@ -177,5 +177,5 @@ def test_without_frames_of_the_device_tables_are_encoded_on_the_host(monkeypatch
     monkeypatch.setattr("gpupif.engines.cuda.engine.frame_library", refused)
     scores = score(CudaEngine(with_frames=False), table, **arguments)
     for name in arguments.get("attackers", [None]):
-        found, wanted = (one if name is None else one[name] for one in (scores, expected))
+        found, wanted = (one if name is None else one.against(name) for one in (scores, expected))
         assert_same_scores(found, wanted)

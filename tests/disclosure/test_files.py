@@ -188,12 +188,7 @@ def test_populations_of_other_kinds(sampled, tmp_path, small, monkeypatch):
     # A table in memory beside a population that is too large for it.
     monkeypatch.setattr(with_population, "in_streams", lambda population, choose: True)
     for table in (place / "in", pd.read_parquet(place / "in")):
-        with mock.patch.object(
-            with_population.PopulationSource,
-            "_in_parts",
-            autospec=True,
-            side_effect=with_population.PopulationSource._in_parts,
-        ) as parts:
+        with mock.patch.object(with_population, "_in_parts", side_effect=with_population._in_parts) as parts:
             found = gpupif.risk(table, ["age", "sex"], population=people)
         assert found.population == expected
         assert parts.call_count == 1

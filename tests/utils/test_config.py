@@ -190,15 +190,26 @@ def test_every_function_heeds_it(tmp_path, monkeypatch):
     assert not list((tmp_path / "temp").iterdir())
 
 
+def test_every_parameter_of_a_function_is_documented():
+    functions = [one for one in (getattr(gpupif, name) for name in gpupif.__all__) if inspect.isfunction(one)]
+    assert gpupif.score_files in functions
+    for function in functions:
+        _, parameters = inspect.getdoc(function).split("\nParameters\n----------\n")
+        parameters = parameters.partition("\nReturns\n-------\n")[0]
+        named = {
+            name for entry in re.findall(r"^([a-z_, ]+):$", parameters, re.MULTILINE) for name in entry.split(", ")
+        }
+        assert set(inspect.signature(function).parameters) == named, function
+
+
 def test_documentation_that_is_said_once():
     shared = inspect.getdoc(gpupif.score)
-    for function in (gpupif.score_files, gpupif.residual_entropy, gpupif.delta_disclosure, gpupif.set_config):
-        own = inspect.getdoc(function)
-        assert "As of `gpupif.score`.\n" not in own
-        named = {name for entry in re.findall(r"^([a-z_, ]+):$", own, re.MULTILINE) for name in entry.split(", ")}
-        assert set(inspect.signature(function).parameters) == named
     attack = shared[shared.index("\nknown:\n") : shared.index("\nReturns\n")]
     assert attack in inspect.getdoc(gpupif.score_files)
+    own = inspect.getdoc(gpupif.delta_disclosure)
+    titles = re.findall(r"\n\n(\w+)\n---", own)
+    assert titles == ["Parameters", "Returns", "Raises", "Warns", "References", "Examples"]
+    assert own[own.index("\nmissing:\n") :].partition("\n\n")[0] in inspect.getdoc(gpupif.k_anonymity)
 
 
 def test_documentation_of_what_is_not_there():
@@ -216,8 +227,8 @@ def test_documentation_of_what_is_not_there():
 
         Parameters
         ----------
-        table, other:
-            As of `gpupif.source`.
+        other:
+            Any other.
 
         Returns
         -------
@@ -225,11 +236,15 @@ def test_documentation_of_what_is_not_there():
             One.
         """
 
-    with pytest.raises(LookupError, match="'other'"):
+    undocumented = function.__doc__.replace("other:", "more:")
+    documented = documented_as(source)(function).__doc__
+    assert documented.startswith(
+        "Another.\n\nParameters\n----------\ntable:\n    Any table.\nother:\n    Any other.\n\nR"
+    )
+    assert "Raises" not in documented
+    function.__doc__ = undocumented
+    with pytest.raises(LookupError, match="function, source: parameter 'other'"):
         documented_as(source)(function)
-    function.__doc__ = function.__doc__.replace("table, other:", "table:")
-    assert "Any table.\n\n" in documented_as(source)(function).__doc__
-    assert "As of" not in function.__doc__
     function.__doc__ = None
     assert documented_as(source)(function).__doc__ is None
 
