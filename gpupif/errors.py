@@ -90,6 +90,11 @@ class NothingKnownWarning(UserWarning):
     """The attacker knows no column, so that every cohort is the whole table and nothing can be learnt."""
 
 
+def reason_of(error: BaseException) -> str:
+    """What an error says, in one line and without its full stop."""
+    return " ".join(str(error).split()).rstrip(".")
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn, as if from the line outside gpupif that called it."""
     level, frame = 1, sys._getframe()

@@ -17,6 +17,7 @@ from gpupif.kernels import walks
 from ..encoding.column import Column
 from ..engines.axis import NOTHING, Axis
 from ..errors import InputError
+from ..utils.validation import brief
 from .priors import plain_value, values_by_text
 
 if TYPE_CHECKING:
@@ -89,12 +90,12 @@ def make_axis(column: Column, prior: Prior, distance: Any) -> Axis:
     if isinstance(distance, CategoryOrder) and any(value not in order for value in extra if value is not None):
         strange = next(value for value in extra if value is not None and value not in order)
         raise InputError(
-            f"column {name!r}: its ordered categories lack {strange!r}, which the prior or the population has. Give "
-            "all values in order with distances=."
+            f"column {name!r}: its ordered categories lack {brief(strange)}, which the prior or the population has. "
+            "Give all values in order with distances=."
         )
     lacking = [value for value in (*values, *extra) if value not in order and value is not None]
     if lacking or len(order) < len(distance):
-        what = f"{lacking[0]!r} is not in it" if lacking else "a value stands there twice"
+        what = f"{brief(lacking[0])} is not in it" if lacking else "a value stands there twice"
         raise InputError(f"distances: column {name!r}: expected all its values in order, each once; {what}.")
     return _ordered(name, prior, values, extra, lambda value: order.get(value, len(order)))
 
@@ -159,7 +160,7 @@ def _tree(
     lacking = [value for value in everything if value not in given]
     if lacking:
         raise InputError(
-            f"distances: column {name!r}: the hierarchy lacks {lacking[0]!r}. Add it and what it is part of."
+            f"distances: column {name!r}: the hierarchy lacks {brief(lacking[0])}. Add it and what it is part of."
         )
     paths = {
         value: [names] if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray) else list(names)

@@ -16,6 +16,7 @@ from ..errors import ColumnTypeError, InputError
 from ..measures import MEASURES
 from ..rows.keys import KeyLayout, code_type
 from ..utils.information import entropy_of_counts, log2_of_shares
+from ..utils.validation import brief
 from .priors import Prior
 
 if TYPE_CHECKING:
@@ -96,10 +97,11 @@ class JoinedColumns(NamedTuple):
         counts = counts[known]
         absent = np.flatnonzero((counts == 0) & (sampled > 0))
         if len(absent) and lacks == "error":
+            first = absent[0]
             raise InputError(
-                f"population: column {column.name!r} has {values[absent[0]]!r} nowhere in it, which is in "
-                f"{sampled[absent[0]]:,} of the table's rows, so that its prior would be 0. Give the population that "
-                "the table was drawn from, or count such rows as part of it: gpupif.Population(table, lacks='count')."
+                f"population: column {column.name!r} has {brief(values[first])} nowhere in it, which is in "
+                f"{sampled[first]:,} of the table's rows, so that its prior would be 0. Give the population that the "
+                "table was drawn from, or count such rows as part of it: gpupif.Population(table, lacks='count')."
             )
         return np.where(counts == 0, sampled, counts)
 
@@ -122,7 +124,7 @@ class JoinedColumns(NamedTuple):
         """Sentence naming the first value of a row, by its codes, that the population does not have, or no text."""
         for name, values, code, counts in zip(self.names, self.values, codes, self.counts, strict=True):
             if not counts[code]:
-                return f" Column {name!r} has {values[code]!r} nowhere in it."
+                return f" Column {name!r} has {brief(values[code])} nowhere in it."
         return ""
 
 

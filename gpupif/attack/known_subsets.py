@@ -14,7 +14,6 @@ import numpy as np
 from ..engines.base import KnownSubset
 from ..errors import InputError
 from ..utils.validation import MOST, as_list, brief, whole_number
-from .worst_mean import folded_names
 
 # Subsets that are scored at most, of all targets together, and how many distinct rows they may have together.
 MOST_SUBSETS, MOST_VISITS = 2 * 10**6, 10**13
@@ -110,14 +109,6 @@ def as_attackers(attackers: Any, known: Any = None) -> dict[str, Known] | None:
         if not isinstance(name, str) or not name.strip():
             raise InputError(f"attackers: expected names that are text, got {name!r}.")
     return {name: as_known(f"attackers: {name!r}", columns) for name, columns in attackers.items()}
-
-
-def outputs_of(
-    attackers: Mapping[str, Known] | None, known: Known, measures: Sequence[str]
-) -> dict[str | None, list[str]]:
-    """What each cell gets, by attacker, of one without a name under None: measures, or the worst and mean of them."""
-    each: dict[str | None, Known] = {None: known} if attackers is None else dict(attackers.items())
-    return {name: folded_names(measures) if isinstance(one, AnyKnown) else list(measures) for name, one in each.items()}
 
 
 def check_known(argument: str, asked: AnyKnown, targets: Sequence[Hashable], pool: Sequence[Hashable]) -> None:

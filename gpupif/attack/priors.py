@@ -121,8 +121,8 @@ def make_prior(
     for value, share in given.items():
         if not within(share, 0, 1 + SUM_TOLERANCE):
             raise PriorError(
-                f"priors: column {name!r}: expected a probability between 0 and 1 for {value!r}, got {brief(share)}."
-                + (" Divide percentages by 100." if within(share, 1, 100) else "")
+                f"priors: column {name!r}: expected a probability between 0 and 1 for {brief(value)}, "
+                f"got {brief(share)}." + (" Divide percentages by 100." if within(share, 1, 100) else "")
             )
         shares[plain_value(value)] = shares.get(plain_value(value), 0.0) + float(share)
     values = [plain_value(value) for value in column.values()]

@@ -1,4 +1,4 @@
-"""From a request to a job: priors and accuracies checked against the values of a table, whatever kind it is of."""
+"""From arguments to a job: columns, priors and accuracies checked, whatever kind of table they are of."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from ..encoding.column import Column
 from ..engines.axis import Axis
 from ..engines.base import Job
-from ..errors import InputError, NearlyUniqueWarning, PriorError, warn
+from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
 from ..measures import Measure
-from ..utils.validation import brief, within
+from ..utils.validation import as_list, brief, check_exist, check_unique, within
 from .distances import CategoryOrder, make_axis
-from .known_subsets import AnyKnown, KnownSubsets, choose_subsets
+from .known_subsets import AnyKnown, Known, KnownSubsets, check_known, choose_subsets
 from .priors import Prior, make_prior
 from .weights import TableWeights
 from .worst_mean import folded
@@ -173,6 +173,50 @@ class ScoreRequest:
             axis = make_axis(column, prior_of[column.name], distance) if needed else None
             axes.append(axis if asked else None)
         return axes if walks else None
+
+
+def resolve_columns(
+    names: Sequence[Hashable],
+    labels: Sequence[Hashable],
+    columns: Sequence[Hashable] | None,
+    known: Known,
+    of_rows: bool,
+    argument: str,
+) -> tuple[list[Hashable], Attacker]:
+    """Targets and what the attacker knows, in the order asked for, checked against the table.
+
+    of_rows: whether a scored column may be all that is known. argument: what messages call `known`.
+    """
+    if not names:
+        raise InputError("table: expected at least one column, got none.")
+    check_unique(names)
+    default = [name for name in names if name not in labels] or list(names)
+    targets = default if columns is None else as_list("columns", columns)
+    if not targets:
+        raise InputError("columns: expected at least one column to score, got an empty list.")
+    check_exist("columns", targets, names)
+    if isinstance(known, AnyKnown):
+        check_exist("among", known.among or (), names)
+        pool = list(targets) if known.pool is None else list(known.pool)
+        check_known(argument, known, targets, pool if known.known else targets)
+        return targets, Attacker(pool, known)
+    attacker = list(targets) if known is None else as_list(argument, known)
+    check_exist(argument, attacker, names)
+    separators = columns is None and set(str(targets[0])) & set(",;\t| ")
+    if known is None and len(targets) == 1 and (separators or (columns is not None and not of_rows)):
+        mend = "Is the separator right?" if columns is None else "Name the columns the attacker knows with known=."
+        warn(
+            f"columns: only {targets[0]!r} is scored, so by default the attacker knows nothing and every cohort is the "
+            f"whole table. {mend}",
+            NothingKnownWarning,
+        )
+    elif known is not None and len(attacker) == 1 and attacker[0] in targets and not of_rows:
+        warn(
+            f"{argument}: the attacker knows only {attacker[0]!r}, so nothing when that column is scored itself: every "
+            f"cohort is the whole table. Name further columns with {argument.partition(':')[0]}=.",
+            NothingKnownWarning,
+        )
+    return targets, Attacker(attacker)
 
 
 def _accuracy(name: Hashable, value: Any) -> float:

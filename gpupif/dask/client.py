@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from multiprocessing import resource_tracker
 from typing import Any, NamedTuple
 
-from ..errors import DeviceError, GpupifError, InputError
+from ..errors import DeviceError, GpupifError, InputError, reason_of
 from ..utils.progress import Reporter
 
 CONNECT_SECONDS = 30
@@ -98,7 +98,7 @@ def cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
                 )
             client = closing.enter_context(Client(scheduler, timeout=CONNECT_SECONDS))
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
-            reason = " ".join(str(error).split()).rstrip(".")
+            reason = reason_of(error)
             if workers is not None:
                 raise DeviceError(f"--workers {workers}: they could not be started ({reason}); try again.") from error
             raise DeviceError(
@@ -115,5 +115,5 @@ def cluster(scheduler: str | None, workers: int | None) -> Iterator[Any]:
         except RuntimeError as error:
             if isinstance(error, GpupifError):
                 raise
-            reason = " ".join(str(error).split()).rstrip(".")
+            reason = reason_of(error)
             raise DeviceError(f"the cluster failed ({reason}). Nothing was written; try again.") from error

@@ -44,7 +44,7 @@ def score_dask(table: Any, arguments: Arguments, device: str, origin: Mapping[st
     placed = arguments.distances if isinstance(arguments.distances, Mapping) else {}
     walks = any(measure.walks for measure in arguments.measures)
     orders = known_orders(table, [name for name in names if walks and name not in placed])
-    request = arguments.request(names, orders=orders)
+    request = arguments.make_request(names, orders=orders)
     requests = request.by_attacker()
     for one in requests.values():
         # At once, for as far as the number of rows does not matter.
@@ -53,9 +53,8 @@ def score_dask(table: Any, arguments: Arguments, device: str, origin: Mapping[st
     read = table[request.read] if request.read != names else table
     population_graph = None
     if population is not None:
-        population_graph = build_population_graph(
-            read, open_dask_population(population.table, request.used), request, names, population.lacks, device
-        )
+        opened = open_dask_population(population.table, request.used)
+        population_graph = build_population_graph(read, opened, request, names, population.lacks, device)
     outcomes = [_score(table, read, name, one, device, population_graph) for name, one in requests.items()]
     about = RunDescription(
         columns=request.targets,

@@ -13,6 +13,7 @@ from ..attack.request import ScoreRequest, nearly_unique
 from ..encoding.column import Column
 from ..errors import InputError, NearlyUniqueWarning, warn
 from ..measures import as_weighted, resolve_measures
+from ..utils.validation import brief
 from .models import MODELS
 from .request import RiskRequest
 
@@ -94,7 +95,7 @@ def check_columns(
     for column in columns[known:]:
         valued = column.without_missing() if request.matching and column.missing else column
         if valued.cardinality < 2:
-            came = f"{valued.values()[0]!r} in all rows" if valued.cardinality else "none"
+            came = f"{brief(valued.values()[0])} in all rows" if valued.cardinality else "none"
             raise InputError(
                 f"sensitive: column {column.name!r}: expected at least two different values, got {came}, so there is "
                 "nothing to learn. Leave it out."

@@ -6,22 +6,18 @@ Only the labels, one a different value of a part, come to the host, where they a
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import ColumnTypeError, DeviceError
-from ..gpu.base import DeviceMemoryError
+from ..gpu.base import DeviceMemoryError, FrameLibrary
 from ..rows.keys import code_type
 from ..utils.arrays import on_host
 from .column import Column
 from .labels import COUNTED_RANGE, merge_labels, plan_codes, used_labels
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..gpu.base import FrameLibrary
 
 # What cuDF has and no categories are.
 NESTED = ("list", "struct", "interval")

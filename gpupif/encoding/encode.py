@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
 from gpupif.kernels import codes as kernels
 
-from ..errors import ColumnTypeError, InputError
+from ..errors import ColumnTypeError, InputError, reason_of
 from ..rows.keys import code_type
 from ..rows.threads import Workers
 from ..utils.arrays import validate
 from .column import Column, EncodedTable
 from .device import DeviceColumn, encode_on_device
 from .labels import COUNTED_RANGE, hash_values, merge_labels, plain_floats, plan_codes, used_labels
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def encode_table(
@@ -85,10 +83,9 @@ def check_arrow(name: Hashable, array: pa.ChunkedArray) -> None:
     try:
         validate(array)
     except pa.ArrowInvalid as error:
-        reason = " ".join(str(error).split()).rstrip(".")
         raise InputError(
-            f"column {name!r}: its Arrow data do not hold together ({reason}). Read or make it anew; what made it "
-            "without checks left it damaged."
+            f"column {name!r}: its Arrow data do not hold together ({reason_of(error)}). Read or make it anew; what "
+            "made it without checks left it damaged."
         ) from error
 
 

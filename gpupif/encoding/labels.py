@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import ColumnTypeError
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Integers within so narrow a range (or one no wider than the table is long) are counted instead of hashed.
 COUNTED_RANGE = 1 << 16

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from gpupif.kernels import codes as kernels
@@ -20,9 +21,6 @@ from ..rows.keys import code_type
 from .column import Column
 from .encode import encode_column
 from .labels import hash_values, merge_labels, plain_floats
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Labels of so many parts are merged at once that they take as many bytes as those merged before, and at least so many.
 LEAST_PENDING = 1 << 22
@@ -185,11 +183,6 @@ def merged_column(
     if values.missing:
         counts = np.append(counts, values.missing)
     return Column(name, np.empty(0, code_type(len(counts))), counts, labels, bool(values.missing))
-
-
-def final_codes(part: EncodedPart, number: npt.NDArray[np.int64], rank: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """A part's codes in the whole column. number: of the part's values among the merged ones."""
-    return recode(part.codes, np.append(rank[number], len(rank)))
 
 
 def recode(codes: npt.NDArray[Any], new_codes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:

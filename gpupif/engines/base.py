@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from ..rows.keys import KeyLayout
 from ..utils.arrays import on_host
 
 if TYPE_CHECKING:
@@ -86,6 +87,16 @@ class Job:
     def total(self) -> int:
         """Rows of the table that they stand for."""
         return self.rows if self.times is None else int(self.times.sum())
+
+    @property
+    def cardinalities(self) -> list[int]:
+        """How many values each column has."""
+        return [len(counts) for counts in self.counts]
+
+    @property
+    def layout(self) -> KeyLayout:
+        """Where row keys of all columns hold them."""
+        return KeyLayout.of(self.cardinalities)
 
     def on_host(self) -> Job:
         """The same job with all codes on the host."""

@@ -63,7 +63,7 @@ class Results:
 
     def __init__(self, job: Job, empty: Callable[[tuple[int, int], str], Any] = np.empty) -> None:
         self.job = job
-        self.layout = KeyLayout.of([len(counts) for counts in job.counts])
+        self.layout = job.layout
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
         self.weights = [0.0] * len(job.targets)
         nothing: Sizes | LogSum = Sizes.total([])

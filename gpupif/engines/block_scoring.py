@@ -13,9 +13,9 @@ import numpy as np
 from gpupif.kernels import pack, spread
 
 from ..measures import wanted_of
-from ..rows.distinct import Distinct, distinct_rows
+from ..rows.distinct import Distinct, distinct_rows, look_up_rows
 from ..rows.keys import KeyLayout, code_type
-from ..rows.partition import NO_ROWS, CohortBlocks, Rows, index_type, plan_passes
+from ..rows.partition import BLOCK_ROWS, CohortBlocks, Rows, index_type, plan_passes
 from ..rows.threads import Workers
 from .base import EngineResult, Job
 from .block_run import BlockRun
@@ -38,8 +38,7 @@ def working_memory(job: Job, at_once: int) -> int:
 
     at_once: how many targets are scored before their scores are spread to all rows.
     """
-    words = KeyLayout.of([len(counts) for counts in job.counts]).words
-    index = np.dtype(index_type(job.total + 1)).itemsize
+    words, index = job.layout.words, np.dtype(index_type(job.total + 1)).itemsize
     places = job.rows + max((len(job.counts[column]) for column in job.targets), default=0) + SHARED_SCORES
     scores = 8 * places * len(job.measures) * min(at_once, len(job.targets))
     return job.rows * (5 * 8 * words + 14 * index) + scores
@@ -73,22 +72,14 @@ def unpack_keys(keys: npt.NDArray[np.uint64], layout: KeyLayout) -> list[npt.NDA
     return codes
 
 
-def collapse_job(job: Job, total: int, workers: Workers) -> tuple[list[npt.NDArray[Any]], Distinct]:
-    """The codes of a job's distinct rows over all columns, on the host, and the rows; total: what all count."""
-    layout = KeyLayout.of([len(counts) for counts in job.counts])
-    counts = NO_ROWS if job.times is None else job.times.astype(index_type(total + 1))
-    if job.distinct:
-        counts = np.ones(job.rows, index_type(total + 1)) if job.times is None else counts
-        rows = Rows(np.empty((job.rows, 0), np.uint64), counts)
-        return list(job.codes), Distinct(rows, np.arange(job.rows, dtype=index_type(job.rows)))
-    found = distinct_rows(Rows(pack_keys(job.codes, layout, workers), counts), total, workers)
-    return unpack_keys(found.rows.keys, layout), found
-
-
-def count_rows(codes: Sequence[npt.NDArray[Any]], cardinalities: Sequence[int], workers: Workers) -> npt.NDArray[Any]:
-    """How often each distinct row of these columns occurs, in order of first appearance."""
-    keys = pack_keys(codes, KeyLayout.of(cardinalities), workers)
-    return distinct_rows(Rows(keys), len(keys), workers).rows.counts
+def collapse_job(job: Job, total: int, workers: Workers, block_rows: int = BLOCK_ROWS) -> Distinct:
+    """The distinct rows of a job over all columns; total: what all rows count."""
+    keys, kind = pack_keys(job.codes, job.layout, workers), index_type(total + 1)
+    if not job.distinct:
+        rows = Rows(keys) if job.times is None else Rows(keys, job.times.astype(kind))
+        return distinct_rows(rows, total, workers, block_rows)
+    counts = np.ones(job.rows, kind) if job.times is None else job.times.astype(kind)
+    return Distinct(Rows(keys, counts), np.arange(job.rows, dtype=index_type(job.rows)))
 
 
 def shared_by_targets(job: Job) -> list[Measure]:
@@ -106,12 +97,9 @@ def score_in_blocks(run: BlockRun, of_rows: Sequence[Measure] = ()) -> EngineRes
     of_rows: further measures, see `shared_by_targets`; of all targets they are one array.
     """
     job = run.job
-    layout, total = run.results.layout, run.results.total
-    counts = NO_ROWS if job.times is None else job.times.astype(index_type(total + 1))
+    layout = run.results.layout
     # A list, so that whoever uses the table last can drop it and its memory is used again.
-    tables = [
-        distinct_rows(Rows(pack_keys(job.codes, layout, run.workers), counts), total, run.workers, run.block_rows)
-    ]
+    tables = [collapse_job(job, run.results.total, run.workers, run.block_rows)]
     distinct = len(tables[0].rows.keys)
     shared = _score_rows(run, tables[0], of_rows) if of_rows else {}
     inside = [column for column in job.targets if column in job.known]
@@ -152,9 +140,7 @@ def project(run: BlockRun, table: Distinct, layout: KeyLayout, columns: Sequence
     )
     narrow = distinct_rows(Rows(keys, table.rows.counts), run.results.total, run.workers, run.block_rows)
     number = run.workers.empty(len(table.number), table.number.dtype)
-    run.workers.run(
-        lambda a, b: spread.look_up(narrow.number, table.number[a:b], number[a:b]), run.workers.ranges(run.job.rows)
-    )
+    look_up_rows(narrow.number, table.number, number, run.workers)
     return Distinct(narrow.rows, number), projected
 
 
@@ -178,5 +164,5 @@ def row_index(run: BlockRun, order: npt.NDArray[Any], number: npt.NDArray[Any]) 
     place = run.workers.empty(len(order), order.dtype)
     run.workers.run(lambda a, b: spread.invert(order[a:b], a, place), run.workers.ranges(len(order)))
     index = run.workers.empty(run.job.rows, order.dtype)
-    run.workers.run(lambda a, b: spread.look_up(place, number[a:b], index[a:b]), run.workers.ranges(run.job.rows))
+    look_up_rows(place, number, index, run.workers)
     return index

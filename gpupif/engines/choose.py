@@ -80,6 +80,6 @@ def choose_engine(device: str) -> CountingEngine:
     return CudaEngine(
         [int(number)] if colon else status.devices,
         grouping=grouping,
-        name=str(device) if colon else "cuda",
+        device=str(device) if colon else "cuda",
         with_frames=not status.no_cudf,
     )

@@ -10,6 +10,7 @@ import numpy as np
 from gpupif.kernels import spread
 from gpupif.kernels.blocks import Out
 
+from ..rows.distinct import look_up_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import CohortBlocks, index_type
 from ..utils.information import Sizes
@@ -50,10 +51,7 @@ def score_group(
             else:
                 places = out.places[target]
                 own = run.workers.empty(run.job.rows, places.dtype)
-                run.workers.run(
-                    lambda a, b, own=own, places=places: spread.look_up(places, index[a:b], own[a:b]),
-                    run.workers.ranges(run.job.rows),
-                )
+                look_up_rows(places, index, own, run.workers)
                 spread_scores(run, out.scores[target], own, column)
                 del own
         # Before the next ones are made, so that they take the same memory.

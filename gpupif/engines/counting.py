@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..rows.threads import Workers
 from .base import Engine
 from .cpu.count_tables import DENSE, Combinations
-from .cpu.counting import SubsetCounter, counters
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +52,10 @@ class Counting(Protocol):
         times: npt.NDArray[Any] | None = None,
         differ: bool = False,
     ) -> Iterator[tuple[Counter, int]]:
-        """For each of these sets in turn a counter of all rows and its place there; see `cpu.counting.counters`."""
+        """For each of these sets, of any size, in turn a counter of all rows and its place there.
+
+        times: what each row counts, 0 or more (None: 1). differ: whether no two rows are known to be equal.
+        """
 
     def singles(
         self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]
@@ -76,30 +78,3 @@ class CountingEngine(Engine, Protocol):
 
     def counting(self, workers: Workers) -> AbstractContextManager[Counting]:
         """Makes counters while it is open; workers: the threads of what the host does. Raises DeviceError."""
-
-
-class CpuCounting:
-    """Counts on the host."""
-
-    def __init__(self, workers: Workers) -> None:
-        self._workers = workers
-
-    def counter(
-        self, subsets: Sequence[Sequence[int]], cardinalities: Sequence[int], rows: int, dense: int = DENSE
-    ) -> SubsetCounter:
-        """See `Counting`."""
-        return SubsetCounter(subsets, cardinalities, rows, self._workers, dense)
-
-    def counters(
-        self,
-        codes: Sequence[Any],
-        cardinalities: Sequence[int],
-        sets: Sequence[Sequence[int]],
-        times: npt.NDArray[Any] | None = None,
-        differ: bool = False,
-    ) -> Iterator[tuple[SubsetCounter, int]]:
-        """See `Counting`."""
-        return counters(codes, cardinalities, sets, self._workers, times, differ)
-
-    def singles(self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]) -> None:
-        """See `Counting`."""

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpupif.kernels.spread import look_up
-
-from ..rows.distinct import distinct_rows
+from ..rows.distinct import distinct_rows, look_up_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
@@ -75,6 +73,6 @@ class DeduplicatedTable:
         """Scores (targets, distinct rows) of all rows."""
         out = np.empty((len(scores), len(self.number)), scores.dtype)
         with Workers() as workers:
-            tasks = [(target, *edges) for target in range(len(scores)) for edges in workers.ranges(len(self.number))]
-            workers.run(lambda k, a, b: look_up(scores[k], self.number[a:b], out[k, a:b]), tasks)
+            for values, place in zip(scores, out, strict=True):
+                look_up_rows(values, self.number, place, workers)
         return out

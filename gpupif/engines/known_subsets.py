@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpupif.kernels.spread import look_up
-
-from ..rows.distinct import Distinct, distinct_rows
+from ..rows.distinct import Distinct, distinct_rows, look_up_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
@@ -25,6 +23,7 @@ from .zero_weights import has_zero_weights
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..measures import Measure
     from .base import AnyKnownShares, Engine, EngineResult, Job, Progress
 
 # Of results that are folded at once, where memory is not limited otherwise.
@@ -87,25 +86,65 @@ def score_each_set(
         return _EachSet(score, job.on_host(), progress, workers).score(sets, shares)
 
 
-class _EachSet:
-    """The distinct rows of a job, on which sets are scored one by one."""
+class FoldedScores:
+    """Worst and mean scores (targets, rows) by measure, and by target the weight of each of its sets.
+
+    empty: makes arrays of the host or a device.
+    """
+
+    def __init__(self, job: Job, empty: Callable[[tuple[int, int], str], Any] = np.empty) -> None:
+        shape = (len(job.targets), job.rows)
+        self._targets = job.targets
+        self._worst = {one.name: empty(shape, one.type_in(job.dtype)) for one in job.measures}
+        self._mean = {one.name: empty(shape, job.dtype) for one in job.measures}
+        self.weights: dict[int, list[float]] = {column: [] for column in job.targets}
+
+    def places(self, column: int, measure: Measure) -> tuple[Any, Any]:
+        """Where the worst and mean scores of a target go."""
+        target = self._targets.index(column)
+        return self._worst[measure.name][target], self._mean[measure.name][target]
+
+    def finished(self, distinct_rows: int, through_host: str = "") -> AnyKnownResult:
+        """What the engine gives back when all targets are scored."""
+        weights = [np.array(each) for each in self.weights.values()]
+        return AnyKnownResult(self._worst, self._mean, weights, distinct_rows, through_host)
+
+
+class DistinctRun:
+    """A run on the distinct rows of a job on the host, and what is found.
+
+    codes: by column. times: how often each row occurs. rows: how many they are.
+    """
+
+    def __init__(self, job: Job, progress: Progress, workers: Workers) -> None:
+        self.job, self.progress, self.workers = job, progress, workers
+        # Counted once: with `times` it is a sum.
+        self.total = job.total
+        self.cardinalities = job.cardinalities
+        found = collapse_job(job, self.total, workers)
+        self.codes = list(job.codes) if job.distinct else unpack_keys(found.rows.keys, job.layout)
+        self.times, self._of_row = found.rows.counts, found.number
+        self.rows = len(self.times)
+        self.results = FoldedScores(job)
+
+    def put(self, column: int, measure: Measure, *scores: npt.NDArray[np.float64]) -> None:
+        """Put the worst and mean scores of a target, of distinct rows, into the results, of all rows."""
+        for values, out in zip(scores, self.results.places(column, measure), strict=True):
+            look_up_rows(values.astype(out.dtype), self._of_row, out, self.workers)
+
+
+class _EachSet(DistinctRun):
+    """Scores sets one by one; score_table: what scores a job whose attacker knows all of its columns."""
 
     def __init__(
-        self, score: Callable[[Job, Progress], EngineResult], job: Job, progress: Progress, workers: Workers
+        self, score_table: Callable[[Job, Progress], EngineResult], job: Job, progress: Progress, workers: Workers
     ) -> None:
-        self._score, self._job, self._progress, self._workers = score, job, progress, workers
-        self._total = job.total
-        self._sizes = [len(counts) for counts in job.counts]
-        self._codes, found = collapse_job(job, self._total, workers)
-        self._times, self._number = found.rows.counts, found.number
+        super().__init__(job, progress, workers)
+        self._score_table = score_table
 
     def score(self, sets: Sequence[KnownSubset], shares: AnyKnownShares | None) -> AnyKnownResult:
         """Worst and mean scores over the sets that each target is in."""
-        job, rows = self._job, len(self._times)
-        shape = (len(job.targets), job.rows)
-        worst = {one.name: np.empty(shape, one.type_in(job.dtype)) for one in job.measures}
-        mean = {one.name: np.empty(shape, job.dtype) for one in job.measures}
-        weights: dict[int, list[float]] = {column: [] for column in job.targets}
+        job, rows, weights = self.job, self.rows, self.results.weights
         fit = max(1, FOLDED_BYTES // (16 * rows * len(job.measures)))
         at_once = fit if shares is None else min(fit, shares.targets)
         why = ""
@@ -117,51 +156,38 @@ class _EachSet:
             for one in sets:
                 targets = [column for column in one.targets if column in folds]
                 if targets:
-                    why = self._fold_set(one.columns, targets, folds, weights) or why
-                    self._progress.advance(job.rows * len(targets))
+                    why = self._fold_set(one.columns, targets, folds) or why
+                    self.progress.advance(job.rows * len(targets))
             for column, several in folds.items():
-                target = job.targets.index(column)
                 for measure, fold in zip(job.measures, several, strict=True):
-                    self._spread(fold.worst(), worst[measure.name][target])
-                    self._spread(fold.mean(len(weights[column])), mean[measure.name][target])
-        return AnyKnownResult(worst, mean, [np.array(each) for each in weights.values()], rows, why)
+                    self.put(column, measure, fold.worst(), fold.mean(len(weights[column])))
+        return self.results.finished(rows, why)
 
-    def _fold_set(
-        self,
-        columns: Sequence[int],
-        targets: Sequence[int],
-        folds: dict[int, list[_Fold]],
-        weights: dict[int, list[float]],
-    ) -> str:
+    def _fold_set(self, columns: Sequence[int], targets: Sequence[int], folds: dict[int, list[_Fold]]) -> str:
         """Score some targets against the attacker who knows the other columns of a set; see
         `EngineResult.through_host`.
         """
         table, layout = self._combinations(columns)
-        asked = replace(self._job, targets=list(targets), known=list(columns), times=None, class_without_target=True)
+        asked = replace(self.job, targets=list(targets), known=list(columns), times=None, class_without_target=True)
         job = select_columns(asked, columns)
         codes, times = unpack_keys(table.rows.keys, layout), table.rows.counts.astype(np.int64)
-        result = self._score(replace(job, codes=codes, times=times, dtype="float64", scores_on="host"), SILENT)
+        result = self._score_table(replace(job, codes=codes, times=times, dtype="float64", scores_on="host"), SILENT)
         values = result.values if job.least is None else _raised(result.values, job.least)
         for place, column in enumerate(targets):
-            weights[column].append(result.weights[place])
+            self.results.weights[column].append(result.weights[place])
             for measure, fold in zip(job.measures, folds[column], strict=True):
                 scores = values[measure.name][place].astype(np.float64, copy=False)
-                self._workers.run(
+                self.workers.run(
                     lambda a, b, fold=fold, scores=scores: fold.add(scores[table.number[a:b]], a, b),
-                    self._workers.ranges(len(self._times)),
+                    self.workers.ranges(self.rows),
                 )
         return result.through_host
 
     def _combinations(self, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
         """The distinct rows over some columns."""
-        layout = KeyLayout.of([self._sizes[column] for column in columns])
-        keys = pack_keys([self._codes[column] for column in columns], layout, self._workers)
-        return distinct_rows(Rows(keys, self._times), self._total, self._workers), layout
-
-    def _spread(self, values: npt.NDArray[np.float64], out: npt.NDArray[Any]) -> None:
-        """Values of distinct rows to those of all rows."""
-        table, number = values.astype(out.dtype), self._number
-        self._workers.run(lambda a, b: look_up(table, number[a:b], out[a:b]), self._workers.ranges(len(number)))
+        layout = KeyLayout.of([self.cardinalities[column] for column in columns])
+        keys = pack_keys([self.codes[column] for column in columns], layout, self.workers)
+        return distinct_rows(Rows(keys, self.times), self.total, self.workers), layout
 
 
 class _Fold:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -51,8 +52,8 @@ class AnyKnownNeeds(NamedTuple):
     @classmethod
     def of(cls, job: Job, rows: int, sets: Sequence[KnownSubset]) -> AnyKnownNeeds:
         """For a job, without codes perhaps, on a table of so many rows."""
-        sizes = [len(counts) for counts in job.counts]
-        words, index = KeyLayout.of(sizes).words, np.dtype(index_type(rows + 1)).itemsize
+        sizes = job.cardinalities
+        words, index = job.layout.words, np.dtype(index_type(rows + 1)).itemsize
         codes = sum(np.dtype(code_type(size)).itemsize for size in sizes)
         pairs, kinds = -(-len(job.measures) // 2), len(wanted_of(job.measures).kinds)
         most = max(len(one.columns) for one in sets)
@@ -100,11 +101,7 @@ class AnyKnownNeeds(NamedTuple):
 
     def most_rows(self, memory: int, rows: int) -> int:
         """Of so many rows, how many different ones there may be; the memory is enough for none, it may be: 0."""
-        low, high = 0, rows
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if self.least(middle) <= memory else (low, middle - 1)
-        return low
+        return bisect_right(range(1, rows + 1), memory, key=self.least)
 
 
 def collapsing_bytes(words: int, index: int) -> int:

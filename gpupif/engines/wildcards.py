@@ -81,10 +81,12 @@ class WildcardColumns:
 def score_apart(
     job: Job, matching: Callable[[Job, Sequence[int]], EngineResult], usual: Callable[[Job], EngineResult]
 ) -> EngineResult:
-    """Score a job that has wildcards: targets that meet missing values by `matching`, all others as usual.
+    """Score a job: targets that meet missing values which are wildcards by `matching`, all others as usual.
 
     matching: gives a result for all targets of the job, in which the others are still to be filled in.
     """
+    if not job.wildcards:
+        return usual(job)
     asks = any(column in job.wildcards for column in job.known)
     targets = [column for column in job.targets if asks or column in job.wildcards]
     others = [column for column in job.targets if column not in targets]

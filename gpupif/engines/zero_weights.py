@@ -8,8 +8,9 @@ is the prior, gain and surprise are 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
-from ..utils.information import LogSum, Sizes
 from .base import EngineResult, Job
+from .block_run import Results
 from .block_scoring import pack_keys
 
 if TYPE_CHECKING:
@@ -46,13 +47,9 @@ def score_zero_weights(job: Job, score: Callable[[Job], EngineResult]) -> Engine
         return score(job)
     job = job.on_host()
     nonzero: npt.NDArray[np.bool_] = times > 0
-    if nonzero.any():
-        codes = [column[nonzero] for column in job.codes]
-        result = score(replace(job, codes=codes, times=times[nonzero], scores_on="host"))
-    else:
-        none: list[Sizes | LogSum] = [LogSum(0)] * len(job.targets)
-        empty = {measure.name: np.empty((len(job.targets), 0), measure.type_in(job.dtype)) for measure in job.measures}
-        result = EngineResult(empty, [0.0] * len(job.targets), 0, none, none, {})
+    codes = [column[nonzero] for column in job.codes]
+    counted = replace(job, codes=codes, times=times[nonzero], scores_on="host")
+    result = score(counted) if counted.rows else Results(counted).finished(0)
     with Workers() as workers:
         return _Filler(job, nonzero, result, workers).filled()
 
@@ -67,7 +64,6 @@ class _Filler:
         self._rows = np.flatnonzero(nonzero)
         self._zero = np.flatnonzero(~nonzero)
         order = np.concatenate([self._rows, self._zero])
-        self._last: tuple[tuple[int, ...], npt.NDArray[np.int64]] | None = None
         self._codes = [codes[order] for codes in job.codes]
 
     def filled(self) -> EngineResult:
@@ -77,16 +73,16 @@ class _Filler:
         values = {measure.name: np.empty(shape, measure.type_in(job.dtype)) for measure in job.measures}
         for name, scores in values.items():
             scores[:, self._rows] = self.result.values[name]
+        # Targets that are not known have the same cohorts, those that are known the same equal rows.
+        find, known = lru_cache(2)(self._find_first), frozenset(job.known)
         for place, target in enumerate(job.targets):
-            known = [column for column in job.known if column != target]
-            cohort = self._first(known)
-            equal = self._find_first([*known, target])
+            cohort, equal = find(known - {target}), find(known | {target})
             for measure in job.measures:
                 scores = self.result.values[measure.name][place]
                 values[measure.name][place, self._zero] = self._scores(measure, target, scores, cohort, equal)
-        return replace(self.result, values=values, distinct_rows=self._distinct())
+        return replace(self.result, values=values, distinct_rows=int(self._numbers(range(len(job.codes))).max()) + 1)
 
-    def _numbers(self, columns: Sequence[int]) -> npt.NDArray[Any]:
+    def _numbers(self, columns: Collection[int]) -> npt.NDArray[Any]:
         """Which distinct row over these columns each row is, those that count before all others."""
         if not columns:
             return np.zeros(self.job.rows, np.uint32)
@@ -94,22 +90,12 @@ class _Filler:
         keys = pack_keys([self._codes[column] for column in columns], layout, self.workers)
         return distinct_rows(Rows(keys), len(keys), self.workers).number
 
-    def _first(self, columns: Sequence[int]) -> npt.NDArray[np.int64]:
+    def _find_first(self, columns: frozenset[int]) -> npt.NDArray[np.int64]:
         """For each row that counts 0 the place of the first that counts and agrees on these columns, -1 for none."""
-        key = tuple(sorted(columns))
-        # The cohorts of all targets that are not known are the same.
-        if self._last is None or self._last[0] != key:
-            self._last = key, self._find_first(key)
-        return self._last[1]
-
-    def _find_first(self, columns: Sequence[int]) -> npt.NDArray[np.int64]:
-        numbers, several = self._numbers(columns), len(self._rows)
+        numbers, several = self._numbers(sorted(columns)), len(self._rows)
         places = np.full(int(numbers.max()) + 1, -1)
         places[numbers[:several][::-1]] = np.arange(several)[::-1]
         return np.asarray(places[numbers[several:]])
-
-    def _distinct(self) -> int:
-        return int(self._numbers(range(len(self.job.codes))).max()) + 1
 
     def _scores(
         self,

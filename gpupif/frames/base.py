@@ -5,18 +5,15 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
+from ..gpu.base import FrameLibrary
 from ..io.common import Stamp, check_unchanged
 from ..utils.arrays import on_host
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ..gpu.base import FrameLibrary
 
 
 class Frame(ABC):

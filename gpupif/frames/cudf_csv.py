@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import codecs
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
-from ..errors import DeviceError
+from ..errors import DeviceError, reason_of
+from ..gpu.base import FrameLibrary
+from ..io.base import Input
 from ..io.common import Pick, check_rows
 from ..io.csv_files import Head, has_any, read_head, typed_texts
 from ..io.read import read_table
 from .cudf_frame import DeviceFile
-
-if TYPE_CHECKING:
-    from ..gpu.base import FrameLibrary
 
 # Bytes of a file that are split into fields at once, and how few are tried where memory runs out.
 PART_BYTES = 1 << 28
@@ -27,10 +26,8 @@ LEAST_BYTES = 1 << 20
 class CsvOnDevice(DeviceFile):
     """A CSV file whose fields are split on the device; made by `csv_on_device`."""
 
-    def __init__(
-        self, file: Path, pick: Pick, sep: str | None, library: FrameLibrary, parts: dict[str, list[DevicePart]]
-    ) -> None:
-        super().__init__(file, pick, sep, library)
+    def __init__(self, found: Input, pick: Pick, library: FrameLibrary, parts: dict[str, list[DevicePart]]) -> None:
+        super().__init__(found, pick, library)
         self._parts = parts
         self.names = list(parts)
         self.rows = sum(len(part.numbers) for part in next(iter(parts.values())))
@@ -41,14 +38,15 @@ class CsvOnDevice(DeviceFile):
         return DeviceColumn(self._library, lambda: parts, ascending=False)
 
 
-def csv_on_device(file: Path, pick: Pick, sep: str | None, library: FrameLibrary) -> CsvOnDevice | None:
+def csv_on_device(found: Input, pick: Pick, library: FrameLibrary) -> CsvOnDevice | None:
     """Read a CSV file on the device, where each of its lines is a row with as many fields as the header.
 
     None for any other: with quotes, carriage returns, a byte order mark, a single column, lines of other lengths, or
     text that is not UTF-8. What such files hold, or what is wrong with them, only the CPU's parser says exactly.
     Raises DeviceError where the device fails.
     """
-    head = read_head(file, sep)
+    file = found.path
+    head = read_head(file, found.sep)
     if has_any(file, b'"\r\0') or _marked(file):
         return None
     columns = pick(head.names)
@@ -62,14 +60,14 @@ def csv_on_device(file: Path, pick: Pick, sep: str | None, library: FrameLibrary
         return None
     except (MemoryError, RuntimeError) as error:
         # What is wrong with the file the CPU's reader says in the usual words.
-        read_table(file, pick, sep)
-        reason = " ".join(str(error).split()).rstrip(".")
+        read_table(found, pick)
+        reason = reason_of(error)
         if library.ran_out(error):
             reason = f"its memory ran out, {library.free_bytes() / 2**30:.3f} GiB are free"
         raise DeviceError(f"{file}: the GPU could not read it ({reason}). Use gpupif.config(device='cpu').") from error
     if not _type(parts):
         return None
-    frame = CsvOnDevice(file, pick, sep, library, parts)
+    frame = CsvOnDevice(found, pick, library, parts)
     check_rows(file, frame.rows, wanted)
     return frame
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
+from ..gpu.base import FrameLibrary
+from ..io.base import Input
 from ..io.common import Pick, decode
 from ..io.read import read_table
 from .base import Frame, category_orders
-
-if TYPE_CHECKING:
-    from ..gpu.base import FrameLibrary
 
 # Rows of a column that are numbered at once.
 PART_ROWS = 1 << 26
@@ -84,16 +82,15 @@ class DeviceFile(Frame):
     scores_on = "either"
     from_file = True
 
-    def __init__(self, file: Path, pick: Pick, sep: str | None, library: FrameLibrary) -> None:
-        self._file = file
+    def __init__(self, found: Input, pick: Pick, library: FrameLibrary) -> None:
+        self._found = found
         self._pick = pick
-        self._sep = sep
         self._library = library
 
     def arrow(self) -> pa.Table:
         """See `Frame`; read anew, on the host."""
         self.check_unchanged()
-        table = read_table(self._file, self._pick, self._sep)
+        table = read_table(self._found, self._pick)
         self.check_unchanged()
         return decode(table)
 

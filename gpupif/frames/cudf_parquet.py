@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from ..encoding.device import DeviceColumn, DevicePart, in_halves, number_values
-from ..errors import ColumnTypeError, DeviceError, InputError
+from ..errors import ColumnTypeError, DeviceError, InputError, reason_of
+from ..gpu.base import FrameLibrary
+from ..io.base import Input
 from ..io.common import Pick, check_rows, pandas_index_names, unreadable
 from ..io.parquet_files import keys_of_files, open_parquet
-from ..io.paths import find_input
 from ..io.read import read_table
 from . import cudf_frame as frames_device
 from .cudf_frame import DeviceFile
-
-if TYPE_CHECKING:
-    from ..gpu.base import FrameLibrary
 
 # Types of columns in files that cuDF has.
 KNOWN = (
@@ -34,12 +32,13 @@ class ParquetOnDevice(DeviceFile):
 
     reads_late = True
 
-    def __init__(self, file: Path, pick: Pick, library: FrameLibrary) -> None:
-        super().__init__(file, pick, None, library)
+    def __init__(self, found: Input, pick: Pick, library: FrameLibrary) -> None:
+        super().__init__(found, pick, library)
         import pyarrow.parquet as pq
 
+        file = found.path
         try:
-            table = open_parquet(find_input(file), pick)
+            table = open_parquet(found, pick)
             files, self._schema, columns = table.files, table.schema, table.columns
             metadata = [pq.read_metadata(part) for part in files]
             self._keys = keys_of_files(table)
@@ -94,8 +93,7 @@ class ParquetOnDevice(DeviceFile):
             # What is wrong with the file the CPU's reader says in the usual words.
             read_table(file, lambda _: [name])
             raise DeviceError(
-                f"{file}: cuDF could not read it ({' '.join(str(error).split()).rstrip('.')}). Use "
-                "gpupif.config(device='cpu')."
+                f"{file}: cuDF could not read it ({reason_of(error)}). Use gpupif.config(device='cpu')."
             ) from error
         self.check_unchanged()
         return series

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
 from ..errors import InputError
 from ..gpu import cudf_frames as cuda_frames
+from ..gpu.base import FrameLibrary
 from ..gpu.open import frame_library
 from ..io.common import Pick
 from ..io.formats import CSV, PARQUET
@@ -21,9 +22,6 @@ from .arrow_frame import ArrowFrame, FileFrame
 from .base import Frame
 from .pandas_frame import PandasFrame
 from .polars_frame import PolarsFrame
-
-if TYPE_CHECKING:
-    from ..gpu.base import FrameLibrary
 
 
 def open_table(table: Any, pick: Pick, library: FrameLibrary | None = None) -> Frame:
@@ -79,9 +77,9 @@ def open_file(path: str | os.PathLike[str], pick: Pick, library: FrameLibrary | 
         from .cudf_parquet import ParquetOnDevice
 
         if found.format is PARQUET:
-            frame = ParquetOnDevice(found.path, pick, library)
+            frame = ParquetOnDevice(found, pick, library)
         elif found.format is CSV and not found.several:
-            frame = csv_on_device(found.path, pick, found.sep, library)
+            frame = csv_on_device(found, pick, library)
     frame = frame or FileFrame(read_table(found, pick))
     frame.origin = origin
     frame.check_unchanged()

@@ -10,13 +10,11 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-    import pyarrow as pa
+import numpy.typing as npt
+import pyarrow as pa
 
 
 class DeviceMemoryError(Exception):
@@ -47,7 +45,27 @@ class Staging(Protocol):
         """Give back memory that is kept for later."""
 
 
-class Library(ABC):
+class DeviceLibrary(ABC):
+    """What holds memory of one device."""
+
+    @abstractmethod
+    def active(self) -> contextlib.AbstractContextManager[Any]:
+        """Make the device that of the calling thread for a while."""
+
+    @abstractmethod
+    def ran_out(self, error: Exception) -> bool:
+        """Whether an error says that the device's memory is too small."""
+
+    @abstractmethod
+    def free_bytes(self) -> int:
+        """Memory of the device that can be taken."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Give back memory that is kept for later."""
+
+
+class Library(DeviceLibrary):
     """Arrays (`xp`, with NumPy's functions), launches and copies on one stream of one device.
 
     failures: what is raised where the device itself fails. device: its number. staging: what large copies between
@@ -77,10 +95,6 @@ class Library(ABC):
     @abstractmethod
     def _current(self) -> contextlib.AbstractContextManager[None]:
         """As `active`, errors as they are."""
-
-    @abstractmethod
-    def ran_out(self, error: Exception) -> bool:
-        """Whether an error says that the device's memory is too small."""
 
     @abstractmethod
     def launch(self, kernel: Any, size: int, *arguments: Any) -> None:
@@ -152,36 +166,12 @@ class Library(ABC):
         """Note that what is started now belongs to this stage; for benchmarks, which replace it."""
         return contextlib.nullcontext()
 
-    @abstractmethod
-    def free_bytes(self) -> int:
-        """Memory of the device that can be taken."""
 
-    @abstractmethod
-    def release(self) -> None:
-        """Give back memory that is kept for later."""
-
-
-class FrameLibrary(ABC):
+class FrameLibrary(DeviceLibrary):
     """Frames and series on one device; arrays of their columns are those of `xp`."""
 
     xp: Any
     frames: Any
-
-    @abstractmethod
-    def active(self) -> contextlib.AbstractContextManager[Any]:
-        """Make the device that of the calling thread for a while."""
-
-    @abstractmethod
-    def ran_out(self, error: Exception) -> bool:
-        """Whether an error says that the device's memory is too small."""
-
-    @abstractmethod
-    def free_bytes(self) -> int:
-        """Memory of the device that can be taken."""
-
-    @abstractmethod
-    def release(self) -> None:
-        """Give back memory that is kept for later."""
 
     @staticmethod
     @abstractmethod

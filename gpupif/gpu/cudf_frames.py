@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from .base import FrameLibrary, GuardedSink
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # As many rows a group as the CPU's writer has.
 ROWS_PER_GROUP = 1 << 20

@@ -5,16 +5,14 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .base import Library, RowGroups
 from .launch import DriverError, launch
 from .staging import PinnedStaging
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 THREADS = 256
 # The driver's and the runtime's number for memory that is used up.

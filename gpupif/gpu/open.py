@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .base import FrameLibrary, Library
+from .base import FrameLibrary, Library
 
 # Streams of each device: while one computes, the other copies.
 STREAMS = 2

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..rows.threads import Workers
-from .base import Staging
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from .base import Library
+from .base import Library, Staging
 
 # Of each of two buffers: large enough that starting a copy costs nothing, small enough to be had always.
 BUFFER_BYTES = 1 << 25

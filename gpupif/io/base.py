@@ -38,19 +38,19 @@ class FileFormat(ABC):
     dataset: str
     as_text: bool = False
 
-    def read(self, found: Input, pick: Pick, sep: str | None) -> pa.Table:
-        """The columns that `pick` names of all files, whole; sep: as of `read_table`.
+    def read(self, found: Input, pick: Pick) -> pa.Table:
+        """The columns that `pick` names of all files, whole.
 
         Raises TableReadError, and pyarrow.ArrowException or OSError where that has still to be put into words.
         """
-        source = self.open(found, sep)
+        source = self.open(found)
         picked = pick(source.names)
         columns = source.names if picked is None else picked
         pieces = [piece for _, piece in source.read(columns, sys.maxsize, sys.maxsize)]
         return pa.concat_tables(pieces or [source.nothing().select(columns)])
 
     @abstractmethod
-    def open(self, found: Input, sep: str | None) -> Source:
+    def open(self, found: Input) -> Source:
         """The files, to be read in streams; raises TableReadError for what can be seen now."""
 
     @abstractmethod

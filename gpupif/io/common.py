@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from ..errors import TableReadError
+from ..errors import TableReadError, reason_of
 from ..utils.arrays import validate
 
 # Names of columns that were read as dictionaries to save time, though they are none in the file.
@@ -62,9 +62,8 @@ def unreadable(file: Path, kind: str, error: Exception) -> TableReadError:
     """What to raise for a file that cannot be read or parsed."""
     if isinstance(error, PermissionError):
         return denied(file, error)
-    reason = " ".join(str(error).split()).rstrip(".")
     return TableReadError(
-        f"{file}: could not be read as {kind}; it may be truncated, or not be what its name says ({reason})."
+        f"{file}: could not be read as {kind}; it may be truncated, or not be what its name says ({reason_of(error)})."
     )
 
 

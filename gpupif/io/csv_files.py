@@ -36,17 +36,17 @@ class CsvFormat(FileFormat):
     dataset = "csv"
     as_text = True
 
-    def read(self, found: Input, pick: Pick, sep: str | None) -> pa.Table:
+    def read(self, found: Input, pick: Pick) -> pa.Table:
         """See `FileFormat`; texts of numbers and dates as such, as dictionaries, see `decode`."""
-        heads = read_heads(found.files, sep)
+        heads = read_heads(found.files, found.sep)
         names = heads[0].names
         columns = pick(names)
         files = zip(found.files, heads, strict=True)
         table = pa.concat_tables([_read_texts(file, head, columns).select(columns or names) for file, head in files])
         return mark_encoded(pa.table([_typed(column) for column in table.columns], names=table.column_names), names)
 
-    def open(self, found: Input, sep: str | None) -> Source:
-        return CsvSource(found, sep)
+    def open(self, found: Input) -> Source:
+        return CsvSource(found)
 
     def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
         for field in first.schema:
@@ -234,8 +234,8 @@ class CsvSource(Source):
 
     ascending = False
 
-    def __init__(self, found: Input, sep: str | None) -> None:
-        heads = read_heads(found.files, sep)
+    def __init__(self, found: Input) -> None:
+        heads = read_heads(found.files, found.sep)
         self._heads = dict(zip(found.files, heads, strict=True))
         super().__init__(found, heads[0].names)
 

@@ -21,7 +21,7 @@ class FeatherFormat(FileFormat):
     written = endings
     dataset = "ipc"
 
-    def open(self, found: Input, sep: str | None) -> Source:
+    def open(self, found: Input) -> Source:
         return FeatherSource(found)
 
     def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:

@@ -34,7 +34,7 @@ class ParquetFormat(FileFormat):
     written = endings
     dataset = "parquet"
 
-    def read(self, found: Input, pick: Pick, sep: str | None) -> pa.Table:
+    def read(self, found: Input, pick: Pick) -> pa.Table:
         """See `FileFormat`; text as dictionaries, see `decode`."""
         files, schema, keys, columns = open_parquet(found, pick)
         text = text_columns(schema)
@@ -56,7 +56,7 @@ class ParquetFormat(FileFormat):
             raise
         return mark_encoded(table, text)
 
-    def open(self, found: Input, sep: str | None) -> Source:
+    def open(self, found: Input) -> Source:
         return ParquetSource(found)
 
     def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:

@@ -21,7 +21,7 @@ def read_table(path: str | os.PathLike[str], pick: Pick = every_column, sep: str
     """
     found = find_input(path, sep)
     try:
-        table = found.format.read(found, pick, found.sep)
+        table = found.format.read(found, pick)
     except (pa.ArrowException, OSError) as error:
         raise unreadable(found.path, found.format.name, error) from error
     check_rows(found.path, table.num_rows, table.column_names)

@@ -15,7 +15,7 @@ from .paths import find_input
 def open_source(path: str | os.PathLike[str]) -> Source:
     """The files that a path names, to be read in streams; raises what `read_table` does for what can be seen now."""
     found = find_input(path)
-    return found.format.open(found, found.sep)
+    return found.format.open(found)
 
 
 def in_chunks(pieces: Iterable[pa.Table], rows: int, most: int) -> Iterator[pa.Table]:

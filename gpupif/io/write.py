@@ -10,15 +10,13 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import pyarrow as pa
 
-from ..errors import DeviceError, OutputError
+from ..errors import DeviceError, OutputError, reason_of
+from ..gpu.base import FrameLibrary
 from .formats import WRITTEN_ENDINGS, written_format
-
-if TYPE_CHECKING:
-    from ..gpu.base import FrameLibrary
 
 # Row groups of this size keep the writer's memory small beside the scores.
 ROWS_PER_GROUP = 1 << 20
@@ -26,9 +24,13 @@ ROWS_PER_GROUP = 1 << 20
 DEVICE_ROWS = 1 << 24
 
 
-def output_names(measures: Sequence[str], columns: Sequence[Hashable], others: Sequence[Hashable]) -> list[str]:
+def output_names(measures: Iterable[str], columns: Sequence[Hashable], others: Sequence[Hashable]) -> list[str]:
     """Names of the score columns, <measure>_<column>; raises OutputError where one would stand twice."""
-    return _all_different([f"{measure}_{column}" for measure in measures for column in columns], others)
+    names = [f"{measure}_{column}" for measure in measures for column in columns]
+    repeated = [name for name, times in Counter([*map(str, others), *names]).items() if times > 1]
+    if repeated:
+        raise OutputError(f"output: two columns would be called {repeated[0]!r}. Rename the column in the table.")
+    return names
 
 
 def attacker_names(
@@ -38,20 +40,9 @@ def attacker_names(
 
     outputs: what each cell gets, by attacker.
     """
-    names = [
-        f"{measure}_{column}" if attacker is None else f"{attacker}_{measure}_{column}"
-        for attacker, measures in outputs.items()
-        for measure in measures
-        for column in columns
-    ]
-    return _all_different(names, others)
-
-
-def _all_different(names: list[str], others: Sequence[Hashable]) -> list[str]:
-    repeated = [name for name, times in Counter([*map(str, others), *names]).items() if times > 1]
-    if repeated:
-        raise OutputError(f"output: two columns would be called {repeated[0]!r}. Rename the column in the table.")
-    return names
+    prefixes = {attacker: "" if attacker is None else f"{attacker}_" for attacker in outputs}
+    several = (prefixes[attacker] + measure for attacker, measures in outputs.items() for measure in measures)
+    return output_names(several, columns, others)
 
 
 def check_output(
@@ -124,10 +115,9 @@ def write_tables(
             if writer is not None:
                 form.finish(writer, describe)
     except pa.ArrowException as error:
-        reason = " ".join(str(error).split()).rstrip(".")
         raise OutputError(
-            f"{file}: the table cannot be written in this format ({reason}). Choose .parquet, or leave out the columns "
-            "concerned."
+            f"{file}: the table cannot be written in this format ({reason_of(error)}). Choose .parquet, or leave out "
+            "the columns concerned."
         ) from error
 
 
@@ -156,7 +146,7 @@ def write_device_columns(
                 write(library.frame({name: array[start:stop] for name, array in columns.items()}))
                 done(stop - start)
     except (MemoryError, RuntimeError) as error:
-        reason = " ".join(str(error).split()).rstrip(".") or "out of memory"
+        reason = reason_of(error) or "out of memory"
         raise DeviceError(f"{file}: the GPU could not write it ({reason}). Nothing was written; try again.") from error
 
 

@@ -44,7 +44,7 @@ def score_source(
     population: PopulationFiles | None = None,
 ) -> Scores:
     """Score a table from files to files within a memory limit (see `gpupif.score_files`)."""
-    request = arguments.request(source.names, source.index_names)
+    request = arguments.make_request(source.names, source.index_names)
     check_place(source, options)
     each = request.by_attacker()
     if population is not None:

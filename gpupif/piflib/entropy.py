@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from ..encoding.encode import encode_table
-from ..engines.block_scoring import count_rows
+from ..engines.cpu.counting import SubsetCounter
 from ..errors import ColumnNotFoundError, InputError
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
@@ -35,8 +35,9 @@ def entropy(df: pd.DataFrame, rvs: Columns) -> float:
         return 0.0
     with Workers() as workers:
         table = encode_table(names, [df[name] for name in names], len(df), "category", workers)
-        counts = count_rows([column.codes for column in table.columns], [c.cardinality for c in table.columns], workers)
-    return entropy_of_counts(counts)
+        counter = SubsetCounter([range(len(names))], [column.cardinality for column in table.columns], len(df), workers)
+        counter.add([column.codes for column in table.columns])
+        return entropy_of_counts(counter.counts(0))
 
 
 def mutual_information(df: pd.DataFrame, rvs_X: Columns, rvs_Y: Columns) -> float:

@@ -7,21 +7,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
+from ..attack.known_subsets import KnownSubsets
+from ..attack.priors import AsDict
 from ..attack.worst_mean import FOLDS, folded_name
 from ..measures import Measure, as_risk
 from .figures import ColumnFacts, Figures
 from .packed_priors import pack_priors
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from ..attack.known_subsets import KnownSubsets
-    from ..attack.priors import AsDict
-    from .summary import Summary
+from .summary import Summary
 
 WORST, MEAN = FOLDS
 

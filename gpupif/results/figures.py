@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-if TYPE_CHECKING:
-    from ..rows.threads import Workers
+from ..rows.threads import Workers
 
 # Of measures of rows, what is said of a column.
 ROW_MEASURES = {"reidentification_risk": ("mean", "max"), "unique": ("mean",), "class_size": ("min",)}

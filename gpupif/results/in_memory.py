@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from ..attack.priors import Prior
+from ..encoding.column import Column
+from ..engines.base import Job
 from ..errors import OutputError
+from ..frames.base import Frame
 from ..io.formats import PARQUET
 from ..io.write import output_names, row_groups, write_device_columns, write_tables
 from ..measures import Measure
@@ -31,14 +36,6 @@ from .figures import ColumnFacts, Figures
 from .provenance import to_metadata
 from .riskiest import count_cohort, describe, describe_value, riskiest_in
 from .worst_attacker import describe_worst
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..attack.priors import Prior
-    from ..encoding.column import Column
-    from ..engines.base import Job
-    from ..frames.base import Frame
 
 
 class MemoryBacking(OutcomeBacking):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from ..errors import InputError, TableReadError
+from ..errors import InputError, TableReadError, reason_of
 from ..io.formats import CSV, written_format
 from .provenance import FOLDER_FILE, read_description
 from .scores import Scores
@@ -46,8 +46,7 @@ def open_scores(path: str | os.PathLike[str]) -> Scores:
     try:
         return Scores(_open(place))
     except (pa.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise TableReadError(f"{place}: could not be read as scores: {reason}.") from error
+        raise TableReadError(f"{place}: could not be read as scores: {reason_of(error)}.") from error
 
 
 def _open(place: Path) -> FileBacking:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
+from ..attack.priors import AsDict
 from ..errors import InputError
-
-if TYPE_CHECKING:
-    from ..attack.priors import AsDict
 
 # All together take at most so many bytes; the smallest come first.
 PRIOR_BYTES = 1 << 20

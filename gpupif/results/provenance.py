@@ -12,24 +12,22 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .._version import __version__
 from ..attack.known_subsets import AnyKnown, KnownSubsets, choose_subsets
+from ..attack.request import ScoreRequest
 from ..errors import InputError
+from ..io.common import Stamp
 from ..io.formats import FEATHER, read_format
 from ..io.score_files import MARK
 from ..measures import as_weighted, find_measure
 from .base import MEAN, WORST, AttackerOutcome, RunDescription, ScoredAttacker, ScoresDescription
 from .figures import ColumnFacts
 from .summary import Summary
-
-if TYPE_CHECKING:
-    from ..attack.request import ScoreRequest
-    from ..io.common import Stamp
 
 KEY = b"gpupif.scores"
 # Of the document: another one cannot be read.

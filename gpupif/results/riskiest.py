@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from gpupif.kernels import formulas
 
+from ..encoding.column import Column
+from ..engines.base import Job
 from ..measures import Measure, as_risk
 from ..utils.arrays import on_host
 from .base import Cell
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..encoding.column import Column
-    from ..engines.base import Job
 
 
 def riskiest(cells: Iterable[Cell], n: int) -> list[Cell]:

@@ -6,11 +6,13 @@ import os
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
+from ..attack.known_subsets import KnownSubsets
 from ..attack.priors import Priors
 from ..errors import InputError
 from ..io.formats import PARQUET
@@ -33,11 +35,6 @@ from .base import (
 from .figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
 from .riskiest import cell_records
 from .summary import TOP_CELLS, AnyKnownSummary, Summary
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from ..attack.known_subsets import KnownSubsets
 
 
 class Scores:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from ..attack.priors import AsDict
 from ..attack.worst_mean import fold_of
 from ..errors import InputError
 from ..io.formats import CSV, written_format
@@ -22,13 +24,6 @@ from .packed_priors import PackedPrior
 from .provenance import to_metadata
 from .riskiest import riskiest, riskiest_in
 from .stored_frame import StoredFrame
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    import numpy.typing as npt
-
-    from ..attack.priors import AsDict
 
 # Columns whose percentiles are found at once: each takes up to 2 MiB of counts.
 COLUMNS_AT_ONCE = 16

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ..attack.known_subsets import KnownSubsets
 from ..utils.display import Displayable, json_value
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from ..attack.known_subsets import KnownSubsets
 
 # Of the riskiest cells.
 TOP_CELLS = 10

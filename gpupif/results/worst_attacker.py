@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels.log_units import LOG_BITS
 
-from ..engines.base import SILENT, Job
+from ..attack.known_subsets import KnownSubsets
+from ..encoding.column import Column
+from ..engines.base import SILENT, Engine, Job
 from ..engines.cpu.engine import CpuEngine
 from ..engines.known_subsets import score_sets
 from ..engines.part_jobs import computed_measure
-from ..measures import POPULATION_SIZE, resolve_measures
+from ..measures import POPULATION_SIZE, Measure, resolve_measures
 from ..utils.arrays import on_host
 from ..utils.progress import Reporter
 from .riskiest import CohortCount, describe, describe_value, filter_cohort, missing_code
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..attack.known_subsets import KnownSubsets
-    from ..encoding.column import Column
-    from ..engines.base import Engine
-    from ..measures import Measure
 
 
 class WorstAttacker(NamedTuple):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels.codes import add_times
 
 from .distinct import distinct_rows
 from .partition import Rows
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from .threads import Workers
+from .threads import Workers
 
 
 class DistinctRows:

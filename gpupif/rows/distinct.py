@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import distinct as kernels
 from gpupif.kernels.groups import Room
@@ -14,9 +15,6 @@ from gpupif.kernels.spread import look_up
 
 from .partition import BLOCK_ROWS, Blocks, Rows, index_type, partition_rows
 from .threads import Workers
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 @dataclass(frozen=True)
@@ -48,8 +46,13 @@ def distinct_rows(rows: Rows, total: int, workers: Workers, block_rows: int = BL
         ),
         list(zip(ranges, pairwise(starts), strict=True)),
     )
-    workers.run(lambda a, b: look_up(count_then_number, first[a:b], first[a:b]), ranges)
+    look_up_rows(count_then_number, first, first, workers)
     return Distinct(distinct, first)
+
+
+def look_up_rows(table: npt.NDArray[Any], index: npt.NDArray[Any], out: npt.NDArray[Any], workers: Workers) -> None:
+    """out[i] = table[index[i]]; out may be the index."""
+    workers.run(lambda a, b: look_up(table, index[a:b], out[a:b]), workers.ranges(len(index)))
 
 
 def _find_first_rows(blocks: Blocks, first: npt.NDArray[Any], counts: npt.NDArray[Any], workers: Workers) -> None:

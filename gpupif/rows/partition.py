@@ -9,18 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import groups, partition
 
+from .keys import KeyLayout
 from .threads import SMALLEST_TASK, TASKS_PER_THREAD, Workers
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from .keys import KeyLayout
 
 BLOCK_ROWS = 4096
 OVERSIZE = 8
@@ -55,8 +52,11 @@ class Blocks:
         return hashes
 
     def tasks(self, workers: Workers, largest: int | None = None) -> list[tuple[int, int]]:
-        """Runs of blocks (first, last + 1) of about equal numbers of rows, without blocks of over `largest` rows."""
-        aim = max(SMALLEST_TASK, len(self.order) // (workers.threads * TASKS_PER_THREAD))
+        """Runs of blocks (first, last + 1), a few for each thread, without blocks of over `largest` rows."""
+        return self.runs(max(SMALLEST_TASK, len(self.order) // (workers.threads * TASKS_PER_THREAD)), largest)
+
+    def runs(self, aim: int, largest: int | None = None) -> list[tuple[int, int]]:
+        """Runs of blocks (first, last + 1) that end as soon as they have `aim` rows; see `tasks`."""
         sizes = np.diff(self.offsets)
         tasks, first, rows = [], 0, 0
         for block, size in enumerate(sizes.tolist()):
@@ -162,7 +162,8 @@ def plan_passes(
 class CohortBlocks:
     """Blocks that hold every cohort of some targets whole; oversized blocks are cut again for fewer targets at a time.
 
-    layout: of the keys. targets are the columns to score, known those the attacker knows.
+    layout: of the keys. targets are the columns to score, known those the attacker knows. largest: rows of a block
+    that is scored as it is, None for any.
     """
 
     def __init__(
@@ -180,7 +181,7 @@ class CohortBlocks:
         self.blocks = partition_rows(rows, layout.masks(by), block_rows, workers)
         self.hashes = self.blocks.hashes(workers)
         self.children: list[tuple[int, int, list[CohortBlocks]]] = []
-        largest = OVERSIZE * block_rows if len(self.targets) > 1 else None
+        self.largest = largest = OVERSIZE * block_rows if len(self.targets) > 1 else None
         self.tasks = self.blocks.tasks(workers, largest)
         offsets = self.blocks.offsets
         for block in np.flatnonzero(np.diff(offsets) > largest).tolist() if largest else ():

@@ -7,9 +7,10 @@ import sys
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..attack.arguments import Arguments, Knowledge, Measures
+from ..engines.base import Engine
 from ..engines.choose import choose_engine, requested_device
 from ..errors import InputError
 from ..frames.open import open_file
@@ -21,15 +22,12 @@ from ..io.score_files import is_file
 from ..io.write import attacker_names, check_output
 from ..out_of_core.options import OutputOptions, PopulationFiles
 from ..out_of_core.run import score_source
+from ..results.scores import Scores
 from ..utils.config import resources
 from ..utils.docs import documented_as
 from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter, announce_compilation
 from .score import score, score_table
-
-if TYPE_CHECKING:
-    from ..engines.base import Engine
-    from ..results.scores import Scores
 
 # Of a cell: as it is read, and as a code.
 READ_BYTES = 6

@@ -10,7 +10,7 @@ from ..attack.request import ScoreRequest
 from ..attack.weights import TableWeights, weigh_table
 from ..encoding.column import EncodedTable
 from ..encoding.encode import encode_table
-from ..engines.base import AnyKnownResult
+from ..engines.base import AnyKnownResult, Engine
 from ..engines.deduplicated import DeduplicatedTable
 from ..engines.known_subsets import score_attacker
 from ..errors import WarnOnce
@@ -25,8 +25,6 @@ from ..utils.progress import Reporter
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from ..engines.base import Engine
 
 
 def score_frame(

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..attack.arguments import Arguments, Knowledge, Measures
 from ..attack.population import open_population
 from ..engines.choose import choose_engine, requested_device
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
+from ..results.scores import Scores
 from ..utils.progress import Reporter, announce_compilation
 from .in_memory import score_frame
-
-if TYPE_CHECKING:
-    from ..results.scores import Scores
 
 
 def score(
@@ -208,7 +206,7 @@ def score_table(table: Any, arguments: Arguments, origin: Mapping[str, Any] | No
     engine = choose_engine(requested_device())
     with Reporter() as report, announce_compilation():
         frame = open_table(table, arguments.needed, engine.frames)
-        request = arguments.request(frame.names, frame.index_names, frame.orders())
+        request = arguments.make_request(frame.names, frame.index_names, frame.orders())
         people = arguments.population
         other = None if people is None else open_population(people.table, request.used)
         lacks = "error" if people is None else people.lacks

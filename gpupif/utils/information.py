@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels.log_units import COARSE_LOG_BITS, LEAST_FINE, LOG_BITS
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Counts whose logarithms are kept in a table.
 SMALL_COUNTS = 1024

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels.select import count_patterns
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 ONCE: npt.NDArray[np.int64] = np.empty(0, np.int64)
 DIGITS = 1 << 16

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from ..errors import ColumnNotFoundError, InputError
 
@@ -116,10 +119,14 @@ def within(value: Any, low: float, high: float) -> bool:
     return is_number(value) and bool(low <= value <= high)
 
 
+# Dates and numbers say their type beside their value: Timestamp('1999-12-31 00:00:00'), np.int64(3).
+_SAID_AS_TEXT = (datetime.date, datetime.time, datetime.timedelta, np.number, np.bool_, np.datetime64, np.timedelta64)
+
+
 def brief(value: Any) -> str:
-    """What came, as messages say it, however long it is."""
+    """What came, or a value of a table, as messages say it: however long, and alike in whatever library's type."""
     try:
-        text = repr(value)
+        text = str(value) if isinstance(value, _SAID_AS_TEXT) else repr(value)
     except ValueError:
         # Python writes no numbers of thousands of digits.
         return "a number of thousands of digits"

@@ -323,7 +323,10 @@ def test_example():
             "known: expected a list of column names, or how many of them as a whole number, 2 say; got 2.0",
         ),
         ({"known": 1, "attackers": {"a": ["age"]}}, "attackers: expected them or known="),
-        ({"attackers": {"a": ["age"], "b": 4}}, "known: expected at most 3, the number of other columns scored, got 4"),
+        (
+            {"attackers": {"a": ["age"], "b": 4}},
+            "attackers: 'b': expected at most 3, the number of other columns scored, got 4",
+        ),
         ({"known": 1, "priors": {"age": {1: 1.0}}, "columns": ["sex", "region"]}, "neither scored nor known"),
     ],
 )

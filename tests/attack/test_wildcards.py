@@ -328,7 +328,7 @@ def test_jobs_with_times(engine):
     times = np.arange(rows) % 3 + 1
     jobs = []
     for frame in (once, once.loc[once.index.repeat(times)]):
-        request = Arguments.of(["cig", "wcig", "cohort_size"], missing="wildcard").request(list(frame))
+        request = Arguments.of(["cig", "wcig", "cohort_size"], missing="wildcard").make_request(list(frame))
         with Workers() as workers:
             encoded = encode_table(
                 request.used, [frame[name] for name in request.used], len(frame), "wildcard", workers

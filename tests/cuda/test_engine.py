@@ -229,7 +229,7 @@ def test_a_table_on_a_device_that_was_not_asked_for():
     with pytest.raises(
         InputError, match=r"device 'cuda:1': the table lies on GPU 0\. Use gpupif\.config\(device='cuda:0'\) or 'cuda'"
     ):
-        score(CudaEngine([1], name="cuda:1"), DeviceFrame(census(20)))
+        score(CudaEngine([1], device="cuda:1"), DeviceFrame(census(20)))
 
 
 def test_scores_of_a_file_stay_on_the_host_where_the_device_is_too_small(tmp_path):

@@ -123,7 +123,7 @@ def test_distinct_rows_and_cohorts(name):
     counts, layout, library = rng.integers(1, 4, 80), KeyLayout.of(sizes), DeviceLibrary()
     assert layout.words == 2
     grouping, columns = GROUPINGS[name], [2, 0, 1]
-    rows, number = grouping.collapse(library, DeviceRows(pack(codes, layout), counts), layout, columns)
+    rows, number = grouping.collapse(DeviceRows(library, layout, pack(codes, layout), counts), columns)
     expected = {}
     for row, count in zip(map(tuple, codes[:, columns].tolist()), counts.tolist(), strict=True):
         expected[row] = expected.get(row, 0) + count
@@ -135,7 +135,7 @@ def test_distinct_rows_and_cohorts(name):
     np.testing.assert_array_equal(np.array(found)[number], codes[:, columns])
     assert grouping.serves(rows, columns, columns, [2, 0])
     assert not grouping.serves(rows, [*columns, 3], columns, [2, 0])
-    for target, runs in grouping.cohorts(library, rows, layout, columns, [2, 0]):
+    for target, runs in grouping.cohorts(rows, columns, [2, 0]):
         assert sorted(runs.order.tolist()) == list(range(rows.rows))
         assert (runs.order.dtype, runs.run_of.dtype, runs.starts.dtype, runs.sizes.dtype) == (np.int32,) * 3 + (
             np.int64,

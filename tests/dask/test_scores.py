@@ -294,7 +294,7 @@ def plan_of_several_kinds(measures):
         plan.PartitionTotals(1, 1, [ValueCounts(pa.array(["a"]), np.array([1]), 0)], [-1], frozenset([device]))
         for device in ("cpu", "cuda")
     ]
-    request = Arguments.of(measures, known=[]).request(["a"])
+    request = Arguments.of(measures, known=[]).make_request(["a"])
     return plan.make_plan(request, ["a"], plan.add_totals(["a"], *parts))
 
 
@@ -320,7 +320,7 @@ def test_lost_scores_are_an_error(monkeypatch):
 
 def shares(frame, partitions, **arguments):
     """Rows that reach each part over the mean, when distinct rows of each partition travel."""
-    request = Arguments.of("cig", **arguments).request(list(frame))
+    request = Arguments.of("cig", **arguments).make_request(list(frame))
     edges = np.linspace(0, len(frame), partitions + 1).astype(int)
     local = [partition_tasks.encode_partition(request, "cpu", frame.iloc[a:b])[0] for a, b in pairwise(edges)]
     whole = plan.make_plan(request, list(frame), plan.add_totals(request.used, *map(partition_tasks.totals, local)))

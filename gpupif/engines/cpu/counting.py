@@ -123,38 +123,48 @@ class SubsetCounter:
         return sizes_of_counts(self.counts(place), self.total, self._workers)
 
 
-def counters(
-    codes: Sequence[npt.NDArray[Any]],
-    cardinalities: Sequence[int],
-    sets: Sequence[Sequence[int]],
-    workers: Workers,
-    times: npt.NDArray[Any] | None = None,
-    differ: bool = False,
-    dense: int = DENSE,
-) -> Iterator[tuple[SubsetCounter, int]]:
-    """For each of these sets of columns, of any size, in turn a counter of them and their place there.
+class CpuCounting:
+    """Counts on the host (see `Counting`)."""
 
-    times: what each row counts, 0 or more (None: 1). differ: whether no two rows are known to be equal. dense: see
-    `SubsetCounter`.
-    """
-    rows = len(codes[0])
-    total = rows if times is None else int(times.sum())
-    wide = [set_ for set_ in sets if not is_dense([cardinalities[column] for column in set_], rows, dense)]
-    if not differ and len(wide) > 1 and 2 * len(wide) >= len(sets):
-        # Rows that are equal on all that is asked for go on as one.
-        used = sorted({column for set_ in sets for column in set_})
-        layout = KeyLayout.of([cardinalities[column] for column in used])
-        counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
-        keys = pack_keys([codes[column] for column in used], layout, workers)
-        found = distinct_rows(Rows(keys, counts), total, workers).rows
-        at = dict(zip(used, unpack_keys(found.keys, layout), strict=True))
-        # Columns that no set has stay without codes of their own.
-        codes, times = [at.get(column, found.counts) for column in range(len(cardinalities))], found.counts
-    for batch in in_batches(sets, cardinalities, rows, total=total):
-        counter = SubsetCounter(batch, cardinalities, rows, workers, dense)
-        counter.add(codes, times)
-        for place in range(len(batch)):
-            yield counter, place
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+
+    def counter(
+        self, subsets: Sequence[Sequence[int]], cardinalities: Sequence[int], rows: int, dense: int = DENSE
+    ) -> SubsetCounter:
+        """See `Counting`."""
+        return SubsetCounter(subsets, cardinalities, rows, self._workers, dense)
+
+    def counters(
+        self,
+        codes: Sequence[npt.NDArray[Any]],
+        cardinalities: Sequence[int],
+        sets: Sequence[Sequence[int]],
+        times: npt.NDArray[np.int64] | None = None,
+        differ: bool = False,
+    ) -> Iterator[tuple[SubsetCounter, int]]:
+        """See `Counting`."""
+        rows, workers = len(codes[0]), self._workers
+        total = rows if times is None else int(times.sum())
+        wide = [set_ for set_ in sets if not is_dense([cardinalities[column] for column in set_], rows)]
+        if not differ and len(wide) > 1 and 2 * len(wide) >= len(sets):
+            # Rows that are equal on all that is asked for go on as one.
+            used = sorted({column for set_ in sets for column in set_})
+            layout = KeyLayout.of([cardinalities[column] for column in used])
+            counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
+            keys = pack_keys([codes[column] for column in used], layout, workers)
+            found = distinct_rows(Rows(keys, counts), total, workers).rows
+            at = dict(zip(used, unpack_keys(found.keys, layout), strict=True))
+            # Columns that no set has stay without codes of their own.
+            codes, times = [at.get(column, found.counts) for column in range(len(cardinalities))], found.counts
+        for batch in in_batches(sets, cardinalities, rows, total=total):
+            counter = SubsetCounter(batch, cardinalities, rows, workers)
+            counter.add(codes, times)
+            for place in range(len(batch)):
+                yield counter, place
+
+    def singles(self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]) -> None:
+        """See `Counting`: none."""
 
 
 @dataclass(frozen=True)

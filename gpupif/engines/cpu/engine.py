@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...rows.partition import BLOCK_ROWS
@@ -12,10 +12,10 @@ from ...rows.threads import Workers
 from ..base import EngineResult, Job, Progress
 from ..block_run import BlockRun
 from ..block_scoring import score_in_blocks, shared_by_targets, working_memory
-from ..counting import CpuCounting
 from ..known_subsets import needs_whole_engine, score_each_set
 from ..wildcards import score_apart
 from ..zero_weights import score_zero_weights
+from .counting import CpuCounting
 from .known_subsets import score_any_known
 from .scorer import CpuScorer
 from .wildcards import score_matching
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
     from ..base import AnyKnownResult, AnyKnownShares, KnownSubset
 
 
+@dataclass(eq=False)
 class CpuEngine:
     """Scores on the CPU. threads: default all cores. block_rows: rows per block; no result depends on either."""
 
+    threads: int | None = None
+    block_rows: int = BLOCK_ROWS
     device = "cpu"
     frames = None
-
-    def __init__(self, threads: int | None = None, block_rows: int = BLOCK_ROWS) -> None:
-        self.threads = threads
-        self.block_rows = block_rows
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job (see `Engine`). Raises InputError for too many patterns of missing values."""
@@ -40,8 +39,6 @@ class CpuEngine:
         def usual(given: Job) -> EngineResult:
             return score_zero_weights(given, lambda counted: self._score(counted, progress))
 
-        if not job.wildcards:
-            return usual(job)
         return score_apart(job, lambda given, targets: self._score_matching(given, targets, progress), usual)
 
     def _score(self, job: Job, progress: Progress) -> EngineResult:

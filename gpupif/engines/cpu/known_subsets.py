@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,7 @@ from gpupif.kernels import any_known as kernels
 from gpupif.kernels import blocks, pack
 from gpupif.kernels.codes import first_rows
 from gpupif.kernels.groups import Room, full_hashes
-from gpupif.kernels.sizes import count_sizes
-from gpupif.kernels.spread import look_up, take_pairs
+from gpupif.kernels.spread import take_pairs
 
 from ...rows.distinct import distinct_rows
 from ...rows.keys import KeyLayout
@@ -30,8 +29,9 @@ from ...rows.threads import Workers
 from ...utils.information import column_weight, conditional_entropy
 from ..base import AnyKnownResult, AnyKnownShares, Job, KnownSubset, Progress
 from ..block_run import BlockRun
-from ..block_scoring import collapse_job, pack_keys
+from ..block_scoring import pack_keys
 from ..cohort_sizes import CohortSizes
+from ..known_subsets import DistinctRun
 from ..known_subsets_memory import MOST_SLOTS
 from .scorer import CpuScorer, CpuTargets
 
@@ -58,7 +58,7 @@ class _Scored:
     weights: list[float]
 
 
-class AnyKnownRun:
+class AnyKnownRun(DistinctRun):
     """One run; see `score_any_known`. slots: as SLOTS; shares: of the memory, where it is limited; change no result."""
 
     def __init__(
@@ -70,22 +70,14 @@ class AnyKnownRun:
         shares: AnyKnownShares | None = None,
     ) -> None:
         job = job.on_host().with_ordered_codes()
-        cardinalities = [len(counts) for counts in job.counts]
-        layout = KeyLayout.of(cardinalities)
-        # Counted once: with `times` it is a sum.
-        self._total = job.total
-        self.job, self.workers = job, workers
-        self._codes, found = collapse_job(job, self._total, workers)
-        self.rows = len(found.rows.counts)
-        self._times, self._of_row = found.rows.counts, found.number
-        self._cardinalities = cardinalities
+        super().__init__(job, progress, workers)
         self._slots = max(SLOTS, min(MOST_SLOTS, SLOTS_PER_ROW * self.rows)) if slots is None else slots
         self._batch, self._at_once = BATCH_BYTES * workers.threads, len(job.targets)
         if shares is not None:
             self._slots, self._batch, self._at_once = shares.slots, min(self._batch, shares.batch), shares.targets
         # Only its scorer's description of the targets is used, no arrays for results.
         self._run = BlockRun(replace(job, extremes_only=True), progress, workers, self.rows, CpuScorer())
-        kernel = CpuScorer().describe(self._run, job.targets, layout).kernel
+        kernel = CpuScorer().describe(self._run, job.targets, job.layout).kernel
         # Combinations of a set are few: scores by number of rows are not worth it.
         self._kernel = kernel._replace(few=np.ones_like(kernel.few))
         # Of measures where low is worst, the negative is folded, so that high is.
@@ -100,27 +92,16 @@ class AnyKnownRun:
     def score(self, sets: Sequence[KnownSubset]) -> AnyKnownResult:
         """Worst and mean scores over the sets that each target is in."""
         job = self.job
-        shape = (len(job.targets), job.rows)
-        mean = {measure.name: np.empty(shape, job.dtype) for measure in job.measures}
-        worst = {measure.name: np.empty(shape, measure.type_in(job.dtype)) for measure in job.measures}
-        weights: dict[int, list[float]] = {column: [] for column in job.targets}
         at_once = max(1, min(self._at_once, FOLDED_BYTES // (32 * len(self._signs) * self.rows)))
         for first in range(0, len(job.targets), at_once):
             group = job.targets[first : first + at_once]
             mine = [KnownSubset(one.columns, tuple(t for t in one.targets if t in group)) for one in sets]
-            self._score_group(group, [one for one in mine if one.targets], weights, worst, mean)
-        return AnyKnownResult(worst, mean, [np.array(each) for each in weights.values()], self.rows)
+            self._score_group(group, [one for one in mine if one.targets])
+        return self.results.finished(self.rows)
 
-    def _score_group(
-        self,
-        group: Sequence[int],
-        sets: Sequence[KnownSubset],
-        weights: Mapping[int, list[float]],
-        worst: dict[str, npt.NDArray[Any]],
-        mean: dict[str, npt.NDArray[Any]],
-    ) -> None:
+    def _score_group(self, group: Sequence[int], sets: Sequence[KnownSubset]) -> None:
         """Score some targets on the sets that serve them, and put what is found where it belongs."""
-        job = self.job
+        job, weights = self.job, self.results.weights
         found = np.empty((len(group), len(self._signs), self.rows, 4))
         found[..., :2], found[..., 2:] = -np.inf, 0.0
         for batch in self._batches(sets):
@@ -137,19 +118,13 @@ class AnyKnownRun:
                     kernels.fold_set(one.number[start:stop], one.scores, targets, found[:, :, start:stop])
 
             self.workers.run(fold, self.workers.ranges(self.rows))
-            self._run.progress.advance(job.rows * sum(map(len, places)))
+            self.progress.advance(job.rows * sum(map(len, places)))
         for place, column in enumerate(group):
-            target, subsets = job.targets.index(column), len(weights[column])
             for k, measure in enumerate(job.measures):
                 pair, side, sign = k // 2, k % 2, self._signs[k // 2, k % 2]
-                self._spread(sign * found[place, pair, :, side], worst[measure.name][target])
+                highest, sums = found[place, pair, :, side], found[place, pair, :, 2 + side]
                 # Plus zero: the negative of a sum that is zero would be written as -0.0.
-                self._spread(sign * found[place, pair, :, 2 + side] / subsets + 0.0, mean[measure.name][target])
-
-    def _spread(self, values: npt.NDArray[np.float64], out: npt.NDArray[Any]) -> None:
-        """Values of distinct rows to those of all rows."""
-        table, number = values.astype(out.dtype), self._of_row
-        self.workers.run(lambda a, b: look_up(table, number[a:b], out[a:b]), self.workers.ranges(len(number)))
+                self.put(column, measure, sign * highest, sign * sums / len(weights[column]) + 0.0)
 
     def _batches(self, sets: Sequence[KnownSubset]) -> Iterator[Sequence[KnownSubset]]:
         """So many sets at once as surely fit."""
@@ -157,7 +132,7 @@ class AnyKnownRun:
         batch: list[KnownSubset] = []
         taken = 0
         for one in sets:
-            most = min(self.rows, math.prod(self._cardinalities[column] for column in one.columns))
+            most = min(self.rows, math.prod(self.cardinalities[column] for column in one.columns))
             needed = 4 * self.rows + 16 * pairs * len(one.targets) * most
             if batch and (len(batch) == SETS_PER_THREAD * threads or taken + needed > self._batch):
                 yield batch
@@ -187,7 +162,7 @@ class AnyKnownRun:
         self, left: npt.NDArray[Any], groups: int, column: int, desk: _ThreadBuffers
     ) -> tuple[npt.NDArray[Any], int]:
         """Rows numbered by a number each has and its code in a column; desk.first gets the first row of each."""
-        codes, radix = self._codes[column], self._cardinalities[column]
+        codes, radix = self.codes[column], self.cardinalities[column]
         if groups * radix <= self._slots:
             number = np.empty(self.rows, left.dtype)
             slots = desk.slots_for(groups * radix)
@@ -205,14 +180,14 @@ class AnyKnownRun:
         self, one: KnownSubset, number: npt.NDArray[Any], first: npt.NDArray[np.int64], desk: _ThreadBuffers
     ) -> _Scored:
         run, job, combinations = self._run, self.job, len(first)
-        counts = np.empty(combinations, self._times.dtype)
-        kernels.sum_times(number, self._times, counts)
-        layout = KeyLayout.of([self._cardinalities[column] for column in one.columns])
+        counts = np.empty(combinations, self.times.dtype)
+        kernels.sum_times(number, self.times, counts)
+        layout = KeyLayout.of([self.cardinalities[column] for column in one.columns])
         keys = np.zeros((combinations, layout.words), np.uint64)
         for place, column in enumerate(one.columns):
             word, shift, mask = layout.fields[place]
             if mask:
-                pack.pack_column(self._codes[column][first], shift, keys[:, word])
+                pack.pack_column(self.codes[column][first], shift, keys[:, word])
         hashes = np.empty(combinations if layout.words > 1 else 0, np.uint64)
         if layout.words > 1:
             full_hashes(keys, np.full(layout.words, ~np.uint64(0)), hashes)
@@ -226,7 +201,7 @@ class AnyKnownRun:
             np.empty((len(which), combinations), index_type(combinations + values + 1)),
         )
         CpuTargets(one.targets, which, self._kernel, values, run.wanted).put_values(out)
-        cohorts = CohortSizes.of(len(which), self._total, combinations)
+        cohorts = CohortSizes.of(len(which), self.total, combinations)
         room, scratch, ordered = desk.room_for(combinations, counts.dtype, run.wanted.kinds)
         whole = (np.array([0, combinations]), (0, 1), which)
         kernel = self._kernel._replace(fields=fields)
@@ -238,11 +213,9 @@ class AnyKnownRun:
         if len(job.measures) % 2:
             # The second of the last pair is none.
             scores[:, -1, :, 1] = 0.0
-        own = CohortSizes.of(1, self._total, combinations)
-        own.listed[0] = count_sizes(counts, combinations, own.small[0], own.large[0], 0)
-        distinct = own.log_sum(0)
+        distinct = CohortSizes.of_counts(counts, self.total).log_sum(0)
         weights = [
-            column_weight(conditional_entropy(cohorts.log_sum(t), distinct, self._total), run.results.entropies[column])
+            column_weight(conditional_entropy(cohorts.log_sum(t), distinct, self.total), run.results.entropies[column])
             for t, column in enumerate(one.targets)
         ]
         if self._factored:

@@ -15,11 +15,11 @@ from gpupif.kernels.blocks import Scratch, ordered_cells
 
 from ...rows.distinct import Distinct, distinct_rows
 from ...rows.keys import KeyLayout
-from ...rows.partition import NO_ROWS, Rows, index_type
+from ...rows.partition import Rows
 from ...rows.threads import TASKS_PER_THREAD, Workers
 from ..base import EngineResult
 from ..block_run import BlockRun
-from ..block_scoring import pack_keys, project, row_index
+from ..block_scoring import collapse_job, project, row_index
 from ..cohort_scores import spread_scores
 from ..kernel_inputs import kernel_values
 from ..wildcards import WildcardColumns, set_target_weight
@@ -35,9 +35,8 @@ BATCH_CELLS = 1 << 14
 
 def score_matching(run: BlockRun, targets: Sequence[int]) -> EngineResult:
     """Score some targets of a run. Raises InputError where it has too many patterns of missing values."""
-    job, layout, total = run.job, run.results.layout, run.results.total
-    counts = NO_ROWS if job.times is None else job.times.astype(index_type(total + 1))
-    table = distinct_rows(Rows(pack_keys(job.codes, layout, run.workers), counts), total, run.workers)
+    job, layout = run.job, run.results.layout
+    table = collapse_job(job, run.results.total, run.workers)
     asked, rows = WildcardColumns.of(job, layout), len(table.rows.keys)
     asked.check_work(len(targets), len(_patterns(asked, table.rows.keys, run.workers)[0]), rows)
     inside = [column for column in targets if column in job.known]

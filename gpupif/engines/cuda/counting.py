@@ -19,7 +19,7 @@ from ...rows.threads import Workers
 from ...utils.information import Sizes
 from ..cpu.count_tables import DENSE, Combinations, key_layout
 from ..cpu.counting import SubsetCounter
-from .rows import DeviceRows, find_runs, pack_device_keys
+from .rows import find_runs, pack_device_keys
 from .sorting import lowest_bit, narrow_words, sort_keys
 from .unique_rows import CudaSingles
 
@@ -81,7 +81,7 @@ def count_keys(library: Library, chunk: Chunk, subset: Sequence[int], layout: Ke
         starts = xp.append(xp.flatnonzero(heads), chunk.rows)
         return DeviceCombinations([ordered[starts[:-1]].astype("uint64") << low], starts[1:] - starts[:-1])
     times = xp.ones(chunk.rows, "int64") if chunk.times is None else chunk.times
-    runs = find_runs(library, DeviceRows(keys, times), sort_keys(library, keys, layout), layout.masks(layout.fields))
+    runs = find_runs(library, keys, times, sort_keys(library, keys, layout), layout.masks(layout.fields))
     first, sizes = runs.order[runs.starts[:-1]], runs.sizes
     if chunk.times is not None:
         there = sizes > 0
@@ -255,10 +255,20 @@ class CudaCounting:
         self._name = name
 
     def counter(
-        self, subsets: Sequence[Sequence[int]], cardinalities: Sequence[int], rows: int, dense: int = DENSE
+        self,
+        subsets: Sequence[Sequence[int]],
+        cardinalities: Sequence[int],
+        rows: int,
+        dense: int = DENSE,
+        library: Library | None = None,
     ) -> CudaCounter:
-        """See `Counting`."""
-        return self._counter(self._libraries[0], subsets, cardinalities, rows, dense)
+        """See `Counting`; library: of the device that counts."""
+        library = library or self._libraries[0]
+        words = max((key_layout([cardinalities[column] for column in subset]).words for subset in subsets), default=1)
+        columns = len({column for subset in subsets for column in subset})
+        row = 8 * (words + WORKING_ARRAYS) + np.dtype(np.uint32).itemsize * columns
+        most = max(LEAST_ROWS, int(self._share * library.free_bytes()) // row)
+        return CudaCounter(library, subsets, cardinalities, rows, most, self._workers, dense, self._name)
 
     def counters(
         self,
@@ -271,7 +281,7 @@ class CudaCounting:
         """See `Counting`; here equal rows cost no more than others."""
         home = self._libraries[0].device_of(codes[0])
         library = next((one for one in self._libraries if one.device == home), self._libraries[0])
-        counter = self._counter(library, sets, cardinalities, len(codes[0]), DENSE)
+        counter = self.counter(sets, cardinalities, len(codes[0]), library=library)
         counter.add(codes, times)
         for place in range(len(sets)):
             yield counter, place
@@ -279,17 +289,3 @@ class CudaCounting:
     def singles(self, codes: Sequence[Any], cardinalities: Sequence[int], often: npt.NDArray[np.uint8]) -> CudaSingles:
         """See `Counting`; on all GPUs."""
         return CudaSingles(self._libraries, codes, cardinalities, often)
-
-    def _counter(
-        self,
-        library: Library,
-        subsets: Sequence[Sequence[int]],
-        cardinalities: Sequence[int],
-        rows: int,
-        dense: int,
-    ) -> CudaCounter:
-        words = max((key_layout([cardinalities[column] for column in subset]).words for subset in subsets), default=1)
-        columns = len({column for subset in subsets for column in subset})
-        row = 8 * (words + WORKING_ARRAYS) + np.dtype(np.uint32).itemsize * columns
-        most = max(LEAST_ROWS, int(self._share * library.free_bytes()) // row)
-        return CudaCounter(library, subsets, cardinalities, rows, most, self._workers, dense, self._name)

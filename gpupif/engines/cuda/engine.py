@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,13 +20,13 @@ from ...gpu.open import frame_library, open_libraries
 from ...rows.threads import Workers
 from ..base import AnyKnownResult, AnyKnownShares, EngineResult, Job, KnownSubset, Progress
 from ..block_run import BlockRun
-from ..block_scoring import score_in_blocks, working_memory
+from ..block_scoring import collapse_job, score_in_blocks, working_memory
 from ..known_subsets import needs_whole_engine, score_each_set
 from ..wildcards import score_apart
-from ..zero_weights import has_zero_weights, score_zero_weights
+from ..zero_weights import score_zero_weights
 from .counting import CudaCounting
 from .grouping import GROUPINGS
-from .known_subsets import AnyKnownJob, TargetsTooManyError, collapse_on_host, score_distinct_rows, score_on_devices
+from .known_subsets import AnyKnownJob, TargetsTooManyError, score_distinct_rows, score_on_devices
 from .memory import (
     OVERSIZED_BLOCKS,
     block_rows_that_fit,
@@ -48,30 +48,22 @@ SHARE = 0.9
 GIB = 2**30
 
 
+@dataclass(eq=False)
 class CudaEngine:
     """Scores on GPUs.
 
     devices: which of those that are visible. libraries: what it works with, one for each stream; default two streams
     for each of the devices. share: of the devices' free memory what is planned with; no result depends on it.
-    grouping: how rows that agree are found, one of `GROUPINGS`; no result depends on it. name: what `Scores.device`
+    grouping: how rows that agree are found, one of `GROUPINGS`; no result depends on it. device: what `Scores.device`
     says. with_frames: whether tables are read and encoded on the device too, which takes cuDF.
     """
 
-    def __init__(
-        self,
-        devices: Sequence[int] = (0,),
-        libraries: Sequence[Library] | None = None,
-        share: float = SHARE,
-        grouping: str = "rotation",
-        name: str = "cuda",
-        with_frames: bool = True,
-    ) -> None:
-        self.device = name
-        self.devices = devices
-        self.libraries = libraries
-        self.share = share
-        self.grouping = grouping
-        self.with_frames = with_frames
+    devices: Sequence[int] = (0,)
+    libraries: Sequence[Library] | None = None
+    share: float = SHARE
+    grouping: str = "rotation"
+    device: str = "cuda"
+    with_frames: bool = True
 
     @property
     def frames(self) -> FrameLibrary | None:
@@ -84,7 +76,7 @@ class CudaEngine:
         Raises DeviceError where a GPU fails or is too small, InputError for too many patterns of missing values.
         """
         with self._opened() as libraries:
-            return self._score_any(job, progress, libraries)
+            return self._score_any(*self._settled(job, libraries), progress)
 
     def score_sets(
         self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None
@@ -92,14 +84,15 @@ class CudaEngine:
         """Score against any attacker (see `Engine`). Raises DeviceError where a GPU fails or is too small."""
         onward = _ResumedProgress(progress)
         with self._opened() as libraries:
-            if needs_whole_engine(job):
-                return self._score_each_set(job, sets, progress, libraries, shares)
             job, libraries = self._settled(job, libraries)
-            streams = _by_device(libraries)
-            asked = AnyKnownJob(job, sets, onward, streams, GROUPINGS[self.grouping], self.share, len(job.targets))
-            result = self._score_sets(asked, onward, libraries)
-            if job.scores_on != "device" or all(map(libraries[0].on_device, result.worst.values())):
-                return result
+            if needs_whole_engine(job):
+                result = score_each_set(
+                    lambda given, hears: self._score_any(given, libraries, hears), job, sets, progress, None, shares
+                )
+            else:
+                streams = _by_device(libraries)
+                asked = AnyKnownJob(job, sets, onward, streams, GROUPINGS[self.grouping], self.share, len(job.targets))
+                result = self._score_sets(asked, onward, libraries)
             worst, mean = (self._brought(scores, job, libraries[0]) for scores in (result.worst, result.mean))
             return replace(result, worst=worst, mean=mean)
 
@@ -123,43 +116,21 @@ class CudaEngine:
         finally:
             _release(libraries)
 
-    def _score_any(self, job: Job, progress: Progress, libraries: Sequence[Library]) -> EngineResult:
-        """Score a job with wildcards, or rows that count 0, perhaps."""
+    def _score_any(self, job: Job, libraries: Sequence[Library], progress: Progress) -> EngineResult:
+        """Score a job that is settled, perhaps with wildcards, or rows that count 0."""
 
         def usual(given: Job) -> EngineResult:
             result = score_zero_weights(
-                given, lambda counted: self._score(counted, _ResumedProgress(progress), libraries)
+                given, lambda counted: self._score(counted, libraries, _ResumedProgress(progress))
             )
-            if given.scores_on != "device" or not has_zero_weights(given):
-                return result
             return replace(result, values=self._brought(result.values, given, libraries[0]))
 
-        if not job.wildcards:
-            return usual(job)
-        return score_apart(
-            job,
-            lambda given, targets: self._score_matching(given, targets, _ResumedProgress(progress), libraries),
-            usual,
-        )
+        def matching(given: Job, targets: Sequence[int]) -> EngineResult:
+            return self._score_matching(given, targets, libraries, _ResumedProgress(progress))
 
-    def _score_each_set(
-        self,
-        job: Job,
-        sets: Sequence[KnownSubset],
-        progress: Progress,
-        libraries: Sequence[Library],
-        shares: AnyKnownShares | None,
-    ) -> AnyKnownResult:
-        result = score_each_set(
-            lambda given, hears: self._score_any(given, hears, libraries), job, sets, progress, None, shares
-        )
-        if job.scores_on != "device":
-            return result
-        worst, mean = (self._brought(scores, job, libraries[0]) for scores in (result.worst, result.mean))
-        return replace(result, worst=worst, mean=mean)
+        return score_apart(job, matching, usual)
 
-    def _score(self, job: Job, progress: _ResumedProgress, libraries: Sequence[Library]) -> EngineResult:
-        job, libraries = self._settled(job, libraries)
+    def _score(self, job: Job, libraries: Sequence[Library], progress: _ResumedProgress) -> EngineResult:
         memory = self._memory(libraries)
         streams = _by_device(libraries)
         rows = block_rows_that_fit(job, memory // max(map(len, streams)), self.grouping)
@@ -174,10 +145,7 @@ class CudaEngine:
                 _release(libraries)
         result = self._score_blocks(job.on_host(), progress, libraries, rows)
         needed = whole_bytes(job, there or ("device" if job.scores_on == "device" else "host"), self.grouping)
-        result = replace(result, through_host=f"{result.through_host}: {_why(needed, memory, ran_out)}")
-        if job.scores_on != "device":
-            return result
-        return replace(result, values=self._brought(result.values, job, libraries[0]))
+        return replace(result, through_host=f"{result.through_host}: {_why(needed, memory, ran_out)}")
 
     def _memory(self, libraries: Sequence[Library]) -> int:
         """Bytes of each device to plan with."""
@@ -208,7 +176,7 @@ class CudaEngine:
         why = f"through the host, which found distinct rows: {_why(needed, memory, ran_out=fits)}"
         refused = None
         with Workers() as workers:
-            table = collapse_on_host(job.on_host(), workers)
+            table = collapse_job(job.on_host(), job.total, workers)
             while True:
                 progress.restart()
                 try:
@@ -221,19 +189,14 @@ class CudaEngine:
                 _release(libraries)
 
     def _too_many(self, asked: AnyKnownJob, error: TargetsTooManyError) -> DeviceError:
-        needed = asked.bytes_needed(error.rows, error.targets) / 2**30
-        free = error.library.free_bytes() / 2**30
-        return DeviceError(
-            f"device {self.device!r}: {error.library.name} ran out of memory on the worst and mean scores of a single "
-            f"column, {error.rows:,} different rows. They need about {needed:.3f} GiB, {free:.3f} GiB are free. Free "
-            "some, ask for fewer measures, or use gpupif.config(device='cpu')."
-        )
+        what = f"the worst and mean scores of a single column, {error.rows:,} different rows"
+        needed = asked.bytes_needed(error.rows, error.targets)
+        return self._ran_out(error.library, what, needed, "ask for fewer measures")
 
     def _score_matching(
-        self, job: Job, targets: Sequence[int], progress: _ResumedProgress, libraries: Sequence[Library]
+        self, job: Job, targets: Sequence[int], libraries: Sequence[Library], progress: _ResumedProgress
     ) -> EngineResult:
         """Score targets that meet missing values, on devices that hold the whole table."""
-        job, libraries = self._settled(job, libraries)
         memory = self._memory(libraries)
         # What the other targets are scored to is then brought to its place among these.
         scores = score_bytes(job) * (1 if len(targets) == len(job.targets) else 2)
@@ -251,13 +214,9 @@ class CudaEngine:
             except DeviceMemoryError:
                 pass
             _release(libraries)
-        free = min(library.free_bytes() for library in libraries)
-        raise DeviceError(
-            f"device {self.device!r}: {libraries[0].name} ran out of memory on {job.rows:,} rows, which a GPU has to "
-            f"hold as a whole where missing values match every value. They need about {needed / 2**30:.3f} GiB, "
-            f"{free / 2**30:.3f} GiB are free. Free some, score or know fewer columns, or use "
-            "gpupif.config(device='cpu')."
-        )
+        smallest = min(libraries, key=lambda library: library.free_bytes())
+        what = f"{job.rows:,} rows, which a GPU has to hold as a whole where missing values match every value"
+        raise self._ran_out(smallest, what, needed, "score or know fewer columns")
 
     def _score_blocks(
         self, job: Job, progress: _ResumedProgress, libraries: Sequence[Library], rows: int
@@ -274,19 +233,23 @@ class CudaEngine:
                 return replace(result, through_host=f"through the host, in {parts}")
             except BlockTooLargeError as block:
                 if refused is not None and block.rows >= refused:
-                    raise self._too_large(job, block) from None
+                    needed = block.rows * row_bytes(job, self.grouping)
+                    what = f"{block.rows:,} rows that belong together"
+                    raise self._ran_out(block.library, what, needed, "score fewer columns") from None
                 refused, rows = block.rows, rows // 2
 
-    def _too_large(self, job: Job, block: BlockTooLargeError) -> DeviceError:
-        needed, free = block.rows * row_bytes(job, self.grouping) / 2**30, block.library.free_bytes() / 2**30
+    def _ran_out(self, library: Library, what: str, needed: int, instead: str) -> DeviceError:
+        """That there was no memory for something that takes so many bytes; instead: what else to do than free some."""
         return DeviceError(
-            f"device {self.device!r}: {block.library.name} ran out of memory on {block.rows:,} rows that belong "
-            f"together. They need about {needed:.3f} GiB, {free:.3f} GiB are free. Free some, score fewer columns, or "
-            "use gpupif.config(device='cpu')."
+            f"device {self.device!r}: {library.name} ran out of memory on {what}. They need about "
+            f"{needed / GIB:.3f} GiB, {library.free_bytes() / GIB:.3f} GiB are free. Free some, {instead}, or use "
+            "gpupif.config(device='cpu')."
         )
 
     def _brought(self, values: dict[str, Any], job: Job, library: Library) -> dict[str, Any]:
-        """Scores of the host brought to the device."""
+        """Scores brought to the device where the job wants them there and they are not."""
+        if job.scores_on != "device":
+            return values
         try:
             with library.active():
                 return {name: library.upload(array) for name, array in values.items()}

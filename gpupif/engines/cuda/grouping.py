@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...gpu.base import Library
-from ...rows.keys import KeyLayout
 from .rows import DeviceRows, Runs, collapse, find_runs, pack_device_keys, place_type, sort_by
 from .sorting import in_few_bytes
 
@@ -35,9 +34,7 @@ class Grouping(ABC):
     name: str
 
     @abstractmethod
-    def collapse(
-        self, library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int]
-    ) -> tuple[DeviceRows, Any]:
+    def collapse(self, rows: DeviceRows, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
         """Distinct rows over these columns, fit for `cohorts`, and for each row which of them it is."""
 
     @abstractmethod
@@ -47,9 +44,7 @@ class Grouping(ABC):
         """Whether distinct rows over the columns `collapsed` are fit for the cohorts of these targets as they are."""
 
     @abstractmethod
-    def cohorts(
-        self, library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], targets: Sequence[int]
-    ) -> Iterator[tuple[int, Runs]]:
+    def cohorts(self, rows: DeviceRows, columns: Sequence[int], targets: Sequence[int]) -> Iterator[tuple[int, Runs]]:
         """Each target with its cohorts, for rows that `collapse` made of `columns`; the values of a run ascend."""
 
 
@@ -63,11 +58,9 @@ class Rotation(Grouping):
 
     name = "rotation"
 
-    def collapse(
-        self, library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int]
-    ) -> tuple[DeviceRows, Any]:
+    def collapse(self, rows: DeviceRows, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
         """See `Grouping`."""
-        return collapse(library, rows, layout, columns)
+        return collapse(rows, columns)
 
     def serves(
         self, rows: DeviceRows, collapsed: Sequence[int], columns: Sequence[int], targets: Sequence[int]
@@ -75,23 +68,21 @@ class Rotation(Grouping):
         """See `Grouping`: the targets have to be the lowest columns, in their order."""
         return set(collapsed) == set(columns) and list(collapsed[: len(targets)]) == list(targets)
 
-    def cohorts(
-        self, library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], targets: Sequence[int]
-    ) -> Iterator[tuple[int, Runs]]:
+    def cohorts(self, rows: DeviceRows, columns: Sequence[int], targets: Sequence[int]) -> Iterator[tuple[int, Runs]]:
         """See `Grouping`."""
-        order = library.xp.arange(rows.rows, dtype=place_type(rows.rows))
+        order = rows.library.xp.arange(rows.rows, dtype=place_type(rows.rows))
         for column in columns:
             if column in targets:
-                yield column, self._runs(library, rows, order, _masks(layout, columns, column))
+                yield column, self._runs(rows, order, _masks(rows, columns, column))
             if column == targets[-1]:
                 return
-            with library.stage("group"):
-                order = sort_by(library, rows, layout, order, column)
+            with rows.library.stage("group"):
+                order = sort_by(rows, order, column)
 
-    def _runs(self, library: Library, rows: DeviceRows, order: Any, masks: npt.NDArray[np.uint64]) -> Runs:
+    def _runs(self, rows: DeviceRows, order: Any, masks: npt.NDArray[np.uint64]) -> Runs:
         """As `find_runs`; handed over without a name, so that the caller can free them."""
-        with library.stage("group"):
-            return find_runs(library, rows, order, masks)
+        with rows.library.stage("group"):
+            return find_runs(rows.library, rows.keys, rows.counts, order, masks)
 
 
 class Hashing(Grouping):
@@ -104,20 +95,19 @@ class Hashing(Grouping):
     name = "cudf"
     _larger = Rotation()
 
-    def collapse(
-        self, library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int]
-    ) -> tuple[DeviceRows, Any]:
+    def collapse(self, rows: DeviceRows, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
         """See `Grouping`."""
         if rows.rows > MOST_ROWS:
-            return self._larger.collapse(library, rows, layout, columns)
-        groups = library.group_rows(_words(rows, layout, layout.masks(columns)), rows.counts)
+            return self._larger.collapse(rows, columns)
+        library, layout = rows.library, rows.layout
+        groups = library.group_rows(_words(rows, layout.masks(columns)), rows.counts)
         keys = library.xp.zeros((len(rows.keys), len(groups.counts)), "uint64")
         while groups.words:
             # Each as it comes, so that they are never all there twice.
             word, values = groups.words.popitem()
             keys[word] = values
             del values
-        return DeviceRows(keys, groups.counts), groups.of_row
+        return DeviceRows(library, layout, keys, groups.counts), groups.of_row
 
     def serves(
         self, rows: DeviceRows, collapsed: Sequence[int], columns: Sequence[int], targets: Sequence[int]
@@ -127,22 +117,20 @@ class Hashing(Grouping):
             return self._larger.serves(rows, collapsed, columns, targets)
         return set(collapsed) == set(columns)
 
-    def cohorts(
-        self, library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], targets: Sequence[int]
-    ) -> Iterator[tuple[int, Runs]]:
+    def cohorts(self, rows: DeviceRows, columns: Sequence[int], targets: Sequence[int]) -> Iterator[tuple[int, Runs]]:
         """See `Grouping`."""
         if rows.rows > MOST_ROWS:
-            yield from self._larger.cohorts(library, rows, layout, columns, targets)
+            yield from self._larger.cohorts(rows, columns, targets)
             return
         for target in targets:
-            yield target, self._runs(library, rows, layout, columns, target)
+            yield target, self._runs(rows, columns, target)
 
-    def _runs(self, library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int], target: int) -> Runs:
+    def _runs(self, rows: DeviceRows, columns: Sequence[int], target: int) -> Runs:
         """The cohorts of a target, one after the other."""
-        xp, place = library.xp, place_type(rows.rows)
+        library, xp, place = rows.library, rows.library.xp, place_type(rows.rows)
         with library.stage("group"):
-            _, sizes, of_row = library.group_rows(_words(rows, layout, _masks(layout, columns, target)), rows.counts)
-            order = sort_by(library, rows, layout, xp.arange(rows.rows, dtype=place), target)
+            _, sizes, of_row = library.group_rows(_words(rows, _masks(rows, columns, target)), rows.counts)
+            order = sort_by(rows, xp.arange(rows.rows, dtype=place), target)
             order = order[library.stable_order(in_few_bytes(of_row, len(sizes).bit_length())[order])]
             run_of = of_row[order].astype(place)
             del of_row
@@ -155,12 +143,12 @@ class Hashing(Grouping):
             return Runs(order, starts, run_of, sizes)
 
 
-def _words(rows: DeviceRows, layout: KeyLayout, masks: npt.NDArray[np.uint64]) -> dict[int, Any]:
+def _words(rows: DeviceRows, masks: npt.NDArray[np.uint64]) -> dict[int, Any]:
     """By number those words of the keys of which the masks keep anything, seen through them; the first where none is.
 
     A word of which they keep all bits that columns have is taken as it stands, without a copy.
     """
-    whole = layout.masks(layout.fields).tolist()
+    whole = rows.layout.masks(rows.layout.fields).tolist()
     kept = masks.tolist()
     return {
         word: rows.keys[word] if kept[word] == whole[word] else rows.keys[word] & kept[word]
@@ -168,19 +156,17 @@ def _words(rows: DeviceRows, layout: KeyLayout, masks: npt.NDArray[np.uint64]) -
     }
 
 
-def _masks(layout: KeyLayout, columns: Sequence[int], target: int) -> npt.NDArray[np.uint64]:
-    return layout.masks([column for column in columns if column != target])
+def _masks(rows: DeviceRows, columns: Sequence[int], target: int) -> npt.NDArray[np.uint64]:
+    return rows.layout.masks([column for column in columns if column != target])
 
 
-def collapse_table(
-    library: Library, grouping: Grouping, job: Job, layout: KeyLayout, columns: Sequence[int]
-) -> tuple[DeviceRows, Any]:
+def collapse_table(library: Library, grouping: Grouping, job: Job, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
     """`Grouping.collapse` of a job's table, which is brought to the device for it."""
     with library.stage("pack"):
-        keys = pack_device_keys(library, dict(enumerate(job.codes)), job.rows, layout)
+        keys = pack_device_keys(library, dict(enumerate(job.codes)), job.rows, job.layout)
         times = None if job.times is None else library.upload(job.times)
     with library.stage("collapse"):
-        return grouping.collapse(library, DeviceRows(keys, times), layout, columns)
+        return grouping.collapse(DeviceRows(library, job.layout, keys, times), columns)
 
 
 # By name.

@@ -14,21 +14,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpupif.kernels.cuda import any_known as kernels
-from gpupif.kernels.spread import look_up
 
 from ...gpu.base import DeviceMemoryError, Library
-from ...rows.distinct import Distinct, distinct_rows
-from ...rows.keys import KeyLayout
-from ...rows.partition import NO_ROWS, Rows, index_type
+from ...rows.distinct import Distinct, look_up_rows
 from ...rows.threads import Workers
 from ...utils.information import column_weight, conditional_entropy, entropy_of_counts
 from ..base import AnyKnownResult, Job, KnownSubset, Progress
-from ..block_scoring import pack_keys as pack_keys_on_host
+from ..known_subsets import FoldedScores
 from .grouping import Grouping, collapse_table
 from .memory import accumulator_bytes, all_values, fixed_bytes, row_bytes
 from .numbering import RowNumberer, numbering_bytes
 from .outbox import Outbox
-from .rows import DeviceRows, sizes_of
+from .rows import DeviceRows, sizes_of, upload_rows
 from .scores import TargetUploader, score_targets
 
 if TYPE_CHECKING:
@@ -69,19 +66,6 @@ class AnyKnownJob(NamedTuple):
         return scored + numbering_bytes(rows, columns) + accumulators + spread
 
 
-class _Results:
-    """Scores (targets, rows) by measure, and by target its weights; empty: makes arrays of the host or a device."""
-
-    def __init__(self, job: Job, empty: Callable[[tuple[int, int], str], Any]) -> None:
-        shape = (len(job.targets), job.rows)
-        self.worst = {one.name: empty(shape, one.type_in(job.dtype)) for one in job.measures}
-        self.mean = {one.name: empty(shape, job.dtype) for one in job.measures}
-        self.weights: dict[int, list[float]] = {column: [] for column in job.targets}
-
-    def finished(self, distinct_rows: int) -> AnyKnownResult:
-        return AnyKnownResult(self.worst, self.mean, [np.array(each) for each in self.weights.values()], distinct_rows)
-
-
 def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyKnownResult:
     """Rows are collapsed on each device, and scores spread there to all rows; on_device: they stay on the first one.
 
@@ -89,30 +73,18 @@ def score_on_devices(asked: AnyKnownJob, on_device: bool) -> AnyKnownResult:
     """
     job, home = asked.job, asked.streams[0][0]
     with home.active():
-        results = _Results(job, home.empty if on_device else np.empty)
+        results = FoldedScores(job, home.empty if on_device else np.empty)
 
     def begin(device: Sequence[Library], outbox: Outbox) -> _DeviceRun:
         library = device[0]
-        layout = KeyLayout.of([len(counts) for counts in job.counts])
-        rows, number = collapse_table(library, asked.grouping, job, layout, range(len(job.codes)))
+        rows, number = collapse_table(library, asked.grouping, job, range(len(job.codes)))
 
         def spread(values: Sequence[Any], places: Sequence[Any]) -> None:
             outbox.put([a.astype(p.dtype)[number] for a, p in zip(values, places, strict=True)], places)
 
-        return _DeviceRun(asked, results, library, rows, layout, spread)
+        return _DeviceRun(asked, results, rows, spread)
 
     return results.finished(_on_each(asked, begin))
-
-
-def collapse_on_host(job: Job, workers: Workers) -> Distinct:
-    """Distinct rows, for where devices have no room for all of them."""
-    layout = KeyLayout.of([len(counts) for counts in job.counts])
-    counts = NO_ROWS if job.times is None else job.times.astype(index_type(job.total + 1))
-    if job.distinct:
-        counts = np.ones(job.rows, np.int64) if job.times is None else counts
-        keys = pack_keys_on_host(job.codes, layout, workers)
-        return Distinct(Rows(keys, counts), np.arange(job.rows, dtype=index_type(job.rows)))
-    return distinct_rows(Rows(pack_keys_on_host(job.codes, layout, workers), counts), job.total, workers)
 
 
 def score_distinct_rows(asked: AnyKnownJob, table: Distinct, workers: Workers) -> AnyKnownResult:
@@ -120,21 +92,16 @@ def score_distinct_rows(asked: AnyKnownJob, table: Distinct, workers: Workers) -
 
     Raises TargetsTooManyError.
     """
-    results = _Results(asked.job, np.empty)
-    layout = KeyLayout.of([len(counts) for counts in asked.job.counts])
+    results = FoldedScores(asked.job)
 
     def begin(device: Sequence[Library], _: Outbox) -> _DeviceRun:
         library = device[0]
-        keys = library.xp.ascontiguousarray(library.upload(table.rows.keys).T)
-        rows = DeviceRows(keys, library.upload(table.rows.counts.astype(np.int64)))
 
         def spread(values: Sequence[Any], places: Sequence[npt.NDArray[Any]]) -> None:
             for array, place in zip(values, places, strict=True):
-                there = library.to_host(array.astype(place.dtype))
-                cuts = workers.ranges(len(place))
-                workers.run(look_up, [(there, table.number[a:b], place[a:b]) for a, b in cuts])
+                look_up_rows(library.to_host(array.astype(place.dtype)), table.number, place, workers)
 
-        return _DeviceRun(asked, results, library, rows, layout, spread)
+        return _DeviceRun(asked, results, upload_rows(library, table.rows, asked.job.layout), spread)
 
     return results.finished(_on_each(asked, begin))
 
@@ -164,30 +131,26 @@ def _on_each(asked: AnyKnownJob, begin: Callable[[Sequence[Library], Outbox], _D
 class _DeviceRun:
     """What the steps of a run on one device share.
 
-    rows: distinct, in keys of this layout. spread: brings arrays with an item for each of them to all rows, to the
+    rows: distinct. spread: brings arrays with an item for each of them to all rows, to the
     places where scores are kept.
     """
 
     def __init__(
         self,
         asked: AnyKnownJob,
-        results: _Results,
-        library: Library,
+        results: FoldedScores,
         rows: DeviceRows,
-        layout: KeyLayout,
         spread: Callable[[Sequence[Any], Sequence[Any]], None],
     ) -> None:
         job = asked.job
-        self._asked, self.job, self.results, self.library, self.rows = asked, job, results, library, rows
+        self._asked, self.job, self.results, self.library, self.rows = asked, job, results, rows.library, rows
         self._spread = spread
-        self._cardinalities = [len(counts) for counts in job.counts]
         self._entropies = [entropy_of_counts(counts) for counts in job.counts]
         # Counted once: with `times` it is a sum.
         self._total = job.total
-        self._layout = layout
-        self._lows = library.bring(np.array([measure.low_is_risky for measure in job.measures], np.int64))
+        self._lows = rows.library.bring(np.array([measure.low_is_risky for measure in job.measures], np.int64))
         # Each of them serves many sets.
-        self._describe = cache(TargetUploader(library, job))
+        self._describe = cache(TargetUploader(rows.library, job))
 
     def targets_at_once(self) -> int:
         """How many targets fit beside all else."""
@@ -203,7 +166,7 @@ class _DeviceRun:
         for k, measure in enumerate(job.measures):
             worst[:, k] = np.inf if measure.low_is_risky else -np.inf
         found = {column: (worst[place], total[place]) for place, column in enumerate(group)}
-        numbers = RowNumberer(self.library, self.rows, self._layout, self._cardinalities, self._asked.grouping)
+        numbers = RowNumberer(self.rows, job.cardinalities, self._asked.grouping)
         for one in self._asked.sets:
             targets = [column for column in one.targets if column in found]
             if targets:
@@ -211,11 +174,10 @@ class _DeviceRun:
                 self._asked.progress.advance(job.rows * len(targets))
         del numbers
         for column in group:
-            place, subsets = job.targets.index(column), len(self.results.weights[column])
             lowest_or_highest, sums = found[column]
             for k, measure in enumerate(job.measures):
-                places = [self.results.worst[measure.name][place], self.results.mean[measure.name][place]]
-                self._spread([lowest_or_highest[k], sums[k] / subsets], places)
+                scores = [lowest_or_highest[k], sums[k] / len(self.results.weights[column])]
+                self._spread(scores, self.results.places(column, measure))
 
     def _score_set(
         self, columns: Sequence[int], targets: Sequence[int], numbers: RowNumberer, found: dict[int, tuple[Any, Any]]
@@ -226,12 +188,10 @@ class _DeviceRun:
         order = columns[::-1]
         with library.stage("group"):
             numbered = numbers.over(columns)
-            combinations, layout = numbers.combinations(numbered, order)
+            combinations = numbers.combinations(numbered, order)
             joint = sizes_of(library, combinations.counts, total).log_sum()
         turns = [column for column in order if column in targets]
-        for target, sizes, scores in score_targets(
-            library, self._describe, combinations, layout, order, turns, self._asked.grouping
-        ):
+        for target, sizes, scores in score_targets(self._describe, combinations, order, turns, self._asked.grouping):
             conditional = conditional_entropy(sizes_of(library, sizes, total).log_sum(), joint, total)
             weight = column_weight(conditional, self._entropies[target])
             self.results.weights[target].append(weight)

@@ -13,7 +13,6 @@ import numpy as np
 from gpupif.kernels.cohorts import Cells
 
 from ...measures import wanted_of
-from ...rows.keys import KeyLayout
 from ...rows.partition import OVERSIZE
 from ...utils.information import SMALL_COUNTS
 from ..base import Job
@@ -194,7 +193,7 @@ def _most(found: Sequence[Stage]) -> int:
 
 def key_words(job: Job) -> int:
     """Words of the row keys."""
-    return KeyLayout.of([len(counts) for counts in job.counts]).words
+    return job.layout.words
 
 
 def _projects(job: Job) -> bool:

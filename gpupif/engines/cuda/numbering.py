@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from gpupif.kernels.cuda import any_known as kernels
 
-from ...gpu.base import Library
 from ...rows.keys import Field, KeyLayout
 from .grouping import Grouping
 from .rows import DeviceRows
@@ -42,19 +41,11 @@ class RowNumberer:
     cardinalities: of all columns.
     """
 
-    def __init__(
-        self,
-        library: Library,
-        rows: DeviceRows,
-        layout: KeyLayout,
-        cardinalities: Sequence[int],
-        grouping: Grouping,
-    ) -> None:
-        self._library, self._rows, self._layout, self._grouping = library, rows, layout, grouping
-        self._cardinalities = cardinalities
+    def __init__(self, rows: DeviceRows, cardinalities: Sequence[int], grouping: Grouping) -> None:
+        self._rows, self._cardinalities, self._grouping = rows, cardinalities, grouping
         self._slots = max(SLOTS, SLOTS_PER_ROW * rows.rows)
         self._path: list[tuple[int, RowNumbers]] = []
-        self._start = RowNumbers(library.xp.zeros(rows.rows, "uint32" if rows.rows < WIDE_ROWS else "int64"), 1)
+        self._start = RowNumbers(rows.library.xp.zeros(rows.rows, "uint32" if rows.rows < WIDE_ROWS else "int64"), 1)
 
     def over(self, columns: Sequence[int]) -> RowNumbers:
         """Rows numbered by these columns."""
@@ -67,30 +58,30 @@ class RowNumberer:
             path.append((column, self._add(path[-1][1] if path else self._start, column)))
         return path[-1][1]
 
-    def combinations(self, numbered: RowNumbers, columns: Sequence[int]) -> tuple[DeviceRows, KeyLayout]:
+    def combinations(self, numbered: RowNumbers, columns: Sequence[int]) -> DeviceRows:
         """The combinations of these columns, by which rows are numbered, as rows of their own."""
-        library, xp, rows = self._library, self._library.xp, self._rows
+        rows, library, xp = self._rows, self._rows.library, self._rows.library.xp
         first = xp.empty(numbered.combinations, "int64")
         copies = max(1, min(MOST_COPIES, COUNTERS // numbered.combinations))
         counts = xp.zeros((copies, numbered.combinations), "int64")
         library.launch(kernels.count_combinations, rows.rows, numbered.of_row, rows.counts, first, counts)
-        layout, words, masks = self._layout.project(columns)
+        layout, words, masks = rows.layout.project(columns)
         keys = [rows.keys[word][first] & mask for word, mask in zip(words, masks.tolist(), strict=True)]
-        return DeviceRows(xp.stack(keys), counts.sum(axis=0)), layout
+        return DeviceRows(library, layout, xp.stack(keys), counts.sum(axis=0))
 
     def _add(self, before: RowNumbers, column: int) -> RowNumbers:
         """Rows numbered by one more column."""
-        library, xp, rows, radix = self._library, self._library.xp, self._rows, self._cardinalities[column]
+        rows, library, xp, radix = self._rows, self._rows.library, self._rows.library.xp, self._cardinalities[column]
         if radix == 1 or before.combinations == rows.rows:
             return before
-        word, shift, mask = self._layout.fields[column]
+        word, shift, mask = rows.layout.fields[column]
         pairs = (before.of_row, rows.keys[word], (shift, mask), radix)
         possible = before.combinations * radix
         if possible > self._slots:
             places = xp.empty((1, rows.rows), "uint64")
             library.launch(kernels.place_pairs, rows.rows, *pairs, places[0])
             whole = KeyLayout({0: Field(0, 0, (1 << (possible - 1).bit_length()) - 1)}, 1)
-            found, number = self._grouping.collapse(library, DeviceRows(places, rows.counts), whole, [0])
+            found, number = self._grouping.collapse(DeviceRows(library, whole, places, rows.counts), [0])
             return RowNumbers(number.astype(before.of_row.dtype), found.rows)
         slots = xp.zeros(possible, "uint8")
         library.launch(kernels.mark_pairs, rows.rows, *pairs, slots)

@@ -10,6 +10,7 @@ from gpupif.kernels.cuda import rows as kernels
 
 from ...gpu.base import Library
 from ...rows.keys import Field, KeyLayout
+from ...rows.partition import Rows
 from ...utils.information import Sizes
 from .sorting import in_few_bytes
 
@@ -20,10 +21,12 @@ NARROW_ROWS = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class DeviceRows:
-    """Rows on the device: packed keys (words, rows), of the columns of a layout only, and how often each row occurs;
-    None before they are collapsed: once.
+    """Rows on the device of `library`: packed keys (words, rows), of the columns of a layout only, and how often each
+    row occurs; None before they are collapsed: once.
     """
 
+    library: Library
+    layout: KeyLayout
     keys: Any
     counts: Any = None
 
@@ -31,6 +34,12 @@ class DeviceRows:
     def rows(self) -> int:
         """How many there are."""
         return int(self.keys.shape[1])
+
+
+def upload_rows(library: Library, rows: Rows, layout: KeyLayout) -> DeviceRows:
+    """Rows of the host, of known counts, on the device."""
+    keys = library.xp.ascontiguousarray(library.upload(rows.keys).T)
+    return DeviceRows(library, layout, keys, library.upload(rows.counts.astype("int64")))
 
 
 @dataclass(frozen=True)
@@ -63,12 +72,12 @@ def pack_device_keys(library: Library, codes: Mapping[int, Any], rows: int, layo
     return keys
 
 
-def sort_by(library: Library, rows: DeviceRows, layout: KeyLayout, order: Any, column: int) -> Any:
+def sort_by(rows: DeviceRows, order: Any, column: int) -> Any:
     """The order of the rows sorted by one column, stably."""
-    field = layout.fields[column]
+    field = rows.layout.fields[column]
     if not field.mask:
         return order
-    return order[library.stable_order(_codes(rows, field, order))]
+    return order[rows.library.stable_order(_codes(rows, field, order))]
 
 
 def _codes(rows: DeviceRows, field: Field, order: Any) -> Any:
@@ -80,40 +89,43 @@ def _codes(rows: DeviceRows, field: Field, order: Any) -> Any:
     return in_few_bytes(codes, field.mask.bit_length())
 
 
-def find_runs(library: Library, rows: DeviceRows, order: Any, masks: Any) -> Runs:
-    """Runs of rows in order that agree on all that the masks, one per word, keep of their keys."""
-    xp = library.xp
-    heads = xp.empty(rows.rows, "int8")
-    library.launch(kernels.mark_heads, rows.rows, rows.keys, order, library.bring(masks), heads)
+def find_runs(library: Library, keys: Any, counts: Any, order: Any, masks: Any) -> Runs:
+    """Runs of rows in order that agree on all that the masks, one per word, keep of their keys (words, rows).
+
+    counts: how often each row occurs, None for once.
+    """
+    xp, rows = library.xp, keys.shape[1]
+    heads = xp.empty(rows, "int8")
+    library.launch(kernels.mark_heads, rows, keys, order, library.bring(masks), heads)
     run_of = xp.cumsum(heads, dtype=order.dtype)
     first = xp.flatnonzero(heads)
     del heads
     starts = xp.empty(len(first) + 1, order.dtype)
     starts[:-1] = first
-    starts[-1:] = rows.rows
+    starts[-1:] = rows
     del first
-    return Runs(order, starts, run_of, _sizes(library, rows, order, starts))
+    return Runs(order, starts, run_of, _sizes(library, counts, order, starts))
 
 
-def _sizes(library: Library, rows: DeviceRows, order: Any, starts: Any) -> Any:
+def _sizes(library: Library, counts: Any, order: Any, starts: Any) -> Any:
     """How many rows of the table each run stands for."""
-    if rows.counts is None:
+    if counts is None:
         return (starts[1:] - starts[:-1]).astype("int64")
     # Whole numbers are exact in any order; a sum over all rows takes as long whatever the runs' lengths.
-    sums = library.xp.cumsum(rows.counts[order])
+    sums = library.xp.cumsum(counts[order])
     sizes = sums[starts[1:] - 1]
     del sums
     sizes[1:] -= sizes[:-1].copy()
     return sizes
 
 
-def collapse(library: Library, rows: DeviceRows, layout: KeyLayout, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
+def collapse(rows: DeviceRows, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
     """Distinct rows over these columns, sorted with the first as the lowest, and for each row which of them it is."""
-    xp = library.xp
+    library, xp = rows.library, rows.library.xp
     order = xp.arange(rows.rows, dtype=place_type(rows.rows))
     for column in columns:
-        order = sort_by(library, rows, layout, order, column)
-    runs = find_runs(library, rows, order, layout.masks(columns))
+        order = sort_by(rows, order, column)
+    runs = find_runs(library, rows.keys, rows.counts, order, rows.layout.masks(columns))
     numbers = xp.empty(rows.rows, order.dtype)
     library.launch(kernels.number_rows, rows.rows, order, runs.run_of, numbers)
     starts, sizes = runs.starts, runs.sizes
@@ -121,7 +133,7 @@ def collapse(library: Library, rows: DeviceRows, layout: KeyLayout, columns: Seq
     del runs
     first = order[starts[:-1]]
     del order, starts
-    return DeviceRows(xp.take(rows.keys, first, axis=1), sizes), numbers
+    return DeviceRows(library, rows.layout, xp.take(rows.keys, first, axis=1), sizes), numbers
 
 
 def sizes_of(library: Library, counts: Any, total: int) -> Sizes:

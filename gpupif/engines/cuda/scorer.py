@@ -11,12 +11,12 @@ import numpy as np
 
 from ...gpu.base import DeviceMemoryError, Library
 from ...rows.keys import KeyLayout
-from ...rows.partition import OVERSIZE, Blocks, CohortBlocks
+from ...rows.partition import OVERSIZE, Blocks, CohortBlocks, Rows
 from ...rows.threads import Workers
 from ..block_run import BlockRun
 from ..cohort_sizes import CohortSizes
 from .grouping import Grouping
-from .rows import DeviceRows
+from .rows import upload_rows
 from .scores import TargetUploader, score_targets
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ class CudaScorer:
         offsets = blocks.blocks.offsets
 
         def score(first: int, last: int) -> list[CohortSizes]:
+            if offsets[first] == offsets[last]:
+                return []
             library = self._idle.get()
             try:
                 with library.active():
@@ -88,7 +90,8 @@ class CudaScorer:
             middle = (first + last) // 2
             return score(first, middle) + score(middle, last)
 
-        tasks = _tasks(blocks, OVERSIZE * run.block_rows)
+        # With one more block, the largest that is scored as it is, still no more than was planned with.
+        tasks = blocks.blocks.runs((OVERSIZE - 1) * run.block_rows, blocks.largest)
         # A thread a stream, however few of the host's cores may be used: it mostly waits.
         with Workers(self._streams) as workers:
             found = [cohort_sizes for tallies in workers.run(score, tasks) for cohort_sizes in tallies]
@@ -107,12 +110,13 @@ def _score_rows(
 ) -> CohortSizes:
     """Score the blocks first to last - 1 on one device."""
     start, stop = int(blocks.offsets[first]), int(blocks.offsets[last])
-    columns, layout = targets.columns, targets.layout
+    columns = targets.columns
     known = [*columns, *(column for column in run.job.known if column not in columns)]
-    distinct, number = targets.grouping.collapse(library, _uploaded(library, blocks, start, stop), layout, known)
+    rows = Rows(blocks.rows.keys[start:stop], blocks.rows.counts[start:stop])
+    distinct, number = targets.grouping.collapse(upload_rows(library, rows, targets.layout), known)
     cohort_sizes = CohortSizes.of(len(columns), run.results.total, stop - start)
     describe = TargetUploader(library, run.job)
-    for target, sizes, values in score_targets(library, describe, distinct, layout, known, columns, targets.grouping):
+    for target, sizes, values in score_targets(describe, distinct, known, columns, targets.grouping):
         place = columns.index(target)
         for slot in range(len(run.wanted.measures)):
             library.to_host(values[run.slots.index(slot)][number], out.scores[place, start:stop, slot])
@@ -121,27 +125,3 @@ def _score_rows(
         # Before the next ones are made.
         del sizes, values
     return cohort_sizes
-
-
-def _uploaded(library: Library, blocks: Blocks, start: int, stop: int) -> DeviceRows:
-    """Some of the rows on the device."""
-    keys = library.xp.ascontiguousarray(library.upload(blocks.rows.keys[start:stop]).T)
-    return DeviceRows(keys, library.upload(blocks.rows.counts[start:stop].astype(np.int64)))
-
-
-def _tasks(blocks: CohortBlocks, most: int) -> list[tuple[int, int]]:
-    """Runs of blocks (first, last + 1) of at most `most` rows together, or of one block; children left out."""
-    sizes = np.diff(blocks.blocks.offsets)
-    left_out = {start for start, _, _ in blocks.children}
-    tasks: list[tuple[int, int]] = []
-    rows = most
-    for block, size in enumerate(sizes.tolist()):
-        if size == 0 or int(blocks.blocks.offsets[block]) in left_out:
-            rows = most
-        elif rows + size > most or not tasks or tasks[-1][1] != block:
-            tasks.append((block, block + 1))
-            rows = size
-        else:
-            tasks[-1] = (tasks[-1][0], block + 1)
-            rows += size
-    return tasks

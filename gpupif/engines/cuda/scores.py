@@ -11,7 +11,7 @@ from gpupif.kernels.statistics import is_walk
 
 from ...gpu.base import Library
 from ...measures import wanted_of
-from ...rows.keys import Field, KeyLayout
+from ...rows.keys import Field
 from ...utils.information import small_logs
 from ..base import Job
 from ..kernel_inputs import kernel_values
@@ -56,10 +56,8 @@ class TargetUploader:
 
 
 def score_targets(
-    library: Library,
     describe: Callable[[int], DeviceTarget],
     rows: DeviceRows,
-    layout: KeyLayout,
     columns: Sequence[int],
     targets: Sequence[int],
     grouping: Grouping,
@@ -69,9 +67,9 @@ def score_targets(
     describe: a `TargetUploader`, or what remembers what it says. rows: distinct over `columns`, as the grouping made
     them; columns: the targets, in this order, and all else the attacker knows.
     """
-    for target, runs in grouping.cohorts(library, rows, layout, columns, targets):
-        with library.stage("score"):
-            scores = _score(library, describe(target), rows, runs, layout.fields[target])
+    for target, runs in grouping.cohorts(rows, columns, targets):
+        with rows.library.stage("score"):
+            scores = _score(describe(target), rows, runs, rows.layout.fields[target])
         sizes = runs.sizes
         # Before what is found is spread, and before the next ones are made.
         del runs
@@ -110,8 +108,9 @@ def describe_cohorts(
     return cells, found
 
 
-def _score(library: Library, described: DeviceTarget, rows: DeviceRows, runs: Runs, field: Field) -> Any:
-    words, values, wanted = (rows.keys[field.word], rows.counts), described.values, described.wanted
+def _score(described: DeviceTarget, rows: DeviceRows, runs: Runs, field: Field) -> Any:
+    library, values, wanted = rows.library, described.values, described.wanted
+    words = (rows.keys[field.word], rows.counts)
     cells, found = describe_cohorts(library, described, runs, words, (field.shift, field.mask))
     scores = library.xp.empty((len(wanted.measures), rows.rows))
     cohorts = (runs.order, runs.starts, runs.sizes)

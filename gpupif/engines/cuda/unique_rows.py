@@ -11,7 +11,7 @@ import numpy as np
 from ...gpu.base import DeviceMemoryError, Library
 from ...rows.keys import KeyLayout
 from ..cpu.count_tables import key_layout
-from .rows import DeviceRows, find_runs, pack_device_keys
+from .rows import find_runs, pack_device_keys
 from .sorting import sort_keys
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class _Device:
                 library, {place: codes[column] for place, column in enumerate(columns)}, len(often), layout
             )
             order = sort_keys(library, keys, layout)
-            runs = find_runs(library, DeviceRows(keys, often), order, layout.masks(layout.fields))
+            runs = find_runs(library, keys, often, order, layout.masks(layout.fields))
             del keys
             # What is left is one row, and one of the table.
             rows = order[runs.starts[:-1]][runs.sizes == 1]

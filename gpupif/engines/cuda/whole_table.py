@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,9 @@ def score_table(
 
     def score_on(device: Sequence[Library], targets: Sequence[int]) -> int:
         with device[0].active(), Outbox(device, home) as outbox:
-            return score(TableRun(job, targets, results, progress, device[0], outbox))
+            distinct = score(TableRun(job, targets, results, progress, device[0], outbox))
+            outbox.empty()
+            return distinct
 
     tasks = [(device, targets[first :: len(streams)]) for first, device in enumerate(streams)]
     with Workers(len(streams)) as workers:
@@ -43,28 +46,16 @@ def score_table(
     return results.finished(distinct[0])
 
 
+@dataclass(frozen=True)
 class TableRun:
-    """What the steps of one run on one device share."""
+    """What the steps of one run on one device share. targets: that this device scores."""
 
-    def __init__(
-        self,
-        job: Job,
-        targets: Sequence[int],
-        results: Results,
-        progress: Progress,
-        library: Library,
-        outbox: Outbox,
-    ) -> None:
-        self.job = job
-        self.targets = targets
-        self.results = results
-        self.progress = progress
-        self.library = library
-        self._outbox = outbox
-
-    def distinct_rows(self, columns: Sequence[int], grouping: Grouping) -> tuple[DeviceRows, Any]:
-        """Distinct rows of the table, fit for the cohorts of the first of its columns; and which each row is."""
-        return collapse_table(self.library, grouping, self.job, self.results.layout, columns)
+    job: Job
+    targets: Sequence[int]
+    results: Results
+    progress: Progress
+    library: Library
+    outbox: Outbox
 
     def put(self, target: int, scores: Any, number: Any) -> None:
         """Put the scores (measures, distinct rows) of a target into the results, before weighting its weighted ones.
@@ -79,12 +70,8 @@ class TableRun:
                 (values if factor == 1.0 else factor * values)[number].astype(out.dtype, copy=False)
                 for factor, values, out in zip(results.factors(target), scores, outs, strict=True)
             ]
-            self._outbox.put(of_rows, outs)
+            self.outbox.put(of_rows, outs)
         self.progress.advance(self.job.rows)
-
-    def finish(self) -> None:
-        """Wait until all scores are in the results."""
-        self._outbox.empty()
 
 
 def score_cohorts(run: TableRun, grouping: Grouping) -> int:
@@ -94,11 +81,10 @@ def score_cohorts(run: TableRun, grouping: Grouping) -> int:
     job, describe = run.job, TargetUploader(run.library, run.job)
     inside = [column for column in run.targets if column in job.known]
     first = [*inside, *(column for column in range(len(job.codes)) if column not in inside)]
-    distinct, number = run.distinct_rows(first, grouping)
+    distinct, number = collapse_table(run.library, grouping, job, first)
     for targets in (inside, *([column] for column in run.targets if column not in job.known)):
         if targets:
             _score_projection(run, describe, distinct, number, targets, first, grouping)
-    run.finish()
     return distinct.rows
 
 
@@ -116,12 +102,12 @@ def _score_projection(
     columns = [*targets, *(column for column in job.known if column not in targets)]
     if not grouping.serves(distinct, collapsed, columns, targets):
         with library.stage("collapse"):
-            distinct, narrow = grouping.collapse(library, distinct, results.layout, columns)
+            distinct, narrow = grouping.collapse(distinct, columns)
             number = narrow[number]
             del narrow
     with library.stage("weigh"):
         joint = sizes_of(library, distinct.counts, results.total)
-    for target, sizes, scores in score_targets(library, describe, distinct, results.layout, columns, targets, grouping):
+    for target, sizes, scores in score_targets(describe, distinct, columns, targets, grouping):
         with library.stage("weigh"):
             results.weigh(target, sizes_of(library, sizes, results.total), joint)
         del sizes

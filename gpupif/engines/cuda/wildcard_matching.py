@@ -85,15 +85,15 @@ class Matches:
     edges: npt.NDArray[np.int64]
 
 
-def count_patterns(library: Library, rows: DeviceRows, asked: WildcardColumns) -> int:
+def count_patterns(rows: DeviceRows, asked: WildcardColumns) -> int:
     """Different patterns of missing values."""
-    return len(_by_pattern(library, rows, asked)[0].starts) - 1
+    return len(_by_pattern(rows, asked)[0].starts) - 1
 
 
-def by_pattern(library: Library, rows: DeviceRows, asked: WildcardColumns, target: int) -> PatternRows:
+def by_pattern(rows: DeviceRows, asked: WildcardColumns, target: int) -> PatternRows:
     """Rows that are distinct over a target and what is known, sorted with the target as the lowest."""
-    xp, field, layout = library.xp, asked.layout.fields[target], asked.layout
-    runs, patterns = _by_pattern(library, rows, asked)
+    library, xp, layout, field = rows.library, rows.library.xp, rows.layout, rows.layout.fields[target]
+    runs, patterns = _by_pattern(rows, asked)
     order = runs.order
     bits = max(1, field.mask.bit_length())
     keys = xp.empty((layout.words + 1, rows.rows), "uint64")
@@ -103,7 +103,7 @@ def by_pattern(library: Library, rows: DeviceRows, asked: WildcardColumns, targe
     keys[-1] = (runs.run_of - 1).astype("uint64") << bits | values
     counts = rows.counts[order]
     known = np.append(np.tile(EVERYTHING, layout.words), np.uint64(0))
-    found = find_runs(library, DeviceRows(keys, counts), xp.arange(rows.rows), known)
+    found = find_runs(library, keys, counts, xp.arange(rows.rows), known)
     key_of = found.run_of - 1
     offsets = np.append(library.to_host(key_of[runs.starts[:-1]]), len(found.sizes))
     by_value = library.stable_order(in_few_bytes(values, bits))
@@ -113,16 +113,16 @@ def by_pattern(library: Library, rows: DeviceRows, asked: WildcardColumns, targe
     )
 
 
-def _by_pattern(library: Library, rows: DeviceRows, asked: WildcardColumns) -> tuple[Runs, npt.NDArray[np.uint64]]:
+def _by_pattern(rows: DeviceRows, asked: WildcardColumns) -> tuple[Runs, npt.NDArray[np.uint64]]:
     """Rows sorted by pattern, stably, as runs; and the patterns (words, patterns)."""
-    xp = library.xp
+    library, xp = rows.library, rows.library.xp
     flags = xp.zeros((asked.words, rows.rows), "uint64")
     fields, missing = library.bring(asked.fields), library.bring(asked.missing)
     library.launch(kernels.mark_missing, rows.rows, rows.keys, fields, missing, flags)
     order = xp.arange(rows.rows)
     for word in reversed(range(asked.words)):
         order = order[library.stable_order(flags[word][order])]
-    runs = find_runs(library, DeviceRows(flags, rows.counts), order, np.tile(EVERYTHING, asked.words))
+    runs = find_runs(library, flags, rows.counts, order, np.tile(EVERYTHING, asked.words))
     return runs, library.to_host(xp.take(flags, order[runs.starts[:-1]], axis=1))
 
 
@@ -139,9 +139,9 @@ def list_answers(library: Library, rows: PatternRows, asking: int) -> Lists:
     patterns = in_few_bytes(rows.keys[-1] >> rows.bits, len(rows.keep).bit_length())
     order = order[library.stable_order(patterns[order])]
     everything = np.tile(EVERYTHING, words + 1)
-    entries = find_runs(library, DeviceRows(seen, rows.counts), order, everything)
+    entries = find_runs(library, seen, rows.counts, order, everything)
     everything[-1] <<= np.uint64(rows.bits)
-    lists = find_runs(library, DeviceRows(seen, rows.counts), order, everything).starts
+    lists = find_runs(library, seen, rows.counts, order, everything).starts
     firsts = order[lists[:-1]]
     ends = xp.cumsum(xp.bincount(patterns[firsts].astype("int64"), minlength=len(rows.keep)))
     starts = xp.append(entries.run_of[lists[:-1]] - 1, len(entries.sizes))
@@ -162,8 +162,8 @@ def match(library: Library, rows: PatternRows, lists: Lists, first: int, last: i
 
 def cohorts_of(
     library: Library, rows: PatternRows, lists: Lists, matches: Matches, first: int, last: int
-) -> DeviceRows:
-    """Cohorts of some of the keys that were matched: distinct words, key above `bits` and value below, with counts."""
+) -> tuple[Any, Any]:
+    """Cohorts of some of the keys that were matched: distinct words, key above `bits` and value below, and counts."""
     xp, patterns = library.xp, len(rows.keep)
     before = int(matches.edges[first])
     size = int(matches.edges[last]) - before
@@ -175,5 +175,5 @@ def cohorts_of(
     which = (matches.links[links], offsets)
     library.launch(kernels.list_cells, size, before, patterns, which, entries, rows.bits, words[0], counts)
     order = library.stable_order(in_few_bytes(words[0], rows.bits + (last - first).bit_length()))
-    runs = find_runs(library, DeviceRows(words, counts), order, EVERYTHING)
-    return DeviceRows(words[:, order[runs.starts[:-1]]], runs.sizes)
+    runs = find_runs(library, words, counts, order, EVERYTHING)
+    return words[:, order[runs.starts[:-1]]], runs.sizes

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gpupif.kernels.cuda import wildcards as kernels
 
 from ...gpu.base import DeviceMemoryError, Library
 from ..wildcards import WildcardColumns, set_target_weight
-from .grouping import Grouping
+from .grouping import Grouping, collapse_table
 from .memory import link_bytes, match_bytes
-from .rows import DeviceRows, Runs, collapse, find_runs, place_type
+from .rows import Runs, collapse, find_runs, place_type
 from .scores import DeviceTarget, TargetUploader, describe_cohorts
 from .whole_table import TableRun
 from .wildcard_matching import Lists, PatternRows, by_pattern, cohorts_of, count_patterns, list_answers, match
@@ -33,16 +35,16 @@ def score_matching(run: TableRun, memory: int, targets: int, grouping: Grouping)
     KeyTooLargeError, and InputError where there are too many patterns of missing values.
     """
     library, job, layout = run.library, run.job, run.results.layout
-    distinct, number = run.distinct_rows(range(len(job.codes)), grouping)
+    distinct, number = collapse_table(library, grouping, job, range(len(job.codes)))
     everything, describe = WildcardColumns.of(job, layout), TargetUploader(library, job)
-    everything.check_work(targets, count_patterns(library, distinct, everything), distinct.rows)
+    everything.check_work(targets, count_patterns(distinct, everything), distinct.rows)
     for target in run.targets:
         asked = WildcardColumns.of(job, layout, target)
         with library.stage("group"):
             # Lists of values are searched by bisection, so these are sorted, whatever the grouping.
-            part, place = collapse(library, distinct, layout, [target, *asked.columns])
+            part, place = collapse(distinct, [target, *asked.columns])
             place = place[number]
-            rows = by_pattern(library, part, asked, target)
+            rows = by_pattern(part, asked, target)
         del part
         scorer = _Scorer(library, rows, describe(target), len(job.priors[target]), memory)
         for pattern in range(len(rows.keep)):
@@ -53,7 +55,6 @@ def score_matching(run: TableRun, memory: int, targets: int, grouping: Grouping)
         run.put(target, scores, place)
         # Before the next ones are made.
         del scores, place
-    run.finish()
     return distinct.rows
 
 
@@ -121,11 +122,11 @@ class _Scorer:
             start = end
         return last
 
-    def _score_cohorts(self, cohorts: DeviceRows, first: int, last: int) -> None:
-        """Score the rows of the keys first to last - 1, each of which has one of the cohorts."""
+    def _score_cohorts(self, cohorts: tuple[Any, Any], first: int, last: int) -> None:
+        """Score the rows of the keys first to last - 1, each of which has one of the cohorts; see `cohorts_of`."""
         library, rows, values, wanted = self._library, self._rows, self._described.values, self._described.wanted
-        xp, words, counts = library.xp, cohorts.keys[0], cohorts.counts
-        keys = find_runs(library, cohorts, xp.arange(len(words)), ~np.array([rows.mask], np.uint64))
+        xp, (words,), counts = library.xp, *cohorts
+        keys = find_runs(library, *cohorts, xp.arange(len(words)), ~np.array([rows.mask], np.uint64))
         named = words & rows.mask != self._missing
         # Missing values of the target are the highest of all.
         ends = keys.starts[1:] - 1
