@@ -12,7 +12,7 @@ from ..encoding.column import Column
 from ..engines.axis import Axis
 from ..engines.base import Job
 from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
-from ..measures import Measure
+from ..measures import POPULATION_SIZE, Measure
 from ..utils.validation import as_list, brief, check_exist, check_unique, within
 from .distances import CategoryOrder, make_axis
 from .known_subsets import AnyKnown, Known, KnownSubsets, check_known, choose_subsets
@@ -45,7 +45,7 @@ class ScoreRequest:
     targets: columns to score; known: those the attacker knows, of several attackers any of them; used: both, in the
     order of the table. priors, accuracies and distances: by column. weights: the column of sampling weights. any_known:
     of an attacker who knows any few of the columns `known`, how many, and which subsets. attackers: by name each of
-    several, None where there is one without a name.
+    several, None where there is one without a name. has_population: whether cohorts are counted in one, too.
     """
 
     targets: list[Hashable]
@@ -60,11 +60,17 @@ class ScoreRequest:
     weights: Hashable = None
     any_known: AnyKnown | None = None
     attackers: Mapping[str, Attacker] | None = None
+    has_population: bool = False
+
+    @property
+    def cell_measures(self) -> tuple[Measure, ...]:
+        """The measures that are asked for, and with a population, last, the sizes of cohorts in it."""
+        return (*self.measures, POPULATION_SIZE) if self.has_population else self.measures
 
     @property
     def outputs(self) -> tuple[Measure, ...]:
         """The measures of each cell, with `AnyKnown` the worst and the mean of each."""
-        return self.measures if self.any_known is None else folded(self.measures)
+        return self.cell_measures if self.any_known is None else folded(self.cell_measures)
 
     @property
     def read(self) -> list[Hashable]:

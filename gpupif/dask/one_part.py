@@ -73,7 +73,7 @@ def _needed_bytes(plan: Plan, rows: int, others: int) -> int:
 
 def _held_bytes(plan: Plan, rows: int, others: int) -> int:
     """What is there beside scoring: keys and counts as they come, and scores as they leave."""
-    scores = rows * len(plan.job.targets) * len(plan.outputs)
+    scores = rows * len(plan.job.targets) * len(plan.request.outputs)
     return 8 * ((rows + others) * (plan.layout.words + 1) + scores)
 
 

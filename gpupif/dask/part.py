@@ -72,7 +72,7 @@ class _Scorer:
         self._sets = None if subsets is None else subsets.sets
 
     def score(self) -> tuple[list[npt.NDArray[Any]], WeightSums]:
-        """Scores (targets, rows) of each of `Plan.outputs` that has scores of its own; what weights are made of."""
+        """Scores (targets, rows) of each of the outputs that has scores of its own; what weights are made of."""
         plan = self._plan
         codes = unpack_keys(self._rows, plan.layout)
         codes = codes if plan.population is None else plan.population.own(codes)

@@ -198,7 +198,7 @@ def receive(
     GpupifError where scores are missing.
     """
     job = plan.job
-    measures = plan.outputs
+    measures = plan.request.outputs
     sources = list(dict.fromkeys(computed_measure(measure) for measure in measures))
     shape = (len(job.targets), len(index.number))
     values = [np.empty(shape, measure.type_in(job.dtype)) for measure in measures]

@@ -10,11 +10,9 @@ import numpy as np
 
 from ..attack.joined_columns import JoinedColumns
 from ..attack.weights import TableWeights, Units, read_weights
-from ..attack.worst_mean import folded
 from ..encoding.merge import ValueCounts, final_order, merged_column, total_values
 from ..engines.part_jobs import WeightSums, cohorts_stay_whole
 from ..errors import DeviceError, InputError
-from ..measures import POPULATION_SIZE
 from ..rows.keys import KeyLayout
 from .worker import warn_clients
 
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from ..attack.request import ScoreRequest
     from ..encoding.column import Column
     from ..engines.base import Job
-    from ..measures import Measure
 
 
 # Sums of weights, in units, by column and code.
@@ -106,11 +103,6 @@ class Plan:
     population: PopulationPlan | None = None
 
     @property
-    def outputs(self) -> tuple[Measure, ...]:
-        """The measures of each cell; see `outputs_of`."""
-        return outputs_of(self.request, self.population is not None)
-
-    @property
     def columns(self) -> list[Column]:
         """The columns that are used, without codes of rows."""
         return [self.prior_of[name].column for name in self.request.used]
@@ -124,17 +116,6 @@ class Plan:
     def in_one_part(self) -> bool:
         """Whether all rows have to be in one part, for no cut keeps their cohorts whole."""
         return self.has_wildcards or not cohorts_stay_whole(self.job, self.request.any_known is not None)
-
-
-def measures_of(request: ScoreRequest, with_population: bool) -> tuple[Measure, ...]:
-    """The measures that are asked for, and, with a population, last the sizes of cohorts in it."""
-    return (*request.measures, *([POPULATION_SIZE] if with_population else []))
-
-
-def outputs_of(request: ScoreRequest, with_population: bool) -> tuple[Measure, ...]:
-    """The measures of each cell, or, over attackers who know any few columns, the worst and the mean of each."""
-    measures = measures_of(request, with_population)
-    return measures if request.any_known is None else folded(measures)
 
 
 def merged_columns(names: Sequence[Hashable], values: Sequence[ValueCounts]) -> list[Column]:

@@ -58,7 +58,7 @@ def score_dask(table: Any, arguments: Arguments, device: str, origin: Mapping[st
     outcomes = [_score(table, read, name, one, device, population_graph) for name, one in requests.items()]
     about = RunDescription(
         columns=request.targets,
-        measures=plan.measures_of(request, population_graph is not None),
+        measures=request.cell_measures,
         dtype=request.dtype,
         device=device,
         seconds={},
@@ -92,13 +92,12 @@ def _score(
     labels = table._meta.columns.take([list(table.columns).index(column) for column in request.targets])
     received, weights = _add_shuffles(graph, request, planned, rows, indexes, labels, population_graph)
     attacker = ScoredAttacker(name, tuple(request.known), request.subsets(1))
-    outputs = plan.outputs_of(request, population_graph is not None)
-    each = [graph.each(measure.name, itemgetter(measure.name), received) for measure in outputs]
+    each = [graph.each(measure.name, itemgetter(measure.name), received) for measure in request.outputs]
     by_fold = graph.one("weights-by-fold", _by_fold, weights)
     # After the last task: each takes the graph as it is then.
     frames = {}
     nothing = partition_tasks.empty_index(table._meta)
-    for measure, scores in zip(outputs, each, strict=True):
+    for measure, scores in zip(request.outputs, each, strict=True):
         empty = np.empty((len(request.targets), 0), measure.type_in(request.dtype))
         meta = partition_tasks.frame_of(empty, nothing, labels)
         frames[f"{attacker.prefix}{measure.name}"] = graph.frame(measure.name, scores, meta, table.divisions)

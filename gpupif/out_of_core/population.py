@@ -103,9 +103,9 @@ class EncodedPopulation:
         schema = {str(place): np.dtype(code_type(len(counts))).name for place, counts in enumerate(job.counts)}
         with BatchWriter(self.context.store.fresh("lacking") / "rows.arrow", schema | {"times": "int64"}) as writer:
             for _, chunks, _ in pieces.each():
-                rows, in_population = scorer.distinct(chunks, every)
-                assert in_population is not None
-                short = MatchedRows(rows.keys, rows.counts - in_population, in_population).lacking()
+                rows = scorer.distinct(chunks, every)
+                both, in_population = rows.sums
+                short = MatchedRows(rows.keys, both - in_population, in_population).lacking()
                 if lacks == "error":
                     lacking.add(short)
                 elif len(short.keys):

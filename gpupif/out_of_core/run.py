@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +14,9 @@ from ..io.checkpoints import BEGUN, FINISHED, Store, identity, work_folder
 from ..io.ipc_batches import disk_errors
 from ..io.score_files import check_folder, is_file, score_names
 from ..io.write import attacker_names, check_output
-from ..measures import POPULATION_SIZE
 from ..utils.signals import Shield
 from ..utils.validation import check_exist
-from .budget import SPARE_FILES, Budget, check_disk, files_to_open, plan_budget
+from .budget import Budget, check_disk, check_files, plan_budget
 from .options import OutputOptions, PopulationFiles
 from .steps import Steps, about_run, stored_scores
 
@@ -46,12 +44,10 @@ def score_source(
     """Score a table from files to files within a memory limit (see `gpupif.score_files`)."""
     request = arguments.make_request(source.names, source.index_names)
     check_place(source, options)
-    each = request.by_attacker()
     if population is not None:
         check_exist("population", request.used, population.source.names)
         check_place(population.source, options, inputs_only=True)
-        each = {name: replace(one, measures=(*one.measures, POPULATION_SIZE)) for name, one in each.items()}
-    outputs = {name: [measure.name for measure in one.outputs] for name, one in each.items()}
+    outputs = {name: [measure.name for measure in one.outputs] for name, one in request.by_attacker().items()}
     names = [str(name) for name in request.targets]
     attacker_names(outputs, names, source.names if options.keep_input else [])
     work = work_folder(options.output, options.output.resolve().parent)
@@ -60,7 +56,7 @@ def score_source(
     keep, shield = False, Shield()
     try:
         settings = _settings(source, request, engine, options, population)
-        budget = plan_budget(options.memory_limit, request, population is not None)
+        budget = plan_budget(options.memory_limit, request)
         finished = _published(options.output) if options.resume else None
         there = store.open(options.resume, options.output.resolve(), any_mark=finished is not None)
         if there and finished is not None:
@@ -86,11 +82,7 @@ def score_source(
             check_disk(source, request, spill, work, options, None if population is None else population.source)
             store.mark(BEGUN, settings | {"chunk rows": budget.chunk_rows})
             keep = options.resume
-        if files_to_open() < 3 * len(request.read) + SPARE_FILES:
-            raise InputError(
-                f"columns: {len(request.read):,} columns need as many files open at a time, three times over, which "
-                "the system does not allow. Score fewer, or allow more (ulimit -n)."
-            )
+        check_files("columns", len(request.read), "Score")
         steps = Steps(source, request, engine, options, store, budget, report, population)
         scores = steps.scores(about_to_publish=shield.raise_)
         keep = False

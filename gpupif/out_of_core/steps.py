@@ -16,7 +16,6 @@ from ..errors import InputError, WarnOnce
 from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity
 from ..io.score_files import ScoreFile, is_file, plan_outputs
-from ..measures import POPULATION_SIZE
 from ..results.base import AttackerOutcome, RunDescription, ScoredAttacker, ScoresDescription, of_each_fold
 from ..results.figures import ColumnFacts
 from ..results.packed_priors import pack_priors
@@ -227,7 +226,7 @@ def about_run(
     people = None if population is None else describe_files(population.found.path, population.stamps)
     return RunDescription(
         columns=request.targets,
-        measures=[*request.measures, *([] if population is None else [POPULATION_SIZE])],
+        measures=request.cell_measures,
         dtype=request.dtype,
         device=engine.device,
         seconds=seconds,

@@ -35,6 +35,9 @@ LANES = 2
 # Chunks that a run of score files has at least: the one that two runs share is put together twice.
 LEAST_CHUNKS = 8
 
+# By measure (targets, rows).
+Scores = dict[str, Any]
+
 
 class ScoreWriter:
     """Writes score files to the folder `scores` in `folder`, each of which appears whole, and publishes them."""
@@ -120,7 +123,7 @@ class ScoreWriter:
             chunks = closing.enter_context(contextlib.closing(made))
             if lanes == 1:
                 chunks = closing.enter_context(contextlib.closing(prefetched(chunks)))
-            rows = RowReader(chunks, ends[first] - sizes[first])
+            rows = RowReader(chunks, ends[first] - sizes[first], _rows_in, _some_rows)
             for piece in run:
                 file = self.folder / "scores" / piece.path
                 with disk_errors(file):
@@ -129,7 +132,7 @@ class ScoreWriter:
                 write_tables(tables, file, self._written, describe=self._metadata)
 
     def _tables(
-        self, gatherer: AttackerGatherers, rows: RowReader, piece: ScoreFile, given: _Input | None
+        self, gatherer: AttackerGatherers, rows: RowReader[Scores], piece: ScoreFile, given: _Input | None
     ) -> Iterator[pa.Table]:
         """The rows of a score file, piece by piece."""
         names = gatherer.names(self.request.targets)
@@ -183,6 +186,14 @@ class ScoreWriter:
         return folder / outputs[0].path if is_file(self.options.output) else folder
 
 
+def _rows_in(scores: Scores) -> int:
+    return int(next(iter(scores.values())).shape[1])
+
+
+def _some_rows(scores: Scores, rows: slice) -> Scores:
+    return {name: array[:, rows] for name, array in scores.items()}
+
+
 def _rows_of(pieces: Sequence[ScoreFile]) -> int:
     return sum(piece.stop - piece.start for piece in pieces)
 
@@ -214,9 +225,9 @@ class _Input:
         self._source = source
         self._names = [name for name in source.names if name not in left_out]
         read = source.read(self._names, budget.chunk_rows, budget.values_bytes())
-        self._pieces = (piece for _, piece in read)
-        self._start = self._stop = 0
-        self._piece: Any = None
+        self._rows = RowReader[pa.Table](
+            (piece for _, piece in read), 0, len, lambda piece, rows: piece.slice(rows.start, rows.stop - rows.start)
+        )
 
     def nothing(self) -> pa.Table:
         """No rows."""
@@ -224,12 +235,4 @@ class _Input:
 
     def rows(self, start: int, size: int) -> pa.Table:
         """So many rows from `start` on."""
-        found = []
-        while size:
-            while start >= self._stop:
-                self._piece = next(self._pieces)
-                self._start, self._stop = self._stop, self._stop + self._piece.num_rows
-            taken = min(size, self._stop - start)
-            found.append(self._source.as_given(self._piece.slice(start - self._start, taken)))
-            start, size = start + taken, size - taken
-        return pa.concat_tables(found)
+        return pa.concat_tables(self._source.as_given(piece) for piece in self._rows.between(start, start + size))
