@@ -121,12 +121,8 @@ class MatchedPopulation:
             return
         lacking = int((sampled - in_population)[short].sum())
         # The first row after as many equal ones as the population has.
-        seen: dict[int, int] = {}
-        for row in np.flatnonzero(short[self.number]).tolist():
-            which = int(self.number[row])
-            seen[which] = seen.get(which, 0) + 1
-            if seen[which] > in_population[which]:
-                break
+        row = int(np.argmax(earlier_equal(self.number) >= in_population[self.number]))
+        which = int(self.number[row])
         hint = joined.absent_value_hint([int(codes[which]) for codes in self._codes])
         raise lacks_error(lacking, len(self.number), row, int(in_population[which]), int(sampled[which]), hint)
 
@@ -221,6 +217,16 @@ class MatchedRows(NamedTuple):
         """Those of which the population has fewer than the table."""
         lacks = self.sampled > self.in_population
         return MatchedRows(self.keys[lacks], self.sampled[lacks], self.in_population[lacks])
+
+
+def earlier_equal(which: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """For each item how many equal ones come before it."""
+    order = np.argsort(which, kind="stable")
+    arranged = which[order]
+    begins = np.flatnonzero(np.append(True, arranged[1:] != arranged[:-1]))
+    earlier = np.empty(len(which), np.int64)
+    earlier[order] = np.arange(len(which)) - np.repeat(begins, np.diff(np.append(begins, len(which))))
+    return earlier
 
 
 def lacks_error(

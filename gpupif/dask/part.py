@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from ..engines.base import AnyKnownResult, Engine, EngineResult, Job
+    from ..engines.base import AnyKnownResult, Engine, EngineResult, Job, KnownSubset
     from .routing import Routes
 
 
@@ -52,31 +53,27 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
     return pack(back), WeightSums.total(*sums)
 
 
+@dataclass(eq=False)
 class _Scorer:
     """Rows of the table in one part, and `others` of the population; both as keys and counts."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        engine: Engine,
-        targets: Sequence[int],
-        rows: npt.NDArray[np.uint64],
-        others: npt.NDArray[np.uint64],
-    ) -> None:
-        self._plan = plan
-        self._engine = engine
-        self._targets = list(targets)
-        self._rows = rows
-        self._others = others
-        subsets = plan.request.subsets(plan.rows)
-        self._sets = None if subsets is None else subsets.sets
+    plan: Plan
+    engine: Engine
+    targets: list[int]
+    rows: npt.NDArray[np.uint64]
+    others: npt.NDArray[np.uint64]
+
+    @cached_property
+    def _sets(self) -> Sequence[KnownSubset] | None:
+        subsets = self.plan.request.subsets(self.plan.rows)
+        return None if subsets is None else subsets.sets
 
     def score(self) -> tuple[list[npt.NDArray[Any]], WeightSums]:
         """Scores (targets, rows) of each of the outputs that has scores of its own; what weights are made of."""
-        plan = self._plan
-        codes = unpack_keys(self._rows, plan.layout)
+        plan = self.plan
+        codes = unpack_keys(self.rows, plan.layout)
         codes = codes if plan.population is None else plan.population.own(codes)
-        job = part_job(plan.job, self._targets, codes, self._rows[:, -1].astype(np.int64))
+        job = part_job(plan.job, self.targets, codes, self.rows[:, -1].astype(np.int64))
         if self._sets is not None:
             # Weights are of each set, so that scores are weighted before they are folded.
             job = replace(job, measures=plan.job.measures)
@@ -84,27 +81,27 @@ class _Scorer:
         folds = list(result.by_fold().values())
         values = [scores[measure.name] for measure in job.measures for scores in folds]
         sizes = [] if plan.population is None else self._population_sizes()
-        return values + sizes, WeightSums.of(result, self._targets, plan.in_one_part)
+        return values + sizes, WeightSums.of(result, self.targets, plan.in_one_part)
 
     def _score(self, job: Job) -> EngineResult | AnyKnownResult:
         sets = self._sets
-        shares = None if sets is None else shares_of(self._plan, job, sets, len(self._rows), len(self._others))
-        return score_attacker(self._engine, compact_codes(job), sets, SILENT, shares)
+        shares = None if sets is None else shares_of(self.plan, job, sets, len(self.rows), len(self.others))
+        return score_attacker(self.engine, compact_codes(job), sets, SILENT, shares)
 
     def _population_sizes(self) -> list[npt.NDArray[Any]]:
         """How many rows of the population are in the cohorts of the table's rows, by fold.
 
         A row that agrees with none, as is possible where missing values are wildcards, counts itself.
         """
-        plan, asked = self._plan, len(self._rows)
+        plan, asked = self.plan, len(self.rows)
         assert plan.population is not None
-        counts = np.concatenate([np.zeros(asked, np.int64), self._others[:, -1].astype(np.int64)])
-        keys = np.ascontiguousarray(np.concatenate([self._rows, self._others])[:, :-1])
+        counts = np.concatenate([np.zeros(asked, np.int64), self.others[:, -1].astype(np.int64)])
+        keys = np.ascontiguousarray(np.concatenate([self.rows, self.others])[:, :-1])
         with task_workers() as workers:
             found = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
         job = replace(
             plan.population.columns.sizes_job(plan.request),
-            targets=self._targets,
+            targets=self.targets,
             codes=unpack_keys(found.rows.keys, plan.layout),
             times=found.rows.counts.astype(np.int64),
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,7 @@ from .passes import PartitionedRun
 from .summary import codes_of_row, gain_percentiles, row_gain_percentiles
 
 
+@dataclass(eq=False)
 class AttackerRun:
     """The run for one attacker, or for one fold of an attacker with any few columns.
 
@@ -32,17 +33,10 @@ class AttackerRun:
     population's rows beside those of the table, for the sizes of cohorts in it; None where there is no population.
     """
 
-    def __init__(
-        self,
-        scoring: PartitionedRun,
-        chunks: TableChunks,
-        prior_of: Mapping[Hashable, Prior],
-        population_scoring: PartitionedRun | None = None,
-    ) -> None:
-        self.scoring = scoring
-        self.chunks = chunks
-        self.prior_of = prior_of
-        self.population_scoring = population_scoring
+    scoring: PartitionedRun
+    chunks: TableChunks
+    prior_of: Mapping[Hashable, Prior]
+    population_scoring: PartitionedRun | None = None
 
     def score(self) -> Gatherer:
         """Score the table in parts; the gatherer of the scores."""

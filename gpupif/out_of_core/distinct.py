@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,7 @@ class TooManyRowsError(Exception):
     """There are more distinct rows than there is room for."""
 
 
+@dataclass(eq=False)
 class DistinctTable:
     """A table's distinct rows, on disk; finding them is a step that is kept in the store.
 
@@ -47,22 +49,16 @@ class DistinctTable:
     so many chunks are asked about; all count.
     """
 
-    def __init__(
-        self,
-        context: RunContext,
-        step: str,
-        chunks: Chunks,
-        cardinalities: Sequence[int],
-        units: Units | None,
-        asked: int | None,
-    ) -> None:
-        self.context = context
-        self.step = step
-        self.chunks = chunks
-        self.cardinalities = cardinalities
-        self.units = units
-        self.sizes = list(chunks.sizes[:asked])
-        self.layout = KeyLayout.of(cardinalities)
+    context: RunContext
+    step: str
+    chunks: Chunks
+    cardinalities: Sequence[int]
+    units: Units | None
+    asked: int | None
+
+    def __post_init__(self) -> None:
+        self.sizes = list(self.chunks.sizes[: self.asked])
+        self.layout = KeyLayout.of(self.cardinalities)
 
     def find(self, limit: int, at_once: int, what: str = "") -> int:
         """Find them, unless that is done; returns how many there are.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..attack.joined_columns import POPULATION, SAMPLE, JoinedColumns
-from ..attack.population import MatchedRows
+from ..attack.population import MatchedRows, earlier_equal
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..io.ipc_batches import BatchReader
 from ..rows.distinct import distinct_rows
@@ -151,7 +151,7 @@ class AbsentRows:
                 keys = np.concatenate([short.keys, self._joined.keys(number, workers)])
                 which = distinct_rows(Rows(keys), len(keys), workers).number[len(short.keys) :]
                 which = np.minimum(which, len(short.keys)).astype(np.int64)
-                over = np.flatnonzero(_earlier(which) >= room[which])
+                over = np.flatnonzero(earlier_equal(which) >= room[which])
                 if len(over):
                     if start + over[0] < self._first[0]:
                         one = which[over[0]]
@@ -162,13 +162,3 @@ class AbsentRows:
                     return
                 room -= np.bincount(which, minlength=len(room))
                 start += size
-
-
-def _earlier(which: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """For each item how many equal ones come before it."""
-    order = np.argsort(which, kind="stable")
-    arranged = which[order]
-    begins = np.flatnonzero(np.append(True, arranged[1:] != arranged[:-1]))
-    earlier = np.empty(len(which), np.int64)
-    earlier[order] = np.arange(len(which)) - np.repeat(begins, np.diff(np.append(begins, len(which))))
-    return earlier

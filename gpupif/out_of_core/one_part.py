@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ from ..rows.threads import Workers, default_threads
 from ..utils.memory import shown
 from .distinct import DistinctTable, TooManyRowsError
 from .part_scoring import multiset, score_writer
-from .passes import PartitionedRun, RunContext
+from .passes import PartitionedRun, RunContext, TableRun
 from .shuffle import Partitioned
 
 if TYPE_CHECKING:
@@ -57,53 +57,28 @@ def runs_by_fold(
     """The run that scores a table against one attacker, by fold: "", or those over subsets of columns."""
     if cohorts_stay_whole(job, subsets is not None):
         return {"": PartitionedRun(context, prefix, job, chunks, units, asked, what)}
-    whole = OnePartRun(context, prefix, job, chunks, units, subsets, asked, what)
+    whole = OnePartRun(context, prefix, job, chunks, units, asked, what, subsets)
     return {fold: FoldRun(whole, fold) for fold in ([""] if subsets is None else FOLDS)}
 
 
-class OnePartRun:
-    """A table's distinct rows scored, and their scores spread to all rows, on disk; its steps are kept in the store.
+@dataclass(eq=False)
+class OnePartRun(TableRun):
+    """A table's distinct rows scored, and their scores spread to all rows, on disk.
 
-    For the arguments see `PartitionedRun`. subsets: those of columns that the attacker knows, None where it is the
-    job's.
+    subsets: those of columns that the attacker knows, None where it is the job's.
     """
 
-    def __init__(
-        self,
-        context: RunContext,
-        prefix: str,
-        job: Job,
-        chunks: Chunks,
-        units: Units | None,
-        subsets: KnownSubsets | None,
-        asked: int | None,
-        what: str,
-    ) -> None:
-        self.context = context
-        self.prefix = prefix
-        self.job = job
-        self.units = units
-        self.chunks = chunks
-        self.subsets = subsets
-        self.asked = asked
-        self.what = what
+    subsets: KnownSubsets | None = None
+    groups: list[list[int]] = field(init=False, default_factory=list)
+    distinct_rows: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        cardinalities = [len(counts) for counts in self.job.counts]
         self.table = DistinctTable(
-            context, f"{prefix}distinct", chunks, [len(counts) for counts in job.counts], units, asked
+            self.context, self.step("distinct"), self.chunks, cardinalities, self.units, self.asked
         )
-        self.folds = [""] if subsets is None else list(FOLDS)
-        self.groups: list[list[int]] = []
-        self.distinct_rows = 0
-        asks = replace(job, distinct=True)
-        self._needs = None if subsets is None else AnyKnownNeeds.of(asks, chunks.rows, subsets.sets)
-
-    def step(self, name: str) -> str:
-        """Name of a step."""
-        return f"{self.prefix}{name}"
-
-    def file(self, *names: str) -> Path:
-        """A file or folder of a step."""
-        first, *rest = names
-        return self.context.store.part(self.step(first), *rest)
+        asks = replace(self.job, distinct=True)
+        self._needs = None if self.subsets is None else AnyKnownNeeds.of(asks, self.chunks.rows, self.subsets.sets)
 
     def score(self) -> list[list[int]]:
         """Find the distinct rows and score them, unless that is done; the targets that were scored together."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,7 @@ def score_columns(job: Job, targets: Sequence[int]) -> dict[str, str]:
     }
 
 
+@dataclass(eq=False)
 class PartScorer:
     """Scores the parts of a table.
 
@@ -50,23 +51,16 @@ class PartScorer:
     those after them count in cohorts, and each row that is scored is equal to one of them.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        job: Job,
-        limit: int,
-        progress: Progress,
-        units: Units | None = None,
-        asked: int | None = None,
-    ) -> None:
-        self.engine = engine
-        self.progress = progress
-        self.job = job
-        self.limit = limit
-        self.units = units
-        self.asked = asked
-        self.entropies = [entropy_of_counts(counts) for counts in job.counts]
-        self.cardinalities = [len(counts) for counts in job.counts]
+    engine: Engine
+    job: Job
+    limit: int
+    progress: Progress
+    units: Units | None = None
+    asked: int | None = None
+
+    def __post_init__(self) -> None:
+        self.entropies = [entropy_of_counts(counts) for counts in self.job.counts]
+        self.cardinalities = [len(counts) for counts in self.job.counts]
 
     def score(
         self, chunks: Chunks, one: Pass, out: Path, folder: Path, hashes: HashRange, forced: bool = False

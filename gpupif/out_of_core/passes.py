@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,33 +38,22 @@ class RunContext(NamedTuple):
     timed: Callable[[str, float], None]
 
 
-class PartitionedRun:
-    """A table hash-partitioned and scored for one job, once for each pass; its steps are kept in the store.
+@dataclass(eq=False)
+class TableRun:
+    """A table to be scored for one job; its steps are kept in the store.
 
     prefix: of the steps' names. job: without codes of rows. chunks: the table's columns that are used, and last that of
     the weights; units: those weights. asked: see `PartScorer`. what: the rows that are scored, in words, if not those
     of the table.
     """
 
-    def __init__(
-        self,
-        context: RunContext,
-        prefix: str,
-        job: Job,
-        chunks: Chunks,
-        units: Units | None,
-        asked: int | None = None,
-        what: str = "",
-    ) -> None:
-        self.context = context
-        self.prefix = prefix
-        self.job = job
-        self.chunks = chunks
-        self.units = units
-        self.asked = asked
-        self.what = what
-        self.passes: list[Pass] = []
-        self.cuts: list[Partitioned] = []
+    context: RunContext
+    prefix: str
+    job: Job
+    chunks: Chunks
+    units: Units | None
+    asked: int | None = None
+    what: str = ""
 
     def step(self, name: str) -> str:
         """Name of a step of this table."""
@@ -72,6 +62,14 @@ class PartitionedRun:
     def file(self, name: str, *names: str) -> Path:
         """A file or folder of a step."""
         return self.context.store.part(self.step(name), *names)
+
+
+@dataclass(eq=False)
+class PartitionedRun(TableRun):
+    """A table hash-partitioned and scored, once for each pass."""
+
+    passes: list[Pass] = field(init=False, default_factory=list)
+    cuts: list[Partitioned] = field(init=False, default_factory=list)
 
     def score(self) -> WeightSums:
         """Partition the table and score its parts, once for each pass; what weights are made of."""

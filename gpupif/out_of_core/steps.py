@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,32 +50,25 @@ class RunFindings(NamedTuple):
     summaries: Mapping[str, Summary | None]
 
 
+@dataclass(eq=False)
 class Steps:
     """One run, all of whose steps are kept in `store`.
 
     population: the files of the table's population, None where it has none.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        request: ScoreRequest,
-        engine: Engine,
-        options: OutputOptions,
-        store: Store,
-        budget: Budget,
-        report: Reporter,
-        population: PopulationFiles | None = None,
-    ) -> None:
-        self.source = source
-        self.request = request
-        self.options = options
-        self.store = store
-        self.report = report
-        self.budget = budget
-        self.population = population
-        self.context = RunContext(engine, store, budget, report, self._timed)
-        self.writer = ScoreWriter(source, request, options, store.folder, budget, report)
+    source: Source
+    request: ScoreRequest
+    engine: Engine
+    options: OutputOptions
+    store: Store
+    budget: Budget
+    report: Reporter
+    population: PopulationFiles | None = None
+
+    def __post_init__(self) -> None:
+        self.context = RunContext(self.engine, self.store, self.budget, self.report, self._timed)
+        self.writer = ScoreWriter(self.source, self.request, self.options, self.store.folder, self.budget, self.report)
         self.seconds: dict[str, float] = {}
         self.spilled = 0
         self._summaries: dict[tuple[str | None, str], Summary] = {}

@@ -6,6 +6,7 @@ import contextlib
 import stat
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -39,25 +40,17 @@ LEAST_CHUNKS = 8
 Scores = dict[str, Any]
 
 
+@dataclass(eq=False)
 class ScoreWriter:
     """Writes score files to the folder `scores` in `folder`, each of which appears whole, and publishes them."""
 
-    def __init__(
-        self,
-        source: Source,
-        request: ScoreRequest,
-        options: OutputOptions,
-        folder: Path,
-        budget: Budget,
-        report: Reporter,
-    ) -> None:
-        self.source = source
-        self.request = request
-        self.options = options
-        self.folder = folder
-        self.budget = budget
-        self.report = report
-        self._failed: BaseException | None = None
+    source: Source
+    request: ScoreRequest
+    options: OutputOptions
+    folder: Path
+    budget: Budget
+    report: Reporter
+    _failed: BaseException | None = field(init=False, default=None)
 
     def write(
         self,
