@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from ..attack.known_subsets import KnownSubsets
 from ..attack.priors import Prior
 from ..measures import find_measure
 from ..results.asked_cells import AskedCells
@@ -29,13 +30,15 @@ from .summary import codes_of_row, gain_percentiles, row_gain_percentiles
 class AttackerRun:
     """The run for one attacker, or for one fold of an attacker with any few columns.
 
-    scoring: the table, for the attacker's job. chunks: its rows. prior_of: by column. population_scoring: the
+    scoring: the table, for the attacker's job. chunks: its rows. prior_of: by column. subsets: of columns that the
+    attacker may know. population_scoring: the
     population's rows beside those of the table, for the sizes of cohorts in it; None where there is no population.
     """
 
     scoring: PartitionedRun
     chunks: TableChunks
     prior_of: Mapping[Hashable, Prior]
+    subsets: KnownSubsets | None
     population_scoring: PartitionedRun | None = None
 
     def score(self) -> Gatherer:
@@ -90,11 +93,11 @@ class AttackerRun:
         asked = AskedCells(scoring.job, chunks.columns, cells, [codes_of_row(chunks, cell.row) for cell in cells])
         if isinstance(scoring, FoldRun) and scoring.fold:
             whole = scoring.whole
-            if scoring.fold == MEAN or whole.subsets is None:
+            if scoring.fold == MEAN or self.subsets is None:
                 return asked.values()
             rows = replace(whole.job, codes=whole.table.codes, times=whole.table.times)
             by = find_measure(self._gatherer.by)
-            return asked.explain_worst(rows, whole.subsets, lambda _, position: whole.weights_of(position), by)
+            return asked.explain_worst(rows, self.subsets, lambda _, position: whole.weights_of(position), by)
         pieces = (chunks.codes(number) for number in range(len(chunks.sizes)))
         units = scoring.units
         counts = (asked.count(codes, None if units is None else units.times(codes[-1])) for codes in pieces)

@@ -18,7 +18,7 @@ from ..utils.signals import Shield
 from ..utils.validation import check_exist
 from .budget import Budget, check_disk, check_files, plan_budget
 from .options import OutputOptions, PopulationFiles
-from .steps import Steps, about_run, stored_scores
+from .steps import RunFindings, Steps, about_run, stored_scores
 
 if TYPE_CHECKING:
     from ..attack.arguments import Arguments
@@ -67,7 +67,7 @@ def score_source(
             keep = False
             people = None if population is None else population.source
             about = about_run(source, request, engine, people, {})
-            return stored_scores(options.output, request, about, finished)
+            return stored_scores(options.output, request, about, finished, RunFindings())
         if there:
             keep = True
             begun = store.done(BEGUN)

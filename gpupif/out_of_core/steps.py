@@ -41,13 +41,14 @@ AttackerRuns = dict[str | None, dict[str, AttackerRun]]
 
 
 class RunFindings(NamedTuple):
-    """Results for an attacker that are not in the last mark: priors of all columns, and summaries by fold as far as
-    they were made in this process.
+    """Results that are not in the last mark of a run: priors of all columns; explainers by attacker; summaries, by
+    attacker and fold, as far as they were made in this process; bytes of spill files.
     """
 
-    prior_of: Mapping[Hashable, Prior]
-    explainer: FilesExplainer | None
-    summaries: Mapping[str, Summary | None]
+    prior_of: Mapping[Hashable, Prior] = {}
+    explainers: Mapping[str | None, FilesExplainer] = {}
+    summaries: Mapping[tuple[str | None, str], Summary] = {}
+    spilled: int = 0
 
 
 @dataclass(eq=False)
@@ -95,16 +96,16 @@ class Steps:
                 people.close()
         about_to_publish()
         self.writer.publish(outputs, finished["identity"])
-        findings = {name: self._findings(name, folds) for name, folds in runs.items()}
-        return stored_scores(self.options.output, self.request, self.about, finished, findings, self.spilled)
-
-    def _findings(self, name: str | None, folds: Mapping[str, AttackerRun]) -> RunFindings:
-        """What is known of an attacker beside what is kept of the run."""
-        run = next(iter(folds.values()))
-        scoring, subsets = run.scoring, self.request.by_attacker()[name].subsets(run.chunks.rows)
-        rest = (scoring.job, scoring.units, subsets, self.context.engine)
-        explainer = FilesExplainer(self.source, run.chunks.columns, *rest)
-        return RunFindings(run.prior_of, explainer, {fold: self._summaries.get((name, fold)) for fold in folds})
+        each = {name: next(iter(folds.values())) for name, folds in runs.items()}
+        explainers = {
+            name: FilesExplainer(
+                self.source, run.chunks.columns, run.scoring.job, run.scoring.units, run.subsets, self.context.engine
+            )
+            for name, run in each.items()
+        }
+        prior_of = next(iter(each.values())).prior_of
+        findings = RunFindings(prior_of, explainers, self._summaries, self.spilled)
+        return stored_scores(self.options.output, self.request, self.about, finished, findings)
 
     @cached_property
     def about(self) -> RunDescription:
@@ -141,7 +142,7 @@ class Steps:
         """What score files say of themselves."""
         outcomes = [
             AttackerOutcome(
-                ScoredAttacker(name, tuple(one.known), one.subsets(rows)),
+                ScoredAttacker(name, tuple(one.known), next(iter(runs[name].values())).subsets),
                 of_each_fold({fold: run.weights for fold, run in runs[name].items()}),
                 next(iter(runs[name].values())).scoring.distinct_rows(),
                 summaries={fold: run.summary for fold, run in runs[name].items()} if with_summaries else {},
@@ -190,7 +191,7 @@ class Steps:
             folds = runs_by_fold(self.context, prefix, job, mine, units, subsets)
             sizes: Mapping[str, PartitionedRun] = {} if people is None else people.sizes(one, prefix, subsets)
             runs[name] = {
-                fold: AttackerRun(scoring, mine, prior_of, sizes.get(fold)) for fold, scoring in folds.items()
+                fold: AttackerRun(scoring, mine, prior_of, subsets, sizes.get(fold)) for fold, scoring in folds.items()
             }
         return runs
 
@@ -232,16 +233,13 @@ def stored_scores(
     request: ScoreRequest,
     about: RunDescription,
     finished: dict[str, Any],
-    findings: Mapping[str | None, RunFindings] | None = None,
-    spilled: int = 0,
+    findings: RunFindings,
 ) -> Scores:
     """What a run gives back, from its last mark, and what is at hand beside it."""
-    nothing = dict.fromkeys(request.by_attacker(), RunFindings({}, None, {}))
-    beside = nothing if findings is None else findings
     files = [output if is_file(output) else output / file for file in finished["files"]]
     summaries: dict[str | None, dict[str, Summary]] = {}
     for name, fold, document in finished["summaries"]:
-        stored, made = Summary.from_dict(document), beside[name].summaries.get(fold)
+        stored, made = Summary.from_dict(document), findings.summaries.get((name, fold))
         # One that is made still has its values as they are in the table, but no times.
         summaries.setdefault(name, {})[fold] = stored if made is None else replace(made, seconds=stored.seconds)
     first = next(iter(summaries[next(iter(summaries))].values()))
@@ -251,11 +249,10 @@ def stored_scores(
         weights = {fold: summary.columns["weight"].tolist() for fold, summary in folds.items()}
         attacker = ScoredAttacker(name, tuple(one.known), one.subsets(first.rows))
         distinct = next(iter(folds.values())).distinct_rows
-        outcomes.append(AttackerOutcome(attacker, weights, distinct, beside[name].explainer, folds))
+        outcomes.append(AttackerOutcome(attacker, weights, distinct, findings.explainers.get(name), folds))
     facts = [
         ColumnFacts(int(row["distinct_values"]), float(row["prior_entropy"])) for _, row in first.columns.iterrows()
     ]
-    priors = next(iter(beside.values())).prior_of
-    by_column = {name: priors[name] for name in request.targets if name in priors}
+    by_column = {name: findings.prior_of[name] for name in request.targets if name in findings.prior_of}
     description = ScoresDescription(replace(about, seconds=dict(first.seconds)), outcomes, facts)
-    return Scores(FileBacking(output, files, description, first.rows, spilled, by_column))
+    return Scores(FileBacking(output, files, description, first.rows, findings.spilled, by_column))

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from ..attack.request import ScoreRequest
 from ..io.base import Source
-from ..io.checkpoints import exchange, identity
+from ..io.checkpoints import identity, replace_folder
 from ..io.formats import PARQUET, written_format
 from ..io.ipc_batches import disk_errors
 from ..io.score_files import ScoreFile, is_file
@@ -168,10 +168,8 @@ class ScoreWriter:
                 if output.exists():
                     staged.chmod(stat.S_IMODE(output.stat().st_mode))
                 staged.replace(output)
-            elif output.exists() and any(output.iterdir()):
-                exchange(staged, output)
             else:
-                staged.rename(output)
+                replace_folder(staged, output)
 
     def staged(self, outputs: Sequence[ScoreFile]) -> Path:
         """The file or folder that is to be published."""
