@@ -13,7 +13,7 @@ import numpy as np
 from ..engines.base import SILENT
 from ..engines.block_scoring import unpack_keys
 from ..engines.known_subsets import score_attacker
-from ..engines.part_jobs import WeightSums, compact_codes, part_job
+from ..engines.partition_plan import WeightSums, compact_codes, part_job
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.arrays import on_host
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..engines.base import AnyKnownResult, Engine, EngineResult, Job, KnownSubset
-    from .routing import Routes
+    from .shuffle import Routes
 
 
 def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, WeightSums]:

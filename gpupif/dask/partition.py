@@ -16,7 +16,7 @@ from ..attack.joined_columns import SAMPLE
 from ..attack.weights import add_chunk
 from ..encoding.merge import ValueCounts, encode_part, number_in, recode
 from ..engines.block_scoring import pack_keys, unpack_keys
-from ..engines.part_jobs import computed_measure
+from ..engines.partition_plan import computed_measure
 from ..errors import GpupifError
 from ..frames.open import open_frame
 from ..gpu.open import frame_library
@@ -34,7 +34,7 @@ from .plan import (
     add_totals,
     find_units,
 )
-from .routing import Routes, find_sends
+from .shuffle import Routes, find_sends
 from .worker import task_workers, worker_device
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from ..attack.joined_columns import JoinedColumns
 from ..attack.weights import TableWeights, Units, read_weights
 from ..encoding.merge import ValueCounts, final_order, merged_column, total_values
-from ..engines.part_jobs import WeightSums, cohorts_stay_whole
+from ..engines.partition_plan import WeightSums, cohorts_stay_whole
 from ..errors import DeviceError, InputError
 from ..rows.keys import KeyLayout
 from .worker import warn_clients

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..engines.part_jobs import WeightSums
+from ..engines.partition_plan import WeightSums
 from ..frames.dask_frame import check_dask_frame, known_orders
 from ..results.base import RunDescription, ScoredAttacker, of_each_fold
 from ..results.provenance import describe_request
 from ..results.scores import Scores
 from . import part, plan
 from . import partition as partition_tasks
-from . import routing as routes
+from . import shuffle as routes
 from .explain import TableTasks
 from .graph import Graph
 from .population_graph import PopulationGraph, build_population_graph, open_dask_population

@@ -21,7 +21,7 @@ import pyarrow as pa
 from ..attack.population import MatchedRows, Population
 from ..dask import partition as partition_tasks
 from ..dask import plan as plans
-from ..dask import routing as routes
+from ..dask import shuffle as routes
 from ..dask.graph import Graph, Result
 from ..dask.parcels import rows_in, unpack
 from ..dask.plan import PartitionTotals, Plan, PopulationPlan, WeightedCounts, Weights
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ..attack.request import ScoreRequest
     from ..dask.partition import EncodedPartition
     from ..dask.population_graph import MatchingTasks
-    from ..dask.routing import Routes
+    from ..dask.shuffle import Routes
     from ..encoding.column import Column
     from .request import RiskRequest
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..attack.request import ScoreRequest
 from ..engines.base import Job
 from ..engines.known_subsets_memory import AnyKnownNeeds
-from ..engines.part_jobs import computed_measure, part_measures
+from ..engines.partition_plan import computed_measure, part_measures
 from ..errors import InputError, OutputError
 from ..io.base import Source
 from ..io.checkpoints import free_disk

@@ -21,7 +21,7 @@ from ..attack.worst_mean import FOLDS, fold_of
 from ..engines.base import AnyKnownResult, AnyKnownShares
 from ..engines.known_subsets import score_attacker
 from ..engines.known_subsets_memory import AnyKnownNeeds, collapsing_bytes, share_memory
-from ..engines.part_jobs import Pass, WeightSums, cohorts_stay_whole, part_measures
+from ..engines.partition_plan import Pass, WeightSums, cohorts_stay_whole, part_measures
 from ..errors import InputError
 from ..io.ipc_batches import read_batch, write_batch
 from ..rows.partition import index_type

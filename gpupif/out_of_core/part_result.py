@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engines.part_jobs import WeightSums
+from ..engines.partition_plan import WeightSums
 from ..utils.information import LogSum
 
 # Distinct values and their multiplicities.

@@ -19,7 +19,7 @@ import pyarrow as pa
 from ..attack.weights import Units
 from ..engines.base import SILENT, Engine, Job, Progress, select_columns
 from ..engines.block_scoring import unpack_keys
-from ..engines.part_jobs import Pass, WeightSums, part_job, part_measures
+from ..engines.partition_plan import Pass, WeightSums, part_job, part_measures
 from ..io.ipc_batches import BatchWriter
 from ..rows.accumulate import DistinctRows
 from ..rows.distinct import distinct_rows

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..attack.weights import Units
 from ..engines.base import Engine, Job
-from ..engines.part_jobs import Pass, WeightSums, plan_shuffles
+from ..engines.partition_plan import Pass, WeightSums, plan_shuffles
 from ..io.checkpoints import Store
 from ..io.ipc_batches import write_batch
 from ..rows.threads import Workers

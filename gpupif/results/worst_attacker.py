@@ -16,7 +16,7 @@ from ..encoding.column import Column
 from ..engines.base import SILENT, Engine, Job
 from ..engines.cpu.engine import CpuEngine
 from ..engines.known_subsets import score_sets
-from ..engines.part_jobs import computed_measure
+from ..engines.partition_plan import computed_measure
 from ..measures import POPULATION_SIZE, Measure, resolve_measures
 from ..utils.arrays import on_host
 from ..utils.progress import Reporter

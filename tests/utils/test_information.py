@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpupif.engines.cohort_sizes import SMALL_COHORTS, CohortSizes
-from gpupif.engines.part_jobs import WeightSums
+from gpupif.engines.partition_plan import WeightSums
 from gpupif.out_of_core.part_result import PartResult
 from gpupif.utils.information import LogSum, Sizes, log2_counts
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..engines.part_jobs import Pass, plan_shuffles
+from ..engines.partition_plan import Pass, plan_shuffles
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows, split
 from ..utils.information import entropy_of_counts
