@@ -77,25 +77,25 @@ class ScoreRequest:
         """The columns that are to be read: those that are used, and at last that of the weights if it is none."""
         return self.used if self.weights is None or self.weights in self.used else [*self.used, self.weights]
 
-    def for_attacker(self, attacker: str) -> ScoreRequest:
-        """The request for one of the attackers."""
-        one = (self.attackers or {})[attacker]
-        used = [name for name in self.used if name in {*self.targets, *one.known}]
-        priors = {name: prior for name, prior in self.priors.items() if name in used}
-        accuracies = {name: accuracy for name, accuracy in self.accuracies.items() if name in used}
-        return replace(
-            self,
-            known=one.known,
-            any_known=one.any_known,
-            used=used,
-            priors=priors,
-            accuracies=accuracies,
-            attackers=None,
-        )
-
     def by_attacker(self) -> dict[str | None, ScoreRequest]:
         """The request for each attacker, by name; of one without a name under None."""
-        return {None: self} if self.attackers is None else {name: self.for_attacker(name) for name in self.attackers}
+        if self.attackers is None:
+            return {None: self}
+        return {
+            name: replace(
+                self,
+                known=one.known,
+                any_known=one.any_known,
+                used=[column for column in self.used if column in {*self.targets, *one.known}],
+                attackers=None,
+            )
+            for name, one in self.attackers.items()
+        }
+
+    @property
+    def output_names(self) -> dict[str | None, list[str]]:
+        """The names of what each cell gets, by attacker."""
+        return {name: [measure.name for measure in one.outputs] for name, one in self.by_attacker().items()}
 
     def subsets(self, rows: int) -> KnownSubsets | None:
         """The sets of columns that an attacker may know who knows any few, on a table of so many rows; else None.

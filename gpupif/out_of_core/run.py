@@ -47,9 +47,8 @@ def score_source(
     if population is not None:
         check_exist("population", request.used, population.source.names)
         check_place(population.source, options, inputs_only=True)
-    outputs = {name: [measure.name for measure in one.outputs] for name, one in request.by_attacker().items()}
     names = [str(name) for name in request.targets]
-    attacker_names(outputs, names, source.names if options.keep_input else [])
+    attacker_names(request.output_names, names, source.names if options.keep_input else [])
     work = work_folder(options.output, options.output.resolve().parent)
     spill = work if options.temp is None else work_folder(options.output, options.temp)
     store = Store(work, spill)

@@ -21,7 +21,7 @@ from ..io.checkpoints import identity, replace_folder
 from ..io.formats import PARQUET, written_format
 from ..io.ipc_batches import disk_errors
 from ..io.score_files import ScoreFile, is_file
-from ..io.write import write_tables
+from ..io.write import attacker_names, write_tables
 from ..results.base import ScoresDescription
 from ..results.provenance import FOLDER_FILE, in_one_file, to_metadata, write_folder_file
 from ..rows.threads import Workers
@@ -128,7 +128,7 @@ class ScoreWriter:
         self, gatherer: AttackerGatherers, rows: RowReader[Scores], piece: ScoreFile, given: _Input | None
     ) -> Iterator[pa.Table]:
         """The rows of a score file, piece by piece."""
-        names = gatherer.names(self.request.targets)
+        names = attacker_names(self.request.output_names, self.request.targets, [])
         if piece.start == piece.stop:
             columns = [pa.array(column) for column in gatherer.nothing()]
             yield self._beside(columns, names, None if given is None else given.nothing())
