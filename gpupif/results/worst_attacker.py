@@ -59,7 +59,7 @@ def row_with(codes: Sequence[npt.NDArray[Any]], key: Sequence[int]) -> int:
     return int(np.argmax(same))
 
 
-def weights_of_sets(engine: Engine, job: Job, position: int, subsets: KnownSubsets) -> npt.NDArray[np.float64]:
+def weights_of_sets(engine: Engine, subsets: KnownSubsets, job: Job, position: int) -> npt.NDArray[np.float64]:
     """The weight of the column at `position` against each of the attackers; job: with the codes of distinct rows."""
     one = replace(job, targets=[position], measures=resolve_measures("cohort_size"), distinct=True)
     result = score_sets(engine, one, subsets.sets, SILENT)
