@@ -24,7 +24,7 @@ try:
     from gpupif.gpu import launch as cuda_launch
 except ModuleNotFoundError as error:
     sys.exit(f"benchmarks.launch: the package of {error.name} is not installed. Run pip install '.[cuda-check]'.")
-from gpupif.gpu.code_cache import code_of
+from gpupif.gpu.kernel_cache import code_of
 from gpupif.kernels.cuda import cohorts, rows
 from tests.cuda.compile_check import SIGNATURES
 from tests.cuda.stand_ins import arguments_of

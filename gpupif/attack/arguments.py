@@ -118,6 +118,7 @@ class Arguments:
             self.weights,
             each[0].any_known if self.attackers is None else None,
             None if self.attackers is None else dict(zip(self.attackers, each, strict=True)),
+            self.population is not None,
         )
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -105,7 +105,16 @@ def make_prior(
         # are 0.
         rows = max(1, rows)
         return Prior(column, counts / rows, log2_of_shares(counts, rows), LOG_BITS, entropy_of_counts(counts), None)
-    name = column.name
+    values = [plain_value(value) for value in column.values()]
+    shares = _normalized(column.name, _given_shares(column.name, given, values))
+    _check_shares(column.name, values, shares)
+    probabilities = np.array([shares[value] for value in values])
+    entropy = entropy_of_probabilities(np.array(list(shares.values())))
+    return Prior(column, probabilities, *log2_of_probabilities(probabilities), entropy, shares)
+
+
+def _given_shares(name: Hashable, given: Any, values: Sequence[Any]) -> dict[Any, float]:
+    """The user's probabilities of plain values, each checked; values: those that occur."""
     if isinstance(given, pd.Series):
         if not given.index.is_unique:
             twice = given.index[given.index.duplicated()][0]
@@ -121,21 +130,29 @@ def make_prior(
     for value, share in given.items():
         if not within(share, 0, 1 + SUM_TOLERANCE):
             raise PriorError(
-                f"priors: column {name!r}: expected a probability between 0 and 1 for {brief(value)}, "
-                f"got {brief(share)}." + (" Divide percentages by 100." if within(share, 1, 100) else "")
+                f"priors: column {name!r}: expected a probability between 0 and 1 for {value!r}, got {brief(share)}."
+                + (" Divide percentages by 100." if within(share, 1, 100) else "")
             )
         shares[plain_value(value)] = shares.get(plain_value(value), 0.0) + float(share)
-    values = [plain_value(value) for value in column.values()]
     if isinstance(given, TextPrior):
         of_text = values_by_text(values)
-        shares = {of_text.get(text, text): share for text, share in shares.items()}
+        return {of_text.get(text, text): share for text, share in shares.items()}
+    return shares
+
+
+def _normalized(name: Hashable, shares: dict[Any, float]) -> dict[Any, float]:
+    """Probabilities whose sum is 1, from such as are off by rounding."""
     total = math.fsum(shares.values())
     if abs(total - 1.0) > SUM_TOLERANCE:
         raise PriorError(
             f"priors: column {name!r}: expected probabilities that sum to 1, they sum to {total:.9g}. "
             "Divide each by the sum."
         )
-    shares = {value: share / total for value, share in shares.items()} if total != 1.0 else shares
+    return {value: share / total for value, share in shares.items()} if total != 1.0 else shares
+
+
+def _check_shares(name: Hashable, values: Sequence[Any], shares: Mapping[Any, float]) -> None:
+    """Raise PriorError where a value that occurs has no probability, or one that is too small to compute with."""
     tiny = next((value for value in values if 0.0 < shares.get(value, 0.0) < LEAST), None)
     if tiny is not None:
         raise PriorError(
@@ -143,20 +160,18 @@ def make_prior(
             f"{shares[tiny]:.3g}. Give it more."
         )
     lacking = [value for value in values if not shares.get(value, 0.0) > 0.0]
-    if lacking:
-        shown = ", ".join("missing value" if value is None else repr(value) for value in lacking[:5])
-        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
-        own = set(values)
-        absent = [value for value in shares if value not in own]
-        strange = f" Of those given, {', '.join(map(repr, absent[:5]))} occur nowhere in the column." if absent else ""
-        missing = ' (a missing value is None, in JSON "")' if None in lacking else ""
-        raise PriorError(
-            f"priors: column {name!r}: expected a probability above 0 for every value that occurs; got none or 0 for "
-            f"{shown}{more}. Add them, even with a small probability{missing}.{strange}"
-        )
-    probabilities = np.array([shares[value] for value in values])
-    entropy = entropy_of_probabilities(np.array(list(shares.values())))
-    return Prior(column, probabilities, *log2_of_probabilities(probabilities), entropy, shares)
+    if not lacking:
+        return
+    shown = ", ".join("missing value" if value is None else repr(value) for value in lacking[:5])
+    more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+    own = set(values)
+    absent = [value for value in shares if value not in own]
+    strange = f" Of those given, {', '.join(map(repr, absent[:5]))} occur nowhere in the column." if absent else ""
+    missing = ' (a missing value is None, in JSON "")' if None in lacking else ""
+    raise PriorError(
+        f"priors: column {name!r}: expected a probability above 0 for every value that occurs; got none or 0 for "
+        f"{shown}{more}. Add them, even with a small probability{missing}.{strange}"
+    )
 
 
 def plain_value(value: Any) -> Any:

@@ -12,7 +12,7 @@ from ..encoding.column import Column
 from ..engines.axis import Axis
 from ..engines.base import Job
 from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, PriorError, warn
-from ..measures import Measure
+from ..measures import POPULATION_SIZE, Measure
 from ..utils.validation import as_list, brief, check_exist, check_unique, within
 from .distances import CategoryOrder, make_axis
 from .known_subsets import AnyKnown, Known, KnownSubsets, check_known, choose_subsets
@@ -45,7 +45,7 @@ class ScoreRequest:
     targets: columns to score; known: those the attacker knows, of several attackers any of them; used: both, in the
     order of the table. priors, accuracies and distances: by column. weights: the column of sampling weights. any_known:
     of an attacker who knows any few of the columns `known`, how many, and which subsets. attackers: by name each of
-    several, None where there is one without a name.
+    several, None where there is one without a name. has_population: whether cohorts are counted in one, too.
     """
 
     targets: list[Hashable]
@@ -60,36 +60,42 @@ class ScoreRequest:
     weights: Hashable = None
     any_known: AnyKnown | None = None
     attackers: Mapping[str, Attacker] | None = None
+    has_population: bool = False
+
+    @property
+    def cell_measures(self) -> tuple[Measure, ...]:
+        """The measures that are asked for, and with a population, last, the sizes of cohorts in it."""
+        return (*self.measures, POPULATION_SIZE) if self.has_population else self.measures
 
     @property
     def outputs(self) -> tuple[Measure, ...]:
         """The measures of each cell, with `AnyKnown` the worst and the mean of each."""
-        return self.measures if self.any_known is None else folded(self.measures)
+        return self.cell_measures if self.any_known is None else folded(self.cell_measures)
 
     @property
     def read(self) -> list[Hashable]:
         """The columns that are to be read: those that are used, and at last that of the weights if it is none."""
         return self.used if self.weights is None or self.weights in self.used else [*self.used, self.weights]
 
-    def for_attacker(self, attacker: str) -> ScoreRequest:
-        """The request for one of the attackers."""
-        one = (self.attackers or {})[attacker]
-        used = [name for name in self.used if name in {*self.targets, *one.known}]
-        priors = {name: prior for name, prior in self.priors.items() if name in used}
-        accuracies = {name: accuracy for name, accuracy in self.accuracies.items() if name in used}
-        return replace(
-            self,
-            known=one.known,
-            any_known=one.any_known,
-            used=used,
-            priors=priors,
-            accuracies=accuracies,
-            attackers=None,
-        )
-
     def by_attacker(self) -> dict[str | None, ScoreRequest]:
         """The request for each attacker, by name; of one without a name under None."""
-        return {None: self} if self.attackers is None else {name: self.for_attacker(name) for name in self.attackers}
+        if self.attackers is None:
+            return {None: self}
+        return {
+            name: replace(
+                self,
+                known=one.known,
+                any_known=one.any_known,
+                used=[column for column in self.used if column in {*self.targets, *one.known}],
+                attackers=None,
+            )
+            for name, one in self.attackers.items()
+        }
+
+    @property
+    def output_names(self) -> dict[str | None, list[str]]:
+        """The names of what each cell gets, by attacker."""
+        return {name: [measure.name for measure in one.outputs] for name, one in self.by_attacker().items()}
 
     def subsets(self, rows: int) -> KnownSubsets | None:
         """The sets of columns that an attacker may know who knows any few, on a table of so many rows; else None.

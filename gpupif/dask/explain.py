@@ -11,29 +11,34 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..engines.block_scoring import unpack_keys
-from ..measures import Measure
+from ..results.asked_cells import AskedCells
 from ..results.base import Cell, Explainer
-from ..results.riskiest import CohortCount, count_cohort, describe, describe_value
-from ..results.worst_attacker import describe_worst, row_with, weights_of_sets
+from ..results.worst_attacker import weights_of_sets
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
-from .graph import Graph, Key, ref
+from .graph import Graph, Result
 from .worker import task_engine, task_workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..measures import Measure
+    from ..results.riskiest import CohortCount
     from .partition import PartitionIndex
     from .plan import Plan
 
 
-class TableKeys(NamedTuple):
-    """The tasks that an explanation begins with: the plan, and of each partition its distinct rows and its index."""
+class TableTasks(NamedTuple):
+    """The tasks that an explanation begins with: the plan, and of each partition its distinct rows and its index.
+
+    any_known: whether the attacker knows any few columns.
+    """
 
     graph: Graph
-    plan: Key
-    rows: Sequence[Key]
-    indexes: Sequence[Key]
+    plan: Result
+    rows: list[Result]
+    indexes: list[Result]
+    any_known: bool
 
 
 class PickedRow(NamedTuple):
@@ -46,7 +51,7 @@ class PickedRow(NamedTuple):
 class LazyExplainer(Explainer):
     """What one attacker sees of cells; compute: gives the result of a task of a graph."""
 
-    def __init__(self, table: TableKeys, compute: Callable[[Graph, Key], Any]) -> None:
+    def __init__(self, table: TableTasks, compute: Callable[[Graph, Result], Any]) -> None:
         self._table = table
         self._compute = compute
         self._rows_by_number: dict[int, PickedRow] = {}
@@ -58,28 +63,37 @@ class LazyExplainer(Explainer):
 
     def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
         """See `Explainer`."""
-        return self._describe(cells, _values)
+        graph = self._table.graph.copy()
+        found: list[dict[str, Any]] = self._compute(
+            graph, graph.one("describe", AskedCells.values, self._asked(graph, cells))
+        )
+        return found
 
     def explain(self, cells: Sequence[Cell], by: Measure) -> list[dict[str, Any]]:
         """See `Explainer`."""
-        return self._describe(cells, partial(_explain, by))
-
-    def _describe(self, cells: Sequence[Cell], describe_cells: Callable[..., Key]) -> list[dict[str, Any]]:
-        picked = self._pick([cell.row for cell in cells])
-        graph = self._table.graph.copy()
-        keys = [picked[cell.row].key for cell in cells]
-        found: list[dict[str, Any]] = self._compute(graph, describe_cells(graph, self._table, cells, keys))
+        graph, table = self._table.graph.copy(), self._table
+        asked = self._asked(graph, cells)
+        if table.any_known:
+            rows = graph.tree("distinct-rows", _merge_rows, table.rows)
+            last = graph.one("explain", _explain_worst, by, table.plan, asked, rows)
+        else:
+            counts = graph.each("cohorts-of-cells", _count_cells, table.plan, asked, table.rows)
+            last = graph.one("explain", AskedCells.explain, asked, graph.tree("counted-cells", _add_counts, counts))
+        found: list[dict[str, Any]] = self._compute(graph, last)
         return found
+
+    def _asked(self, graph: Graph, cells: Sequence[Cell]) -> Result:
+        picked = self._pick([cell.row for cell in cells])
+        return graph.one("asked", _asked_cells, cells, [picked[cell.row].key for cell in cells], self._table.plan)
 
     def _pick(self, rows: Sequence[int]) -> dict[int, PickedRow]:
         """These rows."""
         missing = sorted({*rows} - {*self._rows_by_number})
         if missing:
             graph, table = self._table.graph.copy(), self._table
-            plans, indexes = [ref(table.plan)] * len(table.rows), list(map(ref, table.indexes))
-            starts = ref(graph.one("starts", _starts, *map(ref, graph.each("lengths", _length, indexes))))
-            several = ([starts] * len(indexes), range(len(indexes)), list(map(ref, table.rows)), indexes)
-            picks = graph.each("pick", partial(_pick, missing), plans, *several)
+            starts = graph.one("starts", _starts, *graph.each("lengths", _length, table.indexes))
+            several = (range(len(table.rows)), table.rows, table.indexes)
+            picks = graph.each("pick", partial(_pick, missing), table.plan, starts, *several)
             self._rows_by_number |= self._compute(graph, graph.tree("picked", _merge, picks))
         return self._rows_by_number
 
@@ -115,80 +129,33 @@ def _codes(plan: Plan, keys: npt.NDArray[np.uint64]) -> list[npt.NDArray[Any]]:
     return codes if plan.population is None else plan.population.own(codes)
 
 
-def _values(graph: Graph, table: TableKeys, cells: Sequence[Cell], keys: Sequence[list[int]]) -> Key:
-    return graph.one("describe", partial(_describe_values, cells, keys), ref(table.plan))
+def _asked_cells(cells: Sequence[Cell], keys: Sequence[list[int]], plan: Plan) -> AskedCells:
+    return AskedCells(plan.job, plan.columns, cells, keys)
 
 
-def _describe_values(cells: Sequence[Cell], keys: Sequence[list[int]], plan: Plan) -> list[dict[str, Any]]:
-    found = []
-    for cell, key in zip(cells, keys, strict=True):
-        position = plan.job.targets[cell.target]
-        found.append(describe_value(plan.job, position, plan.columns[position], key[position]))
-    return found
-
-
-def _explain(by: Measure, graph: Graph, table: TableKeys, cells: Sequence[Cell], keys: Sequence[list[int]]) -> Key:
-    """The task that explains cells: counts of all partitions, or all distinct rows in one place, are what it takes."""
-    plans, rows = [ref(table.plan)] * len(table.rows), list(map(ref, table.rows))
-    counts = graph.each("cohorts-of-cells", partial(_count_cells, cells, keys), plans, rows)
-    counted = ref(graph.tree("counted-cells", _add_counts, counts))
-    whole = ref(graph.tree("distinct-rows", _merge_rows, graph.each("rows-for-cells", _rows_of_any_known, plans, rows)))
-    return graph.one("explain", partial(_describe_cells, by, cells, keys), ref(table.plan), counted, whole)
-
-
-def _count_cells(cells: Sequence[Cell], keys: Sequence[list[int]], plan: Plan, rows: Rows) -> list[CohortCount]:
+def _count_cells(plan: Plan, asked: AskedCells, rows: Rows) -> list[CohortCount]:
     """Of a partition the rows in the cohort of each cell."""
-    if plan.request.any_known is not None:
-        return [CohortCount(0, 0, 0) for _ in cells]
-    codes, times = _codes(plan, rows.keys), np.asarray(rows.counts, np.int64)
-    targets = [plan.job.targets[cell.target] for cell in cells]
-    return [count_cohort(plan.job, codes, times, key, target) for key, target in zip(keys, targets, strict=True)]
+    return asked.count(_codes(plan, rows.keys), np.asarray(rows.counts, np.int64))
 
 
 def _add_counts(*parts: list[CohortCount]) -> list[CohortCount]:
-    return [CohortCount.total(several) for several in zip(*parts, strict=True)]
+    return AskedCells.total(parts)
 
 
-def _rows_of_any_known(plan: Plan, rows: Rows) -> Rows | None:
-    """A partition's distinct rows where the attacker knows any few columns."""
-    return rows if plan.request.any_known is not None else None
-
-
-def _merge_rows(*parts: Rows | None) -> Rows | None:
-    several = [part for part in parts if part is not None and len(part.keys)]
-    if not several:
-        return None
+def _merge_rows(*parts: Rows) -> Rows:
+    """The distinct rows of several partitions."""
+    several = [part for part in parts if len(part.keys)]
+    if len(several) < 2:
+        return next(iter(several), parts[0])
     keys = np.concatenate([part.keys for part in several])
     counts = np.concatenate([np.asarray(part.counts, np.int64) for part in several])
     with task_workers() as workers:
         return distinct_rows(Rows(keys, counts), int(counts.sum()), workers).rows
 
 
-def _describe_cells(
-    by: Measure,
-    cells: Sequence[Cell],
-    keys: Sequence[list[int]],
-    plan: Plan,
-    counts: list[CohortCount],
-    whole: Rows | None,
-) -> list[dict[str, Any]]:
-    """What an attacker sees of cells; whole: all distinct rows, where the attacker knows any few columns."""
-    if whole is None:
-        return [
-            describe(plan.job, position, plan.columns[position], key[position], count)
-            for position, key, count in zip(
-                (plan.job.targets[cell.target] for cell in cells), keys, counts, strict=True
-            )
-        ]
+def _explain_worst(by: Measure, plan: Plan, asked: AskedCells, rows: Rows) -> list[dict[str, Any]]:
+    """What is seen of cells by an attacker who knows any few columns; rows: all distinct ones."""
     subsets = plan.request.subsets(plan.rows)
     assert subsets is not None
-    table = replace(plan.job, codes=_codes(plan, whole.keys), times=np.asarray(whole.counts, np.int64))
-    found = []
-    for cell, key in zip(cells, keys, strict=True):
-        position = plan.job.targets[cell.target]
-        weights = np.ones(0)
-        if by.weighted:
-            weights = weights_of_sets(task_engine(plan.device), table, position, subsets)
-        row = row_with(table.codes, key)
-        found.append(describe_worst(table, plan.columns[position], row, position, subsets, weights, by))
-    return found
+    job = replace(plan.job, codes=_codes(plan, rows.keys), times=np.asarray(rows.counts, np.int64))
+    return asked.explain_worst(job, subsets, partial(weights_of_sets, task_engine(plan.device), subsets), by)

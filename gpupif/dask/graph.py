@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import dask
@@ -23,11 +24,8 @@ if TYPE_CHECKING:
 FAN_IN = 8
 
 Key = Any
-
-
-def ref(key: Key) -> TaskRef:
-    """As an argument of a task: what the task with this key returns."""
-    return TaskRef(key)
+# What a task returns, as an argument of others: a `TaskRef`.
+Result = Any
 
 
 class Graph:
@@ -47,54 +45,49 @@ class Graph:
         """What the tasks of a stage are called: Dask shows them as `gpupif-<stage>`."""
         return f"gpupif-{stage}-{self.token}"
 
-    def one(self, stage: str, function: Callable[..., Any], *arguments: Any, number: int = 0) -> Key:
-        """A task; its key."""
+    def one(self, stage: str, function: Callable[..., Any], *arguments: Any, number: int = 0) -> Result:
+        """A task; what it returns."""
         key = (self.name(stage), number)
         self.tasks[key] = Task(key, function, *arguments)
-        return key
+        return TaskRef(key)
 
-    def each(self, stage: str, function: Callable[..., Any], *many: Sequence[Any]) -> list[Key]:
-        """A task for each tuple of arguments; their keys."""
-        return [
-            self.one(stage, function, *arguments, number=number)
-            for number, arguments in enumerate(zip(*many, strict=True))
-        ]
+    def each(self, stage: str, function: Callable[..., Any], *arguments: Any) -> list[Result]:
+        """A task for each item of those arguments that are lists or ranges; what is none all tasks take."""
+        assert len({len(one) for one in arguments if isinstance(one, list | range)}) == 1, stage
+        items = [one if isinstance(one, list | range) else repeat(one) for one in arguments]
+        return [self.one(stage, function, *own, number=number) for number, own in enumerate(zip(*items, strict=False))]
 
-    def tree(self, stage: str, function: Callable[..., Any], keys: Sequence[Key]) -> Key:
+    def tree(self, stage: str, function: Callable[..., Any], results: Sequence[Result]) -> Result:
         """One result of all, combined by neighbours: function(*results)."""
         level = 0
-        while len(keys) > 1 or level == 0:
-            groups = [keys[start : start + FAN_IN] for start in range(0, len(keys), FAN_IN)]
-            keys = [
-                self.one(f"{stage}-{level}", function, *map(ref, group), number=number)
-                for number, group in enumerate(groups)
+        while len(results) > 1 or level == 0:
+            groups = [results[start : start + FAN_IN] for start in range(0, len(results), FAN_IN)]
+            results = [
+                self.one(f"{stage}-{level}", function, *group, number=number) for number, group in enumerate(groups)
             ]
             level += 1
-        return keys[0]
+        return results[0]
 
-    def take(self, table: dd.DataFrame) -> list[Key]:
-        """The tasks of a Dask frame; the keys of its partitions."""
+    def take(self, table: dd.DataFrame) -> list[Result]:
+        """The tasks of a Dask frame; its partitions."""
         frame = table.optimize()
         self.tasks.update(frame.__dask_graph__())
-        return list(frame.__dask_keys__())
+        return [TaskRef(key) for key in frame.__dask_keys__()]
 
-    def shuffle(self, stage: str, keys: Sequence[Key]) -> list[Key]:
+    def shuffle(self, stage: str, parcels: Sequence[Result]) -> list[Result]:
         """Frames of parcels brought to where they go, to as many partitions: by P2P where a cluster is at hand."""
-        frame = from_graph(self.marked(stage), META, (None,) * (len(keys) + 1), list(keys), self.name(stage))
-        return self.take(new_collection(Shuffle(frame.expr, TO, len(keys), False, shuffle_method(), None)))
+        frame = self.frame(stage, parcels, META, (None,) * (len(parcels) + 1))
+        return self.take(new_collection(Shuffle(frame.expr, TO, len(parcels), False, shuffle_method(), None)))
 
-    def frame(self, stage: str, keys: Sequence[Key], meta: Any, divisions: Sequence[Any]) -> dd.DataFrame:
+    def frame(self, stage: str, partitions: Sequence[Result], meta: Any, divisions: Sequence[Any]) -> dd.DataFrame:
         """The results of some tasks as a Dask frame."""
-        return from_graph(self.marked(stage), meta, tuple(divisions), list(keys), self.name(stage))
+        name = self.name(stage)
+        return from_graph(Marked(self.tasks, name), meta, tuple(divisions), [one.key for one in partitions], name)
 
-    def value(self, key: Key) -> Delayed:
+    def value(self, result: Result) -> Delayed:
         """The result of a task, lazy."""
-        layer = f"delayed-{key[0]}"
-        return Delayed(key, HighLevelGraph.from_collections(layer, self.tasks, dependencies=()), layer=layer)
-
-    def marked(self, stage: str) -> Marked:
-        """The tasks so far, with a name that Dask need not make from their contents."""
-        return Marked(self.tasks, self.name(stage))
+        layer = f"delayed-{result.key[0]}"
+        return Delayed(result.key, HighLevelGraph.from_collections(layer, self.tasks, dependencies=()), layer=layer)
 
 
 class Marked(Mapping[Key, Any]):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..attack.population import sizes_job
 from ..engines.known_subsets_memory import AnyKnownNeeds, share_memory
 from ..errors import InputError
 from ..utils.memory import shown
@@ -67,14 +66,14 @@ def _needed_bytes(plan: Plan, rows: int, others: int) -> int:
     sets = None if subsets is None else subsets.sets
     scoring = _scoring_bytes(plan, plan.job, sets, rows)
     if plan.population is not None:
-        counting = sizes_job(plan.request, plan.population.counts)
+        counting = plan.population.columns.sizes_job(plan.request)
         scoring = max(scoring, _scoring_bytes(plan, counting, sets, rows + others))
     return _held_bytes(plan, rows, others) + scoring
 
 
 def _held_bytes(plan: Plan, rows: int, others: int) -> int:
     """What is there beside scoring: keys and counts as they come, and scores as they leave."""
-    scores = rows * len(plan.job.targets) * len(plan.outputs)
+    scores = rows * len(plan.job.targets) * len(plan.request.outputs)
     return 8 * ((rows + others) * (plan.layout.words + 1) + scores)
 
 

@@ -6,12 +6,20 @@ in the order in which they were packed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+
+from gpupif.kernels import partition as kernels
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..rows.keys import KeyLayout
 
 # The column that Dask's shuffles go by.
 TO = "_partitions"
@@ -49,6 +57,42 @@ def pack(parcels: Sequence[Parcel]) -> pd.DataFrame:
     numbers = np.array([parcel[:3] for parcel in parcels], np.int64).reshape(-1, 3)
     frame = pd.DataFrame(dict(zip(META.columns[:3], numbers.T, strict=True)))
     return frame.assign(data=pd.Series(pd.array(data, dtype=BYTES)))
+
+
+def parcel_rows(
+    keys: npt.NDArray[np.uint64], counts: Any, to: npt.NDArray[Any], parts: int, source: int, cut: int
+) -> list[Parcel]:
+    """Rows in parcels to the parts `to`: their keys, and last how often each occurs, unless counts is None."""
+    order, stretches = order_by_part(to, parts)
+    words = keys.shape[1]
+    items = np.empty((len(order), words + (counts is not None)), np.uint64)
+    items[:, :words] = keys[order]
+    if counts is not None:
+        items[:, words] = counts[order]
+    return [Parcel(part, source, cut, items[start:stop]) for part, start, stop in stretches]
+
+
+def order_by_part(to: npt.NDArray[Any], parts: int) -> tuple[npt.NDArray[np.intp], list[tuple[int, int, int]]]:
+    """Rows in order of the parts they travel to; and where in that order those of each part begin and end."""
+    narrow = to.astype(np.uint16 if parts <= 2**16 else np.uint32)
+    ends = np.cumsum(np.bincount(narrow, minlength=parts)).tolist()
+    stretches = [(part, start, stop) for part, (start, stop) in enumerate(pairwise([0, *ends])) if start < stop]
+    return np.argsort(narrow, kind="stable"), stretches
+
+
+def part_of_keys(
+    keys: npt.NDArray[np.uint64], layout: KeyLayout, by: Iterable[int], parts: int
+) -> npt.NDArray[np.uint32]:
+    """The part of each row, by the hash of some columns."""
+    ids = np.zeros(len(keys), np.uint32)
+    if parts > 1:
+        kernels.partition_ids(keys, layout.masks(by), parts, ids)
+    return ids
+
+
+def rows_in(parcels: Iterable[Parcel], words: int) -> npt.NDArray[np.uint64]:
+    """The items of some parcels, one after the other, in rows of so many words."""
+    return np.concatenate([np.empty((0, words), np.uint64), *(parcel.items.reshape(-1, words) for parcel in parcels)])
 
 
 def unpack(frame: pd.DataFrame, to: int) -> list[Parcel]:

@@ -3,127 +3,108 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..attack.population import sizes_job
-from ..engines.base import SILENT, AnyKnownResult
+from ..engines.base import SILENT
 from ..engines.block_scoring import unpack_keys
 from ..engines.known_subsets import score_attacker
-from ..engines.part_jobs import compact_codes, part_job
+from ..engines.partition_plan import WeightSums, compact_codes, part_job
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.arrays import on_host
-from ..utils.information import LogSum
 from .one_part import shares_of
-from .parcels import Parcel, pack, unpack
-from .plan import Plan, Sums, TargetSizes, add_sizes
+from .parcels import Parcel, pack, rows_in, unpack
+from .plan import Plan
 from .worker import task_engine, task_workers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from ..engines.base import Engine, EngineResult, Job
-    from .routing import Routes
+    from ..engines.base import AnyKnownResult, Engine, EngineResult, Job, KnownSubset
+    from .shuffle import Routes
 
 
-def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, TargetSizes]:
-    """Score the rows that reached a part; returns the parcels that go back, and the sizes of cohorts."""
+def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, WeightSums]:
+    """Score the rows that reached a part; returns the parcels that go back, and what weights are made of."""
     engine = task_engine(plan.device)
     back: list[Parcel] = []
-    sizes: list[TargetSizes] = []
+    sums: list[WeightSums] = []
     for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
         several = list(group)
         parcels = [parcel for parcel in several if parcel.source < routes.partitions]
         if not parcels:
             continue
         targets = routes.cuts[cut].targets
-        others = _rows_of(plan, [parcel for parcel in several if parcel.source >= routes.partitions])
-        values, sums = _Scorer(plan, engine, targets, _rows_of(plan, parcels), others).score()
-        ends = np.cumsum([0, *(parcel.items.size // (plan.layout.words + 1) for parcel in parcels)]).tolist()
+        words = plan.layout.words + 1
+        others = rows_in((parcel for parcel in several if parcel.source >= routes.partitions), words)
+        values, found = _Scorer(plan, engine, targets, rows_in(parcels, words), others).score()
+        ends = np.cumsum([0, *(parcel.items.size // words for parcel in parcels)]).tolist()
         back += [
             Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in values])
             for parcel, (start, stop) in zip(parcels, pairwise(ends), strict=True)
         ]
-        sizes.append(dict(zip(targets, sums, strict=True)))
-    return pack(back), add_sizes(*sizes)
+        sums.append(found)
+    return pack(back), WeightSums.total(*sums)
 
 
-def _rows_of(plan: Plan, parcels: Sequence[Parcel]) -> npt.NDArray[np.uint64]:
-    """The rows in some parcels: the words of their keys, and how often each occurs."""
-    shape = (-1, plan.layout.words + 1)
-    return np.concatenate([np.empty((0, shape[1]), np.uint64), *(parcel.items.reshape(shape) for parcel in parcels)])
-
-
+@dataclass(eq=False)
 class _Scorer:
     """Rows of the table in one part, and `others` of the population; both as keys and counts."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        engine: Engine,
-        targets: Sequence[int],
-        rows: npt.NDArray[np.uint64],
-        others: npt.NDArray[np.uint64],
-    ) -> None:
-        self._plan = plan
-        self._engine = engine
-        self._targets = list(targets)
-        self._rows = rows
-        self._others = others
-        subsets = plan.request.subsets(plan.rows)
-        self._sets = None if subsets is None else subsets.sets
+    plan: Plan
+    engine: Engine
+    targets: list[int]
+    rows: npt.NDArray[np.uint64]
+    others: npt.NDArray[np.uint64]
 
-    def score(self) -> tuple[list[npt.NDArray[Any]], list[Sums]]:
-        """Scores (targets, rows) of each of `Plan.outputs` that has scores of its own; what weights are made of."""
-        plan = self._plan
-        codes = unpack_keys(self._rows, plan.layout)
+    @cached_property
+    def _sets(self) -> Sequence[KnownSubset] | None:
+        subsets = self.plan.request.subsets(self.plan.rows)
+        return None if subsets is None else subsets.sets
+
+    def score(self) -> tuple[list[npt.NDArray[Any]], WeightSums]:
+        """Scores (targets, rows) of each of the outputs that has scores of its own; what weights are made of."""
+        plan = self.plan
+        codes = unpack_keys(self.rows, plan.layout)
         codes = codes if plan.population is None else plan.population.own(codes)
-        job = part_job(plan.job, self._targets, codes, self._rows[:, -1].astype(np.int64))
+        job = part_job(plan.job, self.targets, codes, self.rows[:, -1].astype(np.int64))
         if self._sets is not None:
             # Weights are of each set, so that scores are weighted before they are folded.
             job = replace(job, measures=plan.job.measures)
         result = self._score(job)
         folds = list(result.by_fold().values())
         values = [scores[measure.name] for measure in job.measures for scores in folds]
-        return values + (self._population_sizes() if plan.population is not None else []), _sums(result)
+        sizes = [] if plan.population is None else self._population_sizes()
+        return values + sizes, WeightSums.of(result, self.targets, plan.in_one_part)
 
     def _score(self, job: Job) -> EngineResult | AnyKnownResult:
         sets = self._sets
-        shares = None if sets is None else shares_of(self._plan, job, sets, len(self._rows), len(self._others))
-        return score_attacker(self._engine, compact_codes(job), sets, SILENT, shares)
+        shares = None if sets is None else shares_of(self.plan, job, sets, len(self.rows), len(self.others))
+        return score_attacker(self.engine, compact_codes(job), sets, SILENT, shares)
 
     def _population_sizes(self) -> list[npt.NDArray[Any]]:
         """How many rows of the population are in the cohorts of the table's rows, by fold.
 
         A row that agrees with none, as is possible where missing values are wildcards, counts itself.
         """
-        plan, asked = self._plan, len(self._rows)
+        plan, asked = self.plan, len(self.rows)
         assert plan.population is not None
-        counts = np.concatenate([np.zeros(asked, np.int64), self._others[:, -1].astype(np.int64)])
-        keys = np.ascontiguousarray(np.concatenate([self._rows, self._others])[:, :-1])
+        counts = np.concatenate([np.zeros(asked, np.int64), self.others[:, -1].astype(np.int64)])
+        keys = np.ascontiguousarray(np.concatenate([self.rows, self.others])[:, :-1])
         with task_workers() as workers:
             found = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
-        wildcards = [column for column, wild in enumerate(plan.population.wildcards) if wild]
         job = replace(
-            sizes_job(plan.request, plan.population.counts, wildcards),
-            targets=self._targets,
+            plan.population.columns.sizes_job(plan.request),
+            targets=self.targets,
             codes=unpack_keys(found.rows.keys, plan.layout),
             times=found.rows.counts.astype(np.int64),
         )
         place = found.number[:asked]
         folds = self._score(job).by_fold().values()
         return [on_host(sizes["cohort_size"])[:, place] for sizes in folds]
-
-
-def _sums(result: EngineResult | AnyKnownResult) -> list[Sums]:
-    """What the weights of targets are made of, by target."""
-    if isinstance(result, AnyKnownResult):
-        nothing = LogSum.total([])
-        return [Sums(nothing, nothing, float(w.min()), float(w.mean())) for w in result.weights]
-    each = zip(result.cohorts, result.distinct, result.weights, strict=True)
-    return [Sums(cohorts.log_sum(), distinct.log_sum(), weight) for cohorts, distinct, weight in each]

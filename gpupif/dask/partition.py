@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,30 +12,29 @@ import pandas as pd
 
 from gpupif.kernels import spread
 
+from ..attack.joined_columns import SAMPLE
 from ..attack.weights import add_chunk
 from ..encoding.merge import ValueCounts, encode_part, number_in, recode
 from ..engines.block_scoring import pack_keys, unpack_keys
-from ..engines.part_jobs import computed_measure
+from ..engines.partition_plan import computed_measure
 from ..errors import GpupifError
 from ..frames.open import open_frame
 from ..gpu.open import frame_library
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
-from .graph import Graph, ref
-from .parcels import Parcel, pack, unpack
+from .parcels import Parcel, order_by_part, pack, parcel_rows, unpack
 from .plan import (
     PartitionTotals,
     Plan,
     ReadRequest,
     WeightedCounts,
-    WeightedReadRequest,
     Weights,
     add_counts,
     add_totals,
     find_units,
 )
-from .routing import Routes, Send, find_sends
+from .shuffle import Routes, find_sends
 from .worker import task_workers, worker_device
 
 if TYPE_CHECKING:
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
 
     from ..encoding.column import Column
     from ..rows.threads import Workers
+    from .graph import Graph, Result
 
 
 class EncodedPartition(NamedTuple):
@@ -89,21 +88,27 @@ def encode_partition(request: ReadRequest, device: str, partition: Any) -> tuple
     return local, PartitionIndex(frame.index, on_device, distinct.number)
 
 
+def find_totals(graph: Graph, request: ReadRequest, local: list[Result], of: str = "") -> Result:
+    """Add the tasks that find the `PartitionTotals` of a table; local: its partitions, encoded; of: says which, in
+    their names.
+    """
+    return graph.tree(f"totals{of}", partial(add_totals, request.read), graph.each(f"values{of}", totals, local))
+
+
 def count_values(
-    graph: Graph, request: WeightedReadRequest, names: list[Hashable], local: Sequence[Any]
-) -> tuple[Any, tuple[Any, Any]]:
+    graph: Graph, request: ReadRequest, names: list[Hashable], local: list[Result]
+) -> tuple[Result, tuple[Any, Any]]:
     """Add the tasks that count the values of encoded partitions, and weigh them where rows have weights.
 
-    names: of all columns. Returns, as arguments of other tasks, the `PartitionTotals` of the table, and its `Weights`
-    with the `WeightedCounts` (None for both without).
+    names: of all columns. Returns the `PartitionTotals` of the table, and its `Weights` with the `WeightedCounts` (None
+    for both without).
     """
-    found = graph.each("values", totals, local)
-    together = ref(graph.tree("totals", partial(add_totals, request.read), found))
+    together = find_totals(graph, request, local)
     if request.weights is None:
         return together, (None, None)
-    units = ref(graph.one("units", partial(find_units, request, names), together))
-    counts = graph.each("weigh", partial(weigh_partition, request), [units] * len(local), local)
-    return together, (units, ref(graph.tree("weights-of-values", add_counts, counts)))
+    units = graph.one("units", find_units, request, names, together)
+    counts = graph.each("weigh", weigh_partition, request, units, local)
+    return together, (units, graph.tree("weights-of-values", add_counts, counts))
 
 
 def totals(local: EncodedPartition) -> PartitionTotals:
@@ -121,7 +126,7 @@ def global_codes(columns: Sequence[Column], local: EncodedPartition) -> list[npt
     return codes
 
 
-def weigh_partition(request: WeightedReadRequest, weights: Weights, local: EncodedPartition) -> WeightedCounts:
+def weigh_partition(request: ReadRequest, weights: Weights, local: EncodedPartition) -> WeightedCounts:
     """Sums of the weights of a partition, in units, by column and code."""
     *codes, times = _with_times(request, weights, local)
     columns = weights.columns[: len(request.used)]
@@ -131,7 +136,7 @@ def weigh_partition(request: WeightedReadRequest, weights: Weights, local: Encod
     return counts
 
 
-def _with_times(request: WeightedReadRequest, weights: Weights, local: EncodedPartition) -> list[npt.NDArray[Any]]:
+def _with_times(request: ReadRequest, weights: Weights, local: EncodedPartition) -> list[npt.NDArray[Any]]:
     """The codes of the columns that are used, and at last how many units each distinct row stands for."""
     codes = global_codes(weights.columns, local)
     units = weights.units.times(codes[request.read.index(request.weights)])
@@ -146,7 +151,7 @@ def global_rows(plan: Plan, local: EncodedPartition) -> Rows:
     else:
         *codes, times = _with_times(plan.request, plan.weights, local)
     if plan.population is not None:
-        codes = plan.population.joined(codes, 0)
+        codes = plan.population.columns.codes(codes, SAMPLE)
     with task_workers() as workers:
         return Rows(pack_keys(codes, plan.layout, workers), times)
 
@@ -156,24 +161,13 @@ def send(plan: Plan, routes: Routes, source: int, *several: Rows) -> pd.DataFram
 
     several: its rows, and others that travel with them but do not come back.
     """
-    parcels = []
+    parcels: list[Parcel] = []
     with task_workers() as workers:
         for number, rows in enumerate(several):
             origin = source + number * routes.parts
             for sent in find_sends(rows, plan, routes, workers):
-                order, parts = _by_part(sent, routes)
-                items = np.empty((len(order), plan.layout.words + 1), np.uint64)
-                items[:, :-1], items[:, -1] = sent.rows.keys[order], sent.rows.counts[order]
-                parcels += [Parcel(part, origin, sent.cut, items[start:stop]) for part, start, stop in parts]
+                parcels += parcel_rows(sent.rows.keys, sent.rows.counts, sent.dest, routes.parts, origin, sent.cut)
     return pack(parcels)
-
-
-def _by_part(sent: Send, routes: Routes) -> tuple[npt.NDArray[np.intp], list[tuple[int, int, int]]]:
-    """The rows sent in order of the parts they travel to; and where in that order those of each part begin and end."""
-    narrow = sent.dest.astype(np.uint16 if routes.parts <= 2**16 else np.uint32)
-    ends = np.cumsum(np.bincount(narrow, minlength=routes.parts)).tolist()
-    parts = [(part, start, stop) for part, (start, stop) in enumerate(pairwise([0, *ends])) if start < stop]
-    return np.argsort(narrow, kind="stable"), parts
 
 
 class Received(NamedTuple):
@@ -192,7 +186,7 @@ def receive(
     plan: Plan,
     routes: Routes,
     columns: pd.Index[Any],
-    weights: pd.Series[float] | None,
+    weights: Mapping[str, Sequence[float]] | None,
     source: int,
     index: PartitionIndex,
     rows: Rows,
@@ -200,11 +194,11 @@ def receive(
 ) -> dict[str, Any]:
     """By measure, the frame of scores of partition `source`, from the parcels that came back to it.
 
-    columns: the labels of the scored columns. weights: theirs, where a measure needs them. Raises GpupifError where
-    scores are missing.
+    columns: the labels of the scored columns. weights: theirs, by fold, where a measure needs them. Raises
+    GpupifError where scores are missing.
     """
     job = plan.job
-    measures = plan.outputs
+    measures = plan.request.outputs
     sources = list(dict.fromkeys(computed_measure(measure) for measure in measures))
     shape = (len(job.targets), len(index.number))
     values = [np.empty(shape, measure.type_in(job.dtype)) for measure in measures]
@@ -222,7 +216,7 @@ def receive(
                 )
                 scores: npt.NDArray[Any] = found.view(measure.type_in("float64"))
                 if measure.weighted and weights is not None:
-                    scores = float(weights.iloc[target]) * scores
+                    scores = weights[""][target] * scores
                 spread.look_up(scores, places[1], out[target])
     return {measure.name: frame_of(array, index, columns) for measure, array in zip(measures, values, strict=True)}
 
@@ -234,7 +228,7 @@ def _receive_scores(
     parcels = {(parcel.cut, parcel.source): parcel.items.view(np.int64) for parcel in unpack(frame, source)}
     received = []
     for sent in find_sends(rows, plan, routes, workers):
-        order, parts = _by_part(sent, routes)
+        order, parts = order_by_part(sent.dest, routes.parts)
         targets = routes.cuts[sent.cut].targets
         items = []
         for part, start, stop in parts:

@@ -7,45 +7,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-import pandas as pd
 
-from ..attack.population import join_codes, lacking_values, prior_in
+from ..attack.joined_columns import JoinedColumns
 from ..attack.weights import TableWeights, Units, read_weights
-from ..attack.worst_mean import folded
 from ..encoding.merge import ValueCounts, final_order, merged_column, total_values
-from ..engines.part_jobs import cohorts_stay_whole, target_weight
+from ..engines.partition_plan import WeightSums, cohorts_stay_whole
 from ..errors import DeviceError, InputError
-from ..measures import POPULATION_SIZE
 from ..rows.keys import KeyLayout
-from ..utils.information import LogSum
 from .worker import warn_clients
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import pandas as pd
 
     from ..attack.priors import Prior
     from ..attack.request import ScoreRequest
     from ..encoding.column import Column
     from ..engines.base import Job
-    from ..measures import Measure
-
-
-class Sums(NamedTuple):
-    """Sums for a target over its cohorts and over groups of equal rows, in some parts of the table.
-
-    weight: where all rows are in one part, the weight itself; over attackers who know any few columns, the lowest, and
-    `mean_weight`.
-    """
-
-    cohorts: LogSum
-    distinct: LogSum
-    weight: float = 0.0
-    mean_weight: float = 0.0
-
-
-# By target.
-TargetSizes = dict[int, Sums]
 
 
 # Sums of weights, in units, by column and code.
@@ -53,19 +30,11 @@ WeightedCounts = dict[Hashable, Any]
 
 
 class ReadRequest(Protocol):
-    """Columns to be read of a table."""
+    """Columns to be read of a table, whose rows may have sampling weights."""
 
     @property
     def read(self) -> Sequence[Hashable]:
         """The columns."""
-
-    @property
-    def missing(self) -> str:
-        """How missing values are taken: "category", or "error" for them to be refused."""
-
-
-class WeightedReadRequest(ReadRequest, Protocol):
-    """Columns to be read of a table whose rows have sampling weights."""
 
     @property
     def used(self) -> Sequence[Hashable]:
@@ -73,7 +42,11 @@ class WeightedReadRequest(ReadRequest, Protocol):
 
     @property
     def weights(self) -> Hashable:
-        """The column of the weights."""
+        """The column of the weights; None where there is none."""
+
+    @property
+    def missing(self) -> str:
+        """How missing values are taken: "category", or "error" for them to be refused."""
 
 
 class Weights(NamedTuple):
@@ -130,11 +103,6 @@ class Plan:
     population: PopulationPlan | None = None
 
     @property
-    def outputs(self) -> tuple[Measure, ...]:
-        """The measures of each cell; see `outputs_of`."""
-        return outputs_of(self.request, self.population is not None)
-
-    @property
     def columns(self) -> list[Column]:
         """The columns that are used, without codes of rows."""
         return [self.prior_of[name].column for name in self.request.used]
@@ -142,23 +110,12 @@ class Plan:
     @property
     def has_wildcards(self) -> bool:
         """Whether missing values of the table, or of the population, match every value."""
-        return bool(self.job.wildcards) or (self.population is not None and any(self.population.wildcards))
+        return bool(self.job.wildcards) or (self.population is not None and any(self.population.columns.wildcards))
 
     @property
     def in_one_part(self) -> bool:
         """Whether all rows have to be in one part, for no cut keeps their cohorts whole."""
         return self.has_wildcards or not cohorts_stay_whole(self.job, self.request.any_known is not None)
-
-
-def measures_of(request: ScoreRequest, with_population: bool) -> tuple[Measure, ...]:
-    """The measures that are asked for, and, with a population, last the sizes of cohorts in it."""
-    return (*request.measures, *([POPULATION_SIZE] if with_population else []))
-
-
-def outputs_of(request: ScoreRequest, with_population: bool) -> tuple[Measure, ...]:
-    """The measures of each cell, or, over attackers who know any few columns, the worst and the mean of each."""
-    measures = measures_of(request, with_population)
-    return measures if request.any_known is None else folded(measures)
 
 
 def merged_columns(names: Sequence[Hashable], values: Sequence[ValueCounts]) -> list[Column]:
@@ -169,7 +126,7 @@ def merged_columns(names: Sequence[Hashable], values: Sequence[ValueCounts]) -> 
     ]
 
 
-def find_units(request: WeightedReadRequest, names: list[Hashable], totals: PartitionTotals) -> Weights:
+def find_units(request: ReadRequest, names: list[Hashable], totals: PartitionTotals) -> Weights:
     """The sampling weights; raises what `make_plan` does for totals, and InputError for a bad weight."""
     check_totals(request, names, totals)
     columns = merged_columns(request.read, totals.values)
@@ -208,11 +165,11 @@ def make_plan(
     if weights is not None and counts is not None:
         weighted = TableWeights(None, counts, weights.units.total, weights.units.unit)
     population = None if population is None else population.of(request.used)
-    priors = None if population is None else population.priors()
+    priors = None if population is None else population.columns.priors()
     job, prior_of = request.job(
         columns[: len(request.used)], totals.rows, on_warning=on_warning, weighted=weighted, priors=priors
     )
-    layout = KeyLayout.of([len(counts) for counts in job.counts]) if population is None else population.layout
+    layout = KeyLayout.of([len(counts) for counts in job.counts]) if population is None else population.columns.layout
     total = totals.rows if weights is None else weights.units.total
     used = " and ".join(sorted(totals.devices))
     return Plan(request, job, prior_of, layout, totals.rows, totals.distinct, weights, total, device, used, population)
@@ -241,127 +198,43 @@ def check_totals(request: ReadRequest, names: list[Hashable], totals: PartitionT
             )
 
 
-def add_sizes(*parts: TargetSizes) -> TargetSizes:
-    """Sums over cohorts, and over groups of equal rows, of several parts together."""
-    targets = sorted({target for part in parts for target in part})
-    found = {target: [part[target] for part in parts if target in part] for target in targets}
-    return {
-        target: Sums(
-            LogSum.total(one.cohorts for one in several),
-            LogSum.total(one.distinct for one in several),
-            max(one.weight for one in several),
-            max(one.mean_weight for one in several),
-        )
-        for target, several in found.items()
-    }
-
-
-def find_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
-    """Weight of wCIG of each scored column."""
-    job = plan.job
-    weights = [
-        sizes[target].weight
-        if plan.in_one_part
-        else target_weight(job, plan.total, target, [sizes[target].cohorts], [sizes[target].distinct])
-        for target in job.targets
-    ]
-    return pd.Series(weights, pd.Index(plan.request.targets, tupleize_cols=False), name="weight")
-
-
-def find_mean_weights(plan: Plan, sizes: TargetSizes) -> pd.Series[float]:
-    """The mean weight of each scored column over attackers who know any few columns."""
-    weights = [sizes[target].mean_weight for target in plan.job.targets]
-    return pd.Series(weights, pd.Index(plan.request.targets, tupleize_cols=False), name="weight")
+def find_weights(plan: Plan, sums: WeightSums) -> dict[str, list[float]]:
+    """Weights of wCIG of the scored columns, by fold."""
+    return sums.by_fold(plan.job, plan.total)
 
 
 @dataclass(frozen=True)
 class PopulationPlan:
-    """Global metadata of the population, broadcast to all partitions. By column used: columns: of the table and of the
-    population, without codes of rows; joins: for their codes those in the joined values; values; counts: of the
-    population's rows; prior_counts: of those that its distribution is made of; wildcards: whether missing values match
-    every value.
+    """Global metadata of the population, broadcast to all partitions.
 
-    rows: of the table; total: of the population; distinct: of these, counted by partition. layout: of keys of joined
-    codes.
+    columns: that are used, of the table and the population, without codes of rows. rows: of the table; total: of the
+    population; distinct: of these, counted by partition.
     """
 
-    columns: Sequence[tuple[Column, Column]]
-    joins: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
-    values: Sequence[list[Any]]
-    counts: Sequence[npt.NDArray[np.int64]]
-    prior_counts: Sequence[npt.NDArray[np.int64]]
-    wildcards: Sequence[bool]
+    columns: JoinedColumns
     rows: int
     total: int
     distinct: int
-    layout: KeyLayout
 
     def of(self, names: Sequence[Hashable]) -> PopulationPlan:
         """The plan for some of the columns."""
-        places = self.places(names)
-        values = [self.values[place] for place in places]
-        return replace(
-            self,
-            columns=[self.columns[place] for place in places],
-            joins=[self.joins[place] for place in places],
-            values=values,
-            counts=[self.counts[place] for place in places],
-            prior_counts=[self.prior_counts[place] for place in places],
-            wildcards=[self.wildcards[place] for place in places],
-            layout=_layout(values),
-        )
+        return replace(self, columns=self.columns.some(names))
 
     def with_lacking(
         self, total: int, distinct: int, counts: Sequence[npt.NDArray[np.int64]], lacks: str
     ) -> PopulationPlan:
         """The population with so many rows more that it lacks, `counts` by column and joined value.
 
-        Where missing values are wildcards no row is known to be lacking, but values are. lacks: "error" raises
-        InputError for these, "count" has them count in the distributions.
+        lacks: see `JoinedColumns.settled`.
         """
-        added = [own + more for own, more in zip(self.counts, counts, strict=True)]
-        prior_counts = added
-        if any(self.wildcards):
-            prior_counts = [self._known_counts(place, lacks) for place in range(len(added))]
-        return replace(
-            self,
-            counts=added,
-            prior_counts=prior_counts,
-            total=self.total + total,
-            distinct=self.distinct + distinct,
-        )
-
-    def _known_counts(self, place: int, lacks: str) -> npt.NDArray[np.int64]:
-        """How many rows of the population have each value of a column, known ones only where others are wildcards."""
-        (mine, _), (join, _), values = self.columns[place], self.joins[place], self.values[place]
-        known = slice(-1) if self.wildcards[place] else slice(None)
-        sampled = _joined_counts(mine, join, values)
-        return lacking_values(mine.name, values, self.counts[place][known], sampled[known], lacks)
-
-    def places(self, names: Sequence[Hashable]) -> list[int]:
-        """Places of these columns."""
-        own = [mine.name for mine, _ in self.columns]
-        return [own.index(name) for name in names]
-
-    def priors(self) -> dict[Hashable, Prior]:
-        """The distributions in the population."""
-        return {
-            mine.name: prior_in(mine, counts, values)
-            for (mine, _), counts, values in zip(self.columns, self.prior_counts, self.values, strict=True)
-        }
-
-    def joined(self, codes: Sequence[npt.NDArray[Any]], origin: int) -> list[npt.NDArray[Any]]:
-        """Codes of the table's or the population's columns as those of joined values."""
-        return [join[origin][own] for join, own in zip(self.joins, codes, strict=True)]
+        added = [own + more for own, more in zip(self.columns.counts, counts, strict=True)]
+        columns = self.columns.settled(added, lacks)
+        return replace(self, columns=columns, total=self.total + total, distinct=self.distinct + distinct)
 
     def own(self, codes: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
         """Codes of joined values that the table has, as those of its columns."""
         # The table's values come first in both, missing ones last.
-        return [np.minimum(own, mine.cardinality - 1) for own, (mine, _) in zip(codes, self.columns, strict=True)]
-
-
-def _layout(values: Sequence[Sequence[Any]]) -> KeyLayout:
-    return KeyLayout.of([len(several) for several in values])
+        return [np.minimum(own, mine.cardinality - 1) for own, mine in zip(codes, self.columns.sample, strict=True)]
 
 
 def join(
@@ -381,21 +254,5 @@ def join(
         raise error.about("population") from None
     used = len(request.used)
     mine = merged_columns(request.read[:used], table.values[:used])
-    columns = list(zip(mine, merged_columns(request.used, population.values), strict=True))
-    found = [join_codes(*both) for both in columns]
-    values = [several for _, _, several in found]
-    joins = [(one, other) for one, other, _ in found]
-    counts = [
-        _joined_counts(theirs, place, several)
-        for (_, theirs), (_, place), several in zip(columns, joins, values, strict=True)
-    ]
-    wildcards = [request.missing == "wildcard" and (one.missing or other.missing) for one, other in columns]
-    rest = (table.rows, population.rows, population.distinct, _layout(values))
-    return PopulationPlan(columns, joins, values, counts, counts, wildcards, *rest)
-
-
-def _joined_counts(column: Column, place: npt.NDArray[Any], values: Sequence[Any]) -> npt.NDArray[np.int64]:
-    """How many rows of a column have each joined value; place: of its codes among these."""
-    counts = np.zeros(len(values), np.int64)
-    counts[place] = column.counts
-    return counts
+    columns = JoinedColumns.of(mine, merged_columns(request.used, population.values), request.missing)
+    return PopulationPlan(columns, table.rows, population.rows, population.distinct)

@@ -8,23 +8,20 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..attack.joined_columns import POPULATION, SAMPLE
 from ..errors import InputError
 from ..frames.dask_frame import check_dask_frame, is_dask
 from ..frames.open import open_frame
 from ..io.paths import find_input
 from ..utils.validation import check_exist, check_unique
 from . import partition as partition_tasks
-from . import plan
-from .graph import Graph, Key, ref
+from .graph import Graph, Result
 from .plan import join
 from .population import (
-    POPULATION,
-    TABLE,
     add_absent_rows,
     find_absent_rows,
     joined_rows,
@@ -49,18 +46,18 @@ class PopulationGraph:
 
     graph: Graph
     read: list[Hashable]
-    encoded: Sequence[Key]
-    population: Key
-    rows: Sequence[Key]
-    added: Sequence[Key]
+    encoded: list[Result]
+    population: Result
+    rows: list[Result]
+    added: list[Result]
 
-    def sent(self, graph: Graph, planned: Any) -> tuple[list[Key], list[Key]]:
-        """In the graph of an attacker, with a plan, the keys of `rows` and `added` as the plan has them."""
-        several = []
-        for stage, keys in (("people", self.rows), ("added", self.added)):
-            given = ([ref(self.population)] * len(keys), [planned] * len(keys), list(map(ref, keys)))
-            several.append(graph.each(stage, project_rows, *given))
-        return several[0], several[1]
+    def sent(self, graph: Graph, planned: Result) -> tuple[list[Result], list[Result]]:
+        """In the graph of an attacker, with a plan, `rows` and `added` as the plan has them."""
+        people, added = (
+            graph.each(stage, project_rows, self.population, planned, rows)
+            for stage, rows in (("people", self.rows), ("added", self.added))
+        )
+        return people, added
 
 
 def build_population_graph(
@@ -68,17 +65,13 @@ def build_population_graph(
 ) -> PopulationGraph:
     """The graph that compares a table with its population. read: the table's columns that are needed."""
     graph = Graph()
-    encoded = graph.each(
-        "encode", partial(partition_tasks.encode_partition, request, device), list(map(ref, graph.take(read)))
-    )
-    mine = list(map(ref, graph.each("local", itemgetter(0), list(map(ref, encoded)))))
-    each = graph.each("totals-met-each", partition_tasks.totals, mine)
-    totals = ref(graph.tree("totals-met", partial(plan.add_totals, request.read), each))
+    encoded = graph.each("encode", partition_tasks.encode_partition, request, device, graph.take(read))
+    mine = graph.each("local", itemgetter(0), encoded)
+    totals = partition_tasks.find_totals(graph, request, mine, "-met")
     meeting = add_matching_tasks(graph, mine, totals, population, request, names, device)
-    several = [meeting.joined] * len(meeting.matched)
-    compared = list(map(ref, graph.each("compare", find_absent_rows, several, meeting.matched)))
-    lacking = ref(graph.tree("lacking", add_absent_rows, graph.each("lacks", itemgetter(1), compared)))
-    settled = graph.one("settle", partial(settle_population, lacks), meeting.joined, lacking)
+    compared = graph.each("compare", find_absent_rows, meeting.joined, meeting.matched)
+    lacking = graph.tree("lacking", add_absent_rows, graph.each("lacks", itemgetter(1), compared))
+    settled = graph.one("settle", settle_population, lacks, meeting.joined, lacking)
     added = graph.each("added-rows", itemgetter(0), compared)
     return PopulationGraph(graph, request.read, encoded, settled, meeting.rows, added)
 
@@ -86,19 +79,19 @@ def build_population_graph(
 class MatchingTasks(NamedTuple):
     """The tasks that match the rows of a table and its population.
 
-    joined: as an argument of others, what all have to know. rows: of the population's partitions. matched: as arguments
-    of others, the different rows that met in each part.
+    joined: what all have to know. rows: of the population's partitions. matched: the different rows that met in each
+    part.
     """
 
-    joined: Any
-    rows: Sequence[Key]
-    matched: Sequence[Any]
+    joined: Result
+    rows: list[Result]
+    matched: list[Result]
 
 
 def add_matching_tasks(
     graph: Graph,
-    mine: Sequence[Any],
-    totals: Any,
+    mine: list[Result],
+    totals: Result,
     population: Any,
     request: ScoreRequest,
     names: list[Hashable],
@@ -109,22 +102,18 @@ def add_matching_tasks(
     mine, totals: of the table, its partitions by the columns of the request first, and their totals.
     """
     asked = replace(request, weights=None)
-    given = list(map(ref, _partitions(graph, population, request.used)))
-    others = graph.each("encode-people", partial(partition_tasks.encode_partition, asked, device), given)
-    theirs = list(map(ref, graph.each("local-people", itemgetter(0), list(map(ref, others)))))
-    each = graph.each("totals-people-each", partition_tasks.totals, theirs)
-    found = ref(graph.tree("totals-people", partial(plan.add_totals, asked.read), each))
-    joined = ref(graph.one("join", partial(join, request, names), totals, found))
-    rows, parts = [], range(len(mine) + len(theirs))
-    for origin, local in ((TABLE, mine), (POPULATION, theirs)):
-        many = range(len(local))
-        rows += graph.each(f"joined-{origin}", joined_rows, [joined for _ in many], [origin for _ in many], local)
-    several = [joined for _ in parts]
-    origins = [TABLE if part < len(mine) else POPULATION for part in parts]
-    sent = graph.each("meet", partial(send_joined_rows, len(parts)), several, parts, list(map(ref, rows)), origins)
-    arrived = list(map(ref, graph.shuffle("met", sent)))
-    matched = list(map(ref, graph.each("met-rows", match_rows, several, parts, arrived)))
-    return MatchingTasks(joined, rows[len(mine) :], matched)
+    given = _partitions(graph, population, request.used)
+    others = graph.each("encode-people", partition_tasks.encode_partition, asked, device, given)
+    theirs = graph.each("local-people", itemgetter(0), others)
+    found = partition_tasks.find_totals(graph, asked, theirs, "-people")
+    joined = graph.one("join", join, request, names, totals, found)
+    own = graph.each("joined-table", joined_rows, joined, SAMPLE, mine)
+    people = graph.each("joined-people", joined_rows, joined, POPULATION, theirs)
+    origins = [*[SAMPLE] * len(own), *[POPULATION] * len(people)]
+    parts = range(len(origins))
+    sent = graph.each("meet", send_joined_rows, len(parts), joined, parts, [*own, *people], origins)
+    matched = graph.each("met-rows", match_rows, joined, parts, graph.shuffle("met", sent))
+    return MatchingTasks(joined, people, matched)
 
 
 def open_dask_population(population: Any, used: Sequence[Hashable]) -> Any:
@@ -144,15 +133,15 @@ def open_dask_population(population: Any, used: Sequence[Hashable]) -> Any:
         try:
             names = list(open_frame(population).names)
         except InputError as error:
-            raise InputError(f"population: {error}") from None
+            raise error.about("population") from None
     check_unique(names, "population")
     check_exist("population", used, names, "the population")
     return population
 
 
-def _partitions(graph: Graph, population: Any, used: Sequence[Hashable]) -> list[Key]:
-    """The tasks that give the partitions of a population; one in memory is one."""
-    if hasattr(population, "__dask_graph__"):
+def _partitions(graph: Graph, population: Any, used: Sequence[Hashable]) -> list[Result]:
+    """The partitions of a population; one in memory is one."""
+    if is_dask(population):
         narrow = population[list(used)] if list(population.columns) != list(used) else population
         return graph.take(narrow)
     return [graph.one("population", _itself, population)]

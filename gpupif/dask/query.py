@@ -16,7 +16,7 @@ from ..results.base import Cell, QueryResult, ScoreQuery
 from ..results.figures import Figures
 from ..results.riskiest import riskiest, riskiest_in
 from ..utils.percentiles import DIGITS, SHIFTS, DigitCounts, PercentileSearch
-from .graph import Graph, Key, ref
+from .graph import Graph, Result
 from .worker import task_workers
 
 if TYPE_CHECKING:
@@ -34,21 +34,19 @@ class PartialResult(NamedTuple):
     top: list[Cell]
 
 
-def add_query(graph: Graph, query: ScoreQuery, columns: int, partitions: Sequence[Sequence[Key]]) -> Key:
-    """Add the tasks that answer a query of so many scored columns; the key of the last.
+def add_query(graph: Graph, query: ScoreQuery, columns: int, partitions: Sequence[list[Result]]) -> Result:
+    """Add the tasks that answer a query of so many scored columns; the answer.
 
-    partitions: of each of `ScoreQuery.outputs` the keys of its frames.
+    partitions: of each of `ScoreQuery.outputs` those of its frames.
     """
-    frames = [list(map(ref, keys)) for keys in partitions]
-    both = list(map(ref, graph.each("look", partial(_query_partition, query), *frames)))
-    partial_result = ref(graph.tree("looked", partial(_together, query.top), graph.each("found", itemgetter(0), both)))
-    numbers = list(map(ref, graph.each("numbers", itemgetter(1), both)))
-    searches = ref(graph.one("search", partial(_start, query, columns), partial_result))
+    both = graph.each("look", _query_partition, query, *partitions)
+    partial_result = graph.tree("looked", partial(_together, query.top), graph.each("found", itemgetter(0), both))
+    numbers = graph.each("numbers", itemgetter(1), both)
+    searches = graph.one("search", _start, query, columns, partial_result)
     for number in range(len(SHIFTS) if query.gains is not None else 0):
-        counts = graph.each(f"count-{number}", _count, [searches] * len(numbers), numbers)
-        counted = ref(graph.tree(f"counted-{number}", _add, counts))
-        searches = ref(graph.one(f"narrow-{number}", _narrow, searches, counted))
-    return graph.one("find", partial(_finish, query), partial_result, searches)
+        counts = graph.each(f"count-{number}", _count, searches, numbers)
+        searches = graph.one(f"narrow-{number}", _narrow, searches, graph.tree(f"counted-{number}", _add, counts))
+    return graph.one("find", _finish, query, partial_result, searches)
 
 
 def scores_in(frame: Any) -> npt.NDArray[Any]:

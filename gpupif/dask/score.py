@@ -8,29 +8,30 @@ a sample of its rows. A population's rows travel with the table's, after a shuff
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Hashable, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from ..engines.partition_plan import WeightSums
 from ..frames.dask_frame import check_dask_frame, known_orders
-from ..results.base import MEAN, WORST, RunDescription, ScoredAttacker, of_each_fold
+from ..results.base import RunDescription, ScoredAttacker, of_each_fold
 from ..results.provenance import describe_request
 from ..results.scores import Scores
 from . import part, plan
 from . import partition as partition_tasks
-from . import routing as routes
-from .explain import TableKeys
-from .graph import Graph, ref
+from . import shuffle as routes
+from .explain import TableTasks
+from .graph import Graph
 from .population_graph import PopulationGraph, build_population_graph, open_dask_population
 from .scores import DaskBacking, LazyOutcome
 
 if TYPE_CHECKING:
     from ..attack.arguments import Arguments
     from ..attack.request import ScoreRequest
+    from .graph import Result
 
 
 def score_dask(table: Any, arguments: Arguments, device: str, origin: Mapping[str, Any] | None = None) -> Scores:
@@ -39,10 +40,11 @@ def score_dask(table: Any, arguments: Arguments, device: str, origin: Mapping[st
     origin: where the table came from, if that is known; see `provenance`.
     """
     check_dask_frame(table)
-    names = list(table.columns)
+    names, population = list(table.columns), arguments.population
     placed = arguments.distances if isinstance(arguments.distances, Mapping) else {}
-    walked = [name for name in names if name not in placed] if any(one.walks for one in arguments.measures) else []
-    request = arguments.make_request(names, orders=known_orders(table, walked))
+    walks = any(measure.walks for measure in arguments.measures)
+    orders = known_orders(table, [name for name in names if walks and name not in placed])
+    request = arguments.make_request(names, orders=orders)
     requests = request.by_attacker()
     for one in requests.values():
         # At once, for as far as the number of rows does not matter.
@@ -50,15 +52,14 @@ def score_dask(table: Any, arguments: Arguments, device: str, origin: Mapping[st
     # The same for all attackers, so that Dask reads it once for all that are computed together.
     read = table[request.read] if request.read != names else table
     population_graph = None
-    population = arguments.population
     if population is not None:
         opened = open_dask_population(population.table, request.used)
         population_graph = build_population_graph(read, opened, request, names, population.lacks, device)
     outcomes = [_score(table, read, name, one, device, population_graph) for name, one in requests.items()]
     about = RunDescription(
         columns=request.targets,
-        measures=plan.measures_of(request, population_graph is not None),
-        dtype=arguments.dtype,
+        measures=request.cell_measures,
+        dtype=request.dtype,
         device=device,
         seconds={},
         request=describe_request(
@@ -80,70 +81,78 @@ def _score(
 
     population_graph: None where there is no population.
     """
-    names, measures, dtype = list(table.columns), request.measures, request.dtype
     graph = Graph() if population_graph is None else population_graph.graph.copy()
-    partitions = list(map(ref, graph.take(read)))
-    count = range(len(partitions))
-
     if population_graph is not None and population_graph.read == request.read:
-        encoded = list(map(ref, population_graph.encoded))
+        encoded = population_graph.encoded
     else:
-        encoded = list(
-            map(ref, graph.each("encode", partial(partition_tasks.encode_partition, request, device), partitions))
-        )
-    local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
-    indexes = list(map(ref, graph.each("index", itemgetter(1), encoded)))
-    totals, weighing = partition_tasks.count_values(graph, request, names, local)
-    known = None if population_graph is None else ref(population_graph.population)
-    planned = ref(graph.one("plan", partial(plan.make_plan, request, names), totals, *weighing, known))
-    plans = [planned] * len(partitions)
+        encoded = graph.each("encode", partition_tasks.encode_partition, request, device, graph.take(read))
+    local, indexes = (graph.each(stage, itemgetter(place), encoded) for place, stage in enumerate(("local", "index")))
+    planned = _add_plan(graph, request, list(table.columns), local, population_graph)
+    rows = graph.each("rows", partition_tasks.global_rows, planned, local)
+    labels = table._meta.columns.take([list(table.columns).index(column) for column in request.targets])
+    received, weights = _add_shuffles(graph, request, planned, rows, indexes, labels, population_graph)
+    attacker = ScoredAttacker(name, tuple(request.known), request.subsets(1))
+    each = [graph.each(measure.name, itemgetter(measure.name), received) for measure in request.outputs]
+    by_fold = graph.one("weights-by-fold", _by_fold, weights)
+    # After the last task: each takes the graph as it is then.
+    frames = {}
+    nothing = partition_tasks.empty_index(table._meta)
+    for measure, scores in zip(request.outputs, each, strict=True):
+        empty = np.empty((len(request.targets), 0), measure.type_in(request.dtype))
+        meta = partition_tasks.frame_of(empty, nothing, labels)
+        frames[f"{attacker.prefix}{measure.name}"] = graph.frame(measure.name, scores, meta, table.divisions)
+    later = graph.frame("weights-by-fold", [by_fold], _by_fold({"": []}), (None, None))
+    return LazyOutcome(
+        attacker, frames, later, TableTasks(graph, planned, rows, indexes, request.any_known is not None)
+    )
 
-    rows = list(map(ref, graph.each("rows", partition_tasks.global_rows, plans, local)))
-    # The population's rows travel too, and with each partition those that it lacked.
+
+def _add_plan(
+    graph: Graph,
+    request: ScoreRequest,
+    names: list[Hashable],
+    local: list[Result],
+    population_graph: PopulationGraph | None,
+) -> Result:
+    """Add the tasks that make the plan. names: of all columns of the table; local: its partitions, encoded."""
+    totals, weights = partition_tasks.count_values(graph, request, names, local)
+    population = None if population_graph is None else population_graph.population
+    return graph.one("plan", plan.make_plan, request, names, totals, *weights, population)
+
+
+def _add_shuffles(
+    graph: Graph,
+    request: ScoreRequest,
+    planned: Result,
+    rows: list[Result],
+    indexes: list[Result],
+    labels: pd.Index[Any],
+    population_graph: PopulationGraph | None,
+) -> tuple[list[Result], Result]:
+    """Add the tasks that bring rows to parts, score them there, and bring the scores home.
+
+    rows, indexes: of the table's partitions; labels: of the scored columns. Returns the scores of each partition, and
+    the weights of the scored columns by fold.
+    """
     sent = [rows]
     if population_graph is not None:
-        others, added = population_graph.sent(graph, planned)
-        sent = [[*rows, *map(ref, others)], list(map(ref, added))]
+        # The population's rows travel too, and with each partition those that it lacked.
+        people, lacked = population_graph.sent(graph, planned)
+        sent = [[*rows, *people], lacked]
     parts = range(len(sent[0]))
     sample = graph.tree("samples", routes.add_samples, graph.each("sample", routes.sample_rows, sent[0]))
-    route = ref(graph.one("routes", routes.plan_routes, planned, len(partitions), len(parts), ref(sample)))
-    ways = [route] * len(partitions)
-
-    both = ([planned] * len(parts), [route] * len(parts), parts)
-    there = graph.shuffle("out", graph.each("send", partition_tasks.send, *both, *sent))
-    scored = list(map(ref, graph.each("score", part.score_part, *both, list(map(ref, there)))))
-    sizes = graph.tree("sizes", plan.add_sizes, graph.each("cohorts", itemgetter(1), scored))
-    weights = graph.one("weights", plan.find_weights, planned, ref(sizes))
-    given = ref(weights) if any(measure.weighted for measure in measures) else None
-
-    homeward = graph.shuffle("home", graph.each("leave", itemgetter(0), scored))[: len(partitions)]
-    labels = table._meta.columns.take([names.index(name) for name in request.targets])
-    arguments = ([labels] * len(partitions), [given] * len(partitions), count, indexes, rows, list(map(ref, homeward)))
-    received = list(map(ref, graph.each("receive", partition_tasks.receive, plans, ways, *arguments)))
-    frames = {}
-    for measure in plan.outputs_of(request, population_graph is not None):
-        keys = graph.each(measure.name, itemgetter(measure.name), received)
-        kind = measure.type_in(dtype)
-        meta = partition_tasks.frame_of(
-            np.empty((len(request.targets), 0), kind), partition_tasks.empty_index(table._meta), labels
-        )
-        frames[measure.name] = (keys, meta)
-    folds = {"": weights}
-    if request.any_known is not None:
-        folds = {WORST: weights, MEAN: graph.one("mean-weights", plan.find_mean_weights, planned, ref(sizes))}
-    by_fold = graph.one("weights-by-fold", partial(_by_fold, list(folds)), *map(ref, folds.values()))
-    attacker = ScoredAttacker(name, tuple(request.known), request.subsets(1))
-    # After the last task: each takes the graph as it is then.
-    lazy = {
-        f"{attacker.prefix}{output}": graph.frame(output, keys, meta, table.divisions)
-        for output, (keys, meta) in frames.items()
-    }
-    tasks = TableKeys(graph, planned.key, [one.key for one in rows], [one.key for one in indexes])
-    later = graph.frame("weights-by-fold", [by_fold], _by_fold([]), (None, None))
-    return LazyOutcome(attacker, lazy, later, tasks)
+    route = graph.one("routes", routes.plan_routes, planned, len(rows), len(parts), sample)
+    there = graph.shuffle("out", graph.each("send", partition_tasks.send, planned, route, parts, *sent))
+    scored = graph.each("score", part.score_part, planned, route, parts, there)
+    sums = graph.tree("sums", WeightSums.total, graph.each("cohorts", itemgetter(1), scored))
+    weights = graph.one("weights", plan.find_weights, planned, sums)
+    given = weights if any(measure.weighted for measure in request.measures) else None
+    home = graph.shuffle("home", graph.each("leave", itemgetter(0), scored))[: len(rows)]
+    count = range(len(rows))
+    received = graph.each("receive", partition_tasks.receive, planned, route, labels, given, count, indexes, rows, home)
+    return received, weights
 
 
-def _by_fold(folds: Sequence[str], *weights: Any) -> pd.DataFrame:
+def _by_fold(weights: Mapping[str, Sequence[float]]) -> pd.DataFrame:
     """Weights of the scored columns, by fold."""
-    found = {fold: own.tolist() for fold, own in zip(folds, weights, strict=True)}
-    return pd.DataFrame({fold: own or [] for fold, own in of_each_fold(found).items()}, dtype="float64")
+    return pd.DataFrame(of_each_fold(weights), dtype="float64")

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-
-from gpupif.kernels import partition as kernels
 
 from ..frames.open import open_frame
 from ..io.write import output_names
@@ -33,9 +30,9 @@ from ..results.provenance import in_one_file, to_metadata
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.progress import Reporter
-from .explain import LazyExplainer, TableKeys
-from .graph import Graph, Key, ref
-from .parcels import Parcel, pack, unpack
+from .explain import LazyExplainer, TableTasks
+from .graph import Graph, Result
+from .parcels import pack, parcel_rows, part_of_keys, rows_in, unpack
 from .query import add_query, scores_in
 from .watch import compute
 from .worker import task_workers
@@ -61,7 +58,7 @@ class LazyOutcome:
     attacker: ScoredAttacker
     frames: Mapping[str, dd.DataFrame]
     weights: dd.DataFrame
-    table: TableKeys
+    table: TableTasks
 
 
 class _PlanFacts(NamedTuple):
@@ -102,7 +99,7 @@ class DaskBacking(Backing):
     def explainer(self, attacker: ScoredAttacker) -> Explainer:
         """See `Backing`."""
         if attacker.name not in self._explainers:
-            self._explainers[attacker.name] = LazyExplainer(self._outcomes[attacker.name].table, _compute_key)
+            self._explainers[attacker.name] = LazyExplainer(self._outcomes[attacker.name].table, _compute_result)
         return self._explainers[attacker.name]
 
     def priors(self) -> Mapping[Hashable, AsDict]:
@@ -225,10 +222,10 @@ class DaskBacking(Backing):
         self,
         facts: Sequence[tuple[str, str | None]],
         graph: Graph | None = None,
-        key: Key | None = None,
+        result: Result | None = None,
         written: Any = None,
     ) -> Any:
-        """Compute facts that are not known yet, and with them a task of a graph, whose result is returned.
+        """Compute facts that are not known yet, and with them the result of a task of a graph, which is returned.
 
         written: what else is to be computed with them.
         """
@@ -236,13 +233,14 @@ class DaskBacking(Backing):
 
         graph = graph or Graph()
         missing = [fact for fact in facts if fact not in self._facts]
-        keys = [self._fact(graph, number, *fact) for number, fact in enumerate(missing)]
-        together = graph.value(graph.one("together", _several, *map(ref, [*keys, *([] if key is None else [key])])))
+        several = [self._fact(graph, number, *fact) for number, fact in enumerate(missing)]
+        several += [] if result is None else [result]
+        together = graph.value(graph.one("together", _several, *several))
         found = _compute(together if written is None else delayed(_first)(together, written))
         self._facts.update(zip(missing, found, strict=False))
-        return found[-1] if key is not None else None
+        return found[-1] if result is not None else None
 
-    def _fact(self, graph: Graph, number: int, what: str, attacker: str | None) -> Key:
+    def _fact(self, graph: Graph, number: int, what: str, attacker: str | None) -> Result:
         """The task that gives a fact."""
         outcome = self._outcomes[attacker]
         if what == "weights":
@@ -250,13 +248,11 @@ class DaskBacking(Backing):
         table = outcome.table
         graph.tasks.update(table.graph.tasks)
         if what in _OF_PLAN:
-            find = partial(_OF_PLAN[what], list(self.about.columns))
-            return graph.one("facts", find, ref(table.plan), number=number)
+            return graph.one("facts", _OF_PLAN[what], list(self.about.columns), table.plan, number=number)
         parts = range(len(table.rows))
-        several = ([ref(table.plan)] * len(parts), parts, list(map(ref, table.rows)))
-        sent = graph.each(f"distinct-{number}", partial(_send_distinct, len(parts)), *several)
-        arrived = list(map(ref, graph.shuffle(f"meet-{number}", sent)))
-        counts = graph.each(f"count-distinct-{number}", _count_distinct, [ref(table.plan)] * len(parts), parts, arrived)
+        sent = graph.each(f"distinct-{number}", _send_distinct, len(parts), table.plan, parts, table.rows)
+        arrived = graph.shuffle(f"meet-{number}", sent)
+        counts = graph.each(f"count-distinct-{number}", _count_distinct, table.plan, parts, arrived)
         return graph.tree(f"distinct-rows-{number}", _sum, counts)
 
 
@@ -265,8 +261,8 @@ def _compute(lazy: Any) -> Any:
         return compute(lazy, report)
 
 
-def _compute_key(graph: Graph, key: Key) -> Any:
-    return _compute(graph.value(key))
+def _compute_result(graph: Graph, result: Result) -> Any:
+    return _compute(graph.value(result))
 
 
 def _several(*results: Any) -> list[Any]:
@@ -305,20 +301,14 @@ _OF_PLAN: dict[str, Callable[[Sequence[Hashable], Plan], Any]] = {
 
 def _send_distinct(parts: int, plan: Plan, source: int, rows: Rows) -> pd.DataFrame:
     """The parcels in which the distinct rows of a partition travel to where equal ones are counted once."""
-    to = np.zeros(len(rows.keys), np.uint32)
-    kernels.partition_ids(rows.keys, plan.layout.masks(plan.layout.fields), parts, to)
-    order = np.argsort(to, kind="stable")
-    edges = np.cumsum([0, *np.bincount(to, minlength=parts)]).tolist()
-    stretches = enumerate(pairwise(edges))
-    keys = rows.keys[order]
-    return pack([Parcel(part, source, 0, keys[start:stop]) for part, (start, stop) in stretches if start < stop])
+    to = part_of_keys(rows.keys, plan.layout, plan.layout.fields, parts)
+    return pack(parcel_rows(rows.keys, None, to, parts, source, 0))
 
 
 def _count_distinct(plan: Plan, part: int, frame: pd.DataFrame) -> int:
-    parcels = unpack(frame, part)
-    if not parcels:
+    keys = rows_in(unpack(frame, part), plan.layout.words)
+    if not len(keys):
         return 0
-    keys = np.concatenate([parcel.items.reshape(-1, plan.layout.words) for parcel in parcels])
     with task_workers() as workers:
         return len(distinct_rows(Rows(keys), len(keys), workers).rows.keys)
 

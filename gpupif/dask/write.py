@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError
-from ..io.checkpoints import Store, exchange, work_folder
+from ..io.checkpoints import Store, replace_folder, work_folder
 from ..io.score_files import check_replaceable
 from ..results.provenance import FOLDER_FILE, write_folder_file
 
@@ -108,10 +108,7 @@ def replacing(output: Path, overwrite: bool) -> Iterator[Path]:
         staged = work / secrets.token_hex(8)
         yield staged
         check_replaceable(output, overwrite, ": it came into being meanwhile")
-        if target.exists() and any(target.iterdir()):
-            exchange(staged, target)
-        else:
-            staged.rename(target)
+        replace_folder(staged, target)
     except OSError as error:
         raise OutputError(f"{output}: could not be written: {error}.") from error
     finally:

@@ -8,7 +8,7 @@ shuffle, in which its rows meet the table's. Only what follows from all of that 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -21,9 +21,9 @@ import pyarrow as pa
 from ..attack.population import MatchedRows, Population
 from ..dask import partition as partition_tasks
 from ..dask import plan as plans
-from ..dask import routing as routes
-from ..dask.graph import Graph, ref
-from ..dask.parcels import unpack
+from ..dask import shuffle as routes
+from ..dask.graph import Graph, Result
+from ..dask.parcels import rows_in, unpack
 from ..dask.plan import PartitionTotals, Plan, PopulationPlan, WeightedCounts, Weights
 from ..dask.population import AbsentRowTotals, add_absent_rows, find_absent_rows, settle_population
 from ..dask.population_graph import add_matching_tasks, open_dask_population
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ..attack.request import ScoreRequest
     from ..dask.partition import EncodedPartition
     from ..dask.population_graph import MatchingTasks
-    from ..dask.routing import Routes
+    from ..dask.shuffle import Routes
     from ..encoding.column import Column
     from .request import RiskRequest
 
@@ -60,59 +60,54 @@ def assess_dask(table: Any, request: RiskRequest, population: Population | None 
     score_request = as_score_request(request, known_orders(table, walked))
     people = None if population is None else open_dask_population(population.table, request.quasi_identifiers)
     graph = Graph()
-    partitions = list(map(ref, graph.take(table[request.read])))
-    local = list(map(ref, graph.each("encode", partial(encode_rows, request, score_request), partitions)))
+    local = graph.each("encode", encode_rows, request, score_request, graph.take(table[request.read]))
     names = list(table.columns)
     totals, weighing = partition_tasks.count_values(graph, score_request, names, local)
-    planned = ref(graph.one("plan", partial(plan_risk, request, score_request, names), totals, *weighing))
-    search = ref(graph.one("search", partial(plan_search, request, score_request), planned, totals))
+    planned = graph.one("plan", plan_risk, request, score_request, names, totals, *weighing)
+    search = graph.one("search", plan_search, request, score_request, planned, totals)
     last = _search(graph, request, planned, search, local)
     if population is not None:
         # Only by what is known rows are compared.
         known = request.quasi_identifiers
         compared = replace(score_request, used=known, targets=[], known=known, weights=None)
-        totals = ref(graph.one("totals-known", partial(first_columns, len(known)), totals))
+        totals = graph.one("totals-known", first_columns, len(known), totals)
         matching = add_matching_tasks(graph, local, totals, people, compared, names, request.device)
-        last = graph.one("with-classes", with_classes, ref(last), *_compare(graph, matching, population.lacks))
+        last = graph.one("with-classes", with_classes, last, *_compare(graph, matching, population.lacks))
     watch = Stopwatch()
     with Reporter() as report, watch("compute"):
         found: Assessed = compute(graph.value(last), report)
     return replace(found, seconds=watch.seconds)
 
 
-def _search(graph: Graph, request: RiskRequest, planned: Any, search: Any, local: Sequence[Any]) -> Any:
-    """Add the tasks that search the parts; returns the key of that which returns what is found.
+def _search(graph: Graph, request: RiskRequest, planned: Result, search: Result, local: list[Result]) -> Result:
+    """Add the tasks that search the parts; what is found.
 
-    planned, search, local: the `Plan`, the `RiskSearch`, and the encoded partitions, as arguments of tasks.
+    planned, search, local: the `Plan`, the `RiskSearch`, and the encoded partitions.
     """
     count = range(len(local))
-    plans_of = [planned] * len(local)
-
-    rows = list(map(ref, graph.each("rows", counted_rows, plans_of, local)))
+    rows = graph.each("rows", counted_rows, planned, local)
     sample = graph.tree("samples", routes.add_samples, graph.each("sample", sample_rows, rows))
-    route = ref(graph.one("routes", routes.plan_routes, planned, len(local), len(local), ref(sample)))
-    ways = [route] * len(local)
+    route = graph.one("routes", routes.plan_routes, planned, len(local), len(local), sample)
 
-    arrived = list(map(ref, graph.shuffle("out", graph.each("send", send, plans_of, ways, count, rows))))
-    parts = (plans_of, [search] * len(local), ways, count, arrived)
+    arrived = graph.shuffle("out", graph.each("send", send, planned, route, count, rows))
+    parts = (planned, search, route, count, arrived)
     groups = request.groups
-    first = ref(graph.tree("findings", partial(combine, groups), graph.each("find", find_part, *parts)))
-    second = ref(graph.one("second", RiskSearch.second, search, first))
+    first = graph.tree("findings", partial(combine, groups), graph.each("find", find_part, *parts))
+    second = graph.one("second", RiskSearch.second, search, first)
     again: Any = ByAttribute()
     if request.may_look_again:
-        several = graph.each("find-again", find_part, *parts, [second] * len(local))
-        again = ref(graph.tree("findings-again", partial(combine, groups), several))
+        several = graph.each("find-again", find_part, *parts, second)
+        again = graph.tree("findings-again", partial(combine, groups), several)
     return graph.one("conclude", conclude, planned, search, first, second, again)
 
 
-def _compare(graph: Graph, matching: MatchingTasks, lacks: str) -> tuple[Any, Any]:
-    """Add the tasks that find the classes in the population, and refuse what that lacks; as arguments of others."""
-    several = [matching.joined] * len(matching.matched)
-    compared = list(map(ref, graph.each("compare", compare_classes, several, matching.matched)))
-    lacking = ref(graph.tree("lacking", add_absent_rows, graph.each("lacks", itemgetter(0), compared)))
-    settled = ref(graph.one("settle", partial(settle_population, lacks), matching.joined, lacking))
+def _compare(graph: Graph, matching: MatchingTasks, lacks: str) -> tuple[Result, Result]:
+    """Add the tasks that find the classes in the population, and refuse what that lacks."""
+    compared = graph.each("compare", compare_classes, matching.joined, matching.matched)
+    lacking = graph.tree("lacking", add_absent_rows, graph.each("lacks", itemgetter(0), compared))
+    settled = graph.one("settle", settle_population, lacks, matching.joined, lacking)
     classes = graph.tree("classes", PopulationClasses.total, graph.each("classes-of-parts", itemgetter(1), compared))
-    return settled, ref(classes)
+    return settled, classes
 
 
 def first_columns(known: int, totals: PartitionTotals) -> PartitionTotals:
@@ -213,7 +208,7 @@ def _table_parts(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame:
         parcels = list(group)
         # The same rows, in the same order, counted in both ways.
         rows, by_people = (
-            np.concatenate([parcel.items.reshape(-1, plan.layout.words + 1) for parcel in some] or [_none(plan)])
+            rows_in(some, plan.layout.words + 1)
             for some in (
                 [parcel for parcel in parcels if parcel.source < ways.partitions],
                 [parcel for parcel in parcels if parcel.source >= ways.partitions],
@@ -222,10 +217,6 @@ def _table_parts(plan: Plan, search: RiskSearch, ways: Routes, part: int, frame:
         people = None if plan.weights is None else by_people[:, -1].astype(np.int64)
         keys, times = np.ascontiguousarray(rows[:, :-1]), rows[:, -1].astype(np.int64)
         yield TablePart.of(search.job, ways.cuts[cut].targets, columns, keys, times, people)
-
-
-def _none(plan: Plan) -> Any:
-    return np.empty((0, plan.layout.words + 1), np.uint64)
 
 
 def conclude(plan: Plan, search: RiskSearch, first: ByAttribute, second: SecondLook, again: ByAttribute) -> Assessed:

@@ -15,7 +15,7 @@ import numpy as np
 from gpupif.kernels.codes import add_times
 
 from ..engines.cpu.counting import number_rows
-from ..engines.part_jobs import compact_codes
+from ..engines.partition_plan import compact_codes
 from ..measures import resolve_measures
 from ..utils.arrays import on_host
 from ..utils.information import Sizes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..engines.block_scoring import pack_keys, unpack_keys
-from ..engines.part_jobs import part_job
+from ..engines.partition_plan import part_job
 from ..rows.accumulate import DistinctRows
 from ..rows.keys import KeyLayout
 from ..utils.arrays import on_host

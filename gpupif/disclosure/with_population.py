@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..attack.joined_columns import SAMPLE, counting_job
 from ..attack.population import (
     MatchedRows,
-    counting_job,
     encode_population,
     lacks_error,
     match_population,
@@ -25,7 +25,7 @@ from ..attack.population import (
 )
 from ..engines.block_scoring import pack_keys
 from ..out_of_core.chunks import MemoryChunks, TableChunks
-from ..out_of_core.joined_rows import SAMPLE, AbsentRows, JoinedValues
+from ..out_of_core.joined_rows import AbsentRows, JoinedTables
 from ..out_of_core.temporary_table import in_streams, open_temporary_table
 from ..rows.threads import Workers
 from ..utils.validation import check_exist
@@ -102,10 +102,10 @@ def _in_parts(
     folder: Path,
     report: Reporter,
 ) -> PopulationClasses:
-    joined = JoinedValues(table, people, known)
+    joined = JoinedTables(table, people, known)
     rows = joined.rows(range(known))
     origins = np.array([table.rows, people.rows])
-    job = counting_job([*joined.counts, origins], targets=[known], known=list(range(known)))
+    job = counting_job([*joined.columns.counts, origins], targets=[known], known=list(range(known)))
     parts = Parts(job, rows, budget, folder / "population", report, " with the population", SHARE)
     report.stage("compare with the population", rows.rows, "rows")
     lacking = AbsentRows(joined, parts.limit)
@@ -113,7 +113,7 @@ def _in_parts(
     with contextlib.closing(parts), Workers() as workers:
         for part in parts:
             *codes, origin = part.job.codes
-            keys = pack_keys(codes, joined.layout, workers)
+            keys = pack_keys(codes, joined.columns.layout, workers)
             matched = MatchedRows.of(keys, part.times, origin == SAMPLE, workers)
             found = [PopulationClasses.total(*found, PopulationClasses.of(matched.sampled, matched.in_population))]
             if lacks == "error":

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from cuda.bindings import driver
 
-from .code_cache import code_of
 from .kernel_arguments import pack
+from .kernel_cache import code_of
 
 WORD_BYTES = 8
 

@@ -164,6 +164,14 @@ def identity(place: Path) -> list[int]:
     return [status.st_dev, status.st_ino]
 
 
+def replace_folder(staged: Path, output: Path) -> None:
+    """Have a folder take the place of another one, or of nothing, as a whole."""
+    if output.exists() and any(output.iterdir()):
+        exchange(staged, output)
+    else:
+        staged.rename(output)
+
+
 def exchange(staged: Path, output: Path) -> None:
     """Have two folders take each other's name, at once where the file system can do that."""
     swap = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

@@ -7,20 +7,17 @@ part that the hash of their values says. What is found there, which is little, c
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import partial
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpupif.kernels.partition import partition_ids
-
 from ..attack.weights import TableWeights
 from ..dask import partition as partition_tasks
 from ..dask import plan
-from ..dask.graph import Graph, ref
-from ..dask.parcels import Parcel, pack, unpack
+from ..dask.graph import Graph, Result
+from ..dask.parcels import Parcel, pack, parcel_rows, part_of_keys, rows_in, unpack
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers
 from ..engines.block_scoring import pack_keys, unpack_keys
@@ -89,28 +86,27 @@ class DaskCounts(SetCounts):
     def count(self, sets: Sequence[SetRequest], make: MakeFind) -> CountResult:
         graph = Graph()
         encoded, whole = self.add_plan(graph)
-        local = list(map(ref, graph.each("local", itemgetter(0), encoded)))
-        every, count = [whole] * len(local), range(len(local))
-        send = partial(send_combinations, list(sets), len(local), self._asked)
-        there = list(map(ref, graph.shuffle("out", graph.each("send", send, every, count, local))))
+        local = graph.each("local", itemgetter(0), encoded)
+        asked, count = tuple(sets), range(len(local))
+        sent = graph.each("send", send_combinations, asked, len(local), self._asked, whole, count, local)
         # A task of its own, for it may hold much that all parts share.
-        shared = [ref(graph.one("make", _same, make))] * len(local)
-        parts = graph.each("count", partial(count_part, list(sets), self._asked), shared, every, count, there)
-        result = graph.one("result", _result, whole, ref(graph.tree("found", add_found, parts)))
+        shared = graph.one("make", _same, make)
+        there = graph.shuffle("out", sent)
+        parts = graph.each("count", count_part, asked, self._asked, shared, whole, count, there)
+        result = graph.one("result", _result, whole, graph.tree("found", add_found, parts))
         counted: CountResult
         self.device, counted = compute(graph.value(result), Reporter(visible=False))
         return counted
 
-    def add_plan(self, graph: Graph) -> tuple[list[Any], Any]:
-        """Tasks that encode each partition, and one that returns the `TablePlan`; as arguments of others."""
+    def add_plan(self, graph: Graph) -> tuple[list[Result], Result]:
+        """Add tasks that encode each partition, and one that returns the `TablePlan`."""
         read, table, names = self._read, self._table, self._all_names
-        partitions = list(map(ref, graph.take(table[read.read] if read.read != names else table)))
-        encoded = list(
-            map(ref, graph.each("encode", partial(partition_tasks.encode_partition, read, self._asked), partitions))
+        partitions = graph.take(table[read.read] if read.read != names else table)
+        encoded = graph.each("encode", partition_tasks.encode_partition, read, self._asked, partitions)
+        totals, weighing = partition_tasks.count_values(
+            graph, read, names, graph.each("counted", itemgetter(0), encoded)
         )
-        local = list(map(ref, graph.each("counted", itemgetter(0), encoded)))
-        totals, weighing = partition_tasks.count_values(graph, read, names, local)
-        return encoded, ref(graph.one("whole", partial(plan_table, read, names), totals, *weighing))
+        return encoded, graph.one("whole", plan_table, read, names, totals, *weighing)
 
 
 def plan_table(
@@ -151,17 +147,9 @@ def send_combinations(
             found = counter.combinations(place)
             layout = key_layout([cardinalities[column] for column in one.columns])
             keys = pack_keys(found.codes, layout, workers)
-            to = np.zeros(len(keys), np.uint32)
-            masks = layout.masks(list(one.columns).index(column) for column in one.by)
-            partition_ids(keys, masks, parts, to)
-            order = np.argsort(to, kind="stable")
-            items = np.column_stack([keys[order], found.counts[order].astype(np.uint64)])
-            edges = np.searchsorted(to[order], np.arange(parts + 1)).tolist()
-            parcels += [
-                Parcel(part, source, number, items[start:stop])
-                for part, (start, stop) in enumerate(pairwise(edges))
-                if start < stop
-            ]
+            columns = list(one.columns)
+            to = part_of_keys(keys, layout, (columns.index(column) for column in one.by), parts)
+            parcels += parcel_rows(keys, found.counts, to, parts, source, number)
     return pack(parcels)
 
 
@@ -176,7 +164,7 @@ def count_part(
             columns = sets[number].columns
             cardinalities = [whole.columns[column].cardinality for column in columns]
             layout = key_layout(cardinalities)
-            items = np.concatenate([parcel.items.reshape(-1, layout.words + 1) for parcel in group])
+            items = rows_in(group, layout.words + 1)
             counter = counting.counter([list(range(len(columns)))], cardinalities, len(items))
             codes = unpack_keys(np.ascontiguousarray(items[:, :-1]), layout)
             counter.add(codes, items[:, -1].astype(np.int64))

@@ -7,62 +7,49 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from ..attack.known_subsets import KnownSubsets
 from ..attack.priors import Prior
-from ..engines.part_jobs import target_weight
 from ..measures import find_measure
+from ..results.asked_cells import AskedCells
 from ..results.base import MEAN, Cell
 from ..results.figures import ColumnFacts, Figures, summary_columns
-from ..results.riskiest import cell_records, describe_value, riskiest
+from ..results.riskiest import cell_records, riskiest
 from ..results.summary import TOP_CELLS, Summary
-from ..results.worst_attacker import describe_worst, row_with
 from .chunks import TableChunks
 from .gather import ChunkFacts, Gatherer
 from .one_part import FoldRun
-from .part_result import PartResult
 from .passes import PartitionedRun
-from .summary import codes_of_row, explain_cells, gain_percentiles, row_gain_percentiles
+from .summary import codes_of_row, gain_percentiles, row_gain_percentiles
 
 
+@dataclass(eq=False)
 class AttackerRun:
     """The run for one attacker, or for one fold of an attacker with any few columns.
 
-    scoring: the table, for the attacker's job. chunks: its rows. prior_of: by column. population_scoring: the
+    scoring: the table, for the attacker's job. chunks: its rows. prior_of: by column. subsets: of columns that the
+    attacker may know. population_scoring: the
     population's rows beside those of the table, for the sizes of cohorts in it; None where there is no population.
     """
 
-    def __init__(
-        self,
-        scoring: PartitionedRun,
-        chunks: TableChunks,
-        prior_of: Mapping[Hashable, Prior],
-        population_scoring: PartitionedRun | None = None,
-    ) -> None:
-        self.scoring = scoring
-        self.chunks = chunks
-        self.prior_of = prior_of
-        self.population_scoring = population_scoring
+    scoring: PartitionedRun
+    chunks: TableChunks
+    prior_of: Mapping[Hashable, Prior]
+    subsets: KnownSubsets | None
+    population_scoring: PartitionedRun | None = None
 
     def score(self) -> Gatherer:
         """Score the table in parts; the gatherer of the scores."""
         scoring, job = self.scoring, self.scoring.job
-        found = scoring.score()
+        sums = scoring.score()
         if self.population_scoring is not None:
             self.population_scoring.score()
-        self.weights = [found.weights[target] for target in job.targets] if found.weights else self._weights(found)
+        (self.weights,) = sums.by_fold(job, self.chunks.rows if scoring.units is None else scoring.units.total).values()
         self._gatherer = Gatherer(scoring, self.weights, scoring.file("facts"), self.population_scoring)
         return self._gatherer
-
-    def _weights(self, found: PartResult) -> list[float]:
-        scoring, job = self.scoring, self.scoring.job
-        total = self.chunks.rows if scoring.units is None else scoring.units.total
-        return [
-            target_weight(job, total, target, [found.cohorts[target]], [found.distinct[target]])
-            for target in job.targets
-        ]
 
     @property
     def column_facts(self) -> list[ColumnFacts]:
@@ -102,19 +89,16 @@ class AttackerRun:
 
     def _explain(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
         """What is seen of the riskiest cells; see `Explainer`."""
-        scoring = self.scoring
-        if not isinstance(scoring, FoldRun) or not scoring.fold:
-            return explain_cells(scoring.job, self.chunks, cells, scoring.units)
-        return [self._explain_any_known(scoring, cell) for cell in cells]
-
-    def _explain_any_known(self, fold: FoldRun, cell: Cell) -> dict[str, Any]:
-        whole, job = fold.whole, fold.job
-        position, key = job.targets[cell.target], codes_of_row(self.chunks, cell.row)
-        column, code = self.chunks.columns[position], key[position]
-        if fold.fold == MEAN:
-            return describe_value(job, position, column, code)
-        assert whole.subsets is not None
-        table = replace(whole.job, codes=whole.table.codes, times=whole.table.times)
-        row = row_with(table.codes, key[: len(table.codes)])
-        by, weights = find_measure(self._gatherer.by), whole.weights_of(position)
-        return describe_worst(table, column, row, position, whole.subsets, weights, by)
+        scoring, chunks = self.scoring, self.chunks
+        asked = AskedCells(scoring.job, chunks.columns, cells, [codes_of_row(chunks, cell.row) for cell in cells])
+        if isinstance(scoring, FoldRun) and scoring.fold:
+            whole = scoring.whole
+            if scoring.fold == MEAN or self.subsets is None:
+                return asked.values()
+            rows = replace(whole.job, codes=whole.table.codes, times=whole.table.times)
+            by = find_measure(self._gatherer.by)
+            return asked.explain_worst(rows, self.subsets, lambda _, position: whole.weights_of(position), by)
+        pieces = (chunks.codes(number) for number in range(len(chunks.sizes)))
+        units = scoring.units
+        counts = (asked.count(codes, None if units is None else units.times(codes[-1])) for codes in pieces)
+        return asked.explain(asked.total(counts))

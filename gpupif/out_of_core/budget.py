@@ -11,7 +11,7 @@ import numpy as np
 from ..attack.request import ScoreRequest
 from ..engines.base import Job
 from ..engines.known_subsets_memory import AnyKnownNeeds
-from ..engines.part_jobs import computed_measure, part_measures
+from ..engines.partition_plan import computed_measure, part_measures
 from ..errors import InputError, OutputError
 from ..io.base import Source
 from ..io.checkpoints import free_disk
@@ -99,26 +99,14 @@ def files_to_open() -> int:
     return MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 
-def plan_budget(limit: int, request: ScoreRequest, population: bool = False) -> Budget:
-    """What a run with this memory limit may have in memory at once; raises InputError where that is too little.
-
-    population: whether cells have a size in a population beside other scores.
-    """
-    resident = resident_bytes()
-    working = limit - resident - RESERVE
+def plan_budget(limit: int, request: ScoreRequest) -> Budget:
+    """What a run with this memory limit may have in memory at once; raises InputError where that is too little."""
     cells = len(request.targets) * len(request.attackers or [None])
     written = sum(np.dtype(measure.type_in(request.dtype)).itemsize for measure in request.outputs)
-    written += 8 * population
     # A chunk is written while the next one is put together of what parts have for it.
-    row = cells * (2 * written + 8 * (len(request.outputs) + population)) + 16 * len(request.read) + 64
-    fits = int(CHUNK_SHARE * working) // row
-    if fits < LEAST_CHUNK:
-        least = (resident + RESERVE + int(LEAST_CHUNK * row / CHUNK_SHARE)) / 2**20
-        raise InputError(
-            f"memory_limit: expected at least {least:,.0f} MiB for this table ({resident / 2**20:,.0f} MiB are taken "
-            f"before anything is read), got {limit / 2**20:,.0f} MiB. Raise it, or score fewer columns."
-        )
-    return Budget(min(MOST_CHUNK, 1 << (fits.bit_length() - 1)), working)
+    row = cells * (2 * written + 8 * len(request.outputs)) + 16 * len(request.read) + 64
+    most = _fitting(limit, row, "score")
+    return most._replace(chunk_rows=min(MOST_CHUNK, 1 << (most.chunk_rows.bit_length() - 1)))
 
 
 def plan_reading(limit: int, columns: int) -> Budget:
@@ -126,21 +114,32 @@ def plan_reading(limit: int, columns: int) -> Budget:
 
     Raises InputError where that, or the files that may be open, are too little.
     """
+    most = _fitting(limit, CELL_BYTES * columns, "look at")
+    check_files("table", columns, "Look at")
+    return most._replace(chunk_rows=min(MOST_CHUNK, most.chunk_rows))
+
+
+def _fitting(limit: int, row: int, do: str) -> Budget:
+    """As many rows of a chunk as fit, of so many bytes each; raises InputError for too few. do: what is done."""
     resident = resident_bytes()
     working = limit - resident - RESERVE
-    fits = int(CHUNK_SHARE * working) // (CELL_BYTES * columns)
+    fits = int(CHUNK_SHARE * working) // row
     if fits < LEAST_CHUNK:
-        least = (resident + RESERVE + int(LEAST_CHUNK * CELL_BYTES * columns / CHUNK_SHARE)) / 2**20
+        least = (resident + RESERVE + int(LEAST_CHUNK * row / CHUNK_SHARE)) / 2**20
         raise InputError(
             f"memory_limit: expected at least {least:,.0f} MiB for this table ({resident / 2**20:,.0f} MiB are taken "
-            f"before anything is read), got {limit / 2**20:,.0f} MiB. Raise it, or look at fewer columns."
+            f"before anything is read), got {limit / 2**20:,.0f} MiB. Raise it, or {do} fewer columns."
         )
+    return Budget(fits, working)
+
+
+def check_files(argument: str, columns: int, do: str) -> None:
+    """Raise InputError where so many columns need more open files than there may be. do: what is done with them."""
     if files_to_open() < 3 * columns + SPARE_FILES:
         raise InputError(
-            f"table: {columns:,} columns need as many files open at a time, three times over, which the system does "
-            "not allow. Look at fewer, or allow more (ulimit -n)."
+            f"{argument}: {columns:,} columns need as many files open at a time, three times over, which the system "
+            f"does not allow. {do} fewer, or allow more (ulimit -n)."
         )
-    return Budget(min(MOST_CHUNK, fits), working)
 
 
 def check_disk(
@@ -159,12 +158,12 @@ def check_disk(
     rows = source.about_rows()
     attackers = len(request.attackers or [None])
     targets = len(request.targets) * attackers
-    kept = len({computed_measure(measure) for measure in request.outputs}) + bool(people)
+    kept = len({computed_measure(measure) for measure in request.outputs})
     spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(request.read) + SCORE_BYTES * targets * kept + 8))
     # The population is encoded, and cut with the table.
     spilled += int(CODE_BYTES * len(request.used) * (people + 2 * attackers * (people + rows * bool(people))))
     each = TEXT_BYTES if written_format(options.output).as_text else SCORE_BYTES
-    written = int(rows * each * targets * (len(request.outputs) + bool(people)))
+    written = int(rows * each * targets * len(request.outputs))
     if options.keep_input:
         written += source.bytes
     same = spill.stat().st_dev == output.stat().st_dev

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ..engines.block_scoring import pack_keys, unpack_keys
+from ..engines.block_scoring import unpack_keys
+from ..engines.known_subsets_memory import AT_ONCE
 from ..io.ipc_batches import BatchWriter, read_batch, write_batch
 from ..rows.accumulate import DistinctRows
 from ..rows.keys import KeyLayout
 from ..rows.partition import index_type
 from ..rows.threads import Workers
+from .chunks import packed_chunks
 from .passes import RunContext
 from .shuffle import Partitioned, PartScores, hash_partition
 
@@ -31,8 +34,6 @@ if TYPE_CHECKING:
     from ..attack.weights import Units
     from .chunks import Chunks
 
-# Rows that come to the distinct ones at once, as a share of those that there may be.
-AT_ONCE = 0.25
 NUMBER = "number"
 
 
@@ -40,6 +41,7 @@ class TooManyRowsError(Exception):
     """There are more distinct rows than there is room for."""
 
 
+@dataclass(eq=False)
 class DistinctTable:
     """A table's distinct rows, on disk; finding them is a step that is kept in the store.
 
@@ -47,22 +49,16 @@ class DistinctTable:
     so many chunks are asked about; all count.
     """
 
-    def __init__(
-        self,
-        context: RunContext,
-        step: str,
-        chunks: Chunks,
-        cardinalities: Sequence[int],
-        units: Units | None,
-        asked: int | None,
-    ) -> None:
-        self.context = context
-        self.step = step
-        self.chunks = chunks
-        self.cardinalities = cardinalities
-        self.units = units
-        self.sizes = list(chunks.sizes[:asked])
-        self.layout = KeyLayout.of(cardinalities)
+    context: RunContext
+    step: str
+    chunks: Chunks
+    cardinalities: Sequence[int]
+    units: Units | None
+    asked: int | None
+
+    def __post_init__(self) -> None:
+        self.sizes = list(self.chunks.sizes[: self.asked])
+        self.layout = KeyLayout.of(self.cardinalities)
 
     def find(self, limit: int, at_once: int, what: str = "") -> int:
         """Find them, unless that is done; returns how many there are.
@@ -162,44 +158,22 @@ class DistinctTable:
 
         before: how many there were in other parts.
         """
-        several = 1 if self.units is None else 2
-        table = DistinctRows(self.layout.words, several, workers)
-        out = self.file(f"scores-{part:05}.arrow")
-        asked, rows = len(self.sizes), 0
+        table = DistinctRows(self.layout.words, 1 if self.units is None else 2, workers)
+        out, every = self.file(f"scores-{part:05}.arrow"), range(len(self.cardinalities))
         with BatchWriter(out, {NUMBER: pa.from_numpy_dtype(self._kind)}) as writer:
-            for first, keys, units in self._keys(chunks, max(1, int(AT_ONCE * limit)), workers):
-                sizes = chunks.sizes[first : first + len(keys)]
-                counts = [np.full(size, first + place < asked, np.int64) for place, size in enumerate(sizes)]
-                amounts = [np.concatenate(counts), *([np.concatenate(units)] if self.units is not None else [])]
-                number = table.add(np.concatenate(keys), *amounts)
+            most = max(1, int(AT_ONCE * limit))
+            for piece in packed_chunks(chunks, every, self.layout, self.units, most, workers):
+                asked = piece.sizes[: max(0, len(self.sizes) - piece.first)]
+                occurs = (np.arange(len(piece.keys)) < sum(asked)).astype(np.int64)
+                number = table.add(piece.keys, occurs, *([] if piece.times is None else [piece.times]))
                 if len(table) > limit:
                     return None
                 start = 0
-                for place, size in enumerate(sizes):
-                    if first + place < asked:
-                        writer.write([(number[start : start + size].astype(np.int64) + before).astype(self._kind)])
+                for size in asked:
+                    writer.write([(number[start : start + size].astype(np.int64) + before).astype(self._kind)])
                     start += size
-                self.context.report.advance(start)
-                rows += start
+                self.context.report.advance(len(piece.keys))
         names = [*(f"word-{word}" for word in range(self.layout.words)), "occurs", "counts"]
         arrays = [*table.keys.T, *table.sums]
         write_batch(file, dict(zip(names, arrays, strict=False)))
         return len(table)
-
-    def _keys(
-        self, chunks: Chunks, most: int, workers: Workers
-    ) -> Iterator[tuple[int, list[npt.NDArray[np.uint64]], list[npt.NDArray[np.int64]]]]:
-        """The first of so many chunks at once as have at most `most` rows, their packed keys, and units, if any."""
-        keys: list[npt.NDArray[np.uint64]] = []
-        units: list[npt.NDArray[np.int64]] = []
-        waiting = first = 0
-        for number, size in enumerate(chunks.sizes):
-            if keys and waiting + size > most:
-                yield first, keys, units
-                keys, units, waiting, first = [], [], 0, number
-            codes = chunks.codes(number)
-            if self.units is not None:
-                units.append(self.units.times(codes.pop()))
-            keys.append(pack_keys(codes, self.layout, workers))
-            waiting += size
-        yield first, keys, units

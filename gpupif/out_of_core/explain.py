@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..encoding.merge import encode_part, number_in, recode
 from ..engines.block_scoring import pack_keys, unpack_keys
+from ..results.asked_cells import AskedCells
 from ..results.base import Cell, Explainer
-from ..results.riskiest import CohortCount, count_cohort, describe, describe_value
-from ..results.worst_attacker import describe_worst, row_with, weights_of_sets
+from ..results.worst_attacker import weights_of_sets
 from ..rows.accumulate import DistinctRows
 from ..rows.keys import KeyLayout
 from ..rows.threads import Workers
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 ROWS, BYTES = 1 << 18, 1 << 26
 
 
+@dataclass(eq=False)
 class FilesExplainer(Explainer):
     """What one attacker sees of cells.
 
@@ -39,21 +41,12 @@ class FilesExplainer(Explainer):
     memory, as when they were scored.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        columns: Sequence[Column],
-        job: Job,
-        units: Units | None,
-        subsets: KnownSubsets | None,
-        engine: Engine,
-    ) -> None:
-        self._source = source
-        self._columns = columns
-        self._job = job
-        self._units = units
-        self._subsets = subsets
-        self._engine = engine
+    source: Source
+    columns: Sequence[Column]
+    job: Job
+    units: Units | None
+    subsets: KnownSubsets | None
+    engine: Engine
 
     def labels(self, rows: Sequence[int]) -> list[Any] | None:
         """See `Explainer`: files have none."""
@@ -61,43 +54,29 @@ class FilesExplainer(Explainer):
 
     def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
         """See `Explainer`; raises TableReadError where a file is not what it was."""
-        keys, found = self._keys(cells), []
-        for cell in cells:
-            position = self._job.targets[cell.target]
-            found.append(describe_value(self._job, position, self._columns[position], keys[cell.row][position]))
-        return found
+        return self._asked(cells).values()
 
     def explain(self, cells: Sequence[Cell], by: Measure) -> list[dict[str, Any]]:
         """See `Explainer`; raises as `values`."""
-        keys = self._keys(cells)
-        if self._subsets is not None:
-            return self._explain_any_known(cells, keys, by, self._subsets)
-        job, targets = self._job, [self._job.targets[cell.target] for cell in cells]
-        counts: list[list[CohortCount]] = [[] for _ in cells]
-        for codes, times in self._pieces():
-            for cell, target, found in zip(cells, targets, counts, strict=True):
-                found.append(count_cohort(job, codes, times, keys[cell.row], target))
-        return [
-            describe(job, target, self._columns[target], keys[cell.row][target], CohortCount.total(found))
-            for cell, target, found in zip(cells, targets, counts, strict=True)
-        ]
+        asked, subsets = self._asked(cells), self.subsets
+        if subsets is None:
+            return asked.explain(asked.total(asked.count(*piece) for piece in self._pieces()))
+        weights_of = partial(weights_of_sets, self.engine, subsets)
+        return asked.explain_worst(self._distinct_rows(), subsets, weights_of, by)
 
-    def _explain_any_known(
-        self, cells: Sequence[Cell], keys: dict[int, list[int]], by: Measure, subsets: KnownSubsets
-    ) -> list[dict[str, Any]]:
-        layout = KeyLayout.of([len(counts) for counts in self._job.counts])
+    def _distinct_rows(self) -> Job:
+        """The job with the codes of all distinct rows."""
+        layout = KeyLayout.of([len(counts) for counts in self.job.counts])
         with Workers() as workers:
             rows = DistinctRows(layout.words, 1, workers)
             for codes, times in self._pieces():
                 amounts = np.ones(len(codes[0]), np.int64) if times is None else times
                 rows.add(pack_keys(codes, layout, workers), amounts)
-        table = replace(self._job, codes=unpack_keys(rows.keys, layout), times=rows.sums[0])
-        found = []
-        for cell in cells:
-            position, row = table.targets[cell.target], row_with(table.codes, keys[cell.row])
-            weights = weights_of_sets(self._engine, table, position, subsets) if by.weighted else np.ones(0)
-            found.append(describe_worst(table, self._columns[position], row, position, subsets, weights, by))
-        return found
+        return replace(self.job, codes=unpack_keys(rows.keys, layout), times=rows.sums[0])
+
+    def _asked(self, cells: Sequence[Cell]) -> AskedCells:
+        keys = self._keys(cells)
+        return AskedCells(self.job, self.columns, cells, [keys[cell.row] for cell in cells])
 
     def _keys(self, cells: Sequence[Cell]) -> dict[int, list[int]]:
         """The codes of the rows of cells."""
@@ -117,9 +96,9 @@ class FilesExplainer(Explainer):
 
     def _pieces(self) -> Iterator[tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64] | None]]:
         """Codes of all rows in the columns that are used, some at a time, and how often each counts (None: once)."""
-        for _, piece in self._source.read([str(column.name) for column in self._columns], ROWS, BYTES):
-            codes = [_codes(column, piece.column(str(column.name))) for column in self._columns]
-            yield codes[: len(self._job.counts)], None if self._units is None else self._units.times(codes[-1])
+        for _, piece in self.source.read([str(column.name) for column in self.columns], ROWS, BYTES):
+            codes = [_codes(column, piece.column(str(column.name))) for column in self.columns]
+            yield codes[: len(self.job.counts)], None if self.units is None else self.units.times(codes[-1])
 
 
 def _codes(column: Column, array: Any) -> npt.NDArray[Any]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..engines.part_jobs import computed_measure, part_measures
+from ..engines.partition_plan import computed_measure, part_measures
 from ..io.ipc_batches import disk_errors, write_batch
 from ..measures import POPULATION_SIZE, find_measure
 from ..results.base import Cell
@@ -26,6 +26,8 @@ from .shuffle import PartScores
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+Piece = TypeVar("Piece")
 
 
 class ChunkFacts(NamedTuple):
@@ -145,28 +147,32 @@ class Gatherer:
         ChunkFacts(figures, top).write(self.facts(number))
 
 
-class RowReader:
-    """Reads ranges of rows, in order, from chunks that follow each other. first: row of the table that these begin
-    with.
+class RowReader(Generic[Piece]):
+    """Reads ranges of rows, in order, from pieces that follow each other.
+
+    first: row of the table that these begin with. size: tells the rows of a piece; cut: takes those of a slice.
     """
 
-    def __init__(self, chunks: Iterator[dict[str, npt.NDArray[Any]]], first: int) -> None:
-        self._chunks = chunks
+    def __init__(
+        self, pieces: Iterator[Piece], first: int, size: Callable[[Piece], int], cut: Callable[[Piece, slice], Piece]
+    ) -> None:
+        self._pieces = pieces
         self._start = self._stop = first
-        self._arrays: dict[str, npt.NDArray[Any]] = {}
+        self._piece: Piece | None = None
+        self._size = size
+        self._cut = cut
 
-    def between(self, start: int, stop: int) -> Iterator[dict[str, npt.NDArray[Any]]]:
+    def between(self, start: int, stop: int) -> Iterator[Piece]:
         """The rows start to stop, piece by piece."""
         while start < stop:
-            if start >= self._stop:
-                self._arrays = {}
-                self._arrays = next(self._chunks)
-                self._start = self._stop
-                self._stop += next(iter(self._arrays.values())).shape[1]
+            if self._piece is None or start >= self._stop:
+                # Its memory is free before the next one comes.
+                self._piece = None
+                self._piece = next(self._pieces)
+                self._start, self._stop = self._stop, self._stop + self._size(self._piece)
                 continue
             end = min(stop, self._stop)
-            place = slice(start - self._start, end - self._start)
-            yield {name: array[:, place] for name, array in self._arrays.items()}
+            yield self._cut(self._piece, slice(start - self._start, end - self._start))
             start = end
 
 

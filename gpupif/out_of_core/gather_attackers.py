@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Hashable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..attack.worst_mean import folded_name
-from ..io.write import attacker_names
 from .gather import Gatherer
 
 if TYPE_CHECKING:
@@ -33,13 +31,6 @@ class AttackerGatherers:
         """Make the places of facts."""
         for gatherer in self._gatherers.values():
             gatherer.folder.mkdir(exist_ok=True)
-
-    def names(self, columns: Sequence[Hashable]) -> list[str]:
-        """Names of the score columns."""
-        outputs: dict[str | None, list[str]] = {}
-        for name, fold, measure in self._order:
-            outputs.setdefault(name, []).append(folded_name(measure, fold) if fold else measure)
-        return attacker_names(outputs, columns, [])
 
     def nothing(self) -> list[npt.NDArray[Any]]:
         """The score columns, without rows."""

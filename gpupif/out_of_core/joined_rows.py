@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..attack.population import MatchedRows, absent_value_hint, join_codes
+from ..attack.joined_columns import POPULATION, SAMPLE, JoinedColumns
+from ..attack.population import MatchedRows, earlier_equal
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..io.ipc_batches import BatchReader
 from ..rows.distinct import distinct_rows
-from ..rows.keys import KeyLayout, code_type
+from ..rows.keys import code_type
 from ..rows.partition import Rows
 from ..rows.threads import Workers
 from .chunks import Chunks, TableChunks
@@ -19,8 +20,6 @@ from .chunks import Chunks, TableChunks
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# The weight of a row of the table (the sample), and of the population; extra rows of that may have more.
-SAMPLE, POPULATION = 0, 1
 # Of the rows that fit into memory, one in so many may wait to be looked up.
 LOOK_UP_SHARE = 16
 
@@ -41,7 +40,8 @@ class JoinedRows(Chunks):
         extra: ExtraRows | None,
     ) -> None:
         self.sizes = [*table.sizes, *population.sizes, *([] if extra is None else extra.sizes)]
-        self.weights = np.array([SAMPLE, POPULATION, *([] if extra is None else extra.times)])
+        # A row of the table is asked about only; one of the population counts once, an extra one more often perhaps.
+        self.weights = np.array([0, 1, *([] if extra is None else extra.times)])
         self._tables = (table, population)
         self._places = places
         self._joins = joins
@@ -86,44 +86,25 @@ class ExtraRows:
         self._reader.__exit__()
 
 
-class JoinedValues:
-    """Joined values of the columns used, the first of a table and of its population, in the same order.
+class JoinedTables:
+    """A table and its population, each with the columns used, in the same order, first. columns: these, joined.
 
-    values: by column; counts: rows of the population with each. layout: of the row keys of these columns.
-    Raises InputError for columns whose types do not match.
+    missing: see `gpupif.score`. Raises InputError for columns whose types do not match.
     """
 
-    def __init__(self, table: TableChunks, population: TableChunks, used: int) -> None:
+    def __init__(self, table: TableChunks, population: TableChunks, used: int, missing: str = "category") -> None:
         self.table = table
         self._population = population
-        self._names = [column.name for column in table.columns[:used]]
-        both = list(zip(table.columns[:used], population.columns[:used], strict=True))
-        joined = [join_codes(mine, theirs) for mine, theirs in both]
-        kinds = [code_type(len(values)) for _, _, values in joined]
-        self._joins = [
-            (mine.astype(kind), theirs.astype(kind)) for (mine, theirs, _), kind in zip(joined, kinds, strict=True)
-        ]
-        self.values = [values for _, _, values in joined]
-        self.counts = [np.zeros(len(values), np.int64) for values in self.values]
-        for counts, joins, (_, theirs) in zip(self.counts, self._joins, both, strict=True):
-            counts[joins[POPULATION]] = theirs.counts
-        self.layout = KeyLayout.of([len(values) for values in self.values])
+        self.columns = JoinedColumns.of(table.columns[:used], population.columns[:used], missing)
 
     def rows(self, places: Sequence[int], extra: ExtraRows | None = None) -> JoinedRows:
         """The rows of both tables, with the columns at these places."""
-        return JoinedRows(self.table, self._population, places, self._joins, extra)
+        return JoinedRows(self.table, self._population, places, self.columns.joins, extra)
 
     def keys(self, number: int, workers: Workers) -> npt.NDArray[np.uint64]:
         """Row keys of a chunk of the table, over all columns."""
-        own = self.table.some_codes(number, range(len(self._joins)))
-        codes = [joins[SAMPLE][column] for joins, column in zip(self._joins, own, strict=True)]
-        return pack_keys(codes, self.layout, workers)
-
-    def absent_value_hint(self, key: npt.NDArray[np.uint64]) -> str:
-        """Sentence naming the first value of a row that the population does not have, or an empty text."""
-        codes = [int(own[0]) for own in unpack_keys(key[None], self.layout)]
-        in_population = [int(counts[code]) for counts, code in zip(self.counts, codes, strict=True)]
-        return absent_value_hint(self._names, self.values, codes, in_population)
+        own = self.table.some_codes(number, range(len(self.columns.joins)))
+        return pack_keys(self.columns.codes(own, SAMPLE), self.columns.layout, workers)
 
 
 class AbsentRows:
@@ -132,7 +113,7 @@ class AbsentRows:
     limit: rows that fit into memory, a part of which is there meanwhile, so that only a share is looked up at once.
     """
 
-    def __init__(self, joined: JoinedValues, limit: int) -> None:
+    def __init__(self, joined: JoinedTables, limit: int) -> None:
         self._joined = joined
         self._limit = limit // LOOK_UP_SHARE
         self._waiting: list[MatchedRows] = []
@@ -170,26 +151,14 @@ class AbsentRows:
                 keys = np.concatenate([short.keys, self._joined.keys(number, workers)])
                 which = distinct_rows(Rows(keys), len(keys), workers).number[len(short.keys) :]
                 which = np.minimum(which, len(short.keys)).astype(np.int64)
-                over = np.flatnonzero(_earlier(which) >= room[which])
+                over = np.flatnonzero(earlier_equal(which) >= room[which])
                 if len(over):
                     if start + over[0] < self._first[0]:
                         one = which[over[0]]
-                        facts = (
-                            int(short.in_population[one]),
-                            int(short.sampled[one]),
-                            self._joined.absent_value_hint(short.keys[one]),
-                        )
-                        self._first = (start + int(over[0]), *facts)
+                        codes = unpack_keys(short.keys[one][None], self._joined.columns.layout)
+                        hint = self._joined.columns.absent_value_hint([int(own[0]) for own in codes])
+                        counted = int(short.in_population[one]), int(short.sampled[one])
+                        self._first = (start + int(over[0]), *counted, hint)
                     return
                 room -= np.bincount(which, minlength=len(room))
                 start += size
-
-
-def _earlier(which: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """For each item how many equal ones come before it."""
-    order = np.argsort(which, kind="stable")
-    arranged = which[order]
-    begins = np.flatnonzero(np.append(True, arranged[1:] != arranged[:-1]))
-    earlier = np.empty(len(which), np.int64)
-    earlier[order] = np.arange(len(which)) - np.repeat(begins, np.diff(np.append(begins, len(which))))
-    return earlier

@@ -8,8 +8,8 @@ rows chunk by chunk, for some targets after the others.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,16 +21,15 @@ from ..attack.worst_mean import FOLDS, fold_of
 from ..engines.base import AnyKnownResult, AnyKnownShares
 from ..engines.known_subsets import score_attacker
 from ..engines.known_subsets_memory import AnyKnownNeeds, collapsing_bytes, share_memory
-from ..engines.part_jobs import Pass, cohorts_stay_whole, part_measures
+from ..engines.partition_plan import Pass, WeightSums, cohorts_stay_whole, part_measures
 from ..errors import InputError
 from ..io.ipc_batches import read_batch, write_batch
 from ..rows.partition import index_type
 from ..rows.threads import Workers, default_threads
 from ..utils.memory import shown
 from .distinct import DistinctTable, TooManyRowsError
-from .part_result import PartResult
 from .part_scoring import multiset, score_writer
-from .passes import PartitionedRun, RunContext
+from .passes import PartitionedRun, RunContext, TableRun
 from .shuffle import Partitioned
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
     from ..attack.known_subsets import KnownSubsets
     from ..attack.weights import Units
-    from ..engines.base import EngineResult, Job
+    from ..engines.base import Job
     from .chunks import Chunks
 
 # Distinct rows whose CIG are counted at once.
@@ -58,53 +57,28 @@ def runs_by_fold(
     """The run that scores a table against one attacker, by fold: "", or those over subsets of columns."""
     if cohorts_stay_whole(job, subsets is not None):
         return {"": PartitionedRun(context, prefix, job, chunks, units, asked, what)}
-    whole = OnePartRun(context, prefix, job, chunks, units, subsets, asked, what)
+    whole = OnePartRun(context, prefix, job, chunks, units, asked, what, subsets)
     return {fold: FoldRun(whole, fold) for fold in ([""] if subsets is None else FOLDS)}
 
 
-class OnePartRun:
-    """A table's distinct rows scored, and their scores spread to all rows, on disk; its steps are kept in the store.
+@dataclass(eq=False)
+class OnePartRun(TableRun):
+    """A table's distinct rows scored, and their scores spread to all rows, on disk.
 
-    For the arguments see `PartitionedRun`. subsets: those of columns that the attacker knows, None where it is the
-    job's.
+    subsets: those of columns that the attacker knows, None where it is the job's.
     """
 
-    def __init__(
-        self,
-        context: RunContext,
-        prefix: str,
-        job: Job,
-        chunks: Chunks,
-        units: Units | None,
-        subsets: KnownSubsets | None,
-        asked: int | None,
-        what: str,
-    ) -> None:
-        self.context = context
-        self.prefix = prefix
-        self.job = job
-        self.units = units
-        self.chunks = chunks
-        self.subsets = subsets
-        self.asked = asked
-        self.what = what
+    subsets: KnownSubsets | None = None
+    groups: list[list[int]] = field(init=False, default_factory=list)
+    distinct_rows: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        cardinalities = [len(counts) for counts in self.job.counts]
         self.table = DistinctTable(
-            context, f"{prefix}distinct", chunks, [len(counts) for counts in job.counts], units, asked
+            self.context, self.step("distinct"), self.chunks, cardinalities, self.units, self.asked
         )
-        self.folds = [""] if subsets is None else list(FOLDS)
-        self.groups: list[list[int]] = []
-        self.distinct_rows = 0
-        asks = replace(job, distinct=True)
-        self._needs = None if subsets is None else AnyKnownNeeds.of(asks, chunks.rows, subsets.sets)
-
-    def step(self, name: str) -> str:
-        """Name of a step."""
-        return f"{self.prefix}{name}"
-
-    def file(self, *names: str) -> Path:
-        """A file or folder of a step."""
-        first, *rest = names
-        return self.context.store.part(self.step(first), *rest)
+        asks = replace(self.job, distinct=True)
+        self._needs = None if self.subsets is None else AnyKnownNeeds.of(asks, self.chunks.rows, self.subsets.sets)
 
     def score(self) -> list[list[int]]:
         """Find the distinct rows and score them, unless that is done; the targets that were scored together."""
@@ -141,8 +115,7 @@ class OnePartRun:
         """By target the weight; over subsets the lowest of them for the worst, the mean for the mean."""
         store = self.context.store
         each = [store.done(self.step(f"scored-{number}"))["weights"][fold] for number in range(len(self.groups))]
-        found = {int(target): weight for weights in each for target, weight in weights.items()}
-        return {target: found[target] for target in self.job.targets}
+        return {int(target): weight for weights in each for target, weight in weights.items()}
 
     def weights_of(self, target: int) -> npt.NDArray[np.float64]:
         """The weight of a target against each of the subsets."""
@@ -158,12 +131,6 @@ class OnePartRun:
         if not fold:
             return self.job
         return replace(self.job, measures=tuple(fold_of(measure, fold) for measure in self.job.measures))
-
-    @property
-    def names(self) -> list[Hashable]:
-        """Names of the targets."""
-        assert self.subsets is not None
-        return [self.subsets.names[target] for target in self.job.targets]
 
     def _sets_of(self, target: int) -> int:
         """How many subsets a target is scored against."""
@@ -246,7 +213,7 @@ class OnePartRun:
         if isinstance(result, AnyKnownResult):
             for target, weights in zip(group, result.weights, strict=True):
                 write_batch(self._weights_file(target), {"weight": weights})
-        return {"weights": _weights(result, group), "rows": result.distinct_rows}
+        return {"weights": WeightSums.of(result, group, in_one_part=True).weights, "rows": result.distinct_rows}
 
     def _spread(self, fold: str, values: dict[str, Any], group: Sequence[int], number: int) -> None:
         """Write scores of distinct rows as those of all rows, chunk by chunk of the table."""
@@ -273,11 +240,6 @@ class OnePartRun:
         return self.table.file(f"weights-{target}.arrow")
 
 
-def _weights(result: EngineResult | AnyKnownResult, group: Sequence[int]) -> dict[str, dict[int, float]]:
-    """By fold and target the weight."""
-    return {fold: dict(zip(group, weights, strict=True)) for fold, weights in result.weights_by_fold().items()}
-
-
 class FoldRun(PartitionedRun):
     """The scores of one fold, gathered as those of any other table: each pass is one part."""
 
@@ -287,15 +249,15 @@ class FoldRun(PartitionedRun):
         self.whole = whole
         self.fold = fold
 
-    def score(self) -> PartResult:
-        """Score the table, unless that is done for the other."""
+    def score(self) -> WeightSums:
+        """Score the table, unless that is done for the other fold."""
         whole, store = self.whole, self.context.store
         groups = whole.score()
         self.passes = [Pass(group, []) for group in groups]
         sizes = list(self.chunks.sizes[: self.asked])
         folders = [store.part(whole.step(f"group-{number}{self.fold}")) for number in range(len(groups))]
         self.cuts = [Partitioned(folder, [sizes]) for folder in folders]
-        return PartResult(weights=whole.weights(self.fold))
+        return WeightSums(weights={self.fold: whole.weights(self.fold)})
 
     def distinct_rows(self) -> int:
         """Number of distinct rows of the table."""

@@ -9,17 +9,17 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from ..attack.weights import Units
 from ..engines.base import SILENT, Engine, Job, Progress, select_columns
-from ..engines.block_scoring import pack_keys, unpack_keys
-from ..engines.part_jobs import Pass, part_job, part_measures
+from ..engines.block_scoring import unpack_keys
+from ..engines.partition_plan import Pass, WeightSums, part_job, part_measures
 from ..io.ipc_batches import BatchWriter
 from ..rows.accumulate import DistinctRows
 from ..rows.distinct import distinct_rows
@@ -27,7 +27,7 @@ from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
-from .chunks import Chunks
+from .chunks import Chunks, PackedChunks, packed_chunks
 from .part_result import Multiset, PartResult
 from .shuffle import HashRange, Partitioned, PartScores, hash_partition
 
@@ -42,13 +42,7 @@ def score_columns(job: Job, targets: Sequence[int]) -> dict[str, str]:
     }
 
 
-class CountedRows(NamedTuple):
-    """Distinct rows with their multiplicities, and their weights together, in units, where rows have weights."""
-
-    rows: Rows
-    weights: npt.NDArray[np.int64] | None
-
-
+@dataclass(eq=False)
 class PartScorer:
     """Scores the parts of a table.
 
@@ -57,23 +51,16 @@ class PartScorer:
     those after them count in cohorts, and each row that is scored is equal to one of them.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        job: Job,
-        limit: int,
-        progress: Progress,
-        units: Units | None = None,
-        asked: int | None = None,
-    ) -> None:
-        self.engine = engine
-        self.progress = progress
-        self.job = job
-        self.limit = limit
-        self.units = units
-        self.asked = asked
-        self.entropies = [entropy_of_counts(counts) for counts in job.counts]
-        self.cardinalities = [len(counts) for counts in job.counts]
+    engine: Engine
+    job: Job
+    limit: int
+    progress: Progress
+    units: Units | None = None
+    asked: int | None = None
+
+    def __post_init__(self) -> None:
+        self.entropies = [entropy_of_counts(counts) for counts in self.job.counts]
+        self.cardinalities = [len(counts) for counts in self.job.counts]
 
     def score(
         self, chunks: Chunks, one: Pass, out: Path, folder: Path, hashes: HashRange, forced: bool = False
@@ -95,13 +82,13 @@ class PartScorer:
         everything = range(len(self.cardinalities))
         collapsed = self._collapse(chunks, everything, self.limit)
         if collapsed is not None:
-            return len(collapsed.rows.keys)
+            return len(collapsed)
         parts = -(-2 * chunks.rows // self.limit)
         with Workers() as workers:
             finer = hash_partition(chunks, self.cardinalities, everything, parts, _fresh(folder / "distinct"), workers)
         total = 0
         for _, piece, _ in finer.each():
-            total += len(self.distinct(piece, everything).rows.keys)
+            total += len(self.distinct(piece, everything))
         shutil.rmtree(finer.folder)
         return total
 
@@ -118,18 +105,17 @@ class PartScorer:
         return found
 
     def _score_collapsed(
-        self, chunks: Chunks, one: Pass, out: Path, used: Sequence[int], collapsed: CountedRows
+        self, chunks: Chunks, one: Pass, out: Path, used: Sequence[int], collapsed: DistinctRows
     ) -> PartResult:
-        table = collapsed.rows
-        codes = unpack_keys(table.keys, self._layout(used))
-        result, found = self._run(one, used, codes, table.counts.astype(np.int64), collapsed.weights, SILENT)
+        codes = unpack_keys(collapsed.keys, self._layout(used))
+        times, *weights = collapsed.sums
+        result, found = self._run(one, used, codes, times, next(iter(weights), None), SILENT)
         with score_writer(out, self.job, one.targets) as writer, Workers() as workers:
-            size = len(table.keys)
-            for keys, _, sizes in self._keys(chunks, used, workers, self.asked):
-                both = Rows(np.concatenate([table.keys, keys]))
-                number = distinct_rows(both, len(both.keys), workers).number[size:]
+            for piece in self._packed(chunks, used, workers, self.asked):
+                both = np.concatenate([collapsed.keys, piece.keys])
+                number = distinct_rows(Rows(both), len(both), workers).number[len(collapsed) :]
                 start = 0
-                for rows in sizes:
+                for rows in piece.sizes:
                     writer.write([values[number[start : start + rows]] for values in result])
                     start += rows
                     self.progress.advance(rows * len(one.targets))
@@ -195,11 +181,8 @@ class PartScorer:
         job = part_job(job, job.targets, codes, times if weights is None else weights)
         result = self.engine.score(job, progress)
         values = [array[place] for place in range(len(one.targets)) for array in result.values.values()]
-        found = PartResult(
-            {target: cohorts.log_sum() for target, cohorts in zip(one.targets, result.cohorts, strict=True)},
-            {target: distinct.log_sum() for target, distinct in zip(one.targets, result.distinct, strict=True)},
-            rows=result.distinct_rows if len(columns) == len(self.cardinalities) else None,
-        )
+        rows = result.distinct_rows if len(columns) == len(self.cardinalities) else None
+        found = PartResult(WeightSums.of(result, one.targets, in_one_part=False), rows=rows)
         if any(measure.name == "cig" for measure in self.job.measures):
             gains = result.values["cig"]
             with Workers() as workers:
@@ -207,47 +190,34 @@ class PartScorer:
                     found.gains[target] = multiset(gains[place], times, workers)
         return values, found
 
-    def _collapse(self, chunks: Chunks, used: Sequence[int], limit: int) -> CountedRows | None:
+    def _collapse(self, chunks: Chunks, used: Sequence[int], limit: int) -> DistinctRows | None:
         """The distinct rows of a part over some columns, None where they are more than `limit`."""
         for table in self._collapsing(chunks, used):
-            if len(table.rows.keys) > limit:
+            if len(table) > limit:
                 return None
         return table
 
-    def distinct(self, chunks: Chunks, used: Sequence[int]) -> CountedRows:
-        """The distinct rows of a part over some columns, however many."""
+    def distinct(self, chunks: Chunks, used: Sequence[int]) -> DistinctRows:
+        """The distinct rows of a part over some columns, however many.
+
+        Summed up are how often each occurs and, where rows have weights, what they stand for together, in units.
+        """
         *_, table = self._collapsing(chunks, used)
         return table
 
-    def _collapsing(self, chunks: Chunks, used: Sequence[int]) -> Iterator[CountedRows]:
+    def _collapsing(self, chunks: Chunks, used: Sequence[int]) -> Iterator[DistinctRows]:
         """The distinct rows of more and more of a part's chunks, at last of all."""
         with Workers() as workers:
             table = DistinctRows(self._layout(used).words, 1 if self.units is None else 2, workers)
-            for keys, weights, _ in self._keys(chunks, used, workers):
-                table.add(keys, np.ones(len(keys), np.int64), *([] if weights is None else [weights]))
-                yield CountedRows(Rows(table.keys, table.sums[0]), None if self.units is None else table.sums[1])
+            for piece in self._packed(chunks, used, workers):
+                ones = np.ones(len(piece.keys), np.int64)
+                table.add(piece.keys, ones, *([] if piece.times is None else [piece.times]))
+                yield table
 
-    def _keys(
+    def _packed(
         self, chunks: Chunks, used: Sequence[int], workers: Workers, last: int | None = None
-    ) -> Iterator[tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64] | None, list[int]]]:
-        """Packed keys of a part over some columns, so many chunks at once as are scored at once, and their sizes.
-
-        Between them how many people, in units, each row stands for, where rows have weights. last: chunks before it.
-        """
-        layout = self._layout(used)
-        waiting: list[npt.NDArray[np.uint64]] = []
-        weights: list[npt.NDArray[np.int64]] = []
-        sizes: list[int] = []
-        for number, size in enumerate(chunks.sizes[:last]):
-            if waiting and sum(sizes) + size > self.limit:
-                yield np.concatenate(waiting), np.concatenate(weights) if weights else None, sizes
-                waiting, weights, sizes = [], [], []
-            codes = chunks.codes(number)
-            waiting.append(pack_keys([codes[column] for column in used], layout, workers))
-            if self.units is not None:
-                weights.append(self.units.times(codes[-1]))
-            sizes.append(size)
-        yield np.concatenate(waiting), np.concatenate(weights) if weights else None, sizes
+    ) -> Iterator[PackedChunks]:
+        return packed_chunks(chunks, used, self._layout(used), self.units, self.limit, workers, last)
 
     def _layout(self, used: Sequence[int]) -> KeyLayout:
         return KeyLayout.of([self.cardinalities[column] for column in used])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from ..attack.weights import Units
 from ..engines.base import Engine, Job
-from ..engines.part_jobs import Pass, plan_shuffles
+from ..engines.partition_plan import Pass, WeightSums, plan_shuffles
 from ..io.checkpoints import Store
 from ..io.ipc_batches import write_batch
 from ..rows.threads import Workers
@@ -37,33 +38,22 @@ class RunContext(NamedTuple):
     timed: Callable[[str, float], None]
 
 
-class PartitionedRun:
-    """A table hash-partitioned and scored for one job, once for each pass; its steps are kept in the store.
+@dataclass(eq=False)
+class TableRun:
+    """A table to be scored for one job; its steps are kept in the store.
 
     prefix: of the steps' names. job: without codes of rows. chunks: the table's columns that are used, and last that of
     the weights; units: those weights. asked: see `PartScorer`. what: the rows that are scored, in words, if not those
     of the table.
     """
 
-    def __init__(
-        self,
-        context: RunContext,
-        prefix: str,
-        job: Job,
-        chunks: Chunks,
-        units: Units | None,
-        asked: int | None = None,
-        what: str = "",
-    ) -> None:
-        self.context = context
-        self.prefix = prefix
-        self.job = job
-        self.chunks = chunks
-        self.units = units
-        self.asked = asked
-        self.what = what
-        self.passes: list[Pass] = []
-        self.cuts: list[Partitioned] = []
+    context: RunContext
+    prefix: str
+    job: Job
+    chunks: Chunks
+    units: Units | None
+    asked: int | None = None
+    what: str = ""
 
     def step(self, name: str) -> str:
         """Name of a step of this table."""
@@ -73,13 +63,21 @@ class PartitionedRun:
         """A file or folder of a step."""
         return self.context.store.part(self.step(name), *names)
 
-    def score(self) -> PartResult:
-        """Partition the table and score its parts, once for each pass; the results of all parts together."""
+
+@dataclass(eq=False)
+class PartitionedRun(TableRun):
+    """A table hash-partitioned and scored, once for each pass."""
+
+    passes: list[Pass] = field(init=False, default_factory=list)
+    cuts: list[Partitioned] = field(init=False, default_factory=list)
+
+    def score(self) -> WeightSums:
+        """Partition the table and score its parts, once for each pass; what weights are made of."""
         job, chunks, (_, store, budget, report, timed) = self.job, self.chunks, self.context
         limit = budget.part_rows(job)
         planned = store.once(self.step("planned"), lambda: budget.planned_rows(limit, chunks.rows, len(job.counts)))
         self.passes = plan_shuffles(job, chunks.rows, planned)
-        total = PartResult()
+        found: list[WeightSums] = []
         for number, one in enumerate(self.passes):
             of = f"{self.what} {number + 1} of {len(self.passes)}" if len(self.passes) > 1 else self.what
             parts = 1 if len(self.passes) == 1 and not one.by else -(-chunks.rows // planned)
@@ -97,10 +95,10 @@ class PartitionedRun:
                 else:
                     report.advance(sum(sizes[part][: self.asked]) * len(one.targets))
                 pieces.drop_part(part)
-                total.add(PartResult.from_json(store.done(step)))
+                found.append(PartResult.from_json(store.done(step)).sums)
             timed("score", started)
             self.cuts.append(pieces)
-        return total
+        return WeightSums.total(*found)
 
     def gains(self, target: int) -> list[Path]:
         """Files of the distinct CIG of a target, and their multiplicities."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpupif.kernels.codes import add_times
 
-from ..attack.population import MatchedRows, lacking_values, lacks_error, prior_in, sizes_job
+from ..attack.population import MatchedRows, lacks_error
 from ..attack.weights import Units
 from ..encoding.column import Column
 from ..engines.base import SILENT, Job
@@ -24,7 +24,7 @@ from ..io.ipc_batches import BatchReader, BatchWriter
 from ..rows.keys import code_type
 from ..rows.threads import Workers
 from .chunks import EncodedChunks
-from .joined_rows import POPULATION, SAMPLE, AbsentRows, ExtraRows, JoinedValues
+from .joined_rows import AbsentRows, ExtraRows, JoinedTables
 from .one_part import runs_by_fold
 from .part_scoring import PartScorer
 from .passes import PartitionedRun, RunContext
@@ -53,18 +53,17 @@ class EncodedPopulation:
         self.table = table
         self.population = population
         self._extra: ExtraRows | None = None
-        self._joined = JoinedValues(table, population, len(request.used))
-        self.total = population.rows
-        both = zip(table.columns, population.columns, strict=False)
-        missing = [mine.missing or theirs.missing for mine, theirs in both][: len(request.used)]
-        self._wildcards = [one and request.missing == "wildcard" for one in missing]
-        if not any(self._wildcards):
+        self._joined = JoinedTables(table, population, len(request.used), request.missing)
+        columns = self._joined.columns
+        self.total, counts = population.rows, columns.counts
+        if not any(columns.wildcards):
             found = self._find_lacking(lacks)
             if found["lacking"]:
                 if lacks == "error":
                     raise lacks_error(found["lacking"], table.rows, *found["first"])
-                self._add_extra()
-        self._shares = [self._counts_of_prior(place, lacks) for place in range(len(request.used))]
+                self._extra = ExtraRows(BatchReader(context.store.part("lacking", "rows.arrow")))
+                counts = self._add_extra(self._extra)
+        self._columns = columns.settled(counts, lacks)
 
     def _find_lacking(self, lacks: str) -> dict[str, Any]:
         """Find the table's rows that the population lacks: kept in a file, or, where that is an error, the first of
@@ -73,7 +72,7 @@ class EncodedPopulation:
         store, budget, report = self.context.store, self.context.budget, self.context.report
         every = range(len(self.request.used))
         rows = self._joined.rows(every)
-        job = sizes_job(self.request, self._joined.counts)
+        job = self._joined.columns.sizes_job(self.request)
         limit = budget.part_rows(job)
         parts = -(-rows.rows // budget.planned_rows(limit, rows.rows, len(every)))
         started = time.perf_counter()
@@ -95,18 +94,18 @@ class EncodedPopulation:
         return found
 
     def _compare(self, pieces: Partitioned, job: Job, limit: int, lacks: str) -> dict[str, Any]:
-        units = Units(np.array([SAMPLE, POPULATION]), 1.0, self.population.rows)
+        units = Units(np.array([0, 1]), 1.0, self.population.rows)
         every = range(len(job.counts))
-        layout = self._joined.layout
+        layout = self._joined.columns.layout
         scorer = PartScorer(self.context.engine, job, limit, SILENT, units)
         lacking = AbsentRows(self._joined, limit)
         added = 0
         schema = {str(place): np.dtype(code_type(len(counts))).name for place, counts in enumerate(job.counts)}
         with BatchWriter(self.context.store.fresh("lacking") / "rows.arrow", schema | {"times": "int64"}) as writer:
             for _, chunks, _ in pieces.each():
-                rows, in_population = scorer.distinct(chunks, every)
-                assert in_population is not None
-                short = MatchedRows(rows.keys, rows.counts - in_population, in_population).lacking()
+                rows = scorer.distinct(chunks, every)
+                both, in_population = rows.sums
+                short = MatchedRows(rows.keys, both - in_population, in_population).lacking()
                 if lacks == "error":
                     lacking.add(short)
                 elif len(short.keys):
@@ -115,42 +114,25 @@ class EncodedPopulation:
                     added += int(times.sum())
         return lacking.found() if lacks == "error" else {"lacking": added}
 
-    def _add_extra(self) -> None:
-        """Count the rows that the population lacks as part of it."""
-        self._extra = ExtraRows(BatchReader(self.context.store.part("lacking", "rows.arrow")))
-        for number in range(len(self._extra.sizes)):
-            codes, times = self._extra.rows(number)
+    def _add_extra(self, extra: ExtraRows) -> list[npt.NDArray[np.int64]]:
+        """Count the rows that the population lacks as part of it; how many rows then have each value, by column."""
+        added = [own.copy() for own in self._joined.columns.counts]
+        for number in range(len(extra.sizes)):
+            codes, times = extra.rows(number)
             self.total += int(times.sum())
-            for own, counts in zip(codes, self._joined.counts, strict=True):
+            for own, counts in zip(codes, added, strict=True):
                 add_times(own, times, counts)
-
-    def _counts_of_prior(self, place: int, lacks: str) -> npt.NDArray[np.int64]:
-        """How many rows of the population have each value of a column; see `attack.population.Population`."""
-        counts, column = self._joined.counts[place], self.table.columns[place]
-        if not any(self._wildcards):
-            return counts
-        known = slice(-1) if self._wildcards[place] else slice(None)
-        sampled = np.zeros_like(counts)
-        # The table's values come first in both, missing ones last.
-        sampled[: len(column.labels)] = column.counts[: len(column.labels)]
-        if column.missing:
-            sampled[-1] = column.counts[-1]
-        return lacking_values(column.name, self._joined.values[place], counts[known], sampled[known], lacks)
+        return added
 
     def priors(self, columns: Sequence[Column]) -> Mapping[Hashable, Prior]:
         """The distribution in the population of some columns of the table."""
-        places = [self.request.used.index(column.name) for column in columns]
-        return {
-            column.name: prior_in(column, self._shares[place], self._joined.values[place])
-            for column, place in zip(columns, places, strict=True)
-        }
+        return self._columns.some([column.name for column in columns]).priors()
 
     def sizes(self, one: ScoreRequest, prefix: str, subsets: KnownSubsets | None) -> dict[str, PartitionedRun]:
         """Runs that count the population's rows in the cohorts of the table's rows, for one attacker; by fold."""
         places = [self.request.used.index(name) for name in one.used]
         rows = self._joined.rows(places, self._extra)
-        wildcards = [number for number, place in enumerate(places) if self._wildcards[place]]
-        job = sizes_job(one, [self._joined.counts[place] for place in places], wildcards)
+        job = self._columns.some(one.used).sizes_job(one)
         units = Units(rows.weights, 1.0, self.total)
         rest = (units, subsets, len(self.table.sizes), " the population")
         return runs_by_fold(self.context, f"{prefix}population-", job, rows, *rest)

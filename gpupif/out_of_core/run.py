@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +14,14 @@ from ..io.checkpoints import BEGUN, FINISHED, Store, identity, work_folder
 from ..io.ipc_batches import disk_errors
 from ..io.score_files import check_folder, is_file, score_names
 from ..io.write import attacker_names, check_output
-from ..measures import POPULATION_SIZE
 from ..utils.signals import Shield
 from ..utils.validation import check_exist
-from .budget import SPARE_FILES, Budget, check_disk, files_to_open, plan_budget
+from .budget import Budget, check_disk, check_files, plan_budget
 from .options import OutputOptions, PopulationFiles
-from .steps import Steps, about_run, stored_scores
+from .steps import RunFindings, Steps, about_run, stored_scores
 
 if TYPE_CHECKING:
+    from ..attack.arguments import Arguments
     from ..attack.request import ScoreRequest
     from ..engines.base import Engine
     from ..results.scores import Scores
@@ -37,30 +35,27 @@ FILES_OF_POPULATION = "files of the population"
 
 def score_source(
     source: Source,
-    make_request: Callable[..., ScoreRequest],
+    arguments: Arguments,
     engine: Engine,
     options: OutputOptions,
     report: Reporter,
     population: PopulationFiles | None = None,
 ) -> Scores:
     """Score a table from files to files within a memory limit (see `gpupif.score_files`)."""
-    request = make_request(source.names, source.index_names)
+    request = arguments.make_request(source.names, source.index_names)
     check_place(source, options)
-    each = request.by_attacker()
     if population is not None:
         check_exist("population", request.used, population.source.names)
         check_place(population.source, options, inputs_only=True)
-        each = {name: replace(one, measures=(*one.measures, POPULATION_SIZE)) for name, one in each.items()}
-    outputs = {name: [measure.name for measure in one.outputs] for name, one in each.items()}
     names = [str(name) for name in request.targets]
-    attacker_names(outputs, names, source.names if options.keep_input else [])
+    attacker_names(request.output_names, names, source.names if options.keep_input else [])
     work = work_folder(options.output, options.output.resolve().parent)
     spill = work if options.temp is None else work_folder(options.output, options.temp)
     store = Store(work, spill)
     keep, shield = False, Shield()
     try:
         settings = _settings(source, request, engine, options, population)
-        budget = plan_budget(options.memory_limit, request, population is not None)
+        budget = plan_budget(options.memory_limit, request)
         finished = _published(options.output) if options.resume else None
         there = store.open(options.resume, options.output.resolve(), any_mark=finished is not None)
         if there and finished is not None:
@@ -71,7 +66,7 @@ def score_source(
             keep = False
             people = None if population is None else population.source
             about = about_run(source, request, engine, people, {})
-            return stored_scores(options.output, request, about, finished)
+            return stored_scores(options.output, request, about, finished, RunFindings())
         if there:
             keep = True
             begun = store.done(BEGUN)
@@ -86,11 +81,7 @@ def score_source(
             check_disk(source, request, spill, work, options, None if population is None else population.source)
             store.mark(BEGUN, settings | {"chunk rows": budget.chunk_rows})
             keep = options.resume
-        if files_to_open() < 3 * len(request.read) + SPARE_FILES:
-            raise InputError(
-                f"columns: {len(request.read):,} columns need as many files open at a time, three times over, which "
-                "the system does not allow. Score fewer, or allow more (ulimit -n)."
-            )
+        check_files("columns", len(request.read), "Score")
         steps = Steps(source, request, engine, options, store, budget, report, population)
         scores = steps.scores(about_to_publish=shield.raise_)
         keep = False

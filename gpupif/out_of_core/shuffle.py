@@ -16,7 +16,7 @@ import numpy as np
 
 from gpupif.kernels import spread
 
-from ..engines.part_jobs import part_ids
+from ..engines.partition_plan import part_ids
 from ..io.ipc_batches import BatchReader, BatchWriter, read_batch, write_batch
 from ..rows.threads import Workers
 from .chunks import Chunks, PartChunks

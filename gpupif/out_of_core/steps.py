@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,6 @@ from ..errors import InputError, WarnOnce
 from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity
 from ..io.score_files import ScoreFile, is_file, plan_outputs
-from ..measures import POPULATION_SIZE
 from ..results.base import AttackerOutcome, RunDescription, ScoredAttacker, ScoresDescription, of_each_fold
 from ..results.figures import ColumnFacts
 from ..results.packed_priors import pack_priors
@@ -42,41 +41,35 @@ AttackerRuns = dict[str | None, dict[str, AttackerRun]]
 
 
 class RunFindings(NamedTuple):
-    """Results for an attacker that are not in the last mark: priors of all columns, and summaries by fold as far as
-    they were made in this process.
+    """Results that are not in the last mark of a run: priors of all columns; explainers by attacker; summaries, by
+    attacker and fold, as far as they were made in this process; bytes of spill files.
     """
 
-    prior_of: Mapping[Hashable, Prior]
-    explainer: FilesExplainer | None
-    summaries: Mapping[str, Summary | None]
+    prior_of: Mapping[Hashable, Prior] = {}
+    explainers: Mapping[str | None, FilesExplainer] = {}
+    summaries: Mapping[tuple[str | None, str], Summary] = {}
+    spilled: int = 0
 
 
+@dataclass(eq=False)
 class Steps:
     """One run, all of whose steps are kept in `store`.
 
     population: the files of the table's population, None where it has none.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        request: ScoreRequest,
-        engine: Engine,
-        options: OutputOptions,
-        store: Store,
-        budget: Budget,
-        report: Reporter,
-        population: PopulationFiles | None = None,
-    ) -> None:
-        self.source = source
-        self.request = request
-        self.options = options
-        self.store = store
-        self.report = report
-        self.budget = budget
-        self.population = population
-        self.context = RunContext(engine, store, budget, report, self._timed)
-        self.writer = ScoreWriter(source, request, options, store.folder, budget, report)
+    source: Source
+    request: ScoreRequest
+    engine: Engine
+    options: OutputOptions
+    store: Store
+    budget: Budget
+    report: Reporter
+    population: PopulationFiles | None = None
+
+    def __post_init__(self) -> None:
+        self.context = RunContext(self.engine, self.store, self.budget, self.report, self._timed)
+        self.writer = ScoreWriter(self.source, self.request, self.options, self.store.folder, self.budget, self.report)
         self.seconds: dict[str, float] = {}
         self.spilled = 0
         self._summaries: dict[tuple[str | None, str], Summary] = {}
@@ -103,16 +96,16 @@ class Steps:
                 people.close()
         about_to_publish()
         self.writer.publish(outputs, finished["identity"])
-        findings = {name: self._findings(name, folds) for name, folds in runs.items()}
-        return stored_scores(self.options.output, self.request, self.about, finished, findings, self.spilled)
-
-    def _findings(self, name: str | None, folds: Mapping[str, AttackerRun]) -> RunFindings:
-        """What is known of an attacker beside what is kept of the run."""
-        run = next(iter(folds.values()))
-        scoring, subsets = run.scoring, self.request.by_attacker()[name].subsets(run.chunks.rows)
-        rest = (scoring.job, scoring.units, subsets, self.context.engine)
-        explainer = FilesExplainer(self.source, run.chunks.columns, *rest)
-        return RunFindings(run.prior_of, explainer, {fold: self._summaries.get((name, fold)) for fold in folds})
+        each = {name: next(iter(folds.values())) for name, folds in runs.items()}
+        explainers = {
+            name: FilesExplainer(
+                self.source, run.chunks.columns, run.scoring.job, run.scoring.units, run.subsets, self.context.engine
+            )
+            for name, run in each.items()
+        }
+        prior_of = next(iter(each.values())).prior_of
+        findings = RunFindings(prior_of, explainers, self._summaries, self.spilled)
+        return stored_scores(self.options.output, self.request, self.about, finished, findings)
 
     @cached_property
     def about(self) -> RunDescription:
@@ -149,7 +142,7 @@ class Steps:
         """What score files say of themselves."""
         outcomes = [
             AttackerOutcome(
-                ScoredAttacker(name, tuple(one.known), one.subsets(rows)),
+                ScoredAttacker(name, tuple(one.known), next(iter(runs[name].values())).subsets),
                 of_each_fold({fold: run.weights for fold, run in runs[name].items()}),
                 next(iter(runs[name].values())).scoring.distinct_rows(),
                 summaries={fold: run.summary for fold, run in runs[name].items()} if with_summaries else {},
@@ -198,7 +191,7 @@ class Steps:
             folds = runs_by_fold(self.context, prefix, job, mine, units, subsets)
             sizes: Mapping[str, PartitionedRun] = {} if people is None else people.sizes(one, prefix, subsets)
             runs[name] = {
-                fold: AttackerRun(scoring, mine, prior_of, sizes.get(fold)) for fold, scoring in folds.items()
+                fold: AttackerRun(scoring, mine, prior_of, subsets, sizes.get(fold)) for fold, scoring in folds.items()
             }
         return runs
 
@@ -227,7 +220,7 @@ def about_run(
     people = None if population is None else describe_files(population.found.path, population.stamps)
     return RunDescription(
         columns=request.targets,
-        measures=[*request.measures, *([] if population is None else [POPULATION_SIZE])],
+        measures=request.cell_measures,
         dtype=request.dtype,
         device=engine.device,
         seconds=seconds,
@@ -240,16 +233,13 @@ def stored_scores(
     request: ScoreRequest,
     about: RunDescription,
     finished: dict[str, Any],
-    findings: Mapping[str | None, RunFindings] | None = None,
-    spilled: int = 0,
+    findings: RunFindings,
 ) -> Scores:
     """What a run gives back, from its last mark, and what is at hand beside it."""
-    nothing = dict.fromkeys(request.by_attacker(), RunFindings({}, None, {}))
-    beside = nothing if findings is None else findings
     files = [output if is_file(output) else output / file for file in finished["files"]]
     summaries: dict[str | None, dict[str, Summary]] = {}
     for name, fold, document in finished["summaries"]:
-        stored, made = Summary.from_dict(document), beside[name].summaries.get(fold)
+        stored, made = Summary.from_dict(document), findings.summaries.get((name, fold))
         # One that is made still has its values as they are in the table, but no times.
         summaries.setdefault(name, {})[fold] = stored if made is None else replace(made, seconds=stored.seconds)
     first = next(iter(summaries[next(iter(summaries))].values()))
@@ -259,11 +249,10 @@ def stored_scores(
         weights = {fold: summary.columns["weight"].tolist() for fold, summary in folds.items()}
         attacker = ScoredAttacker(name, tuple(one.known), one.subsets(first.rows))
         distinct = next(iter(folds.values())).distinct_rows
-        outcomes.append(AttackerOutcome(attacker, weights, distinct, beside[name].explainer, folds))
+        outcomes.append(AttackerOutcome(attacker, weights, distinct, findings.explainers.get(name), folds))
     facts = [
         ColumnFacts(int(row["distinct_values"]), float(row["prior_entropy"])) for _, row in first.columns.iterrows()
     ]
-    priors = next(iter(beside.values())).prior_of
-    by_column = {name: priors[name] for name in request.targets if name in priors}
+    by_column = {name: findings.prior_of[name] for name in request.targets if name in findings.prior_of}
     description = ScoresDescription(replace(about, seconds=dict(first.seconds)), outcomes, facts)
-    return Scores(FileBacking(output, files, description, first.rows, spilled, by_column))
+    return Scores(FileBacking(output, files, description, first.rows, findings.spilled, by_column))

@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..attack.weights import Units
 from ..engines.base import Job
 from ..io.ipc_batches import BatchReader, read_batch
-from ..results.base import Cell
 from ..results.figures import OF_COLUMNS, OF_ROWS
-from ..results.riskiest import CohortCount, count_cohort, describe
 from ..utils.percentiles import ONCE, percentiles
 from .chunks import TableChunks
 from .gather import Gatherer
@@ -53,27 +50,6 @@ def row_gain_percentiles(gatherer: Gatherer, chunks: TableChunks) -> dict[int, f
                 yield reader.arrays(0)[0], ONCE
 
     return dict(zip(OF_ROWS, percentiles(pieces, chunks.rows, OF_ROWS), strict=True))
-
-
-def explain_cells(
-    job: Job, chunks: TableChunks, cells: Sequence[Cell], units: Units | None = None
-) -> list[dict[str, Any]]:
-    """What an attacker sees of cells (see `Explainer`), their cohorts counted among all codes.
-
-    units: of the weights, whose codes are the chunks' last column.
-    """
-    keys = [codes_of_row(chunks, cell.row) for cell in cells]
-    targets = [job.targets[cell.target] for cell in cells]
-    counts: list[list[CohortCount]] = [[] for _ in cells]
-    for number in range(len(chunks.sizes)):
-        codes = chunks.codes(number)
-        times = None if units is None else units.times(codes[-1])
-        for key, target, found in zip(keys, targets, counts, strict=True):
-            found.append(count_cohort(job, codes, times, key, target))
-    return [
-        describe(job, target, chunks.columns[target], key[target], CohortCount.total(found))
-        for key, target, found in zip(keys, targets, counts, strict=True)
-    ]
 
 
 def codes_of_row(chunks: TableChunks, row: int) -> list[int]:

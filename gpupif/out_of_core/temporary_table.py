@@ -6,6 +6,7 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,31 +30,25 @@ CELL_BYTES = 8
 Choose = Callable[[Source], Sequence[Hashable]]
 
 
+@dataclass(eq=False)
 class TemporaryTable:
     """The encoded table; a context manager, which deletes it. folder: for further temporary files.
 
-    names: of the columns, chunks: their codes. budget: what may be in memory.
+    names: of the columns, chunks: their codes. budget: what may be in memory. files: what is closed and
+    deleted with it.
     """
 
-    def __init__(
-        self,
-        names: Sequence[Hashable],
-        chunks: EncodedChunks,
-        folder: Path,
-        budget: Budget,
-        files: contextlib.ExitStack,
-    ) -> None:
-        self.names = names
-        self.chunks = chunks
-        self.folder = folder
-        self.budget = budget
-        self._files = files
+    names: Sequence[Hashable]
+    chunks: EncodedChunks
+    folder: Path
+    budget: Budget
+    files: contextlib.ExitStack
 
     def __enter__(self) -> TemporaryTable:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._files.__exit__(*error)
+        self.files.__exit__(*error)
 
 
 def open_temporary_table(

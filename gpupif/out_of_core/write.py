@@ -6,6 +6,7 @@ import contextlib
 import stat
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -16,11 +17,11 @@ import pyarrow.parquet as pq
 
 from ..attack.request import ScoreRequest
 from ..io.base import Source
-from ..io.checkpoints import exchange, identity
+from ..io.checkpoints import identity, replace_folder
 from ..io.formats import PARQUET, written_format
 from ..io.ipc_batches import disk_errors
 from ..io.score_files import ScoreFile, is_file
-from ..io.write import write_tables
+from ..io.write import attacker_names, write_tables
 from ..results.base import ScoresDescription
 from ..results.provenance import FOLDER_FILE, in_one_file, to_metadata, write_folder_file
 from ..rows.threads import Workers
@@ -35,26 +36,21 @@ LANES = 2
 # Chunks that a run of score files has at least: the one that two runs share is put together twice.
 LEAST_CHUNKS = 8
 
+# By measure (targets, rows).
+Scores = dict[str, Any]
 
+
+@dataclass(eq=False)
 class ScoreWriter:
     """Writes score files to the folder `scores` in `folder`, each of which appears whole, and publishes them."""
 
-    def __init__(
-        self,
-        source: Source,
-        request: ScoreRequest,
-        options: OutputOptions,
-        folder: Path,
-        budget: Budget,
-        report: Reporter,
-    ) -> None:
-        self.source = source
-        self.request = request
-        self.options = options
-        self.folder = folder
-        self.budget = budget
-        self.report = report
-        self._failed: BaseException | None = None
+    source: Source
+    request: ScoreRequest
+    options: OutputOptions
+    folder: Path
+    budget: Budget
+    report: Reporter
+    _failed: BaseException | None = field(init=False, default=None)
 
     def write(
         self,
@@ -120,7 +116,7 @@ class ScoreWriter:
             chunks = closing.enter_context(contextlib.closing(made))
             if lanes == 1:
                 chunks = closing.enter_context(contextlib.closing(prefetched(chunks)))
-            rows = RowReader(chunks, ends[first] - sizes[first])
+            rows = RowReader(chunks, ends[first] - sizes[first], _rows_in, _some_rows)
             for piece in run:
                 file = self.folder / "scores" / piece.path
                 with disk_errors(file):
@@ -129,10 +125,10 @@ class ScoreWriter:
                 write_tables(tables, file, self._written, describe=self._metadata)
 
     def _tables(
-        self, gatherer: AttackerGatherers, rows: RowReader, piece: ScoreFile, given: _Input | None
+        self, gatherer: AttackerGatherers, rows: RowReader[Scores], piece: ScoreFile, given: _Input | None
     ) -> Iterator[pa.Table]:
         """The rows of a score file, piece by piece."""
-        names = gatherer.names(self.request.targets)
+        names = attacker_names(self.request.output_names, self.request.targets, [])
         if piece.start == piece.stop:
             columns = [pa.array(column) for column in gatherer.nothing()]
             yield self._beside(columns, names, None if given is None else given.nothing())
@@ -172,15 +168,21 @@ class ScoreWriter:
                 if output.exists():
                     staged.chmod(stat.S_IMODE(output.stat().st_mode))
                 staged.replace(output)
-            elif output.exists() and any(output.iterdir()):
-                exchange(staged, output)
             else:
-                staged.rename(output)
+                replace_folder(staged, output)
 
     def staged(self, outputs: Sequence[ScoreFile]) -> Path:
         """The file or folder that is to be published."""
         folder = self.folder / "scores"
         return folder / outputs[0].path if is_file(self.options.output) else folder
+
+
+def _rows_in(scores: Scores) -> int:
+    return int(next(iter(scores.values())).shape[1])
+
+
+def _some_rows(scores: Scores, rows: slice) -> Scores:
+    return {name: array[:, rows] for name, array in scores.items()}
 
 
 def _rows_of(pieces: Sequence[ScoreFile]) -> int:
@@ -214,9 +216,9 @@ class _Input:
         self._source = source
         self._names = [name for name in source.names if name not in left_out]
         read = source.read(self._names, budget.chunk_rows, budget.values_bytes())
-        self._pieces = (piece for _, piece in read)
-        self._start = self._stop = 0
-        self._piece: Any = None
+        self._rows = RowReader[pa.Table](
+            (piece for _, piece in read), 0, len, lambda piece, rows: piece.slice(rows.start, rows.stop - rows.start)
+        )
 
     def nothing(self) -> pa.Table:
         """No rows."""
@@ -224,12 +226,4 @@ class _Input:
 
     def rows(self, start: int, size: int) -> pa.Table:
         """So many rows from `start` on."""
-        found = []
-        while size:
-            while start >= self._stop:
-                self._piece = next(self._pieces)
-                self._start, self._stop = self._stop, self._stop + self._piece.num_rows
-            taken = min(size, self._stop - start)
-            found.append(self._source.as_given(self._piece.slice(start - self._start, taken)))
-            start, size = start + taken, size - taken
-        return pa.concat_tables(found)
+        return pa.concat_tables(self._source.as_given(piece) for piece in self._rows.between(start, start + size))

@@ -16,7 +16,7 @@ from ..encoding.column import Column
 from ..engines.base import SILENT, Engine, Job
 from ..engines.cpu.engine import CpuEngine
 from ..engines.known_subsets import score_sets
-from ..engines.part_jobs import computed_measure
+from ..engines.partition_plan import computed_measure
 from ..measures import POPULATION_SIZE, Measure, resolve_measures
 from ..utils.arrays import on_host
 from ..utils.progress import Reporter
@@ -59,7 +59,7 @@ def row_with(codes: Sequence[npt.NDArray[Any]], key: Sequence[int]) -> int:
     return int(np.argmax(same))
 
 
-def weights_of_sets(engine: Engine, job: Job, position: int, subsets: KnownSubsets) -> npt.NDArray[np.float64]:
+def weights_of_sets(engine: Engine, subsets: KnownSubsets, job: Job, position: int) -> npt.NDArray[np.float64]:
     """The weight of the column at `position` against each of the attackers; job: with the codes of distinct rows."""
     one = replace(job, targets=[position], measures=resolve_measures("cohort_size"), distinct=True)
     result = score_sets(engine, one, subsets.sets, SILENT)

@@ -170,7 +170,7 @@ def _score_on_disk(
     population: PopulationFiles | None,
 ) -> Scores:
     with Reporter() as report, announce_compilation():
-        return score_source(open_source(path), arguments.make_request, engine, options, report, population)
+        return score_source(open_source(path), arguments, engine, options, report, population)
 
 
 def _score_in_memory(

@@ -71,7 +71,7 @@ def score_frame(
         through_host = through_host or result.through_host
     about = RunDescription(
         columns=request.targets,
-        measures=[*request.measures, *([] if people is None else [POPULATION_SIZE])],
+        measures=request.cell_measures,
         dtype=request.dtype,
         device=engine.device,
         seconds=by_stage(frame, coded - opened, time.perf_counter() - coded),

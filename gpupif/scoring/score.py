@@ -206,7 +206,7 @@ def score_table(table: Any, arguments: Arguments, origin: Mapping[str, Any] | No
     engine = choose_engine(requested_device())
     with Reporter() as report, announce_compilation():
         frame = open_table(table, arguments.needed, engine.frames)
-        request = arguments.make_request(frame.names, frame.index_names, orders=frame.orders())
+        request = arguments.make_request(frame.names, frame.index_names, frame.orders())
         people = arguments.population
         other = None if people is None else open_population(people.table, request.used)
         lacks = "error" if people is None else people.lacks

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ..attack.request import warn_of_unique
 from ..dask import partition as partition_tasks
-from ..dask.graph import Graph, ref
+from ..dask.graph import Graph
 from ..dask.watch import compute
 from ..frames.arrow_frame import FileFrame
 from ..frames.dask_frame import check_dask_frame
@@ -87,7 +87,7 @@ class DaskSpecialUniques(SpecialUniques):
         """Values of records (columns, records) as a frame of the table's rows; see `FewRows`."""
         rows = self._found.number.rows
         graph = Graph()
-        partitions = list(map(ref, graph.take(self._table)))
+        partitions = graph.take(self._table)
         edges = np.searchsorted(rows, self._starts).tolist()
         pieces = [
             partial(place, rows[first:last] - start, values[:, first + 1 : last + 1], names)
@@ -126,9 +126,8 @@ def find_in_dask(table: Any, request: SudaRequest, device: str) -> DaskSpecialUn
     found = find_minimal(counts, names, request)
     graph = Graph()
     encoded, whole = counts.add_plan(graph)
-    minimal = ref(graph.one("minimal", dict, found.minimal))
-    parts = graph.each("hits", find_rows, [whole] * len(encoded), [minimal] * len(encoded), encoded)
-    results = compute(graph.value(graph.one("all", _listed, *map(ref, parts))), Reporter(visible=False))
+    parts = graph.each("hits", find_rows, whole, graph.one("minimal", dict, found.minimal), encoded)
+    results = compute(graph.value(graph.one("all", _listed, *parts)), Reporter(visible=False))
     starts = [0, *accumulate(rows for rows, _ in results)]
     hits = [
         {set_: rows + start for set_, rows in one.items()} for start, (_, one) in zip(starts, results, strict=False)

@@ -8,8 +8,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-
 from ..errors import ColumnNotFoundError, InputError
 
 # Rows and people are counted up to it, in 64 bits.
@@ -119,14 +117,14 @@ def within(value: Any, low: float, high: float) -> bool:
     return is_number(value) and bool(low <= value <= high)
 
 
-# Dates and numbers say their type beside their value: Timestamp('1999-12-31 00:00:00'), np.int64(3).
-_SAID_AS_TEXT = (datetime.date, datetime.time, datetime.timedelta, np.number, np.bool_, np.datetime64, np.timedelta64)
-
-
 def brief(value: Any) -> str:
     """What came, or a value of a table, as messages say it: however long, and alike in whatever library's type."""
+    import numpy as np
+
+    # These say their type beside their value: Timestamp('1999-12-31 00:00:00'), np.int64(3).
+    typed = isinstance(value, (datetime.date, datetime.time, datetime.timedelta, np.generic))
     try:
-        text = str(value) if isinstance(value, _SAID_AS_TEXT) else repr(value)
+        text = str(value) if typed and not isinstance(value, (str, bytes)) else repr(value)
     except ValueError:
         # Python writes no numbers of thousands of digits.
         return "a number of thousands of digits"

@@ -25,11 +25,11 @@ from numba.cuda.cudadrv import nvvm
 from numba.cuda.typing.typeof import typeof
 
 from gpupif.errors import DeviceError
-from gpupif.gpu import code_cache as cuda_code_cache
+from gpupif.gpu import kernel_cache as cuda_kernel_cache
 from gpupif.gpu import launch as cuda_launch
-from gpupif.gpu.code_cache import code_of
 from gpupif.gpu.compile import CompiledKernel
 from gpupif.gpu.kernel_arguments import pack, types_of
+from gpupif.gpu.kernel_cache import code_of
 from gpupif.gpu.launch import DriverError, launch
 from gpupif.kernels.cuda import any_known, rows
 from gpupif.kernels.jit import CACHE_FOLDER
@@ -213,7 +213,7 @@ def compilations(monkeypatch):
             made.append(kernel.py_func.__name__)
             super().__init__(kernel, *rest)
 
-    monkeypatch.setattr(cuda_code_cache, "CompiledKernel", Counted)
+    monkeypatch.setattr(cuda_kernel_cache, "CompiledKernel", Counted)
     return made
 
 
@@ -241,7 +241,7 @@ def test_what_is_kept_is_of_one_signature_capability_and_compiler(tmp_path, comp
     number_rows(tmp_path, (8, 0))
     for number in (types.uint32, types.int64):
         code_of(any_known.place_pairs, SIGNATURES[any_known][f"place_pairs {number}"], CAPABILITY, str(tmp_path))
-    monkeypatch.setattr(cuda_code_cache, "_versions", lambda: ("another",))
+    monkeypatch.setattr(cuda_kernel_cache, "_versions", lambda: ("another",))
     number_rows(tmp_path)
     assert len(compilations) == len(list(tmp_path.iterdir())) == 5
 
@@ -295,7 +295,7 @@ def test_what_cannot_be_written_whole_is_not_left_behind(tmp_path, monkeypatch):
 KEEP = """
 import sys
 from numba import int64
-from gpupif.gpu.code_cache import code_of
+from gpupif.gpu.kernel_cache import code_of
 from gpupif.kernels.cuda.rows import number_rows
 print(hash(code_of(number_rows, (int64[::1],) * 3, (9, 0), sys.argv[1]).cubin))
 """

@@ -8,7 +8,7 @@ import dask
 import numpy as np
 import pytest
 
-from gpupif.dask.graph import Graph, ref
+from gpupif.dask.graph import Graph
 from gpupif.dask.parcels import Parcel, pack, unpack
 
 pytestmark = pytest.mark.dask
@@ -44,9 +44,8 @@ def test_parcels_arrive_where_their_column_says(method, dask_in_one_thread):
     with dask.config.set({"dataframe.shuffle.method": method}):
         arrived = graph.shuffle("out", sent)
     assert len(arrived) == len(parts), ADAPT
-    for to, key in enumerate(arrived):
-        keys = graph.one("arrived", unpack, ref(key), to, number=to)
-        found = graph.value(keys).compute()
+    for to, frame in enumerate(arrived):
+        found = graph.value(graph.one("arrived", unpack, frame, to, number=to)).compute()
         assert [(one.to, one.source, one.items.tolist()) for one in found] == [
             (to, source, [to] * (source + 1)) for source in parts
         ], ADAPT

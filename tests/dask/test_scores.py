@@ -18,7 +18,7 @@ import gpupif
 from gpupif.attack.arguments import Arguments
 from gpupif.dask import partition as partition_tasks
 from gpupif.dask import plan
-from gpupif.dask import routing as routes
+from gpupif.dask import shuffle as routes
 from gpupif.dask.worker import task_engine, task_workers, worker_device
 from gpupif.encoding.merge import ValueCounts
 from gpupif.measures import MEASURES

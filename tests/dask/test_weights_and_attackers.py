@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import gpupif
-from gpupif.dask import routing as routes
+from gpupif.dask import shuffle as routes
 from gpupif.measures import MEASURES
 from tests.helpers.dask_frames import assert_same, cut
 

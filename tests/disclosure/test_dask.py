@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.dask import routing as routes
+from gpupif.dask import shuffle as routes
 from gpupif.disclosure.cells import NONE
 from gpupif.errors import ColumnNotFoundError, InputError, TableReadError
 from gpupif.utils.progress import Reporter

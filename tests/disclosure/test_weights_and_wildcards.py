@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.dask import one_part, routing
+from gpupif.dask import one_part, shuffle
 from gpupif.disclosure.classes import AttackRisk
 from gpupif.disclosure.individual_risk import individual_risk
 from gpupif.disclosure.models import MODELS
@@ -169,7 +169,7 @@ def test_the_same_from_files_and_on_dask(question, chosen, data, tmp_path_factor
     with in_pieces(data.draw(st.integers(1, len(frame))), rows):
         assert outcome(folder, *asked, memory_limit="64GiB", **options) == outcome(folder, *asked, **options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(routing, "HEAVY", data.draw(st.sampled_from([0.0, 0.5, 10.0])))
+        patch.setattr(shuffle, "HEAVY", data.draw(st.sampled_from([0.0, 0.5, 10.0])))
         assert outcome(cut(frame, edges), *asked, **options) == expected
 
 

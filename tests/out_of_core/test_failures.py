@@ -27,7 +27,7 @@ FAILURES = [
     "gpupif.out_of_core.part_scoring.part_job",
     "gpupif.out_of_core.gather.write_batch",
     "gpupif.out_of_core.write.write_tables",
-    "gpupif.out_of_core.attacker_run.explain_cells",
+    "gpupif.out_of_core.attacker_run.codes_of_row",
 ]
 
 
@@ -38,7 +38,7 @@ def test_failures_leave_only_what_resume_can_use(tmp_path, monkeypatch, name, re
     source = census_folder(tmp_path / "in", rows=100)
     (tmp_path / "out").mkdir()
     with in_pieces(30, 40), monkeypatch.context() as patch:
-        fail(patch, name, after=0 if name.endswith("explain_cells") else 1)
+        fail(patch, name, after=0 if name.endswith("codes_of_row") else 1)
         with pytest.raises(InputError, match="something went wrong"):
             gpupif.score_files(source, tmp_path / "out", MEASURES, resume=resume)
     assert list((tmp_path / "out").iterdir()) == []

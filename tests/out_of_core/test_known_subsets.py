@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.attack.population import counting_job
+from gpupif.attack.joined_columns import counting_job
 from gpupif.engines.base import KnownSubset
 from gpupif.engines.known_subsets_memory import AnyKnownNeeds, share_memory
 from gpupif.errors import InputError, OutputError

@@ -19,9 +19,9 @@ from ...rows.threads import Workers
 from ...utils.information import Sizes
 from ..cpu.count_tables import DENSE, Combinations, key_layout
 from ..cpu.counting import SubsetCounter
+from .distinct_rows import CudaSingles
 from .rows import find_runs, pack_device_keys
 from .sorting import lowest_bit, narrow_words, sort_keys
-from .unique_rows import CudaSingles
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -12,17 +12,16 @@ import heapq
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpupif.kernels import partition as kernels
-
-from ..engines.part_jobs import Pass, plan_shuffles
+from ..engines.partition_plan import Pass, plan_shuffles
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows, split
 from ..utils.information import entropy_of_counts
 from .one_part import check_one_part
+from .parcels import part_of_keys
 from .plan import Plan
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def plan_routes(plan: Plan, partitions: int, parts: int, sample: Sample) -> Rout
         one, (keys, weights) = waiting.popleft()
         halves = [] if plan.in_one_part else _halves(one, job.known, entropies)
         bins = max(1, int(BINS_PER_PART * weights.sum() / aim)) if one.by else 1
-        found = _bins(keys, plan, one.by, bins)
+        found = part_of_keys(keys, plan.layout, one.by, bins)
         sizes = np.bincount(found, weights, bins)
         heavy = (sizes > HEAVY * aim) if halves and parts > 1 else np.zeros(bins, bool)
         light += [(-size, len(cuts), number) for number, size in enumerate(sizes.tolist()) if not heavy[number]]
@@ -143,14 +142,6 @@ def _halves(one: Pass, known: Sequence[int], entropies: Sequence[float]) -> list
     return halves if finer or any(target not in known for target in one.targets) else []
 
 
-def _bins(keys: npt.NDArray[np.uint64], plan: Plan, by: Sequence[int], bins: int) -> npt.NDArray[Any]:
-    """The bin of each row, by the hash of some columns."""
-    ids = np.zeros(len(keys), np.uint32)
-    if bins > 1:
-        kernels.partition_ids(keys, plan.layout.masks(by), bins, ids)
-    return ids
-
-
 def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iterator[Send]:
     """The sends of the distinct rows of a partition; the same whenever they are asked for."""
     every = np.arange(len(rows.keys))
@@ -167,7 +158,7 @@ def find_sends(rows: Rows, plan: Plan, routes: Routes, workers: Workers) -> Iter
             keys = sent.keys & plan.layout.masks(needed)
             narrow = distinct_rows(Rows(keys, sent.counts), total, workers)
             sent, place = narrow.rows, narrow.number[place].astype(np.intp)
-        dest = cut.places[_bins(sent.keys, plan, cut.by, len(cut.places))]
+        dest = cut.places[part_of_keys(sent.keys, plan.layout, cut.by, len(cut.places))]
         stay = dest >= 0
         if stay.any():
             yield Send(number, *_keep(stay, sent, source_rows, place), dest=dest[stay])

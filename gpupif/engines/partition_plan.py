@@ -6,8 +6,8 @@ of every column outside that set lies in one part. Two passes, each with its own
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +18,8 @@ from ..measures import Measure, resolve_measures
 from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import plan_passes, split
 from ..rows.threads import Workers
-from ..utils.information import LogSum, Sizes, column_weight, conditional_entropy, entropy_of_counts
-from .base import Job
+from ..utils.information import LogSum, column_weight, conditional_entropy, entropy_of_counts
+from .base import AnyKnownResult, EngineResult, Job
 from .block_scoring import pack_keys
 from .kernel_inputs import value_mass
 
@@ -128,12 +128,56 @@ def compact_codes(job: Job) -> Job:
     return replace(job, codes=codes, counts=counts, priors=priors, log2_priors=logs, axes=axes, whole=whole)
 
 
-def target_weight(
-    job: Job, rows: int, target: int, cohorts: Iterable[Sizes | LogSum], distinct: Iterable[Sizes | LogSum]
-) -> float:
-    """Weight of a target, from the sizes of its cohorts and of groups of equal rows in all parts."""
-    conditional = conditional_entropy(LogSum.total(cohorts), LogSum.total(distinct), rows)
-    return column_weight(conditional, entropy_of_counts(job.counts[target]))
+@dataclass(frozen=True)
+class WeightSums:
+    """What the weights of targets are made of, found in some parts of a table.
+
+    cohorts, distinct: by target the sum over its cohorts, and over groups of rows that agree on the target too, see
+    `EngineResult`. weights: by fold and target the weights themselves, where all rows are in one part: with wildcards,
+    and over attackers who know any few columns, sums are of no use.
+    """
+
+    cohorts: dict[int, LogSum] = field(default_factory=dict)
+    distinct: dict[int, LogSum] = field(default_factory=dict)
+    weights: dict[str, dict[int, float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, result: EngineResult | AnyKnownResult, targets: Sequence[int], in_one_part: bool) -> WeightSums:
+        """Those of a part in which these targets were scored."""
+        if in_one_part or isinstance(result, AnyKnownResult):
+            by_fold = result.weights_by_fold().items()
+            return cls(weights={fold: dict(zip(targets, weights, strict=True)) for fold, weights in by_fold})
+        cohorts, distinct = (
+            {target: sizes.log_sum() for target, sizes in zip(targets, several, strict=True)}
+            for several in (result.cohorts, result.distinct)
+        )
+        return cls(cohorts, distinct)
+
+    @classmethod
+    def total(cls, *parts: WeightSums) -> WeightSums:
+        """Those of several parts together, for the same targets or others."""
+        cohorts, distinct = (_added(sums) for sums in ([one.cohorts for one in parts], [one.distinct for one in parts]))
+        weights: dict[str, dict[int, float]] = {}
+        for one in parts:
+            for fold, found in one.weights.items():
+                weights[fold] = weights.get(fold, {}) | found
+        return cls(cohorts, distinct, weights)
+
+    def by_fold(self, job: Job, total: int) -> dict[str, list[float]]:
+        """The weights of a job's targets by fold, in order; total: what all rows of the table count together."""
+        if self.weights:
+            return {fold: [found[target] for target in job.targets] for fold, found in self.weights.items()}
+        return {"": [self._weight(job, total, target) for target in job.targets]}
+
+    def _weight(self, job: Job, total: int, target: int) -> float:
+        conditional = conditional_entropy(self.cohorts[target], self.distinct[target], total)
+        return column_weight(conditional, entropy_of_counts(job.counts[target]))
+
+
+def _added(several: Sequence[Mapping[int, LogSum]]) -> dict[int, LogSum]:
+    """Sums by target, of several parts together."""
+    targets = sorted({target for sums in several for target in sums})
+    return {target: LogSum.total(sums[target] for sums in several if target in sums) for target in targets}
 
 
 def computed_measure(measure: Measure) -> str:
