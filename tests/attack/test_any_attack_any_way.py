@@ -130,16 +130,16 @@ def used_columns(options):
 
 
 def cases(*further):
-    """Combinations of features: any two of them together, and as slow ones any three."""
-    few = covering(2, *FEATURES, *further)
+    """Combinations of features: each once, as slow ones any two together, and as thorough ones any three."""
+    chosen = [covering(1, *FEATURES, *further)]
+    for together in (2, 3):
+        chosen.append(covering(together, *FEATURES, *further, chosen=chosen[-1]))
+    each, pairs, triples = chosen
+    marks = {names: [pytest.mark.slow, pytest.mark.thorough] for names in triples}
+    marks |= {names: [pytest.mark.slow] for names in pairs} | {names: [] for names in each}
     return [
-        pytest.param(
-            *(names[len(FEATURES) :]),
-            Case(*names[: len(FEATURES)]),
-            id="-".join(names),
-            marks=() if names in few else pytest.mark.slow,
-        )
-        for names in covering(3, *FEATURES, *further, chosen=few)
+        pytest.param(*names[len(FEATURES) :], Case(*names[: len(FEATURES)]), id="-".join(names), marks=marks[names])
+        for names in triples
     ]
 
 

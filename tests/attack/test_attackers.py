@@ -32,6 +32,7 @@ def bits(scores):
     return {name: scores.array(name).tobytes() for name in scores.measures}, scores.weights, scores.distinct_rows
 
 
+@pytest.mark.slow
 @given(job=jobs(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=25)
 def test_each_is_as_alone_and_the_worst_is_the_highest(engine, job, data):

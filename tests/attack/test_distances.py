@@ -101,6 +101,7 @@ def test_worked_example_of_the_article():
         assert gpupif.score(table, "emd", known=[], priors={"x": prior}).emd["x"].to_numpy() == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_long_ways_between_few_values(engine):
     """A column of many values, cohorts of few: the steps between these are summed at once."""
     random = np.random.default_rng(3)
@@ -112,6 +113,7 @@ def test_long_ways_between_few_values(engine):
     assert_scores(gpupif.score(pd.DataFrame(table), ["emd"], **arguments), naive_attack.score(table, **arguments))
 
 
+@pytest.mark.slow
 def test_cohorts_of_many_values(engine):
     random = np.random.default_rng(4)
     table = {"age": random.permutation(200).tolist(), "g": random.integers(0, 2, 200).tolist()}

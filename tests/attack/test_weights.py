@@ -49,6 +49,7 @@ def bits(scores):
     return {name: scores.array(name).tobytes() for name in scores.measures if name not in SIZES}, scores.weights
 
 
+@pytest.mark.slow
 @given(job=jobs())
 @FEW
 def test_weights_of_1_are_none(engine, job):
@@ -62,6 +63,7 @@ def test_weights_of_1_are_none(engine, job):
     assert ones.distinct_rows == plain.distinct_rows
 
 
+@pytest.mark.slow
 @given(table=tables(), weight=st.floats(1e-6, 1e6))
 @FEW
 def test_equal_weights_multiply_sizes_only(engine, table, weight):
@@ -73,6 +75,7 @@ def test_equal_weights_multiply_sizes_only(engine, table, weight):
         np.testing.assert_allclose(same.array(measure), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(table=tables(), data=st.data())
 @FEW
 def test_whole_weights_repeat_rows(engine, table, data):
@@ -87,6 +90,7 @@ def test_whole_weights_repeat_rows(engine, table, data):
     assert scores.distinct_rows == repeated.distinct_rows
 
 
+@pytest.mark.slow
 @given(table=tables(), data=st.data())
 @FEW
 def test_rows_of_nobody_change_nothing_for_the_others(engine, table, data):
@@ -115,6 +119,7 @@ def test_order_of_rows_does_not_matter(engine, table, data, seed):
         np.testing.assert_allclose(permuted[measure], scores[measure].iloc[order], rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.slow
 @given(table=tables(), data=st.data())
 @FEW
 def test_shares_are_those_of_real_numbers_however_far_apart(engine, table, data):

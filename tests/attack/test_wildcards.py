@@ -225,6 +225,7 @@ def test_top_and_summary(engine):
     assert scores.rig().notna().all()
 
 
+@pytest.mark.slow
 @given(table=sparse(most_rows=8), data=st.data())
 @settings(FEW, max_examples=2 if SIMULATED else 20)
 def test_whole_weights_repeat_rows(engine, table, data):
@@ -267,6 +268,7 @@ def test_weights_far_apart_and_what_top_says_of_them(engine):
             assert cell[measure] == pytest.approx(scores[measure][name][row], rel=1e-15, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_several_attackers_are_each_as_alone():
     attackers = {"some": ["age", "sex"], "one": ["region"], "nothing": []}
     for frame in (sparse_census(300, 0.2), pd.concat([sparse_census(40, 0.2)] * 5, ignore_index=True)):

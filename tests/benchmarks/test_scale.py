@@ -85,6 +85,7 @@ def test_a_failed_run_stands_in_the_table():
     assert len({line.count("|") for line in lines}) == 1
 
 
+@pytest.mark.slow
 def test_memory_of_all_processes_and_temporary_files_are_seen(tmp_path):
     child = "import time; taken = b'x' * 50_000_000; time.sleep(1.5)"
     code = f"""

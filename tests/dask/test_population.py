@@ -42,6 +42,7 @@ def test_attackers_and_weights(lacks, weights):
     assert list(scores.frame().columns) == expected.to_arrow().column_names[: len(scores.frame().columns)]
 
 
+@pytest.mark.slow
 def test_kinds_of_populations(tmp_path):
     with gpupif.config(device="cpu"):
         expected = gpupif.score(SAMPLE, FEW, columns=["age", "sex"], population=CENSUS)

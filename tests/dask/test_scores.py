@@ -51,6 +51,7 @@ def test_any_partitioning_gives_the_bits_of_the_table_in_memory(job, data):
         assert dict(scores.priors) == dict(expected.priors)
 
 
+@pytest.mark.slow
 @given(table=tables(), dtype=st.sampled_from(["float64", "float32"]), edge=st.integers(0, 24))
 @FEW
 def test_float32_is_rounded_where_the_scores_arrive(table, dtype, edge):
@@ -60,6 +61,7 @@ def test_float32_is_rounded_where_the_scores_arrive(table, dtype, edge):
     assert_same(gpupif.score(cut(frame, [min(edge, len(frame))]), ["wcig", "cohort_size"], dtype=dtype), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [12, 150])
 def test_keys_of_many_words(columns):
     random = np.random.default_rng(columns)
@@ -80,6 +82,7 @@ INDEXES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", INDEXES)
 def test_index_order_and_divisions_are_kept(index):
     labels, partitions = INDEXES[index]
@@ -102,6 +105,7 @@ def test_more_partitions_than_rows():
         assert_same(gpupif.score(cut(frame, [0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 7])), gpupif.score(frame))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("partitions", "method"), [(45, "tasks"), (3, "disk")])
 def test_ways_to_shuffle_without_a_cluster(partitions, method):
     """By tasks, from 33 partitions on in stages; or by disk, where Dask is told to."""
@@ -180,6 +184,7 @@ def test_two_shuffles_whatever_the_number_of_columns():
 
 
 # Dask 2026.8 uses what pandas 3.1 is going to drop.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 def test_pipelines(tmp_path):
     frame = gpupif.datasets.census(500)

@@ -21,6 +21,7 @@ class TestAwaitResult:
         monkeypatch.setattr(watch, "LOOK_SECONDS", 0.1)
         monkeypatch.setattr(watch, "IDLE_CPU", 1e9)
 
+    @pytest.mark.slow
     def test_a_cluster_that_lost_its_workers(self, impatient, threads, folder, tmp_path):
         threads.cluster.scale(0)
         while threads.nthreads():
@@ -34,6 +35,7 @@ class TestAwaitResult:
         with pytest.raises(gpupif.DeviceError, match="has 1 worker and gets nowhere"):
             watch.await_result(threads, future)
 
+    @pytest.mark.slow
     def test_a_task_that_takes_its_time(self, impatient, threads, monkeypatch):
         monkeypatch.setattr(watch, "IDLE_CPU", -1)
         future = threads.submit(lambda: time.sleep(2.5) or 7)
@@ -42,6 +44,7 @@ class TestAwaitResult:
         assert not future.done()
         assert watch.await_result(threads, future) == 7
 
+    @pytest.mark.slow
     def test_a_lost_scheduler(self, threads):
         future = threads.submit(time.sleep, 1.5)
         threading.Timer(0.2, threads.cluster.close).start()

@@ -73,6 +73,7 @@ def test_every_kind_of_column(kind):
         assert what_is_found(found) == what_is_found(expected)
 
 
+@pytest.mark.slow
 @given(job=samples(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=15)
 def test_a_population(job, data):

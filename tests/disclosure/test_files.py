@@ -127,6 +127,7 @@ def test_estimates_of_uniques(census, small):
     assert "unique in the population" in str(found)
 
 
+@pytest.mark.slow
 @given(job=samples(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=15)
 def test_a_population(job, data, tmp_path_factory):

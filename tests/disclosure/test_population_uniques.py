@@ -167,6 +167,7 @@ def zayatz(histogram, people):
     return histogram[1] * alone * Fraction(people, rows)
 
 
+@pytest.mark.slow
 @given(histogram=histograms, others=st.integers(1, 3000))
 @settings(deadline=None)
 def test_zayatz_in_fractions(histogram, others):
@@ -198,6 +199,7 @@ def test_number_of_classes_in_fractions(histogram, q):
     assert population_classes(histogram, float(q)) == pytest.approx(float(shlosser(histogram, q)), rel=1e-9)
 
 
+@pytest.mark.slow
 @given(
     alpha=st.floats(0.05, 20),
     beta=st.floats(0.02, 0.95),

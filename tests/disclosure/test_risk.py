@@ -126,6 +126,7 @@ def test_functions_are_what_risk_says(engine):
     assert (few.groups, few.l_values) == ([], None)
 
 
+@pytest.mark.slow
 @given(question=questions(), seed=st.integers(0, 99))
 @settings(SHARED_FIXTURES, max_examples=30)
 def test_invariants(question, seed):

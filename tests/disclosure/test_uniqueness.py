@@ -107,6 +107,7 @@ def test_digits_kept_for_huge_numbers():
     assert gpupif.uniqueness(10**12, 2).unique == 0.0
 
 
+@pytest.mark.slow
 @given(weights=st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=5), min_size=1, max_size=4),
        people=st.integers(1, 500), equal=st.integers(1, 50))  # fmt: skip
 @settings(deadline=None, max_examples=40)

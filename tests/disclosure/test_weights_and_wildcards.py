@@ -257,6 +257,7 @@ def test_weights_are_copies_of_rows(question):
     assert gpupif.k_anonymity(frame, known, **how) == found.k
 
 
+@pytest.mark.slow
 @given(question=questions())
 @settings(SHARED_FIXTURES, max_examples=30)
 def test_wildcards_without_missing_values_are_nothing(question):

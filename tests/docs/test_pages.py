@@ -67,6 +67,7 @@ EXAMPLES = sybil.Sybil(
 )
 
 
+@pytest.mark.slow
 @each_page
 def test_examples_run(page, tmp_path, monkeypatch):
     """One test a page, in an empty folder: later blocks use the names and files that earlier ones made."""

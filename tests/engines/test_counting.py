@@ -81,6 +81,7 @@ def test_counts_of_every_subset(counting_engine, table, dense, threads, cut):
         assert as_pairs(counter.combinations(0)) == counted(codes, subsets[0], times)
 
 
+@pytest.mark.slow
 @given(table=encoded(least=1), dense=st.sampled_from([1, engine.DENSE]))
 @settings(deadline=None, max_examples=80)
 def test_number_of_each_row(table, dense):

@@ -220,6 +220,7 @@ gpupif.io.write.write_tables([table], sys.argv[1], lambda rows: os.kill(os.getpi
 """
 
 
+@pytest.mark.slow
 @pytest.mark.subprocess
 @pytest.mark.parametrize("way", ["unnamed", "named"])
 @pytest.mark.parametrize("before", [None, b"what stood here before"])

@@ -77,6 +77,7 @@ def defined(table, weights):
     }
 
 
+@pytest.mark.slow
 @given(drawn=weighted_tables())
 @settings(SHARED_FIXTURES, max_examples=10 if SIMULATED else 25)
 def test_entropies_against_their_definitions(drawn):
@@ -140,6 +141,7 @@ def test_toxic_pairs_against_their_definition(drawn, size, top):
         assert record["information"] == pytest.approx(-math.log2(people / math.fsum(weights)), **NEAR)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", OTHERS)
 @given(drawn=weighted_tables(most_columns=3))
 @settings(SHARED_FIXTURES, max_examples=2 if SIMULATED else 3)
@@ -177,6 +179,7 @@ def test_whole_weights_are_rows_that_repeat_and_rows_for_nobody_are_not_there(wa
     assert weighed.pairs["smallest_cohort"].dtype == weighed.values["count"].dtype == float
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("broken", [False, True])
 def test_independent_or_nearly_so(way, broken):

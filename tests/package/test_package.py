@@ -40,6 +40,7 @@ def test_a_cache_folder_that_others_can_write_to_is_not_used(tmp_path):
     assert cache_folder(XDG_CACHE_HOME=str(tmp_path / "c"), TMPDIR=str(tmp_path)) == ""
 
 
+@pytest.mark.slow
 def test_what_other_versions_compiled_is_removed_after_long(tmp_path):
     parent = tmp_path / "gpupif"
     for name, days in (("old", 100), ("recent", 1)):

@@ -29,6 +29,8 @@ ASKED = {
     "both, weights": {"attackers": BOTH, "weights": "people"},
     "wildcards": {"missing": "wildcard", "attackers": BOTH},
 }
+# What takes several attackers, subsets and weights at once is for every change; the others are slow tests.
+QUICK = "both, weights"
 PLACES = ["files", "one file", "csv", "opened", pytest.param("dask", marks=pytest.mark.dask)]
 # Of scores that were opened again, whose table is not at hand.
 CONTEXT = ["value", "posterior", "prior", "known"]
@@ -63,7 +65,13 @@ def as_pandas(frame):
     return frame.reset_index(drop=True)
 
 
-@pytest.fixture(scope="module", params=ASKED.values(), ids=ASKED)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(options, id=name, marks=() if name == QUICK else pytest.mark.slow)
+        for name, options in ASKED.items()
+    ],
+)
 def asked(request):
     return request.param
 
@@ -197,6 +205,7 @@ def test_a_lazy_frame(tmp_path):
     assert gpupif.k_anonymity(frame, ["age", "sex"]) == gpupif.k_anonymity(expected, ["age", "sex"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("asked", [ASKED["one"], ASKED["both"]], ids=["one", "both"])
 def test_written_again(place, asked, tmp_path):

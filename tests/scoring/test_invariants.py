@@ -54,6 +54,7 @@ def test_columns_labels_and_repetition_do_not_matter(engine, table, seed, times)
         )
 
 
+@pytest.mark.slow
 @given(table=tables())
 @SHARED_FIXTURES
 def test_ranges_and_mean(engine, table):

@@ -51,6 +51,7 @@ def test_keys_of_many_words(engine, columns):
     np.testing.assert_array_equal(all_columns.cig[targets], scores.cig)
 
 
+@pytest.mark.slow
 def test_field_of_full_word_width(engine):
     """A column whose codes fill their field to the last bit sits beside others in the same word."""
     table = {"a": list(range(256)), "b": [row % 2 for row in range(256)], "c": [row // 4 for row in range(256)]}
@@ -96,6 +97,7 @@ def bounds(text):
     return low, math.inf if high is None else float(high[1])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("on_cpu")
 def test_stated_ranges():
     random = np.random.default_rng(0)

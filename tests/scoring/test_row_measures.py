@@ -21,6 +21,7 @@ pytestmark = pytest.mark.every_engine
 OF_ROWS = ["class_size", "reidentification_risk", "unique"]
 
 
+@pytest.mark.slow
 @given(table=tables(), data=st.data())
 @SHARED_FIXTURES
 def test_as_counted_by_hand_for_any_attacker(engine, table, data):

@@ -209,6 +209,7 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @given(table=tables(most_columns=4), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=8)
 def test_dask_frames(counting_engine, table, data):

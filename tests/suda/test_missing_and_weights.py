@@ -43,6 +43,7 @@ def rows_of(*texts):
     return pd.DataFrame(columns, dtype=object)
 
 
+@pytest.mark.slow
 @LACKING
 @given(table=sparse(), data=st.data(), dense=st.sampled_from([None, 0, 8]))
 @SHARED_FIXTURES
@@ -75,6 +76,7 @@ def test_many_rows(counting_engine, monkeypatch, missing, dense):
     check(suda(pd.DataFrame(table), 3, contributions=True, missing=missing), table, 3, missing)
 
 
+@pytest.mark.slow
 @LACKING
 @pytest.mark.parametrize("way", OTHERS)
 @given(table=sparse(most_columns=3), data=st.data())

@@ -27,6 +27,7 @@ from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, tables
 pytestmark = pytest.mark.every_engine
 
 
+@pytest.mark.slow
 @given(table=tables(), data=st.data(), dense=st.sampled_from([None, 0, 8]))
 @SHARED_FIXTURES
 def test_against_the_definition(counting_engine, monkeypatch, table, data, dense):
@@ -40,6 +41,7 @@ def test_against_the_definition(counting_engine, monkeypatch, table, data, dense
         check(suda(frame_of(table), max_size, contributions=True), table, max_size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dense", [None, 0])
 def test_many_rows(counting_engine, monkeypatch, dense):
     """More rows than a block; columns of so many values that several words make a key; rows that repeat."""
