@@ -7,8 +7,9 @@ a table of files (`out_of_core`) or of Dask (`dask`).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..attack.population import Population
 from ..engines.choose import choose_engine
 from ..frames.dask_frame import is_dask
 from ..frames.open import open_table
@@ -22,9 +23,6 @@ from .request import RiskRequest
 from .search import Assessed, RiskSearch, assess_parts
 from .table_part import TablePart
 from .with_population import population_classes
-
-if TYPE_CHECKING:
-    from ..attack.population import Population
 
 
 def assess(table: Any, request: RiskRequest, population: Population | None = None) -> Assessed:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import InputError
 from ..utils.information import Sizes
 from ..utils.validation import MOST, brief, is_whole, whole_number
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def size_array(argument: str, given: Any) -> npt.NDArray[np.int64]:

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     Floats = npt.NDArray[np.float64]
-    # Slots: the probability that a person is in some of them, and the probability of each of these.
     Cells = tuple[Floats, Floats]
 
 # Combinations of different probabilities that are evaluated, and how many at a time.

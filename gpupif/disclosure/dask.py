@@ -13,22 +13,27 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from ..attack.population import MatchedRows, Population
+from ..attack.request import ScoreRequest
 from ..dask import partition as partition_tasks
 from ..dask import plan as plans
 from ..dask import shuffle as routes
 from ..dask.graph import Graph, Result
 from ..dask.parcels import rows_in, unpack
+from ..dask.partition import EncodedPartition
 from ..dask.plan import PartitionTotals, Plan, PopulationPlan, WeightedCounts, Weights
 from ..dask.population import AbsentRowTotals, add_absent_rows, find_absent_rows, settle_population
-from ..dask.population_graph import add_matching_tasks, open_dask_population
+from ..dask.population_graph import MatchingTasks, add_matching_tasks, open_dask_population
+from ..dask.shuffle import Routes
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers, warn_clients
+from ..encoding.column import Column
 from ..encoding.merge import ValueCounts
 from ..frames.dask_frame import check_dask_frame, known_orders
 from ..rows.partition import Rows
@@ -36,19 +41,10 @@ from ..utils.progress import Reporter
 from .cells import about_distance, as_score_request, check_columns
 from .findings import ByAttribute, Stopwatch, combine
 from .journalist import PopulationClasses
+from .request import RiskRequest
 from .search import Assessed, RiskSearch, SecondLook
 from .search_part import SearchTools
 from .table_part import TablePart
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..attack.request import ScoreRequest
-    from ..dask.partition import EncodedPartition
-    from ..dask.population_graph import MatchingTasks
-    from ..dask.shuffle import Routes
-    from ..encoding.column import Column
-    from .request import RiskRequest
 
 
 def assess_dask(table: Any, request: RiskRequest, population: Population | None = None) -> Assessed:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..utils.display import Record
 from ..utils.exact_sums import ExactSum
 from .classes import AttackRisk
 from .individual_risk import individual_risk
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Classes that are looked at at a time.
 BLOCK = 1 << 16

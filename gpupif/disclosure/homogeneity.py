@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from ..encoding.column import Column
 from ..engines.cpu.counting import NumberedRows, SubsetCounter, number_rows
+from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.display import Record
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..encoding.column import Column
-    from ..rows.threads import Workers
 
 # Entropies that agree to so many places are equal: they differ by rounding.
 PLACES = 12

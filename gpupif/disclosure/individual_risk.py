@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+import numpy.typing as npt
 
 # Up to so many rows and this sampling fraction the recurrence is right to the last bits, beyond either the series is.
 FEW_ROWS = 32

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import InputError
 from ..utils.display import Record
 from ..utils.validation import share
 from .class_sizes import size_array
 from .classes import AttackRisk
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Classes that are sorted by size at a time.
 BLOCK = 1 << 16

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..attack.population import Population
+from ..engines.base import Engine
 from ..out_of_core.encode import weigh_chunks
 from ..out_of_core.temporary_table import open_temporary_table
+from ..utils.progress import Reporter
 from .findings import Stopwatch
 from .parts import Parts
+from .request import RiskRequest
 from .search import Assessed, RiskSearch, assess_parts
 from .with_population import population_classes_of_files
-
-if TYPE_CHECKING:
-    from ..attack.population import Population
-    from ..engines.base import Engine
-    from ..utils.progress import Reporter
-    from .request import RiskRequest
 
 
 def assess_files(

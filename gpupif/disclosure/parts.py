@@ -5,25 +5,22 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from ..attack.weights import Units
+from ..engines.base import Job
 from ..engines.block_scoring import pack_keys
 from ..errors import InputError
+from ..out_of_core.budget import Budget
 from ..out_of_core.chunks import Chunks
 from ..out_of_core.shuffle import HashRange, Partitioned, hash_partition
 from ..rows.accumulate import DistinctRows
 from ..rows.threads import Workers
+from ..utils.progress import Reporter
 from .table_part import TablePart, layout_of
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..attack.weights import Units
-    from ..engines.base import Job
-    from ..out_of_core.budget import Budget
-    from ..utils.progress import Reporter
 
 
 class Parts:

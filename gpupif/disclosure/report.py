@@ -7,16 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..utils.display import Heading, as_found, as_percent, as_text, draw_table
+from .classes import AttackRisk, ClassRisks
+from .estimated import EstimatedRisks
+from .homogeneity import Group
+from .journalist import PopulationRisks
+from .population_uniques import PopulationUniques
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
-
-    from .classes import AttackRisk, ClassRisks
-    from .estimated import EstimatedRisks
-    from .homogeneity import Group
-    from .journalist import PopulationRisks
-    from .population_uniques import PopulationUniques
 
 HEADS = {
     "values": "values",

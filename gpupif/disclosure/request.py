@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..attack.distances import CategoryOrder
 from ..attack.request import MISSING
 from ..engines.choose import DeviceRequest, requested_device
 from ..errors import InputError
+from ..io.base import Source
 from ..utils.validation import as_columns, check_exist, check_unique, check_weights, check_word, whole_number
 from .models import Model
-
-if TYPE_CHECKING:
-    from ..io.base import Source
 
 # Distances that are told by a word.
 WORDS = ("ordered", "nominal")

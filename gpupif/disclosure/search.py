@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..attack.weights import TableWeights
 from ..encoding.column import Column, value_order
+from ..engines.base import Engine, Job
 from ..errors import InputError
 from ..measures import resolve_measures
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .cells import DISTINCT, about_distance, as_score_request, check_columns, constant_column, first_of_all
 from .class_sizes import ClassSizes
+from .estimated import EstimatedRisks
 from .findings import ByAttribute, Stopwatch, combine
 from .homogeneity import Homogeneous, Ranking
+from .journalist import PopulationClasses
 from .models import MODELS
 from .request import RiskRequest
 from .search_part import SearchTools, search_part, search_part_again
-
-if TYPE_CHECKING:
-    from ..attack.weights import TableWeights
-    from ..engines.base import Engine, Job
-    from .estimated import EstimatedRisks
-    from .journalist import PopulationClasses
-    from .table_part import TablePart
+from .table_part import TablePart
 
 
 @dataclass(frozen=True)

@@ -8,31 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels.codes import add_times
 
+from ..engines.base import Engine, EngineResult, Progress
 from ..engines.cpu.counting import number_rows
 from ..engines.partition_plan import compact_codes
-from ..measures import resolve_measures
+from ..measures import Measure, resolve_measures
+from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.information import Sizes
 from .cells import CLASS_SIZE, DISTINCT
 from .estimated import EstimatedSums
-from .findings import ByAttribute, Findings
-from .homogeneity import find_homogeneous, homogeneous_matches
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..engines.base import Engine, EngineResult, Progress
-    from ..measures import Measure
-    from ..rows.threads import Workers
-    from .findings import Stopwatch
-    from .homogeneity import Ranking
-    from .table_part import TablePart
+from .findings import ByAttribute, Findings, Stopwatch
+from .homogeneity import Ranking, find_homogeneous, homogeneous_matches
+from .table_part import TablePart
 
 Extremes = dict[str, tuple[float, float]]
 # Of no cell.

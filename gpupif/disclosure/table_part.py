@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from ..engines.base import Job
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.partition_plan import part_job
 from ..rows.accumulate import DistinctRows
 from ..rows.keys import KeyLayout
+from ..rows.threads import Workers
 from ..utils.arrays import on_host
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..engines.base import Job
-    from ..rows.threads import Workers
 
 
 class TablePart(NamedTuple):

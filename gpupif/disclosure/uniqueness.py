@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..attack.priors import SUM_TOLERANCE
 from ..errors import InputError
 from ..utils.display import Record
 from ..utils.validation import brief, check_word, is_number, is_whole, whole_number, within
 from .combinations import exactly, on_lattice
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Their probabilities are numbers above 0.
 MOST_SLOTS = 10**300

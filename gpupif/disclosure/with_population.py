@@ -11,35 +11,31 @@ import os
 from collections.abc import Hashable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..attack.joined_columns import SAMPLE, counting_job
 from ..attack.population import (
     MatchedRows,
+    Population,
     encode_population,
     lacks_error,
     match_population,
     open_population,
 )
+from ..encoding.column import Column
 from ..engines.block_scoring import pack_keys
+from ..io.base import Source
+from ..out_of_core.budget import Budget
 from ..out_of_core.chunks import MemoryChunks, TableChunks
 from ..out_of_core.joined_rows import AbsentRows, JoinedTables
-from ..out_of_core.temporary_table import in_streams, open_temporary_table
+from ..out_of_core.temporary_table import TemporaryTable, in_streams, open_temporary_table
 from ..rows.threads import Workers
+from ..utils.progress import Reporter
 from ..utils.validation import check_exist
 from .journalist import PopulationClasses
 from .parts import Parts
-
-if TYPE_CHECKING:
-    from ..attack.population import Population
-    from ..encoding.column import Column
-    from ..io.base import Source
-    from ..out_of_core.budget import Budget
-    from ..out_of_core.temporary_table import TemporaryTable
-    from ..utils.progress import Reporter
-    from .request import RiskRequest
+from .request import RiskRequest
 
 # Of the rows that there is memory for: they are matched, beside the part that they come in.
 SHARE = 0.5

@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-if TYPE_CHECKING:
-    from ..attack.weights import TableWeights
-    from ..encoding.column import Column
-    from ..engines.counting import Counter
+from ..attack.weights import TableWeights
+from ..encoding.column import Column
+from ..engines.counting import Counter
 
 
 class Total(NamedTuple):

@@ -11,17 +11,16 @@ import pyarrow as pa
 from ..encoding.column import Column
 from ..encoding.encode import encode_table
 from ..frames.arrow_frame import FileFrame
+from ..frames.base import Frame
 from ..frames.open import open_table
+from ..gpu.base import FrameLibrary
+from ..out_of_core.temporary_table import TemporaryTable
+from ..rows.threads import Workers
 from ..utils.progress import Reporter
+from .request import CountRequest
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from ..frames.base import Frame
-    from ..gpu.base import FrameLibrary
-    from ..out_of_core.temporary_table import TemporaryTable
-    from ..rows.threads import Workers
-    from .request import CountRequest
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..encoding.column import Column
 from ..engines.counting import Counter
@@ -20,9 +21,6 @@ from .base import SetCounts, SetRequest, Total
 from .independence import NEARLY_NONE, as_often_as_parts
 from .open import open_counts
 from .request import CountRequest
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def measure_sets(measure: Callable[..., float], table: Any, weights: Hashable, missing: str, **given: Any) -> float:

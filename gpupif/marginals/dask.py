@@ -9,32 +9,28 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
-from ..attack.weights import TableWeights
+from ..attack.weights import TableWeights, Units
 from ..dask import partition as partition_tasks
 from ..dask import plan
 from ..dask.graph import Graph, Result
 from ..dask.parcels import Parcel, pack, parcel_rows, part_of_keys, rows_in, unpack
+from ..dask.partition import EncodedPartition
+from ..dask.plan import PartitionTotals, WeightedCounts, Weights
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers
+from ..encoding.column import Column
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.cpu.count_tables import key_layout
 from ..frames.dask_frame import check_dask_frame
 from ..utils.progress import Reporter
 from .base import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-    import pandas as pd
-
-    from ..attack.weights import Units
-    from ..dask.partition import EncodedPartition
-    from ..dask.plan import PartitionTotals, WeightedCounts, Weights
-    from ..encoding.column import Column
-    from .request import CountRequest
+from .request import CountRequest
 
 
 class ColumnsRead(NamedTuple):

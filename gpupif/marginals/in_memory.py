@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..attack.weights import weigh_table
+from ..engines.counting import CountingEngine
 from ..rows.threads import Workers
+from ..utils.progress import Reporter
 from .base import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
 from .coded_table import code_columns
-
-if TYPE_CHECKING:
-    from ..engines.counting import CountingEngine
-    from ..utils.progress import Reporter
-    from .request import CountRequest
+from .request import CountRequest
 
 
 class MemoryCounts(SetCounts):

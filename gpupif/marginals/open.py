@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..engines.choose import choose_engine, requested_device
 from ..frames.dask_frame import is_dask
+from ..utils.progress import Reporter
+from .base import SetCounts
 from .in_memory import MemoryCounts
 from .out_of_core import ChunkCounts
-
-if TYPE_CHECKING:
-    from ..utils.progress import Reporter
-    from .base import SetCounts
-    from .request import CountRequest
+from .request import CountRequest
 
 
 def open_counts(table: Any, request: CountRequest, report: Reporter) -> SetCounts:

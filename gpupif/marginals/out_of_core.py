@@ -12,10 +12,12 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from ..attack.weights import Units
 from ..engines.counting import Counter, Counting, CountingEngine
 from ..engines.cpu.count_tables import combination_bytes, key_layout
 from ..engines.cpu.counting import in_batches
@@ -24,17 +26,12 @@ from ..out_of_core.budget import SPARE_FILES, files_to_open
 from ..out_of_core.chunks import Chunks, SomeColumns
 from ..out_of_core.encode import weigh_chunks
 from ..out_of_core.shuffle import HashRange, hash_partition
+from ..out_of_core.temporary_table import TemporaryTable
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
+from ..utils.progress import Reporter
 from .base import CountResult, Find, MakeFind, SetCounts, SetRequest, Total, with_counts
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..attack.weights import Units
-    from ..out_of_core.temporary_table import TemporaryTable
-    from ..utils.progress import Reporter
-    from .request import CountRequest
+from .request import CountRequest
 
 # Of the working memory: what the combinations may take that are counted at once. While they are merged, or looked at,
 # they take so many times what they take from chunk to chunk; more where several sets are counted from them.

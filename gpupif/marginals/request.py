@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import InputError
-from ..out_of_core.temporary_table import in_streams, open_temporary_table
+from ..io.base import Source
+from ..out_of_core.temporary_table import TemporaryTable, in_streams, open_temporary_table
+from ..utils.progress import Reporter
 from ..utils.undefined import WILDCARD_ENTROPIES
 from ..utils.validation import as_list, check_exist, check_unique, check_weights, check_word
-
-if TYPE_CHECKING:
-    from ..io.base import Source
-    from ..out_of_core.temporary_table import TemporaryTable
-    from ..utils.progress import Reporter
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from ..encoding.column import value_order
+from ..encoding.column import Column, value_order
 from ..engines.counting import Counter
 from ..engines.cpu.count_tables import Combinations
 from ..utils.information import LogSum, Sizes
+from .base import Total
 from .independence import NEARLY_NONE, as_often_as_parts
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..encoding.column import Column
-    from .base import Total
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -21,20 +22,17 @@ from ..frames.arrow_frame import FileFrame
 from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
 from ..marginals.coded_table import Coded
-from ..marginals.dask import DaskCounts
+from ..marginals.dask import DaskCounts, TablePlan
 from ..utils.progress import Reporter
+from .request import SudaRequest
 from .result import SpecialUniques
 from .search import check_work
 from .search_by_counting import Hits, Minimal, assemble, find_hits, find_minimal
+from .search_in_memory import Uniques
 from .weights import check_size
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
-    import numpy.typing as npt
-
-    from ..marginals.dask import TablePlan
-    from .request import SudaRequest
-    from .search_in_memory import Uniques
 
 
 def find_rows(

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels.partition import partition_ids
 
 from ..engines.block_scoring import pack_keys
 from ..engines.cpu.count_tables import key_layout, key_order
 from ..rows.threads import Workers
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Places of a table of hashes for each combination, so that few rows whose combination is none of them are looked up.
 PLACES = 8

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from .key_sets import KeySet
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 class MissingValues(NamedTuple):

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..attack.weights import read_weights
+from ..attack.weights import Units, read_weights
+from ..encoding.column import Column
 from ..marginals.request import CountRequest
 from ..utils.undefined import WEIGHTS_AND_FRACTION, WEIGHTS_WITHOUT_SAMPLE, WILDCARD_DIS
 from ..utils.validation import check_word, share, whole_number
 from .missing import MissingValues
 from .weights import check_size, msu_weights
-
-if TYPE_CHECKING:
-    from ..attack.weights import Units
-    from ..encoding.column import Column
 
 # How missing values can be taken.
 MISSING = ("category", "ignore", "wildcard", "error")

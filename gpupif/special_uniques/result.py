@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -14,19 +15,15 @@ from gpupif.kernels.spread import look_up
 
 from ..errors import InputError
 from ..io.write import check_output, row_groups, write_tables
+from ..marginals.coded_table import Coded
 from ..results.riskiest import highest
 from ..rows.threads import Workers
 from ..utils.validation import whole_number
+from .request import SudaRequest
 from .search_by_counting import FewRows
+from .search_in_memory import Uniques
 from .summary import TOP_ROWS, SudaSummary
 from .weights import dis_suda, estimated_intrusion, intrusion
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..marginals.coded_table import Coded
-    from .request import SudaRequest
-    from .search_in_memory import Uniques
 
 
 class SpecialUniques:

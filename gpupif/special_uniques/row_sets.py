@@ -9,16 +9,14 @@ import tempfile
 import threading
 from collections.abc import Hashable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import msu as kernels
 
 from ..errors import OutputError
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def _nameless(folder: str | os.PathLike[str] | None) -> IO[bytes]:

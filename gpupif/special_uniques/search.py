@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from ..engines.counting import CountingEngine
 from ..errors import InputError
 from ..marginals.coded_table import Coded, code_stream, without_codes
 from ..marginals.out_of_core import ChunkCounts
+from ..out_of_core.temporary_table import TemporaryTable
 from ..rows.keys import code_type
 from ..rows.threads import Workers
 from ..utils.memory import resident_bytes
+from ..utils.progress import Reporter
 from .memory import search_bytes, share_search_memory
-from .request import sample_units
+from .request import SudaRequest, sample_units
 from .search_by_counting import assemble, find_hits, find_minimal
 from .search_in_memory import Uniques, UniquesSearch
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ..engines.counting import CountingEngine
-    from ..out_of_core.temporary_table import TemporaryTable
-    from ..utils.progress import Reporter
-    from .request import SudaRequest
 
 # Sets of columns that are searched at most, and how many rows they may have together.
 MOST_SETS, MOST_VISITS = 10**7, 10**13

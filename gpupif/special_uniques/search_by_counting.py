@@ -10,26 +10,22 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from ..encoding.column import Column
+from ..engines.counting import Counter
 from ..engines.cpu.counting import number_rows
 from ..errors import InputError
-from ..marginals.base import SetCounts, SetRequest
+from ..marginals.base import SetCounts, SetRequest, Total
 from ..rows.threads import Workers
 from ..utils.memory import shown
 from .key_sets import KeySet
 from .missing import IncompleteRows, MissingValues
 from .request import SudaRequest, sample_units
 from .search_in_memory import Uniques
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..encoding.column import Column
-    from ..engines.counting import Counter
-    from ..marginals.base import Total
 
 # By set of columns, its minimal combinations.
 Minimal = dict[tuple[int, ...], KeySet]

@@ -13,28 +13,24 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import msu as kernels
 from gpupif.kernels import pack
 
 from ..engines.block_scoring import pack_keys
+from ..engines.counting import Counting
 from ..engines.cpu.count_tables import common_type
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
 from .memory import DENSE, DENSE_ALL, DENSE_PER_ROW, SearchMemory
-from .missing import IncompleteRows
+from .missing import IncompleteRows, MissingValues
 from .row_sets import SpillingRowSets
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..engines.counting import Counting
-    from .missing import MissingValues
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..attack.request import warn_of_unique
+from ..encoding.column import Column
 from ..engines.choose import choose_engine, requested_device
 from ..frames.dask_frame import is_dask
 from ..marginals.coded_table import code_columns
@@ -17,9 +18,6 @@ from .request import SudaRequest
 from .result import SpecialUniques
 from .search import search_codes, search_stream
 from .weights import check_size
-
-if TYPE_CHECKING:
-    from ..encoding.column import Column
 
 
 def suda(

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import InputError
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def check_size(columns: int, max_size: int) -> None:
