@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,7 @@ from ..encoding.column import Column
 from ..engines.axis import NOTHING, Axis
 from ..errors import InputError
 from ..utils.validation import brief
-from .priors import plain_value, values_by_text
-
-if TYPE_CHECKING:
-    from .priors import Prior
+from .priors import Prior, plain_value, values_by_text
 
 
 class TextOrder(list[Any]):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels.log_units import LOG_BITS
 
+from ..encoding.column import Column
 from ..encoding.merge import ColumnMerger, ValueCounts, label_array
 from ..engines.base import Job
 from ..errors import ColumnTypeError, InputError
@@ -18,12 +20,7 @@ from ..rows.keys import KeyLayout, code_type
 from ..utils.information import entropy_of_counts, log2_of_shares
 from ..utils.validation import brief
 from .priors import Prior
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..encoding.column import Column
-    from .request import ScoreRequest
+from .request import ScoreRequest
 
 # The table that rows are of: a place in `JoinedColumns.joins`.
 SAMPLE, POPULATION = 0, 1

@@ -10,15 +10,16 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels.codes import add_times
 
 from ..encoding.column import Column
 from ..encoding.encode import encode_table
-from ..engines.base import SILENT
+from ..engines.base import SILENT, Engine
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.known_subsets import score_attacker
 from ..errors import InputError
@@ -30,14 +31,9 @@ from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from ..utils.validation import check_exist, check_unique, check_word
 from .joined_columns import POPULATION, SAMPLE, JoinedColumns
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..engines.base import Engine
-    from .known_subsets import KnownSubsets
-    from .priors import Prior
-    from .request import ScoreRequest
+from .known_subsets import KnownSubsets
+from .priors import Prior
+from .request import ScoreRequest
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from ..encoding.column import amounts
+from ..encoding.column import Column, amounts
 from ..encoding.encode import encode_column
 from ..errors import InputError, PriorError
 from ..frames.arrow_frame import FileFrame
@@ -20,9 +20,6 @@ from ..io.formats import READ_ENDINGS
 from ..io.scan import open_source
 from ..utils.validation import check_unique
 from .priors import SUM_TOLERANCE, TextPrior, priors_from_json
-
-if TYPE_CHECKING:
-    from ..encoding.column import Column
 
 # Rows and bytes of a file that are read at once.
 PIECE_ROWS, PIECE_BYTES = 1 << 16, 1 << 26

@@ -7,9 +7,10 @@ import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from gpupif.kernels.log_units import LOG_BITS
@@ -18,9 +19,6 @@ from ..encoding.column import Column
 from ..errors import PriorError
 from ..utils.information import entropy_of_counts, entropy_of_probabilities, log2_of_probabilities, log2_of_shares
 from ..utils.validation import brief, within
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 SUM_TOLERANCE = 1e-6
 # Smaller ones have fewer digits, and their reciprocals none.

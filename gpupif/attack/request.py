@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..encoding.column import Column
 from ..engines.axis import Axis
@@ -19,9 +20,6 @@ from .known_subsets import AnyKnown, Known, KnownSubsets, check_known, choose_su
 from .priors import Prior, make_prior
 from .weights import TableWeights
 from .worst_mean import folded
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # From so many rows on, a column with so large a share of different values is named in a warning.
 UNIQUE_ROWS = 50

@@ -11,21 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import codes as kernels
 
-from ..encoding.column import amounts
+from ..encoding.column import Column, amounts
 from ..errors import InputError
+from ..rows.threads import Workers
 from ..utils.arrays import on_host
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..encoding.column import Column
-    from ..rows.threads import Workers
 
 # Base-2 logarithm of what all weights together are at most, in units; rounding adds next to nothing.
 TOTAL_BITS = 61

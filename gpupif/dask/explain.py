@@ -6,26 +6,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..engines.block_scoring import unpack_keys
+from ..measures import Measure
 from ..results.asked_cells import AskedCells
 from ..results.base import Cell, Explainer
+from ..results.riskiest import CohortCount
 from ..results.worst_attacker import weights_of_sets
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from .graph import Graph, Result
+from .partition import PartitionIndex
+from .plan import Plan
 from .worker import task_engine, task_workers
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..measures import Measure
-    from ..results.riskiest import CohortCount
-    from .partition import PartitionIndex
-    from .plan import Plan
 
 
 class TableTasks(NamedTuple):
@@ -57,12 +54,10 @@ class LazyExplainer(Explainer):
         self._rows_by_number: dict[int, PickedRow] = {}
 
     def labels(self, rows: Sequence[int]) -> list[Any] | None:
-        """See `Explainer`."""
         picked = self._pick(rows)
         return [picked[row].label for row in rows]
 
     def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
-        """See `Explainer`."""
         graph = self._table.graph.copy()
         found: list[dict[str, Any]] = self._compute(
             graph, graph.one("describe", AskedCells.values, self._asked(graph, cells))
@@ -70,7 +65,6 @@ class LazyExplainer(Explainer):
         return found
 
     def explain(self, cells: Sequence[Cell], by: Measure) -> list[dict[str, Any]]:
-        """See `Explainer`."""
         graph, table = self._table.graph.copy(), self._table
         asked = self._asked(graph, cells)
         if table.any_known:

@@ -6,18 +6,14 @@ cohorts overlap. All distinct rows are scored by one worker then.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from ..engines.base import AnyKnownShares, Job, KnownSubset
 from ..engines.known_subsets_memory import AnyKnownNeeds, share_memory
 from ..errors import InputError
 from ..utils.memory import shown
+from .plan import Plan
 from .worker import task_memory, task_threads
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..engines.base import AnyKnownShares, Job, KnownSubset
-    from .plan import Plan
 
 # What rows may take that have to be in one part: this share of what their worker may, or so much where none is said.
 MEMORY_SHARE = 0.5

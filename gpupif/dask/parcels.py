@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
 from gpupif.kernels import partition as kernels
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..rows.keys import KeyLayout
+from ..rows.keys import KeyLayout
 
 # The column that Dask's shuffles go by.
 TO = "_partitions"

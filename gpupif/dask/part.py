@@ -9,8 +9,9 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ..engines.base import SILENT
+from ..engines.base import SILENT, AnyKnownResult, Engine, EngineResult, Job, KnownSubset
 from ..engines.block_scoring import unpack_keys
 from ..engines.known_subsets import score_attacker
 from ..engines.partition_plan import WeightSums, compact_codes, part_job
@@ -20,14 +21,11 @@ from ..utils.arrays import on_host
 from .one_part import shares_of
 from .parcels import Parcel, pack, rows_in, unpack
 from .plan import Plan
+from .shuffle import Routes
 from .worker import task_engine, task_workers
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import pandas as pd
-
-    from ..engines.base import AnyKnownResult, Engine, EngineResult, Job, KnownSubset
-    from .shuffle import Routes
 
 
 def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, WeightSums]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from gpupif.kernels import spread
 
 from ..attack.joined_columns import SAMPLE
 from ..attack.weights import add_chunk
+from ..encoding.column import Column
 from ..encoding.merge import ValueCounts, encode_part, number_in, recode
 from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.partition_plan import computed_measure
@@ -23,6 +25,8 @@ from ..gpu.open import frame_library
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows, index_type
+from ..rows.threads import Workers
+from .graph import Graph, Result
 from .parcels import Parcel, order_by_part, pack, parcel_rows, unpack
 from .plan import (
     PartitionTotals,
@@ -36,13 +40,6 @@ from .plan import (
 )
 from .shuffle import Routes, find_sends
 from .worker import task_workers, worker_device
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..encoding.column import Column
-    from ..rows.threads import Workers
-    from .graph import Graph, Result
 
 
 class EncodedPartition(NamedTuple):

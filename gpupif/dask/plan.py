@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from ..attack.joined_columns import JoinedColumns
+from ..attack.priors import Prior
+from ..attack.request import ScoreRequest
 from ..attack.weights import TableWeights, Units, read_weights
+from ..encoding.column import Column
 from ..encoding.merge import ValueCounts, final_order, merged_column, total_values
+from ..engines.base import Job
 from ..engines.partition_plan import WeightSums, cohorts_stay_whole
 from ..errors import DeviceError, InputError
 from ..rows.keys import KeyLayout
 from .worker import warn_clients
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..attack.priors import Prior
-    from ..attack.request import ScoreRequest
-    from ..encoding.column import Column
-    from ..engines.base import Job
-
 
 # Sums of weights, in units, by column and code.
 WeightedCounts = dict[Hashable, Any]

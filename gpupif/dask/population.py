@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels.codes import add_times
 
@@ -20,7 +21,6 @@ from .plan import PopulationPlan
 from .worker import task_workers
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import pandas as pd
 
 

@@ -10,9 +10,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..attack.joined_columns import POPULATION, SAMPLE
+from ..attack.request import ScoreRequest
 from ..errors import InputError
 from ..frames.dask_frame import check_dask_frame, is_dask
 from ..frames.open import open_frame
@@ -31,9 +32,6 @@ from .population import (
     settle_population,
 )
 from .read import read_files
-
-if TYPE_CHECKING:
-    from ..attack.request import ScoreRequest
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..results.base import Cell, QueryResult, ScoreQuery
 from ..results.figures import Figures
@@ -18,9 +19,6 @@ from ..results.riskiest import riskiest, riskiest_in
 from ..utils.percentiles import DIGITS, SHIFTS, DigitCounts, PercentileSearch
 from .graph import Graph, Result
 from .worker import task_workers
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Distinct numbers, or digits, and the multiplicity of each.
 Multiplicities = tuple[Any, Any]

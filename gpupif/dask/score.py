@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ..attack.arguments import Arguments
+from ..attack.request import ScoreRequest
 from ..engines.partition_plan import WeightSums
 from ..frames.dask_frame import check_dask_frame, known_orders
 from ..results.base import RunDescription, ScoredAttacker, of_each_fold
@@ -24,14 +26,9 @@ from . import part, plan
 from . import partition as partition_tasks
 from . import shuffle as routes
 from .explain import TableTasks
-from .graph import Graph
+from .graph import Graph, Result
 from .population_graph import PopulationGraph, build_population_graph, open_dask_population
 from .scores import DaskBacking, LazyOutcome
-
-if TYPE_CHECKING:
-    from ..attack.arguments import Arguments
-    from ..attack.request import ScoreRequest
-    from .graph import Result
 
 
 def score_dask(table: Any, arguments: Arguments, device: str, origin: Mapping[str, Any] | None = None) -> Scores:

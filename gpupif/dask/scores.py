@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
+from ..attack.priors import AsDict, Prior
 from ..frames.open import open_frame
 from ..io.write import output_names
 from ..results.base import (
@@ -22,6 +24,7 @@ from ..results.base import (
     ScoredAttacker,
     ScoreQuery,
     ScoresDescription,
+    WriteRequest,
 )
 from ..results.figures import ColumnFacts
 from ..results.in_memory import index_table
@@ -33,6 +36,7 @@ from ..utils.progress import Reporter
 from .explain import LazyExplainer, TableTasks
 from .graph import Graph, Result
 from .parcels import pack, parcel_rows, part_of_keys, rows_in, unpack
+from .plan import Plan
 from .query import add_query, scores_in
 from .watch import compute
 from .worker import task_workers
@@ -40,11 +44,6 @@ from .write import write_scores
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
-    import pyarrow as pa
-
-    from ..attack.priors import AsDict, Prior
-    from ..results.base import WriteRequest
-    from .plan import Plan
 
 
 @dataclass(frozen=True)
@@ -84,11 +83,9 @@ class DaskBacking(Backing):
 
     @property
     def rows(self) -> int:
-        """See `Backing`."""
         return self._of_plan().rows
 
     def weights(self, attacker: ScoredAttacker, fold: str) -> Sequence[float]:
-        """See `Backing`."""
         found: Sequence[float] = self._known("weights", attacker.name)[fold].tolist()
         return found
 
@@ -97,13 +94,11 @@ class DaskBacking(Backing):
         return int(self._known("distinct", attacker.name))
 
     def explainer(self, attacker: ScoredAttacker) -> Explainer:
-        """See `Backing`."""
         if attacker.name not in self._explainers:
             self._explainers[attacker.name] = LazyExplainer(self._outcomes[attacker.name].table, _compute_result)
         return self._explainers[attacker.name]
 
     def priors(self) -> Mapping[Hashable, AsDict]:
-        """See `Backing`."""
         found: dict[Hashable, Prior] = self._known("priors", self.attackers[0].name)
         return found
 
@@ -113,19 +108,15 @@ class DaskBacking(Backing):
         return found
 
     def column_facts(self) -> list[ColumnFacts]:
-        """See `Backing`."""
         return self._of_plan().facts
 
     def size(self) -> str:
-        """See `Backing`."""
         return f"{self._table.npartitions:,} partitions"
 
     def where(self) -> str:
-        """See `Backing`."""
         return "lazy"
 
     def frame(self, cells: Cells) -> dd.DataFrame:
-        """See `Backing`."""
         frames = [self._frames[output] for output in cells.outputs]
         if len(frames) == 1:
             return frames[0]
@@ -135,11 +126,9 @@ class DaskBacking(Backing):
         return map_partitions(partial(_fold, cells), *frames, meta=meta, align_dataframes=False)
 
     def array(self, cells: Cells) -> Any:
-        """See `Backing`."""
         return np.ascontiguousarray(scores_in(_compute(self.frame(cells))))
 
     def row_sums(self, cells: Cells, name: str) -> Any:
-        """See `Backing`."""
         frame = self.frame(cells)
         return frame.map_partitions(_row_sums, name, meta=_row_sums(frame._meta, name))
 
@@ -156,7 +145,6 @@ class DaskBacking(Backing):
         return result
 
     def joined(self, outputs: Mapping[str, Cells]) -> dd.DataFrame:
-        """See `Backing`."""
         return self._joined(outputs, keep_input=False)
 
     def _joined(self, outputs: Mapping[str, Cells], keep_input: bool) -> dd.DataFrame:
@@ -170,7 +158,6 @@ class DaskBacking(Backing):
         return map_partitions(_side_by_side, names, *frames, meta=meta, align_dataframes=False)
 
     def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
-        """See `Backing`."""
         frame = open_frame(_compute(self._joined(outputs, keep_input)))
         table, labels = frame.arrow(), index_table(frame)
         if labels is None:
@@ -199,7 +186,6 @@ class DaskBacking(Backing):
         writing.done(self.rows)
 
     def persist(self, **options: Any) -> DaskBacking:
-        """See `Backing`."""
         import dask
 
         lazy = {name: (dict(one.frames), one.weights) for name, one in self._outcomes.items()}

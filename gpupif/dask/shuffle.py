@@ -12,22 +12,19 @@ import heapq
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..engines.partition_plan import Pass, plan_shuffles
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows, split
+from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
 from .one_part import check_one_part
 from .parcels import part_of_keys
 from .plan import Plan
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..rows.threads import Workers
 
 # Rows of a partition from which the weight of bins is estimated.
 SAMPLED_ROWS = 1024

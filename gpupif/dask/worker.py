@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..engines.choose import DeviceRequest, choose_engine, grouping_of
+from ..engines.counting import CountingEngine
 from ..engines.cpu.engine import CpuEngine
 from ..errors import warn
 from ..rows.threads import Workers
 from ..utils.config import resources
-
-if TYPE_CHECKING:
-    from ..engines.counting import CountingEngine
 
 
 def task_threads() -> int:

@@ -14,12 +14,11 @@ import pyarrow.parquet as pq
 from ..errors import InputError, OutputError
 from ..io.checkpoints import Store, replace_folder, work_folder
 from ..io.score_files import check_replaceable
+from ..results.base import ScoresDescription
 from ..results.provenance import FOLDER_FILE, write_folder_file
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
-
-    from ..results.base import ScoresDescription
 
 # What Dask's to_parquet takes and this one does not, and why.
 REFUSED = {

@@ -5,22 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from ..attack.weights import Units
 from ..encoding.column import Column
 from ..encoding.merge import recode
 from ..engines.block_scoring import pack_keys
 from ..io.ipc_batches import BatchReader, read_batch
+from ..rows.keys import KeyLayout
+from ..rows.threads import Workers
 from ..utils.arrays import on_host
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..attack.weights import Units
-    from ..rows.keys import KeyLayout
-    from ..rows.threads import Workers
 
 
 class Chunks(ABC):
@@ -64,7 +61,6 @@ class TableChunks(Chunks):
         """The codes of some columns of a chunk, by their places."""
 
     def codes(self, number: int) -> list[npt.NDArray[Any]]:
-        """See `Chunks`."""
         return self.some_codes(number, range(len(self.columns)))
 
 
@@ -79,7 +75,6 @@ class MemoryChunks(TableChunks):
         self._chunk_rows = chunk_rows
 
     def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
-        """See `TableChunks`."""
         start = number * self._chunk_rows
         return [self._codes[place][start : start + self._chunk_rows] for place in places]
 
@@ -98,7 +93,6 @@ class EncodedChunks(TableChunks):
         self._numbers = [BatchReader(folder / f"numbers-{place}.arrow") for place in range(len(columns))]
 
     def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
-        """See `TableChunks`."""
         read = sorted(set(places))
         own = dict(zip(read, read_batch(self._folder / f"chunk-{number:06}.arrow", read), strict=True))
         numbers = [self._numbers[place].arrays(number)[0] for place in places]
@@ -108,7 +102,6 @@ class EncodedChunks(TableChunks):
         ]
 
     def close(self) -> None:
-        """See `Chunks`."""
         for numbers in self._numbers:
             numbers.__exit__()
 
@@ -123,7 +116,6 @@ class SomeColumns(TableChunks):
         self._places = places
 
     def some_codes(self, number: int, places: Sequence[int]) -> list[npt.NDArray[Any]]:
-        """See `TableChunks`."""
         return self._chunks.some_codes(number, [self._places[place] for place in places])
 
     def close(self) -> None:
@@ -184,9 +176,7 @@ class PartChunks(Chunks):
         self._reader = BatchReader(file)
 
     def codes(self, number: int) -> list[npt.NDArray[Any]]:
-        """See `Chunks`."""
         return self._reader.arrays(number)
 
     def close(self) -> None:
-        """See `Chunks`."""
         self._reader.__exit__()

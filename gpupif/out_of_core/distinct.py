@@ -12,11 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from ..attack.weights import Units
 from ..engines.block_scoring import unpack_keys
 from ..engines.known_subsets_memory import AT_ONCE
 from ..io.ipc_batches import BatchWriter, read_batch, write_batch
@@ -24,15 +26,9 @@ from ..rows.accumulate import DistinctRows
 from ..rows.keys import KeyLayout
 from ..rows.partition import index_type
 from ..rows.threads import Workers
-from .chunks import packed_chunks
+from .chunks import Chunks, packed_chunks
 from .passes import RunContext
 from .shuffle import Partitioned, PartScores, hash_partition
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..attack.weights import Units
-    from .chunks import Chunks
 
 NUMBER = "number"
 

@@ -5,28 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from ..attack.known_subsets import KnownSubsets
+from ..attack.weights import Units
+from ..encoding.column import Column
 from ..encoding.merge import encode_part, number_in, recode
+from ..engines.base import Engine, Job
 from ..engines.block_scoring import pack_keys, unpack_keys
+from ..io.base import Source
+from ..measures import Measure
 from ..results.asked_cells import AskedCells
 from ..results.base import Cell, Explainer
 from ..results.worst_attacker import weights_of_sets
 from ..rows.accumulate import DistinctRows
 from ..rows.keys import KeyLayout
 from ..rows.threads import Workers
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..attack.known_subsets import KnownSubsets
-    from ..attack.weights import Units
-    from ..encoding.column import Column
-    from ..engines.base import Engine, Job
-    from ..io.base import Source
-    from ..measures import Measure
 
 # What is read at once.
 ROWS, BYTES = 1 << 18, 1 << 26

@@ -8,9 +8,10 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..engines.partition_plan import computed_measure, part_measures
 from ..io.ipc_batches import disk_errors, write_batch
@@ -23,9 +24,6 @@ from ..rows.threads import Workers
 from .part_scoring import score_columns
 from .passes import PartitionedRun
 from .shuffle import PartScores
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 Piece = TypeVar("Piece")
 

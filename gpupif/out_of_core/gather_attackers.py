@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .gather import Gatherer
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 class AttackerGatherers:

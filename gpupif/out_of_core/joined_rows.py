@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..attack.joined_columns import POPULATION, SAMPLE, JoinedColumns
 from ..attack.population import MatchedRows, earlier_equal
@@ -16,9 +17,6 @@ from ..rows.keys import code_type
 from ..rows.partition import Rows
 from ..rows.threads import Workers
 from .chunks import Chunks, TableChunks
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Of the rows that fit into memory, one in so many may wait to be looked up.
 LOOK_UP_SHARE = 16
@@ -48,7 +46,6 @@ class JoinedRows(Chunks):
         self._extra = extra
 
     def codes(self, number: int) -> list[npt.NDArray[Any]]:
-        """See `Chunks`."""
         kind = code_type(len(self.weights))
         for chunks, which in zip(self._tables, (SAMPLE, POPULATION), strict=True):
             if number < len(chunks.sizes):

@@ -12,13 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from ..attack.known_subsets import KnownSubsets
+from ..attack.weights import Units
 from ..attack.worst_mean import FOLDS, fold_of
-from ..engines.base import AnyKnownResult, AnyKnownShares
+from ..engines.base import AnyKnownResult, AnyKnownShares, Job
 from ..engines.known_subsets import score_attacker
 from ..engines.known_subsets_memory import AnyKnownNeeds, collapsing_bytes, share_memory
 from ..engines.partition_plan import Pass, WeightSums, cohorts_stay_whole, part_measures
@@ -27,18 +30,11 @@ from ..io.ipc_batches import read_batch, write_batch
 from ..rows.partition import index_type
 from ..rows.threads import Workers, default_threads
 from ..utils.memory import shown
+from .chunks import Chunks
 from .distinct import DistinctTable, TooManyRowsError
 from .part_scoring import multiset, score_writer
 from .passes import PartitionedRun, RunContext, TableRun
 from .shuffle import Partitioned
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..attack.known_subsets import KnownSubsets
-    from ..attack.weights import Units
-    from ..engines.base import Job
-    from .chunks import Chunks
 
 # Distinct rows whose CIG are counted at once.
 GAINS_AT_ONCE = 1 << 22
@@ -264,6 +260,5 @@ class FoldRun(PartitionedRun):
         return self.whole.distinct_rows
 
     def gains(self, target: int) -> list[Path]:
-        """See `PartitionedRun`."""
         number = next(number for number, one in enumerate(self.passes) if target in one.targets)
         return sorted(self.whole.gains_folder(self.fold, number, target).iterdir())

@@ -11,9 +11,10 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ..attack.weights import Units
@@ -30,9 +31,6 @@ from ..utils.information import entropy_of_counts
 from .chunks import Chunks, PackedChunks, packed_chunks
 from .part_result import Multiset, PartResult
 from .shuffle import HashRange, Partitioned, PartScores, hash_partition
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def score_columns(job: Job, targets: Sequence[int]) -> dict[str, str]:

@@ -9,13 +9,17 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels.codes import add_times
 
+from ..attack.known_subsets import KnownSubsets
 from ..attack.population import MatchedRows, lacks_error
+from ..attack.priors import Prior
+from ..attack.request import ScoreRequest
 from ..attack.weights import Units
 from ..encoding.column import Column
 from ..engines.base import SILENT, Job
@@ -29,13 +33,6 @@ from .one_part import runs_by_fold
 from .part_scoring import PartScorer
 from .passes import PartitionedRun, RunContext
 from .shuffle import Partitioned, hash_partition
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..attack.known_subsets import KnownSubsets
-    from ..attack.priors import Prior
-    from ..attack.request import ScoreRequest
 
 
 class EncodedPopulation:

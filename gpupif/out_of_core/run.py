@@ -5,27 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._version import __version__
+from ..attack.arguments import Arguments
+from ..attack.request import ScoreRequest
+from ..engines.base import Engine
 from ..errors import InputError, OutputError
 from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity, work_folder
 from ..io.ipc_batches import disk_errors
 from ..io.score_files import check_folder, is_file, score_names
 from ..io.write import attacker_names, check_output
+from ..results.scores import Scores
+from ..utils.progress import Reporter
 from ..utils.signals import Shield
 from ..utils.validation import check_exist
 from .budget import Budget, check_disk, check_files, plan_budget
 from .options import OutputOptions, PopulationFiles
 from .steps import RunFindings, Steps, about_run, stored_scores
-
-if TYPE_CHECKING:
-    from ..attack.arguments import Arguments
-    from ..attack.request import ScoreRequest
-    from ..engines.base import Engine
-    from ..results.scores import Scores
-    from ..utils.progress import Reporter
 
 # Of what parts and steps of a run hold, which another version may not read as its own.
 FORMAT, FORMAT_OF_FILES = 4, "format of temporary files"

@@ -10,9 +10,10 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import spread
 
@@ -20,9 +21,6 @@ from ..engines.partition_plan import part_ids
 from ..io.ipc_batches import BatchReader, BatchWriter, read_batch, write_batch
 from ..rows.threads import Workers
 from .chunks import Chunks, PartChunks
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import InputError
 from ..io.base import Source
@@ -19,10 +19,8 @@ from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter
 from ..utils.validation import check_word
 from .budget import CODE_BYTES, ELSEWHERE, Budget, check_room, plan_reading
+from .chunks import EncodedChunks
 from .encode import JOINED, encode_files, open_encoded, rows_read
-
-if TYPE_CHECKING:
-    from .chunks import EncodedChunks
 
 # Of a cell in memory: as it is read, and as a code.
 CELL_BYTES = 8
