@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import walks
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
 
 NOTHING: npt.NDArray[np.float64] = np.empty(0)
 # Half of the way to another node's values on either side, so that values with a parent in common are one level apart.

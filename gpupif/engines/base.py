@@ -6,17 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from ..gpu.base import FrameLibrary
+from ..measures import Measure
 from ..rows.keys import KeyLayout
 from ..utils.arrays import on_host
+from ..utils.information import LogSum, Sizes
+from .axis import Axis
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-    from ..gpu.base import FrameLibrary
-    from ..measures import Measure
-    from ..utils.information import LogSum, Sizes
-    from .axis import Axis
 
 
 class Progress(Protocol):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from ..measures import deduplicate, wanted_of
 from ..rows.keys import KeyLayout
@@ -16,8 +17,6 @@ from .base import EngineResult, Job, Progress
 from .cohort_sizes import CohortSizes
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from gpupif.kernels.blocks import Out
 
 PAGE_BYTES = 4096

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import pack, spread
 
-from ..measures import wanted_of
+from ..measures import Measure, wanted_of
 from ..rows.distinct import Distinct, distinct_rows, look_up_rows
 from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import BLOCK_ROWS, CohortBlocks, Rows, index_type, plan_passes
@@ -21,11 +22,6 @@ from .base import EngineResult, Job
 from .block_run import BlockRun
 from .cohort_scores import score_group
 from .cohort_sizes import sizes_of_counts
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..measures import Measure
 
 # Keys that one column after the other is put into: those of few words stay in the second-level cache.
 PACKED_ROWS = 1 << 16

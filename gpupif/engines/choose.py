@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..errors import DeviceError
 from ..gpu import status as gpu_status
 from ..utils.config import AUTO, resources, split_device
-
-if TYPE_CHECKING:
-    from .counting import CountingEngine
+from .counting import CountingEngine
 
 
 class DeviceRequest(str):

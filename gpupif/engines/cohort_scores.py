@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import spread
 from gpupif.kernels.blocks import Out
@@ -16,9 +17,6 @@ from ..rows.partition import CohortBlocks, index_type
 from ..utils.information import Sizes
 from .block_run import BlockRun, Targets
 from .cohort_sizes import CohortSizes
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Measures that are brought to all rows at a time.
 AT_ONCE = 20

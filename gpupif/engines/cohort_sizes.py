@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import sizes as kernels
 
 from ..rows.threads import Workers
 from ..utils.information import LogSum, Sizes
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 SMALL_COHORTS = 4096
 SMALL_SIZES = np.arange(SMALL_COHORTS)

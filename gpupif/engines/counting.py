@@ -7,14 +7,13 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..rows.threads import Workers
+from ..utils.information import Sizes
 from .base import Engine
 from .cpu.count_tables import DENSE, Combinations
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-    from ..utils.information import Sizes
 
 
 class Counter(Protocol):

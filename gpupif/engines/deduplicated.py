@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels.spread import look_up
 
@@ -18,9 +19,6 @@ from ..utils.arrays import on_host
 from .base import SILENT, AnyKnownResult, Engine, EngineResult, Job, KnownSubset, Progress
 from .block_scoring import pack_keys, unpack_keys
 from .known_subsets import score_attacker
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Of the rows so many at most are different where it is worth it.
 WORTH = 0.5

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import walks
 from gpupif.kernels.cohorts import Values
 
 from .axis import EDGE, NOTHING, Axis
 from .base import Job
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Prior mass that is less off, for each value, is off by rounding.
 WHOLE = 2.0**-52

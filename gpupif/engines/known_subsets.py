@@ -8,23 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from ..measures import Measure
 from ..rows.distinct import Distinct, distinct_rows, look_up_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from ..rows.threads import Workers
-from .base import SILENT, AnyKnownResult, KnownSubset, select_columns
+from .base import (
+    SILENT,
+    AnyKnownResult,
+    AnyKnownShares,
+    Engine,
+    EngineResult,
+    Job,
+    KnownSubset,
+    Progress,
+    select_columns,
+)
 from .block_scoring import collapse_job, pack_keys, unpack_keys
 from .zero_weights import has_zero_weights
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..measures import Measure
-    from .base import AnyKnownShares, Engine, EngineResult, Job, Progress
 
 # Of results that are folded at once, where memory is not limited otherwise.
 FOLDED_BYTES = 1 << 31

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..measures import wanted_of
 from ..rows.keys import KeyLayout, code_type
 from ..rows.partition import index_type
-from .base import AnyKnownShares
-
-if TYPE_CHECKING:
-    from .base import Job, KnownSubset
+from .base import AnyKnownShares, Job, KnownSubset
 
 # Rows among which different ones are looked for at once, as a share of these.
 AT_ONCE = 0.25

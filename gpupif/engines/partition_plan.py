@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import partition as kernels
 
@@ -22,9 +23,6 @@ from ..utils.information import LogSum, column_weight, conditional_entropy, entr
 from .base import AnyKnownResult, EngineResult, Job
 from .block_scoring import pack_keys
 from .kernel_inputs import value_mass
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import InputError
 from ..rows.keys import KeyLayout
 from ..utils.information import column_weight, entropy_of_counts
 from .base import EngineResult, Job
 from .block_run import Results
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Steps, each a look-up and what is found, 10 to 50 ns of a CPU: an hour or two of one core.
 MOST_STEPS = 2e11

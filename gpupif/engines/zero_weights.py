@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import zero_weights as kernels
 
-from ..measures import wanted_of
+from ..measures import Measure, wanted_of
 from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
@@ -25,11 +26,6 @@ from ..rows.threads import Workers
 from .base import EngineResult, Job
 from .block_run import Results
 from .block_scoring import pack_keys
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..measures import Measure
 
 
 def has_zero_weights(job: Job) -> bool:

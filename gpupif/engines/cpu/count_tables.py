@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import subsets as kernels
 
@@ -16,9 +17,6 @@ from ...rows.keys import WORD_BITS, Field, KeyLayout, code_type
 from ...rows.partition import NO_ROWS, Rows, index_type
 from ...rows.threads import SMALLEST_TASK, Workers
 from ..block_scoring import pack_keys, unpack_keys
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Counters of a set at most, and for each row of the table; of more, grouping by keys is faster.
 DENSE, DENSE_PER_ROW = 1 << 22, 2
@@ -142,7 +140,6 @@ class DenseSets:
         return self.tables[self.offsets[place] : self.offsets[place + 1]]
 
     def combinations(self, place: int) -> Combinations:
-        """See `SubsetCounter`."""
         table = self.table(place)
         found = np.flatnonzero(table)
         radices = self.radices[place, : self.widths[place]].tolist()
@@ -163,7 +160,6 @@ class GroupedSet:
     def add(
         self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None, total: int, workers: Workers
     ) -> None:
-        """See `DenseSets`."""
         keys = pack_keys([codes[column] for column in self.subset], self.layout, workers)
         counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
         rows = distinct_rows(Rows(keys, counts), total, workers).rows
@@ -180,7 +176,6 @@ class GroupedSet:
             self._seen = [distinct_rows(Rows(keys, counts), total, workers).rows]
 
     def nbytes(self) -> int:
-        """See `SubsetCounter`."""
         return sum(rows.keys.nbytes + rows.counts.nbytes for rows in self._seen)
 
     def counts(self, total: int, workers: Workers) -> npt.NDArray[Any]:
@@ -189,7 +184,6 @@ class GroupedSet:
         return self._seen[0].counts if self._seen else NO_ROWS
 
     def combinations(self, total: int, workers: Workers) -> Combinations:
-        """See `SubsetCounter`."""
         self._merge(total, workers)
         if not self._seen:
             return Combinations([np.empty(0, np.uint8) for _ in self.subset], np.empty(0, np.int64))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import subsets as kernels
 from gpupif.kernels.spread import invert, look_up
@@ -34,9 +35,6 @@ from .count_tables import (
     key_layout,
     key_order,
 )
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # What the sets that are counted at once may take, where they need not be at once.
 BATCH_BYTES = 1 << 28
@@ -132,7 +130,6 @@ class CpuCounting:
     def counter(
         self, subsets: Sequence[Sequence[int]], cardinalities: Sequence[int], rows: int, dense: int = DENSE
     ) -> SubsetCounter:
-        """See `Counting`."""
         return SubsetCounter(subsets, cardinalities, rows, self._workers, dense)
 
     def counters(
@@ -143,7 +140,6 @@ class CpuCounting:
         times: npt.NDArray[np.int64] | None = None,
         differ: bool = False,
     ) -> Iterator[tuple[SubsetCounter, int]]:
-        """See `Counting`."""
         rows, workers = len(codes[0]), self._workers
         total = rows if times is None else int(times.sum())
         wide = [set_ for set_ in sets if not is_dense([cardinalities[column] for column in set_], rows)]

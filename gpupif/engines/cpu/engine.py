@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from ...rows.partition import BLOCK_ROWS
 from ...rows.threads import Workers
-from ..base import EngineResult, Job, Progress
+from ..base import AnyKnownResult, AnyKnownShares, EngineResult, Job, KnownSubset, Progress
 from ..block_run import BlockRun
 from ..block_scoring import score_in_blocks, shared_by_targets, working_memory
 from ..known_subsets import needs_whole_engine, score_each_set
@@ -19,9 +18,6 @@ from .counting import CpuCounting
 from .known_subsets import score_any_known
 from .scorer import CpuScorer
 from .wildcards import score_matching
-
-if TYPE_CHECKING:
-    from ..base import AnyKnownResult, AnyKnownShares, KnownSubset
 
 
 @dataclass(eq=False)
@@ -64,5 +60,4 @@ class CpuEngine:
         return score_any_known(job, sets, progress, self.threads, shares)
 
     def counting(self, workers: Workers) -> contextlib.AbstractContextManager[CpuCounting]:
-        """See `CountingEngine`."""
         return contextlib.nullcontext(CpuCounting(workers))

@@ -12,9 +12,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import any_known as kernels
 from gpupif.kernels import blocks, pack
@@ -34,9 +35,6 @@ from ..cohort_sizes import CohortSizes
 from ..known_subsets import DistinctRun
 from ..known_subsets_memory import MOST_SLOTS
 from .scorer import CpuScorer, CpuTargets
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Slots, one for each possible pair of a number and a code, that a thread may have: always, for each row, and at most.
 # For more, rows are grouped by keys.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import blocks as kernels
 
@@ -18,8 +19,6 @@ from ..cohort_sizes import CohortSizes
 from ..kernel_inputs import kernel_values
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from gpupif.kernels.cohorts import Wanted
 
 # So many targets are scored and spread to all rows before the next ones that a cache holds their scores.
@@ -42,11 +41,9 @@ class CpuTargets:
     wanted: Wanted
 
     def only(self, places: list[int]) -> CpuTargets:
-        """See `Targets`."""
         return replace(self, columns=[self.columns[place] for place in places], which=self.which[places])
 
     def put_values(self, out: kernels.Out) -> None:
-        """See `Targets`."""
         rows, first = out.places.shape[1], self.kernel.values.first
         for scores, target in zip(out.scores, self.which.tolist(), strict=True):
             alone = self.kernel.alone[first[target] : first[target + 1]]
@@ -57,11 +54,9 @@ class CpuScorer:
     """Scores blocks with the CPU's kernels (see `Scorer`)."""
 
     def targets_at_once(self, rows: int, measures: int) -> int:
-        """See `Scorer`."""
         return max(1, CACHED_BYTES // (8 * rows * measures))
 
     def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> CpuTargets:
-        """See `Scorer`."""
         job = run.job
         values = kernel_values(job, columns)
         fields = np.array([layout.fields[column] for column in columns], np.uint64)
@@ -85,7 +80,6 @@ class CpuScorer:
         return CpuTargets(columns, np.arange(len(columns)), kernel, int((few * numbers).max()), run.wanted)
 
     def score(self, run: BlockRun, blocks: CohortBlocks, targets: CpuTargets, out: kernels.Out) -> list[CohortSizes]:
-        """See `Scorer`."""
         part = blocks.blocks
         rows = (part.rows.keys, part.rows.counts, blocks.hashes)
 

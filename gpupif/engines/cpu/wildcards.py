@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels import pack
 from gpupif.kernels import wildcard_cohorts as cohorts
@@ -23,9 +23,6 @@ from ..block_scoring import collapse_job, project, row_index
 from ..cohort_scores import spread_scores
 from ..kernel_inputs import kernel_values
 from ..wildcards import WildcardColumns, set_target_weight
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Keys scored at once are so few that their links to all patterns are at most so many.
 MOST_LINKS = 1 << 23

@@ -8,9 +8,10 @@ numbers, so that what comes out is the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import DeviceError
 from ...gpu.base import DeviceMemoryError, Library
@@ -22,9 +23,6 @@ from ..cpu.counting import SubsetCounter
 from .distinct_rows import CudaSingles
 from .rows import find_runs, pack_device_keys
 from .sorting import lowest_bit, narrow_words, sort_keys
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Arrays of 8 bytes a row that are there at the same time at most, beside codes, times and keys: order before and after
 # a sort, the sort's own buffers, counts, heads, starts and sizes of runs.
@@ -136,12 +134,10 @@ class CudaCounter:
             self._add_up(chunk, range(len(self._subsets)))
 
     def nbytes(self) -> int:
-        """See `Counter`."""
         self._add_whole()
         return sum(counter.nbytes() for counter in self._added.values())
 
     def combinations(self, place: int) -> Combinations:
-        """See `Counter`."""
         return self._answer(
             place,
             lambda found: self._combinations(found, self._layouts[place]),
@@ -149,11 +145,9 @@ class CudaCounter:
         )
 
     def counts(self, place: int) -> npt.NDArray[Any]:
-        """See `Counter`."""
         return self._answer(place, lambda found: self._library.to_host(found.counts), lambda added: added.counts(0))
 
     def sizes(self, place: int) -> Sizes:
-        """See `Counter`."""
         return self._answer(place, self._sizes, lambda added: added.sizes(0))
 
     def _combinations(self, found: DeviceCombinations, layout: KeyLayout) -> Combinations:

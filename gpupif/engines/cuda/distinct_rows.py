@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...gpu.base import DeviceMemoryError, Library
 from ...rows.keys import KeyLayout
 from ..cpu.count_tables import key_layout
 from .rows import find_runs, pack_device_keys
 from .sorting import sort_keys
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 class _Device:
@@ -71,7 +69,6 @@ class CudaSingles:
             self._idle.put(_Device(library, codes, often))
 
     def find(self, columns: Sequence[int], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32] | None:
-        """See `Singles`."""
         layout = key_layout([self._cardinalities[column] for column in columns])
         device = self._idle.get()
         try:

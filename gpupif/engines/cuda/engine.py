@@ -275,7 +275,6 @@ class _ResumedProgress:
         self._now = 0
 
     def advance(self, cells: int) -> None:
-        """See `Progress`."""
         with self._lock:
             self._now += cells
             further = self._now - self._furthest

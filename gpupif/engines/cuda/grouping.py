@@ -12,14 +12,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...gpu.base import Library
+from ..base import Job
 from .rows import DeviceRows, Runs, collapse, find_runs, pack_device_keys, place_type, sort_by
 from .sorting import in_few_bytes
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-    from ..base import Job
 
 # cuDF counts the rows of a table in 32 bits.
 MOST_ROWS = (1 << 31) - 1
@@ -59,7 +58,6 @@ class Rotation(Grouping):
     name = "rotation"
 
     def collapse(self, rows: DeviceRows, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
-        """See `Grouping`."""
         return collapse(rows, columns)
 
     def serves(
@@ -69,7 +67,6 @@ class Rotation(Grouping):
         return set(collapsed) == set(columns) and list(collapsed[: len(targets)]) == list(targets)
 
     def cohorts(self, rows: DeviceRows, columns: Sequence[int], targets: Sequence[int]) -> Iterator[tuple[int, Runs]]:
-        """See `Grouping`."""
         order = rows.library.xp.arange(rows.rows, dtype=place_type(rows.rows))
         for column in columns:
             if column in targets:
@@ -96,7 +93,6 @@ class Hashing(Grouping):
     _larger = Rotation()
 
     def collapse(self, rows: DeviceRows, columns: Sequence[int]) -> tuple[DeviceRows, Any]:
-        """See `Grouping`."""
         if rows.rows > MOST_ROWS:
             return self._larger.collapse(rows, columns)
         library, layout = rows.library, rows.layout
@@ -112,13 +108,11 @@ class Hashing(Grouping):
     def serves(
         self, rows: DeviceRows, collapsed: Sequence[int], columns: Sequence[int], targets: Sequence[int]
     ) -> bool:
-        """See `Grouping`."""
         if rows.rows > MOST_ROWS:
             return self._larger.serves(rows, collapsed, columns, targets)
         return set(collapsed) == set(columns)
 
     def cohorts(self, rows: DeviceRows, columns: Sequence[int], targets: Sequence[int]) -> Iterator[tuple[int, Runs]]:
-        """See `Grouping`."""
         if rows.rows > MOST_ROWS:
             yield from self._larger.cohorts(rows, columns, targets)
             return

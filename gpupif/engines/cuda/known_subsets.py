@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels.cuda import any_known as kernels
 
@@ -27,9 +28,6 @@ from .numbering import RowNumberer, numbering_bytes
 from .outbox import Outbox
 from .rows import DeviceRows, sizes_of, upload_rows
 from .scores import TargetUploader, score_targets
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # Arrays of scores of all rows, of 8 bytes each, that are there at once while they go to where they are kept.
 SPREAD_ARRAYS = 4

@@ -8,9 +8,10 @@ bisection of whole keys, so that nothing is left to a hash; its cohort is what i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpupif.kernels.cuda import wildcards as kernels
 
@@ -19,9 +20,6 @@ from ...rows.keys import KeyLayout
 from ..wildcards import WildcardColumns
 from .rows import DeviceRows, Runs, find_runs
 from .sorting import in_few_bytes, lowest_bit, narrow_words
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 EVERYTHING = np.array([~np.uint64(0)])
 
