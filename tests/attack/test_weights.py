@@ -135,6 +135,7 @@ def test_shares_are_those_of_real_numbers_however_far_apart(engine, table, data)
         )
 
 
+@pytest.mark.slow
 def test_same_bits_whatever_threads_and_blocks(monkeypatch):
     frame = gpupif.datasets.census(20_000)
     frame = frame.assign(w=np.random.default_rng(0).gamma(2, 100, len(frame)).round(3))

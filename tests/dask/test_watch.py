@@ -30,6 +30,7 @@ class TestAwaitResult:
             on_cluster(folder, tmp_path / "out", scheduler=threads.scheduler.address)
         assert list(tmp_path.iterdir()) == []
 
+    @pytest.mark.slow
     def test_a_task_that_never_ends(self, impatient, threads):
         future = threads.submit(time.sleep, 2)
         with pytest.raises(gpupif.DeviceError, match="has 1 worker and gets nowhere"):

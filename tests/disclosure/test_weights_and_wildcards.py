@@ -129,6 +129,7 @@ def test_the_estimated_population(engine, question):
     assert found.journalist.highest == scores.reidentification_risk.to_numpy().max()
 
 
+@pytest.mark.slow
 @given(question=questions())
 @settings(SHARED_FIXTURES, max_examples=40)
 def test_extremes_of_the_cells_of_score(question):
@@ -237,6 +238,7 @@ def test_individual_risk_to_the_last_bits(rows, times):
             assert found[place] == pytest.approx(naive.individual_risk(*both), rel=1e-14)
 
 
+@pytest.mark.slow
 @given(question=questions(exact=True))
 @settings(SHARED_FIXTURES, max_examples=30)
 def test_weights_are_copies_of_rows(question):
@@ -396,6 +398,7 @@ def test_command_line(run, folder):
     assert run(*command, "--weights", "v").err.startswith("gpupif: error: --weights: no column 'v' in the table")
 
 
+@pytest.mark.slow
 def test_in_parts_of_every_size(tmp_path):
     """Down to one class, looked at attribute by attribute, with weights that differ in all rows."""
     frame = gpupif.datasets.census(300).assign(w=np.random.default_rng(0).random(300))

@@ -13,6 +13,7 @@ DOCS = ROOT / "docs"
 pytestmark = pytest.mark.subprocess
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["measures.md", "disclosure.md"])
 def test_page_is_that_of_the_registry(page):
     """Where it is not: python docs/write_measures.py."""

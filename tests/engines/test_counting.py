@@ -144,6 +144,7 @@ def test_nothing_was_added(counting_engine):
             assert len(counter.counts(0)) == 0
 
 
+@pytest.mark.slow
 @given(table=encoded(), every=st.booleans(), differ=st.booleans())
 @settings(deadline=None, max_examples=6 if SIMULATED else 60, suppress_health_check=[*HealthCheck])
 def test_all_rows_at_once(counting_engine, table, every, differ):

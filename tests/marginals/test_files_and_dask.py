@@ -43,6 +43,7 @@ def assert_same_pairs(found, wanted):
     assert (found.rows, found.columns) == (wanted.rows, wanted.columns)
 
 
+@pytest.mark.slow
 @given(table=tables(most_columns=4), data=st.data())
 @FEW
 def test_files_in_parts(counting_engine, table, data, tmp_path_factory):

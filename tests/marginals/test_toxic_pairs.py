@@ -82,6 +82,7 @@ def check(found, table, size, top):
         assert max(rarity for rarity, _ in values.values()) <= found.values["rarity"].iloc[-1] + 1e-12
 
 
+@pytest.mark.slow
 @given(table=tables(), size=st.sampled_from([2, 3]), top=st.sampled_from([1, 3, 1000]))
 @SHARED_FIXTURES
 def test_against_counters(counting_engine, table, size, top):

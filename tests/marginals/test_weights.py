@@ -156,6 +156,7 @@ def test_the_same_bits_in_every_way(way, drawn):
         assert (one.rows, one.people, one.columns) == (other.rows, other.people, other.columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_whole_weights_are_rows_that_repeat_and_rows_for_nobody_are_not_there(way):
     """To the last bit, in tables beyond counters too: columns of many values, and so many sets that rows collapse."""

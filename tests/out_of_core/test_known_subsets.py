@@ -92,6 +92,7 @@ def expected(census):
     return gpupif.score(census, FEW, known=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [5, 1])
 def test_rows_that_repeat_need_not_fit(census, expected, tmp_path, groups, monkeypatch):
     """Scored one target after the other, or all at once; read in chunks, and written in files of other sizes."""

@@ -112,6 +112,7 @@ def test_killed_and_resumed(tmp_path):
     assert found.replace_schema_metadata().equals(expected.replace_schema_metadata())
 
 
+@pytest.mark.slow
 def test_resumed_with_another_population(tmp_path, monkeypatch):
     source, people = census_files(tmp_path)
 
@@ -138,6 +139,7 @@ def test_resumed_with_another_population(tmp_path, monkeypatch):
     assert (tmp_path / "in").exists()
 
 
+@pytest.mark.slow
 def test_files_that_change_meanwhile(tmp_path, monkeypatch):
     source, people = census_files(tmp_path)
     real = parts.PartScorer.score

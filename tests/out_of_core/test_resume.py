@@ -88,6 +88,7 @@ def test_resumed_with_less_memory(tmp_path, monkeypatch):
     assert_same(scores, gpupif.score(source, MEASURES))
 
 
+@pytest.mark.slow
 def test_resumed_with_another_file(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch)
     os.utime(source / "001.parquet", (1, 1))

@@ -107,6 +107,7 @@ def test_one_score_file_for_each_file_and_readable_as_one(tmp_path, small):
     assert scores.frame().to_arrow().equals(stored(scores))
 
 
+@pytest.mark.slow
 def test_folders_that_hold_columns_are_kept(tmp_path, small):
     for sex in "fm":
         (tmp_path / "in" / f"sex={sex}").mkdir(parents=True)
@@ -187,6 +188,7 @@ def test_what_comes_back(tmp_path):
     assert nothing_left(tmp_path)
 
 
+@pytest.mark.slow
 def test_without_cig(tmp_path):
     with in_pieces(40, 70):
         scores = gpupif.score_files(census_folder(tmp_path / "in"), tmp_path / "out", ["wcig", "cohort_size"])

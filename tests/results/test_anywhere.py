@@ -134,7 +134,7 @@ def test_sums_and_percentiles(found, expected):
         pd.testing.assert_series_equal(gains, theirs.rig(), check_exact=True)
 
 
-@pytest.mark.parametrize("by", [None, "wcig", "cohort_size"])
+@pytest.mark.parametrize("by", [None, pytest.param("wcig", marks=pytest.mark.slow), "cohort_size"])
 def test_riskiest_cells(found, expected, by):
     for mine, theirs in pairs(found, expected):
         wanted = theirs.top(7, by).drop(columns="index")

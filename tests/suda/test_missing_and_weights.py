@@ -58,6 +58,7 @@ def test_against_the_definition(counting_engine, monkeypatch, missing, table, da
         check(suda(frame_of(table), max_size, missing=missing, contributions=True), table, max_size, missing)
 
 
+@pytest.mark.slow
 @LACKING
 @pytest.mark.parametrize("dense", [None, 0])
 def test_many_rows(counting_engine, monkeypatch, missing, dense):
