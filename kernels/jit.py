@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from numba import config, njit
+from numba import __version__, config, njit
 
 KEPT_SECONDS = 60 * 24 * 3600
 # Where everybody may write, so that somebody else may have made it.
@@ -48,13 +48,15 @@ def _remove_old(parent: Path) -> None:
 
 
 def _cache_folder() -> str:
-    """Folder for compiled kernels, a new one whenever any kernel source differs; "" where there is none to use.
+    """Folder for compiled kernels, a new one for any other kernel source or Numba; "" where there is none to use.
 
     Numba itself looks only at the file that a function stands in: a changed formula would leave its callers in other
-    files compiled with the old one.
+    files compiled with the old one. And what another version of it compiled it throws away, so that two environments
+    in turn would compile each time.
     """
     sources = sorted(Path(__file__).parent.rglob("*.py"))
-    fingerprint = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    compiled_from = [__version__.encode(), *(source.read_bytes() for source in sources)]
+    fingerprint = hashlib.sha256(b"".join(compiled_from)).hexdigest()[:16]
     for base in _bases():
         parent = base / "gpupif"
         folder = parent / fingerprint

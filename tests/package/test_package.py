@@ -20,9 +20,10 @@ pytestmark = pytest.mark.subprocess
 CACHE = "from gpupif.kernels import jit; print(jit.CACHE_FOLDER)"
 
 
-def cache_folder(**environment):
+def cache_folder(before="", **environment):
+    """Where a process that runs `before` first keeps what it compiles."""
     cleared = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
-    command = [sys.executable, "-P", "-c", CACHE]
+    command = [sys.executable, "-P", "-c", before + CACHE]
     done = subprocess.run(command, env={**cleared, **environment}, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
@@ -38,6 +39,15 @@ def test_a_cache_folder_that_others_can_write_to_is_not_used(tmp_path):
     assert fallback.startswith(str(tmp_path / f"gpupif-{os.getuid()}"))
     Path(fallback).parent.chmod(0o777)
     assert cache_folder(XDG_CACHE_HOME=str(tmp_path / "c"), TMPDIR=str(tmp_path)) == ""
+
+
+@pytest.mark.slow
+def test_each_numba_has_a_folder_of_its_own(tmp_path):
+    """Numba throws away what another version of it compiled."""
+    other = cache_folder("import numba; numba.__version__ = '0.0'; ", XDG_CACHE_HOME=str(tmp_path))
+    assert Path(other).parent == tmp_path / "gpupif"
+    assert other != cache_folder(XDG_CACHE_HOME=str(tmp_path))
+    assert other == cache_folder("import numba; numba.__version__ = '0.0'; ", XDG_CACHE_HOME=str(tmp_path))
 
 
 @pytest.mark.slow
