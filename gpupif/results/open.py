@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ..errors import InputError, TableReadError, reason_of
+from ..io.common import stamps_of
 from ..io.formats import CSV, written_format
 from .provenance import FOLDER_FILE, read_description
 from .scores import Scores
@@ -70,9 +71,11 @@ def _open(place: Path) -> FileBacking:
         raise InputError(f"{place}: is a part of scores that Dask wrote. Open the folder that it lies in.")
     if description.files:
         files = [place / name for name in description.files]
+    # Before they are read, so that none takes the place of what was.
+    stamps = stamps_of(files)
     rows = ds.dataset([str(file) for file in files], format=written_format(files[0]).dataset).count_rows()
     if rows != description.rows:
         # A part of them: what is said of all does not hold.
         outcomes = [replace(outcome, summaries={}, distinct_rows=None) for outcome in description.outcomes]
         description = replace(description, outcomes=outcomes)
-    return FileBacking(place, files, description, rows)
+    return FileBacking(place, stamps, description, rows)

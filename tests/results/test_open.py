@@ -196,3 +196,79 @@ def test_numbers_that_json_lacks(tmp_path):
     again = gpupif.open_scores(tmp_path / "scores.parquet")
     assert_same_summary(again, scores)
     assert np.isinf(again.array("log_ratio")).any() == np.isinf(scores.array("log_ratio")).any()
+
+
+def take_its_place(file):
+    gpupif.score(TABLE, "cig", known=["age"]).to_parquet(file)
+
+
+GONE = {
+    "another": take_its_place,
+    "damaged": lambda file: file.write_bytes(b"PAR1"),
+    "none": lambda file: file.unlink(),
+}
+
+
+@pytest.mark.parametrize("opened", [False, True])
+@pytest.mark.parametrize("change", GONE.values(), ids=GONE)
+def test_scores_are_never_those_of_a_file_that_took_their_place(tmp_path, change, opened):
+    source, file = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    TABLE.to_parquet(source)
+    with gpupif.config(memory_limit="8GiB"):
+        scores = gpupif.score_files(source, file, "cig")
+    if opened:
+        scores = gpupif.open_scores(file)
+    fig = scores.fig().tolist()
+    change(file)
+    for read in (
+        scores.cig.to_pandas,
+        scores.cig.head,
+        scores.rig().to_arrow,
+        scores.top,
+        lambda: scores.array("cig"),
+        lambda: scores.to_arrow(keep_input=True),
+    ):
+        with pytest.raises(TableReadError, match=r"out\.parquet: the scores changed since they were written or opened"):
+            read()
+    # It is kept beside the files.
+    assert scores.fig().tolist() == fig
+
+
+def test_scores_that_are_replaced_while_they_are_read(tmp_path):
+    file = tmp_path / "out.parquet"
+    gpupif.score(TABLE, "cig").to_parquet(file)
+    batches = gpupif.open_scores(file).cig.to_batches()
+    next(batches)
+    take_its_place(file)
+    with pytest.raises(TableReadError, match="the scores changed"):
+        next(batches)
+
+
+def test_scores_written_over_their_own_file(tmp_path):
+    file = tmp_path / "out.parquet"
+    gpupif.score(TABLE, "cig", known=1).to_parquet(file)
+    scores = gpupif.open_scores(file)
+    scores.mean.to_parquet(file)
+    with pytest.raises(TableReadError, match="the scores changed"):
+        scores.worst.cig.head()
+    assert gpupif.open_scores(file).cig.to_pandas().equals(gpupif.score(TABLE, "cig", known=1).mean.cig)
+
+
+def test_a_damaged_file_of_scores(tmp_path):
+    """Its end says what it holds, so that it opens; what it holds is not to be read."""
+    file = tmp_path / "out.parquet"
+    gpupif.score(TABLE, "cig").to_parquet(file)
+    content = file.read_bytes()
+    file.write_bytes(content[:4] + bytes(16) + content[20:])
+    scores = gpupif.open_scores(file)
+    with pytest.raises(TableReadError, match=r"out\.parquet: the scores could not be read"):
+        scores.cig.to_pandas()
+
+
+def test_a_folder_that_lacks_a_file(tmp_path):
+    write_parts(tmp_path / "in", TABLE, [10, 25])
+    with gpupif.config(memory_limit="8GiB"):
+        gpupif.score_files(tmp_path / "in", tmp_path / "out", "cig")
+    (tmp_path / "out" / "001.parquet").unlink()
+    with pytest.raises(TableReadError, match=r"001\.parquet: could not be read: No such file or directory"):
+        gpupif.open_scores(tmp_path / "out")
