@@ -310,17 +310,18 @@ class Scores:
     ) -> None:
         """Write all scores to Parquet, columns named as by `frame`, rows in order; `open_scores` opens them again.
 
-        One file, whose name ends in .parquet or .pq; of a Dask frame a folder of files, which all workers have to see
-        under the same path. It appears whole or not at all. keep_input: put the table's columns before the scores (a
-        table read from a file has only the columns that were needed). overwrite: replace a file that exists, or a
-        folder that holds nothing but scores of gpupif. What a URL (``s3://...``) names, with Dask, must be empty, and
-        is written in place. options: of ``dask.dataframe.DataFrame.to_parquet``, such as ``write_index=False``; not
-        ``compute=False``, ``append``, ``partition_on`` and ``filesystem``.
+        One file, whose name ends in .parquet or .pq; of a Dask frame a folder of files, named without such an ending,
+        which all workers have to see under the same path. It appears whole or not at all, and never in place of files
+        that were scored. keep_input: put the table's columns before the scores (a table read from a file has only the
+        columns that were needed). overwrite: replace a file that exists, or a folder that holds nothing but scores of
+        gpupif. What a URL (``s3://...``) names, with Dask, must be empty, and is written in place. options: of
+        ``dask.dataframe.DataFrame.to_parquet``, such as ``write_index=False``; not ``compute=False``, ``append``,
+        ``partition_on`` and ``filesystem``.
 
         Raises OutputError where it cannot be written, and InputError for other options.
         """
         if not self._backing.writes_folders:
-            check_output(path, overwrite, endings=PARQUET.written)
+            check_output(path, overwrite, self._inputs(), PARQUET.written)
             if options:
                 raise InputError(
                     f"{next(iter(options))}: goes with scores of a Dask frame only, whose to_parquet takes it. Leave "
@@ -335,7 +336,9 @@ class Scores:
         overwrite: bool = True,
         done: Callable[[int], None] = lambda rows: None,
     ) -> None:
-        """As `to_parquet`, also to CSV and Feather, by the name's ending; `done` hears how many rows went out."""
+        """As `to_parquet`; a single file also to CSV and Feather, by its ending. done: hears how many rows went out."""
+        if not self._backing.writes_folders:
+            check_output(path, overwrite, self._inputs())
         self._backing.write(replace(self._writing(path, keep_input, overwrite), done=done))
 
     def persist(self, **options: Any) -> Scores:
@@ -471,6 +474,17 @@ class Scores:
             top=self._describe_cells(found.top, by),
             through_host=about.through_host,
         )
+
+    def _inputs(self) -> list[Path]:
+        """The files that were scored, and those of their population, and folders that these were: not to be lost."""
+        found: list[Path] = []
+        for table in (self.provenance.get("input"), self.provenance.get("population")):
+            if table and "path" in table:
+                path, files = Path(table["path"]), table["files"]
+                # One file of a folder of scores says only how many there were.
+                found += [Path(file["path"]) for file in files] if isinstance(files, list) else []
+                found += [path] if path.is_dir() else []
+        return found
 
     def _writing(self, path: str | os.PathLike[str], keep_input: bool, overwrite: bool) -> WriteRequest:
         """What is written of these scores, and said of them."""

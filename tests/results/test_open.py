@@ -272,3 +272,25 @@ def test_a_folder_that_lacks_a_file(tmp_path):
     (tmp_path / "out" / "001.parquet").unlink()
     with pytest.raises(TableReadError, match=r"001\.parquet: could not be read: No such file or directory"):
         gpupif.open_scores(tmp_path / "out")
+
+
+@pytest.mark.parametrize("limit", [None, "8GiB"])
+def test_what_was_scored_is_never_written_over(tmp_path, limit):
+    source, people, output = (tmp_path / f"{name}.parquet" for name in ("in", "people", "out"))
+    parts = write_parts(tmp_path / "parts", TABLE, [20])
+    TABLE.to_parquet(source)
+    TABLE.to_parquet(people)
+    asked = {"columns": ["sex"], "known": ["age"], "population": people}
+    with gpupif.config(memory_limit=limit):
+        found = [gpupif.score(table, "cig", **asked) for table in (source, parts)]
+        found += [gpupif.score_files(source, output, "cig", **asked)]
+    for scores in (*found, gpupif.open_scores(output)):
+        table = parts if scores is found[1] else source
+        inputs = [*parts.iterdir()] if table is parts else [source]
+        for place in (*inputs, people, *([parts / "new.parquet"] if table is parts else [])):
+            before = place.read_bytes() if place.exists() else None
+            for write in (scores.to_parquet, scores.write):
+                with pytest.raises(gpupif.OutputError, match="the output is the input"):
+                    write(place)
+            assert (place.read_bytes() if place.exists() else None) == before
+    scores.to_parquet(tmp_path / "other.parquet")
