@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..attack.known_subsets import KnownSubsets
 from ..attack.priors import Priors
-from ..errors import InputError
+from ..errors import InputError, NotScoredError
 from ..io.formats import PARQUET
 from ..io.write import check_output
 from ..measures import Measure, as_risk, is_measure
@@ -38,7 +38,7 @@ from .summary import TOP_CELLS, AnyKnownSummary, Summary
 
 
 class Scores:
-    """Scores of all cells of a table; made by `gpupif.score` and `gpupif.open_scores`.
+    """Scores of all cells of a table; made by `gpupif.score`, `gpupif.score_files` and `gpupif.open_scores`.
 
     Each measure that was asked for is an attribute and an item (``scores.cig``, ``scores["csf"]``): n rows by scored
     columns, in the order of the table. In memory it is a frame of the kind that came in, with its index; of files a
@@ -217,7 +217,8 @@ class Scores:
         if self._fold is not None:
             words.append(f"{self._fold} over attackers")
         if self.subsets is not None:
-            words.append(f"any {self.subsets.known} columns known: {self.subsets!r}")
+            columns = "1 column" if self.subsets.known == 1 else f"{self.subsets.known} columns"
+            words.append(f"any {columns} known: {self.subsets!r}")
         if self.attackers:
             words.append(f"attackers {', '.join(self.attackers)}")
         return f"<Scores of {'; '.join([*words, self._backing.where()])}>"
@@ -322,11 +323,7 @@ class Scores:
         """
         if not self._backing.writes_folders:
             check_output(path, overwrite, self._inputs(), PARQUET.written)
-            if options:
-                raise InputError(
-                    f"{next(iter(options))}: goes with scores of a Dask frame only, whose to_parquet takes it. Leave "
-                    "it out."
-                )
+            self._refuse_options(options, "to_parquet")
         self._backing.write(replace(self._writing(path, keep_input, overwrite), options=options))
 
     def write(
@@ -344,9 +341,20 @@ class Scores:
     def persist(self, **options: Any) -> Scores:
         """Scores that are computed and kept: of a Dask frame in the memory of the workers, at once on a cluster.
 
-        Others are the same, for they are there already. options: of ``dask.persist``.
+        Others are the same, for they are there already. options: of ``dask.persist``. Raises InputError for options of
+        others.
         """
+        if not self._backing.writes_folders:
+            self._refuse_options(options, "persist")
         return Scores(self._backing.persist(**options), self._attackers, self._fold)
+
+    @staticmethod
+    def _refuse_options(options: Mapping[str, Any], method: str) -> None:
+        """Raise InputError for an option of a method that only Dask's one takes."""
+        if options:
+            raise InputError(
+                f"{next(iter(options))}: goes with scores of a Dask frame only, whose {method} takes it. Leave it out."
+            )
 
     @property
     def _side(self) -> str:
@@ -364,7 +372,7 @@ class Scores:
             if measure.name == name:
                 return measure
         hint = f" Scores against one attacker are scores.against({name!r})." if name in self.attackers else ""
-        raise InputError(
+        raise NotScoredError(
             f"measures: {name!r} was not scored (scored: {', '.join(self.measures)}). "
             f"Add it: gpupif.score(table, measures=[..., {name!r}]).{hint}"
         )

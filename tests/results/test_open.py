@@ -294,3 +294,16 @@ def test_what_was_scored_is_never_written_over(tmp_path, limit):
                     write(place)
             assert (place.read_bytes() if place.exists() else None) == before
     scores.to_parquet(tmp_path / "other.parquet")
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        (3, "path: expected the path of a file or folder of scores, got 3"),
+        ("s3://bucket/x", "path: expected the path of a file or folder, got the URL s3://bucket/x"),
+        ("file:///x.parquet", "got the URL file:///x.parquet"),
+    ],
+)
+def test_no_path(path, said):
+    with pytest.raises(InputError, match=said):
+        gpupif.open_scores(path)
