@@ -52,7 +52,7 @@ class Arguments:
         missing: str = "category",
         dtype: str = "float64",
     ) -> Arguments:
-        """From arguments as they come; raises InputError."""
+        """From arguments as they come, those of `gpupif.score` but the table, so as many; raises InputError."""
         wanted = resolve_measures(measures)
         check_word("missing", missing, MISSING)
         check_word("dtype", dtype, ("float64", "float32"))

@@ -380,7 +380,7 @@ class Scores:
     def _cells(self, measure: str) -> Cells:
         """The scores of one measure."""
         outputs = dict.fromkeys(attacker.output(measure, self._side) for attacker in self._attackers)
-        return Cells(self._measure(measure), tuple(outputs), self._side)
+        return Cells(self._measure(measure), tuple(outputs), self._side, self._backing.about.dtype)
 
     def _outputs(self) -> dict[str, Cells]:
         """What is written, by what the names of its columns begin with."""

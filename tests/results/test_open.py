@@ -43,7 +43,7 @@ def test_written_from_memory(tmp_path, scores, ending):
     assert again.provenance["gpupif"] == gpupif.__version__
     assert again.provenance["weights"] == "w"
     assert again.provenance["accuracies"] == {"age": 0.9}
-    assert again.provenance["priors given"] == ["sex"]
+    assert again.provenance["priors_given"] == ["sex"]
     assert again.priors["sex"] == {"Female": 0.25, "Male": 0.75}
     assert again.subsets.sets == scores.subsets.sets
     assert again.subsets.of("age") == scores.subsets.of("age")
@@ -63,9 +63,40 @@ def test_where_the_table_came_from(tmp_path):
     said = gpupif.open_scores(tmp_path / "scores.parquet").provenance
     assert said["input"]["path"] == str(source)
     assert said["input"]["files"][0]["bytes"] == source.stat().st_size
-    assert said["population"]["path"] == str(people)
+    assert (said["population"]["path"], said["population"]["lacks"]) == (str(people), "error")
+    assert (said["measures"], said["dtype"]) == (["cig"], "float64")
+    assert said["attackers"] == {"": {"known": ["age"], "any": None}}
     in_memory = gpupif.score(TABLE, "cig", ["sex"], known=["age"]).provenance
     assert (in_memory["input"], in_memory["population"]) == ({"rows": 60, "columns": 4}, None)
+
+
+def test_how_far_apart_values_were(tmp_path):
+    """So that the same can be scored a year later; what would take too much is named."""
+    distances = {"sex": ["Male", "Female"], "age": np.arange(100)}
+    scores = gpupif.score(TABLE, "emd", ["sex", "age"], distances=distances)
+    said = scores.provenance
+    assert said["distances"] == {"sex": ["Male", "Female"], "age": [str(age) for age in range(100)]}
+    assert said["distances_left_out"] == []
+    scores.to_parquet(tmp_path / "scores.parquet")
+    assert gpupif.open_scores(tmp_path / "scores.parquet").provenance == said
+    said = gpupif.score(TABLE, "emd", ["sex", "age"], distances=distances | {"age": np.arange(50_000)}).provenance
+    assert (list(said["distances"]), said["distances_left_out"]) == (["sex"], ["age"])
+
+
+@pytest.mark.dask
+def test_where_the_population_of_a_dask_frame_came_from(tmp_path):
+    import dask.dataframe as dd
+
+    TABLE.to_parquet(tmp_path / "people.parquet")
+    lazy = dd.from_pandas(TABLE, npartitions=2)
+    for given, said in (
+        (tmp_path / "people.parquet", {"path": str(tmp_path / "people.parquet")}),
+        (lazy, {"partitions": 2}),
+        (TABLE, {"rows": 60, "columns": 4}),
+    ):
+        population = gpupif.Population(given, lacks="count")
+        found = gpupif.score(lazy, "cig", ["sex"], known=["age"], population=population).provenance["population"]
+        assert found.items() >= {**said, "lacks": "count"}.items()
 
 
 def test_a_folder(tmp_path):
