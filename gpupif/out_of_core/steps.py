@@ -15,6 +15,7 @@ from ..engines.base import Engine
 from ..errors import InputError, WarnOnce
 from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity
+from ..io.common import stamps_of
 from ..io.score_files import ScoreFile, is_file, plan_outputs
 from ..results.base import AttackerOutcome, RunDescription, ScoredAttacker, ScoresDescription, of_each_fold
 from ..results.figures import ColumnFacts
@@ -259,4 +260,4 @@ def stored_scores(
     ]
     by_column = {name: findings.prior_of[name] for name in request.targets if name in findings.prior_of}
     description = ScoresDescription(replace(about, seconds=dict(first.seconds)), outcomes, facts)
-    return Scores(FileBacking(output, files, description, first.rows, findings.spilled, by_column))
+    return Scores(FileBacking(output, stamps_of(files), description, first.rows, findings.spilled, by_column))
