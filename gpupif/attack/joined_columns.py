@@ -97,8 +97,8 @@ class JoinedColumns(NamedTuple):
             first = absent[0]
             raise InputError(
                 f"population: column {column.name!r} has {brief(values[first])} nowhere in it, which is in "
-                f"{sampled[first]:,} of the table's rows, so that its prior would be 0. Give the population that the "
-                "table was drawn from, or count such rows as part of it: gpupif.Population(table, lacks='count')."
+                f"{sampled[first]:,} of the table's rows: these are no part of it. Give the population that the table "
+                "was drawn from, or count such rows as part of it: gpupif.Population(table, lacks='count')."
             )
         return np.where(counts == 0, sampled, counts)
 
@@ -116,6 +116,16 @@ class JoinedColumns(NamedTuple):
         targets, known = ([request.used.index(name) for name in names] for names in (request.targets, request.known))
         wildcards = [place for place, matches_all in enumerate(self.wildcards) if matches_all]
         return replace(counting_job(self.counts, targets, known, wildcards), least=1)
+
+    def classes_job(self) -> Job:
+        """The job of counting the population's rows in the equivalence classes of all these columns, as `sizes_job`.
+
+        The target is one more column, which has the same value in all rows.
+        """
+        several = len(self.counts)
+        constant = self.counts[0].sum(keepdims=True)
+        wildcards = [place for place, matches_all in enumerate(self.wildcards) if matches_all]
+        return replace(counting_job([*self.counts, constant], [several], list(range(several)), wildcards), least=1)
 
     def absent_value_hint(self, codes: Sequence[int]) -> str:
         """Sentence naming the first value of a row, by its codes, that the population does not have, or no text."""

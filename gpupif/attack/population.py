@@ -127,6 +127,15 @@ class MatchedPopulation:
         """The distribution in the population of each column, for some of the sample's columns."""
         return self._joined.some([column.name for column in columns]).priors()
 
+    def class_sizes(self, engine: Engine) -> npt.NDArray[np.int64]:
+        """For each distinct row, how many rows of the population agree with it; see `class_sizes_there`."""
+        return class_sizes_there(self._joined, self._codes, self.times, engine)
+
+    @property
+    def has_wildcards(self) -> bool:
+        """Whether missing values match every value, so that the classes of rows overlap."""
+        return any(self._joined.wildcards)
+
     def sizes(
         self, request: ScoreRequest, subsets: KnownSubsets | None, engine: Engine
     ) -> dict[str, npt.NDArray[np.number]]:
@@ -191,6 +200,20 @@ def encode_population(frame: Frame, names: Sequence[Hashable], missing: str, wor
             return encode_table(names, arrays, frame.rows, missing, workers).columns
     except InputError as error:
         raise error.about("population") from None
+
+
+def class_sizes_there(
+    columns: JoinedColumns, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[np.int64], engine: Engine
+) -> npt.NDArray[np.int64]:
+    """For each distinct row, how many rows of the population agree with it on all columns, or match it.
+
+    codes: of joined values, by column; times: how often each is in the population. A row that agrees with none counts
+    itself.
+    """
+    constant = np.zeros(len(times), np.uint8)
+    job = replace(columns.classes_job(), codes=[*codes, constant], times=times, distinct=True)
+    result = score_attacker(engine, job, None, SILENT)
+    return np.asarray(on_host(result.by_fold()[""]["cohort_size"])[0], np.int64)
 
 
 class MatchedRows(NamedTuple):

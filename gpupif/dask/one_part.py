@@ -12,7 +12,7 @@ from ..engines.base import AnyKnownShares, Job, KnownSubset
 from ..engines.known_subsets_memory import AnyKnownNeeds, share_memory
 from ..errors import InputError
 from ..utils.memory import shown
-from .plan import Plan
+from .plan import Plan, PopulationPlan
 from .worker import task_memory, task_threads
 
 # What rows may take that have to be in one part: this share of what their worker may, or so much where none is said.
@@ -40,12 +40,34 @@ def check_one_part(plan: Plan) -> None:
     if plan.has_wildcards:
         why.append("missing: 'wildcard'")
         instead.append("use missing='category'")
+    raise _too_many(
+        " with ".join(why),
+        (plan.distinct, others),
+        needed,
+        limit,
+        f"Score or know fewer columns (columns, among), bin those with many values, {' and '.join(instead)}",
+    )
+
+
+def check_matched_in_one_part(population: PopulationPlan, rows: int) -> None:
+    """Raise InputError where so many rows of a table and those of its population, matched in one part as missing values
+    match every value, take more than there is.
+    """
+    words, others, limit = population.columns.layout.words, population.distinct, room()
+    needed = _key_bytes(words, rows + others) + _matching_bytes(words, rows + others, 1)
+    if any(population.columns.wildcards) and needed > limit:
+        instead = "Name fewer quasi-identifiers, bin those with many values, use missing='category'"
+        raise _too_many("missing: 'wildcard'", (rows, others), needed, limit, instead)
+
+
+def _too_many(why: str, rows: tuple[int, int], needed: int, limit: int, instead: str) -> InputError:
+    """rows: of the table and of its population."""
+    own, others = rows
     beside = f" and {others:,} of the population" if others else ""
-    raise InputError(
-        f"{' with '.join(why)}: all different rows have to fit into the memory of one worker: {plan.distinct:,} "
-        f"rows{beside}, of which those in a partition differ, take about {shown(needed)}, expected at most "
-        f"{shown(limit)}. Score or know fewer columns (columns, among), bin those with many values, "
-        f"{' and '.join(instead)}, or have workers with more memory."
+    return InputError(
+        f"{why}: all different rows have to fit into the memory of one worker: {own:,} rows{beside}, of which those in "
+        f"a partition differ, take about {shown(needed)}, expected at most {shown(limit)}. {instead}, or have workers "
+        "with more memory."
     )
 
 
@@ -70,7 +92,17 @@ def _needed_bytes(plan: Plan, rows: int, others: int) -> int:
 def _held_bytes(plan: Plan, rows: int, others: int) -> int:
     """What is there beside scoring: keys and counts as they come, and scores as they leave."""
     scores = rows * len(plan.job.targets) * len(plan.request.outputs)
-    return 8 * ((rows + others) * (plan.layout.words + 1) + scores)
+    return _key_bytes(plan.layout.words, rows + others) + 8 * scores
+
+
+def _key_bytes(words: int, rows: int) -> int:
+    """What keys of so many words take, and how often each occurs."""
+    return 8 * rows * (words + 1)
+
+
+def _matching_bytes(words: int, rows: int, scores: int) -> int:
+    """What it takes to compare the patterns of missing values of so many distinct rows, with so many scores of each."""
+    return 8 * rows * (6 * words + 12 + 2 * scores)
 
 
 def _scoring_bytes(plan: Plan, job: Job, sets: Sequence[KnownSubset] | None, rows: int) -> int:
@@ -81,4 +113,4 @@ def _scoring_bytes(plan: Plan, job: Job, sets: Sequence[KnownSubset] | None, row
         return fixed
     # Sets are scored one by one where missing values match every value, for one target at a time if need be.
     targets = len(job.targets) if needs is None else 1
-    return fixed + 8 * rows * (6 * plan.layout.words + 12 + 2 * targets * len(job.measures))
+    return fixed + _matching_bytes(plan.layout.words, rows, targets * len(job.measures))

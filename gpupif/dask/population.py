@@ -35,12 +35,18 @@ def joined_rows(population: PopulationPlan, origin: int, local: partition_tasks.
         return Rows(pack_keys(codes, joined.layout, workers), local.times)
 
 
-def send_joined_rows(parts: int, population: PopulationPlan, source: int, rows: Rows, origin: int) -> pd.DataFrame:
-    """The parcels in which rows travel to where equal ones are compared; none, where missing values are wildcards."""
-    if not len(rows.keys) or any(population.columns.wildcards):
+def send_joined_rows(
+    parts: int, overlapping: bool, population: PopulationPlan, source: int, rows: Rows, origin: int
+) -> pd.DataFrame:
+    """The parcels in which rows travel to where equal ones are compared.
+
+    Where missing values are wildcards, all to one part if `overlapping` classes are compared, else none.
+    """
+    wildcards = any(population.columns.wildcards)
+    if not len(rows.keys) or (wildcards and not overlapping):
         return pack([])
     layout = population.columns.layout
-    to = part_of_keys(rows.keys, layout, layout.fields, parts)
+    to = np.zeros(len(rows.keys), np.uint32) if wildcards else part_of_keys(rows.keys, layout, layout.fields, parts)
     return pack(parcel_rows(rows.keys, rows.counts, to, parts, source, origin))
 
 
@@ -72,8 +78,13 @@ class AbsentRowTotals(NamedTuple):
 
 
 def find_absent_rows(population: PopulationPlan, matched: MatchedRows) -> tuple[Rows, AbsentRowTotals]:
-    """The matched rows of a part that the population lacks, with multiplicities, and their totals."""
+    """The matched rows of a part that the population lacks, with multiplicities, and their totals.
+
+    Where missing values are wildcards no row is known to be lacking.
+    """
     short = matched.lacking()
+    if any(population.columns.wildcards):
+        short = MatchedRows(short.keys[:0], short.sampled[:0], short.in_population[:0])
     rows = Rows(short.keys, short.sampled - short.in_population)
     codes = unpack_keys(rows.keys, population.columns.layout)
     counts = [np.zeros(len(values), np.int64) for values in population.columns.values]

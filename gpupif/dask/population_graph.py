@@ -21,7 +21,8 @@ from ..io.paths import find_input
 from ..utils.validation import check_exist, check_unique
 from . import partition as partition_tasks
 from .graph import Graph, Result
-from .plan import join
+from .one_part import check_matched_in_one_part
+from .plan import PartitionTotals, PopulationPlan, join
 from .population import (
     add_absent_rows,
     find_absent_rows,
@@ -94,10 +95,12 @@ def add_matching_tasks(
     request: ScoreRequest,
     names: list[Hashable],
     device: str,
+    overlapping: bool = False,
 ) -> MatchingTasks:
     """Add the tasks that match equal rows of a table and its population.
 
-    mine, totals: of the table, its partitions by the columns of the request first, and their totals.
+    mine, totals: of the table, its partitions by the columns of the request first, and their totals. overlapping:
+    whether rows are matched, all in one part, where missing values match every value, too.
     """
     asked = replace(request, weights=None)
     given = _partitions(graph, population, request.used)
@@ -105,13 +108,21 @@ def add_matching_tasks(
     theirs = graph.each("local-people", itemgetter(0), others)
     found = partition_tasks.find_totals(graph, asked, theirs, "-people")
     joined = graph.one("join", join, request, names, totals, found)
+    if overlapping:
+        joined = graph.one("room", checked_in_one_part, joined, totals)
     own = graph.each("joined-table", joined_rows, joined, SAMPLE, mine)
     people = graph.each("joined-people", joined_rows, joined, POPULATION, theirs)
     origins = [*[SAMPLE] * len(own), *[POPULATION] * len(people)]
     parts = range(len(origins))
-    sent = graph.each("meet", send_joined_rows, len(parts), joined, parts, [*own, *people], origins)
+    sent = graph.each("meet", send_joined_rows, len(parts), overlapping, joined, parts, [*own, *people], origins)
     matched = graph.each("met-rows", match_rows, joined, parts, graph.shuffle("met", sent))
     return MatchingTasks(joined, people, matched)
+
+
+def checked_in_one_part(population: PopulationPlan, totals: PartitionTotals) -> PopulationPlan:
+    """The same; raises InputError as `check_matched_in_one_part`. totals: of the table."""
+    check_matched_in_one_part(population, totals.distinct)
+    return population
 
 
 def open_dask_population(population: Any, used: Sequence[Hashable]) -> Any:

@@ -53,5 +53,5 @@ def assess(table: Any, request: RiskRequest, population: Population | None = Non
         if population is None:
             return found
         with watch("population"):
-            classes = population_classes(encoded.columns[: search.known], population, request, report)
+            classes = population_classes(encoded.columns[: search.known], population, request, engine, report)
         return replace(found, in_population=classes, seconds=watch.seconds)

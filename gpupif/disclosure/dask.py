@@ -45,6 +45,7 @@ from .request import RiskRequest
 from .search import Assessed, RiskSearch, SecondLook
 from .search_part import SearchTools
 from .table_part import TablePart
+from .with_population import classes_of_matched
 
 
 def assess_dask(table: Any, request: RiskRequest, population: Population | None = None) -> Assessed:
@@ -67,8 +68,8 @@ def assess_dask(table: Any, request: RiskRequest, population: Population | None 
         known = request.quasi_identifiers
         compared = replace(score_request, used=known, targets=[], known=known, weights=None)
         totals = graph.one("totals-known", first_columns, len(known), totals)
-        matching = add_matching_tasks(graph, local, totals, people, compared, names, request.device)
-        last = graph.one("with-classes", with_classes, last, *_compare(graph, matching, population.lacks))
+        matching = add_matching_tasks(graph, local, totals, people, compared, names, request.device, overlapping=True)
+        last = graph.one("with-classes", with_classes, last, *_compare(graph, planned, matching, population.lacks))
     watch = Stopwatch()
     with Reporter() as report, watch("compute"):
         found: Assessed = compute(graph.value(last), report)
@@ -97,9 +98,9 @@ def _search(graph: Graph, request: RiskRequest, planned: Result, search: Result,
     return graph.one("conclude", conclude, planned, search, first, second, again)
 
 
-def _compare(graph: Graph, matching: MatchingTasks, lacks: str) -> tuple[Result, Result]:
+def _compare(graph: Graph, planned: Result, matching: MatchingTasks, lacks: str) -> tuple[Result, Result]:
     """Add the tasks that find the classes in the population, and refuse what that lacks."""
-    compared = graph.each("compare", compare_classes, matching.joined, matching.matched)
+    compared = graph.each("compare", compare_classes, planned, matching.joined, matching.matched)
     lacking = graph.tree("lacking", add_absent_rows, graph.each("lacks", itemgetter(0), compared))
     settled = graph.one("settle", settle_population, lacks, matching.joined, lacking)
     classes = graph.tree("classes", PopulationClasses.total, graph.each("classes-of-parts", itemgetter(1), compared))
@@ -111,10 +112,12 @@ def first_columns(known: int, totals: PartitionTotals) -> PartitionTotals:
     return totals._replace(values=totals.values[:known], first_missing=totals.first_missing[:known])
 
 
-def compare_classes(people: PopulationPlan, matched: MatchedRows) -> tuple[AbsentRowTotals, PopulationClasses]:
+def compare_classes(
+    plan: Plan, people: PopulationPlan, matched: MatchedRows
+) -> tuple[AbsentRowTotals, PopulationClasses]:
     """Of the rows that met in a part what the population lacks, and the classes of the table."""
     _, lacking = find_absent_rows(people, matched)
-    return lacking, PopulationClasses.of(matched.sampled, matched.in_population)
+    return lacking, classes_of_matched(people.columns, matched, task_engine(plan.device))
 
 
 def with_classes(found: Assessed, settled: PopulationPlan, classes: PopulationClasses) -> Assessed:

@@ -26,10 +26,14 @@ class PopulationRisks(Record):
     rows, classes: of the sample. k_map: people in the smallest of these classes in the population. threshold: a risk
     above it counts as at risk. journalist: the attacker does not know who is in the sample and looks for anyone.
     marketer: expected share of the sample's rows that are re-identified when the attacker tries all.
+
+    Where missing values match every value, the people of a row are all of the population that match it: F, of which
+    k_map is the least and marketer the mean of 1/F over rows. Classes then overlap, so that there is no number of them,
+    nor a mean size: classes is None, and the average of the journalist, which takes one, NaN.
     """
 
     rows: int
-    classes: int
+    classes: int | None
     k_map: int
     threshold: float
     journalist: AttackRisk
@@ -95,12 +99,12 @@ def population_risks(sample_sizes: Any, population_sizes: Any, *, threshold: flo
 class PopulationClasses(NamedTuple):
     """Equivalence classes of a sample by their size in the population: integers, so that parts add up exactly.
 
-    sizes: people of a class in the population, ascending. classes: how many classes have so many; rows: of the sample,
-    in these together.
+    sizes: people of a class in the population, ascending. classes: how many classes have so many, None where they
+    overlap, for missing values match every value; rows: of the sample, whose class is one of these.
     """
 
     sizes: npt.NDArray[np.int64]
-    classes: npt.NDArray[np.int64]
+    classes: npt.NDArray[np.int64] | None
     rows: npt.NDArray[np.int64]
 
     @classmethod
@@ -119,29 +123,51 @@ class PopulationClasses(NamedTuple):
         return cls(people, np.ones(len(found), np.int64), sampled[found])._added_up()
 
     @classmethod
+    def of_rows(cls, sampled: npt.NDArray[np.int64], people: npt.NDArray[np.int64]) -> PopulationClasses:
+        """Of distinct rows, each so often in the sample, with a class of its own, which overlaps others.
+
+        people: of the population, in the class of each. Rows that are not in the sample are left out.
+        """
+        found = np.flatnonzero(sampled)
+        return cls(people[found], None, sampled[found])._added_up()
+
+    @classmethod
     def total(cls, *parts: PopulationClasses) -> PopulationClasses:
-        """Classes of several parts together."""
-        return cls(*(np.concatenate(several) for several in zip(*parts, strict=True)))._added_up()
+        """Classes of several parts together, which overlap in all of them or in none."""
+        sizes, rows = (
+            np.concatenate(several) for several in zip(*((one.sizes, one.rows) for one in parts), strict=True)
+        )
+        classes = [one.classes for one in parts if one.classes is not None]
+        return cls(sizes, np.concatenate(classes) if classes else None, rows)._added_up()
 
     def _added_up(self) -> PopulationClasses:
         """The same with each size once."""
         order = np.argsort(self.sizes, kind="stable")
         sizes, starts = np.unique(self.sizes[order], return_index=True)
-        return PopulationClasses(sizes, *(np.add.reduceat(one[order], starts) for one in (self.classes, self.rows)))
+        classes, rows = (
+            None if one is None else np.add.reduceat(one[order], starts) for one in (self.classes, self.rows)
+        )
+        assert rows is not None
+        return PopulationClasses(sizes, classes, rows)
 
     def risks(self, threshold: float) -> PopulationRisks:
         """Journalist and marketer risk: of sums of integers, each rounded once."""
         of_size = dict(zip(self.sizes.tolist(), self.rows.tolist(), strict=True))
-        rows, classes = sum(of_size.values()), int(self.classes.sum())
-        people = sum(size * number for size, number in zip(self.sizes.tolist(), self.classes.tolist(), strict=True))
+        rows = sum(of_size.values())
         marketer = math.fsum(found / size for size, found in of_size.items()) / rows
         at_risk = sum(found for size, found in of_size.items() if 1 / size > threshold)
         smallest = min(of_size)
+        classes, average = None, math.nan
+        if self.classes is not None:
+            numbers = self.classes.tolist()
+            people = sum(size * number for size, number in zip(self.sizes.tolist(), numbers, strict=True))
+            classes = sum(numbers)
+            average = max(classes / people, marketer)
         return PopulationRisks(
             rows=rows,
             classes=classes,
             k_map=smallest,
             threshold=threshold,
-            journalist=AttackRisk(1 / smallest, max(classes / people, marketer), at_risk / rows),
+            journalist=AttackRisk(1 / smallest, average, at_risk / rows),
             marketer=marketer,
         )

@@ -47,5 +47,5 @@ def assess_files(
         if population is None:
             return found
         with watch("population"):
-            classes = population_classes_of_files(stream, population, request, report)
+            classes = population_classes_of_files(stream, population, request, engine, report)
         return replace(found, in_population=classes, seconds=watch.seconds)

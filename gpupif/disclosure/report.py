@@ -86,7 +86,8 @@ def classes_table(
 
 
 def _risk(name: str, risk: AttackRisk) -> list[tuple[str, str]]:
-    return [(f"{name}, highest", as_percent(risk.highest)), (f"{name}, average", as_percent(risk.average))]
+    average = [] if math.isnan(risk.average) else [(f"{name}, average", as_percent(risk.average))]
+    return [(f"{name}, highest", as_percent(risk.highest)), *average]
 
 
 def attributes_table(attributes: pd.DataFrame, l_values: int | None) -> Table:

@@ -20,7 +20,7 @@ from .journalist import PopulationRisks
 from .models import MODELS, resolve_models
 from .population_uniques import PopulationUniques, population_uniques
 from .request import RiskRequest
-from .scope import NO_CLASSES, OF_CLASSES, SIMPLE_SAMPLE
+from .scope import NO_CLASSES, SIMPLE_SAMPLE
 from .search import Assessed
 
 if TYPE_CHECKING:
@@ -136,7 +136,8 @@ def risk(
         The population that the table is a part of, a table of any kind with the quasi-identifiers, and values of the
         same types: gives journalist risk, see `gpupif.population_risks`; or `gpupif.Population`, which says what to do
         with rows that it lacks. A path is read in streams where the table is, or where it is too large itself; for a
-        Dask DataFrame it is another, a path of Parquet, or a table in memory.
+        Dask DataFrame it is another, a path of Parquet, or a table in memory. Where missing values match every value,
+        in either table, the average of the journalist is NaN.
     sampling_fraction, population_size:
         Of a table that is a simple random sample: the share of the population that it is, in (0, 1], or the people of
         the population. One of them: people who are unique there are estimated, see `gpupif.population_uniques`.
@@ -174,7 +175,7 @@ def risk(
     most = whole_number("groups", groups, "classes", 0)
     _, limit = check_limits(k, threshold)
     people = {"sampling_fraction": sampling_fraction, "population": population_size}
-    _check_population(people, population, weights, missing)
+    _check_size(people, weights, missing)
     wanted = resolve_models(models, missing)
     if sensitive is None:
         if models is not None and [model.name for model in wanted] != ["k"]:
@@ -201,8 +202,8 @@ def risk(
     )
 
 
-def _check_population(people: Mapping[str, Any], population: Any, weights: Hashable, missing: str) -> None:
-    """Raise InputError for what is said of a population and does not go with the rest."""
+def _check_size(people: Mapping[str, Any], weights: Hashable, missing: str) -> None:
+    """Raise InputError where the size of a population is given twice, or does not go with the rest."""
     given = [name for name, value in people.items() if value is not None]
     if len(given) > 1:
         raise InputError("sampling_fraction, population_size: expected one of them, got both.")
@@ -214,8 +215,6 @@ def _check_population(people: Mapping[str, Any], population: Any, weights: Hasha
         )
     if given and missing == "wildcard":
         raise InputError(f"{argument}: does not go with missing='wildcard': {NO_CLASSES}. Use missing='category'.")
-    if population is not None and missing == "wildcard":
-        raise InputError(f"population: does not go with missing='wildcard': {OF_CLASSES}. Use missing='category'.")
 
 
 def _uniques(found: Assessed, people: Mapping[str, Any]) -> PopulationUniques | None:

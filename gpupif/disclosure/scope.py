@@ -19,10 +19,6 @@ class Scope(NamedTuple):
 ROWS = "counts rows, whatever their weights"
 SHARES_OF_VALUES = "shares of values are of weights"
 NO_CLASSES = "classes that overlap cannot be counted, nor a mean be taken over them"
-OF_CLASSES = (
-    "classes that overlap have no mean size in the population; the size of each row's class there is `population_size` "
-    "of gpupif.score"
-)
 SIMPLE_SAMPLE = "it takes a simple random sample, of rows that all stand for as many people"
 
 
@@ -39,6 +35,11 @@ def scope() -> list[Scope]:
             "f and F are of the rows that match a row",
         ),
         Scope("groups", f"rows are counted, {SHARES_OF_VALUES}", "classes of each combination of quasi-identifiers"),
-        Scope("population", ROWS, "", OF_CLASSES),
+        Scope(
+            "population",
+            ROWS,
+            "1 / the rows of the population that match a row, at least itself; `classes` and the journalist's average, "
+            "which takes their mean size, are not defined",
+        ),
         Scope("uniques in the population", f"not defined: {SIMPLE_SAMPLE}", "", NO_CLASSES),
     ]

@@ -1,7 +1,8 @@
 """A table beside the population that it is a part of: the sizes of its equivalence classes in both.
 
 In memory they are matched at once. A table or a population that is read in streams is compared part by part, in parts
-that hold equal rows of both: the table that a row is of takes the place of a sensitive attribute.
+that hold equal rows of both: the table that a row is of takes the place of a sensitive attribute. Where missing values
+match every value, all distinct rows of both are one part.
 """
 
 from __future__ import annotations
@@ -14,17 +15,19 @@ from pathlib import Path
 
 import numpy as np
 
-from ..attack.joined_columns import SAMPLE, counting_job
+from ..attack.joined_columns import SAMPLE, JoinedColumns, counting_job
 from ..attack.population import (
     MatchedRows,
     Population,
+    class_sizes_there,
     encode_population,
     lacks_error,
     match_population,
     open_population,
 )
 from ..encoding.column import Column
-from ..engines.block_scoring import pack_keys
+from ..engines.base import Engine
+from ..engines.block_scoring import pack_keys, unpack_keys
 from ..io.base import Source
 from ..out_of_core.budget import Budget
 from ..out_of_core.chunks import MemoryChunks, TableChunks
@@ -42,7 +45,7 @@ SHARE = 0.5
 
 
 def population_classes(
-    columns: Sequence[Column], population: Population, request: RiskRequest, report: Reporter
+    columns: Sequence[Column], population: Population, request: RiskRequest, engine: Engine, report: Reporter
 ) -> PopulationClasses:
     """The classes of a table in memory; columns: its quasi-identifiers.
 
@@ -52,13 +55,16 @@ def population_classes(
     if in_streams(population.table, partial(_choose, names)):
         with _open(population, request, report, None) as people:
             table = MemoryChunks(columns, people.budget.chunk_rows)
-            return _in_parts(table, people.chunks, len(names), population.lacks, people.budget, people.folder, report)
+            asked = (request, population.lacks, engine)
+            return _in_parts(table, people.chunks, *asked, people.budget, people.folder, report)
     found = match_population(open_population(population.table, names), columns, request.missing, population.lacks)
+    if found.has_wildcards:
+        return PopulationClasses.of_rows(found.sampled, found.class_sizes(engine))
     return PopulationClasses.of(found.sampled, found.times)
 
 
 def population_classes_of_files(
-    table: TemporaryTable, population: Population, request: RiskRequest, report: Reporter
+    table: TemporaryTable, population: Population, request: RiskRequest, engine: Engine, report: Reporter
 ) -> PopulationClasses:
     """The classes of a table in files, whose first columns are its quasi-identifiers; see `population_classes`."""
     names = request.quasi_identifiers
@@ -72,7 +78,18 @@ def population_classes_of_files(
             with Workers() as workers:
                 columns = encode_population(frame, names, request.missing, workers)
             people, budget = MemoryChunks(columns, table.budget.chunk_rows), table.budget
-        return _in_parts(table.chunks, people, len(names), population.lacks, budget, table.folder, report)
+        asked = (request, population.lacks, engine)
+        return _in_parts(table.chunks, people, *asked, budget, table.folder, report)
+
+
+def classes_of_matched(columns: JoinedColumns, matched: MatchedRows, engine: Engine) -> PopulationClasses:
+    """The classes of the rows of a part, or, where missing values match every value, of all rows."""
+    if not any(columns.wildcards):
+        return PopulationClasses.of(matched.sampled, matched.in_population)
+    if not len(matched.keys):
+        return PopulationClasses.of_rows(matched.sampled, matched.in_population)
+    codes = unpack_keys(matched.keys, columns.layout)
+    return PopulationClasses.of_rows(matched.sampled, class_sizes_there(columns, codes, matched.in_population, engine))
 
 
 def _open(population: Population, request: RiskRequest, report: Reporter, budget: Budget | None) -> TemporaryTable:
@@ -80,7 +97,7 @@ def _open(population: Population, request: RiskRequest, report: Reporter, budget
     return open_temporary_table(
         population.table,
         partial(_choose, request.quasi_identifiers),
-        request.missing,
+        request.kept_missing,
         report,
         copies=2,
         joined=True,
@@ -92,16 +109,20 @@ def _open(population: Population, request: RiskRequest, report: Reporter, budget
 def _in_parts(
     table: TableChunks,
     people: TableChunks,
-    known: int,
+    request: RiskRequest,
     lacks: str,
+    engine: Engine,
     budget: Budget,
     folder: Path,
     report: Reporter,
 ) -> PopulationClasses:
-    joined = JoinedTables(table, people, known)
+    known = len(request.quasi_identifiers)
+    joined = JoinedTables(table, people, known, request.missing)
+    columns = joined.columns.settled(joined.columns.counts, lacks)
     rows = joined.rows(range(known))
     origins = np.array([table.rows, people.rows])
-    job = counting_job([*joined.columns.counts, origins], targets=[known], known=list(range(known)))
+    wildcards = [place for place, matches_all in enumerate(columns.wildcards) if matches_all]
+    job = counting_job([*columns.counts, origins], [known], list(range(known)), wildcards)
     parts = Parts(job, rows, budget, folder / "population", report, " with the population", SHARE)
     report.stage("compare with the population", rows.rows, "rows")
     lacking = AbsentRows(joined, parts.limit)
@@ -109,10 +130,10 @@ def _in_parts(
     with contextlib.closing(parts), Workers() as workers:
         for part in parts:
             *codes, origin = part.job.codes
-            keys = pack_keys(codes, joined.columns.layout, workers)
+            keys = pack_keys(codes, columns.layout, workers)
             matched = MatchedRows.of(keys, part.times, origin == SAMPLE, workers)
-            found = [PopulationClasses.total(*found, PopulationClasses.of(matched.sampled, matched.in_population))]
-            if lacks == "error":
+            found = [PopulationClasses.total(*found, classes_of_matched(columns, matched, engine))]
+            if lacks == "error" and not wildcards:
                 lacking.add(matched.lacking())
             report.advance(int(part.times.sum()))
     short = lacking.found()

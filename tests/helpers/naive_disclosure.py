@@ -133,6 +133,16 @@ def estimated_of(table, known, weights, wildcard):
     return sizes, naively, [individual_risk(*both) for both in sizes]
 
 
+def people_there(sample, population, known):
+    """For each row of a sample how many of a population match it where missing values are wildcards; itself if none."""
+    rows, others = (range(len(next(iter(table.values())))) for table in (sample, population))
+
+    def match(i, j):
+        return all(matches(sample[name][i], population[name][j], True) for name in known)
+
+    return [max(1, sum(match(i, j) for j in others)) for i in rows]
+
+
 def groups_of_people(table, known, sensitive, weights, wildcard):
     """All classes of several rows in which somebody has a value of an attribute, the most homogeneous first."""
     found = {}
