@@ -371,11 +371,17 @@ class Scores:
         for measure in self._backing.about.measures:
             if measure.name == name:
                 return measure
-        hint = f" Scores against one attacker are scores.against({name!r})." if name in self.attackers else ""
         raise NotScoredError(
-            f"measures: {name!r} was not scored (scored: {', '.join(self.measures)}). "
-            f"Add it: gpupif.score(table, measures=[..., {name!r}]).{hint}"
+            f"measures: {name!r} was not scored (scored: {', '.join(self.measures)}). {self._mend(name)}"
         )
+
+    def _mend(self, name: str) -> str:
+        """What somebody may have meant who asked for a measure that was not scored."""
+        if name in self.attackers:
+            return f"Scores against one attacker are scores.against({name!r})."
+        if name in self.columns:
+            return f"Scores of one column are scores.{self.measures[0]}[{name!r}]."
+        return f"Add it: gpupif.score(table, measures=[..., {name!r}])."
 
     def _cells(self, measure: str) -> Cells:
         """The scores of one measure."""

@@ -211,6 +211,9 @@ def test_attributes(scores):
     for error in (InputError, AttributeError):
         with pytest.raises(error, match="measures: 'entropy' was not scored"):
             scores.entropy  # noqa: B018
+    column = scores.columns[0]
+    with pytest.raises(InputError, match=f"Scores of one column are scores.{scores.measures[0]}"):
+        scores[column]
     with pytest.raises(InputError, match="foo: goes with scores of a Dask frame only, whose persist takes it"):
         scores.persist(foo=1)
     assert scores.persist().cig.equals(scores.cig)
