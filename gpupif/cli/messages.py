@@ -26,6 +26,7 @@ def usage_error(error: Any) -> str:
 def as_options(message: str) -> str:
     """A message about arguments in the words of the command line: columns= is --columns."""
     message = re.sub(r"^attackers:", "--attacker:", message)
+    message = re.sub(r"\battackers=(?!\w)", "--attacker", message)
     message = re.sub(r"^distances:", "--distance:", message)
     message = re.sub(r"^lacks:", "--population-lacks:", message)
     message = re.sub(r"gpupif\.Population\(table, lacks='(\w+)'\)", r"--population-lacks \1", message)

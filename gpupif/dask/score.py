@@ -24,7 +24,7 @@ from ..frames.dask_frame import check_dask_frame, is_dask, known_orders
 from ..frames.open import open_frame
 from ..io.paths import find_input
 from ..results.base import RunDescription, ScoredAttacker, of_each_fold
-from ..results.provenance import describe_files, describe_request
+from ..results.provenance import describe_files, describe_frame, describe_request
 from ..results.scores import Scores
 from . import part, plan
 from . import partition as partition_tasks
@@ -80,8 +80,7 @@ def _origin(table: Any) -> dict[str, Any]:
         return describe_files(given.path, given.stamps())
     if is_dask(table):
         return {"partitions": table.npartitions}
-    frame = open_frame(table)
-    return {"rows": frame.rows, "columns": len(frame.names)}
+    return describe_frame(open_frame(table))
 
 
 def _score(

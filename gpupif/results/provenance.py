@@ -21,6 +21,7 @@ from .._version import __version__
 from ..attack.known_subsets import AnyKnown, KnownSubsets, choose_subsets
 from ..attack.request import ScoreRequest
 from ..errors import InputError
+from ..frames.base import Frame
 from ..io.common import Stamp
 from ..io.formats import FEATHER, read_format
 from ..io.score_files import MARK
@@ -89,6 +90,11 @@ def describe_files(path: Path, stamps: Mapping[Path, Stamp]) -> dict[str, Any]:
             for file, stamp in stamps.items()
         ],
     }
+
+
+def describe_frame(frame: Frame) -> dict[str, Any]:
+    """Where a table came from: its files, or, of one that was in memory, how large it is."""
+    return describe_files(*frame.origin) if frame.origin else {"rows": frame.rows, "columns": len(frame.names)}
 
 
 def to_metadata(description: ScoresDescription) -> dict[bytes, bytes]:

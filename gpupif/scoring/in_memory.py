@@ -18,7 +18,7 @@ from ..frames.base import Frame
 from ..measures import POPULATION_SIZE
 from ..results.base import AttackerOutcome, RunDescription, ScoredAttacker, of_each_fold
 from ..results.in_memory import MemoryBacking, TableExplainer
-from ..results.provenance import describe_files, describe_request
+from ..results.provenance import describe_frame, describe_request
 from ..results.scores import Scores
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
@@ -76,14 +76,11 @@ def score_frame(
         device=engine.device,
         seconds=by_stage(frame, coded - opened, time.perf_counter() - coded),
         through_host=through_host,
-        request=describe_request(request, _origin(frame), None if population is None else _origin(population), lacks),
+        request=describe_request(
+            request, describe_frame(frame), None if population is None else describe_frame(population), lacks
+        ),
     )
     return Scores(MemoryBacking(frame, about, outcomes, values, prior_of))
-
-
-def _origin(frame: Frame) -> dict[str, Any]:
-    """Where a table came from, as files of scores say it."""
-    return describe_files(*frame.origin) if frame.origin else {"rows": frame.rows, "columns": len(frame.names)}
 
 
 def _where_scores_lie(sizes: npt.NDArray[Any], frame: Frame, engine: Engine) -> Any:

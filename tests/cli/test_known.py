@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import gpupif
 from gpupif.cli.main import app
+from gpupif.cli.messages import as_options
 from gpupif.errors import InputError
 
 pytestmark = pytest.mark.every_engine
@@ -40,6 +41,15 @@ def test_command_line(tmp_path):
         frame, known=gpupif.AnyKnown(2, among=["age", "sex", "region"], subsets=2, seed=3), columns=["education"]
     )
     assert pd.read_parquet(output)["cig_worst_education"].tolist() == chosen.cig.education.tolist()
+
+
+def test_a_warning_of_an_attacker_names_the_option():
+    frame = gpupif.datasets.census(60, columns=4)
+    with pytest.warns(gpupif.NothingKnownWarning) as seen:
+        gpupif.score(frame, columns=["age", "sex"], attackers={"n": ["age"]})
+    message = as_options(str(seen[0].message))
+    assert message.startswith("--attacker: 'n': the attacker knows only 'age'")
+    assert message.endswith("Name further columns with --attacker.")
 
 
 def test_one_of_several_attackers(tmp_path):
