@@ -70,6 +70,10 @@ class PriorError(InputError):
     """A prior that is no probability distribution over the values of its column."""
 
 
+class NotScoredError(InputError, AttributeError):
+    """A measure was asked of scores that do not have it; to ``hasattr`` and ``getattr`` it is not there."""
+
+
 class TableReadError(GpupifError, ValueError):
     """A file that is missing, empty, truncated, or not what its name says."""
 

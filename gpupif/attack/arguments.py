@@ -9,7 +9,7 @@ from typing import Any
 from ..measures import POPULATION_SIZE, Measure, as_weighted, resolve_measures
 from ..utils.validation import as_list, as_mapping, check_exist, check_unique, check_weights, check_word
 from .distances import CategoryOrder
-from .known_subsets import AnyKnown, Known, as_attackers, as_known
+from .known_subsets import AnyKnown, Known, among_of, as_attackers, as_known
 from .population import Population
 from .prior_files import as_accuracies, as_priors
 from .request import MISSING, ScoreRequest, resolve_columns
@@ -52,7 +52,7 @@ class Arguments:
         missing: str = "category",
         dtype: str = "float64",
     ) -> Arguments:
-        """From arguments as they come; raises InputError."""
+        """From arguments as they come, those of `gpupif.score` but the table, so as many; raises InputError."""
         wanted = resolve_measures(measures)
         check_word("missing", missing, MISSING)
         check_word("dtype", dtype, ("float64", "float32"))
@@ -66,7 +66,7 @@ class Arguments:
         attacker: list[Hashable] = []
         for argument, known in self._known_by_argument.items():
             if isinstance(known, AnyKnown):
-                argument, theirs = "among", list(known.among or ())
+                argument, theirs = among_of(argument), list(known.among or ())
             else:
                 theirs = [] if known is None else as_list(argument, known)
             check_exist(argument, theirs, names)

@@ -57,17 +57,9 @@ class AnyKnown:
     seed: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        given = self.known
-        if isinstance(given, bool) or not isinstance(given, int | np.integer):
-            raise InputError(
-                "known: expected a list of column names, or how many of them as a whole number, 2 say; got "
-                f"{brief(given)}."
-            )
-        if not 0 <= given <= MOST:
-            raise InputError(f"known: expected columns, or how many of them, 0 or more; got {brief(given)}.")
         checked = {
-            "known": int(given),
-            "among": None if self.among is None else as_list("among", self.among),
+            "known": _how_many("known", self.known),
+            "among": None if self.among is None else tuple(as_list("among", self.among)),
             "subsets": None if self.subsets is None else whole_number("subsets", self.subsets, "subsets"),
             "seed": whole_number("seed", self.seed, "", 0, most=2**64),
         }
@@ -77,7 +69,19 @@ class AnyKnown:
     @property
     def pool(self) -> Sequence[Hashable] | None:
         """The columns that the attacker may know; None: all that are scored."""
-        return [] if self.known == 0 else self.among
+        return () if self.known == 0 else self.among
+
+
+def _how_many(argument: str, given: Any) -> int:
+    """How many columns an attacker knows, checked; raises InputError."""
+    if isinstance(given, bool) or not isinstance(given, int | np.integer):
+        raise InputError(
+            f"{argument}: expected a list of column names, or how many of them as a whole number, 2 say; got "
+            f"{brief(given)}."
+        )
+    if not 0 <= given <= MOST:
+        raise InputError(f"{argument}: expected columns, or how many of them, 0 or more; got {brief(given)}.")
+    return int(given)
 
 
 # What an attacker knows: columns (None: all that are scored), or any few of some.
@@ -89,7 +93,7 @@ def as_known(argument: str, known: Any) -> Known:
     if known is None or isinstance(known, AnyKnown):
         return known
     if isinstance(known, int | float | np.integer | np.floating) and not isinstance(known, bool):
-        return AnyKnown(known)  # type: ignore[arg-type]
+        return AnyKnown(_how_many(argument, known))
     return as_list(argument, known)
 
 
@@ -109,6 +113,11 @@ def as_attackers(attackers: Any, known: Any = None) -> dict[str, Known] | None:
         if not isinstance(name, str) or not name.strip():
             raise InputError(f"attackers: expected names that are text, got {name!r}.")
     return {name: as_known(f"attackers: {name!r}", columns) for name, columns in attackers.items()}
+
+
+def among_of(argument: str) -> str:
+    """What messages call the columns among which an attacker knows any few; argument: what they call the attacker."""
+    return "among" if argument == "known" else f"{argument}: among"
 
 
 def check_known(argument: str, asked: AnyKnown, targets: Sequence[Hashable], pool: Sequence[Hashable]) -> None:
@@ -158,7 +167,8 @@ class KnownSubsets:
         number = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         drawn = f", drawn of {max(self.possible.values()):,} (seed {self.seed})" if self.sampled else ""
         columns = "1 column" if self.known == 1 else f"{self.known} columns"
-        return f"{number} subsets of {columns} for each column{drawn}"
+        subsets = "subset" if high == 1 else "subsets"
+        return f"{number} {subsets} of {columns} for each column{drawn}"
 
     def to_dict(self) -> dict[str, Any]:
         """How many there are, ready for JSON."""

@@ -24,6 +24,7 @@ from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.known_subsets import score_attacker
 from ..errors import InputError
 from ..frames.base import Frame
+from ..frames.dask_frame import is_dask
 from ..frames.open import open_file, open_frame
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
@@ -165,6 +166,11 @@ def open_population(population: Any, names: Sequence[Hashable]) -> Frame:
 
     if isinstance(population, str | os.PathLike):
         frame = open_file(population, pick)
+    elif is_dask(population):
+        raise InputError(
+            "population: a Dask DataFrame goes with a table that is one. Make the table one "
+            "(dask.dataframe.from_pandas), or bring the population into memory: population.compute()."
+        )
     else:
         try:
             frame = open_frame(population)

@@ -16,7 +16,7 @@ from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, Prior
 from ..measures import POPULATION_SIZE, Measure
 from ..utils.validation import as_list, brief, check_exist, check_unique, within
 from .distances import CategoryOrder, make_axis
-from .known_subsets import AnyKnown, Known, KnownSubsets, check_known, choose_subsets
+from .known_subsets import AnyKnown, Known, KnownSubsets, among_of, check_known, choose_subsets
 from .priors import Prior, make_prior
 from .weights import TableWeights
 from .worst_mean import folded
@@ -200,7 +200,7 @@ def resolve_columns(
         raise InputError("columns: expected at least one column to score, got an empty list.")
     check_exist("columns", targets, names)
     if isinstance(known, AnyKnown):
-        check_exist("among", known.among or (), names)
+        check_exist(among_of(argument), known.among or (), names)
         pool = list(targets) if known.pool is None else list(known.pool)
         check_known(argument, known, targets, pool if known.known else targets)
         return targets, Attacker(pool, known)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..dask.client import Place, check_place, connected
 from ..dask.read import read_files
 from ..dask.watch import watching
-from ..errors import OutputError
+from ..dask.write import check_names_folder
 from ..io.common import Pick, every_column
 from ..io.paths import find_input
-from ..io.score_files import check_folder, is_file
+from ..io.score_files import check_folder
 from ..io.write import attacker_names
 from ..results.provenance import describe_files
 from ..scoring.score import score_table
@@ -49,8 +49,7 @@ def score_on_cluster(
     check_place(place, elsewhere, "reads Parquet and writes a folder of it")
     columns = asked.columns
     given = find_input(table)
-    if is_file(output):
-        raise OutputError(f"{output}: a cluster writes a folder of Parquet files. Name one, without an ending.")
+    check_names_folder(output)
     check_folder(output, overwrite, given)
     files = read_files("table", given, every_column if columns is None else asked.needed)
     targets = (

@@ -230,7 +230,7 @@ def _read_priors(path: Path) -> Any:
 
 
 def _print_facts(facts: dict[str, Any]) -> None:
-    """What a cluster did: it has no summary, which needs all rows in one place."""
+    """What a cluster did: no summary, for which all scores would be read again."""
     several = facts.get("attackers", []) if "known_any" not in facts else []
     against = f" against {', '.join(several)}" if several else ""
     typer.echo(

@@ -29,7 +29,7 @@ META = pd.DataFrame({TO: np.empty(0, np.int64), "source": np.empty(0, np.int64),
 
 
 class Parcel(NamedTuple):
-    """64-bit items from partition `source` to partition `to`, of the cut with number `cut` (see `routes`).
+    """64-bit items from partition `source` to partition `to`, of the cut with number `cut` (see `shuffle`).
 
     items: an array, or several that follow each other.
     """

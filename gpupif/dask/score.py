@@ -8,8 +8,10 @@ a sample of its rows. A population's rows travel with the table's, after a shuff
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,11 @@ import pandas as pd
 from ..attack.arguments import Arguments
 from ..attack.request import ScoreRequest
 from ..engines.partition_plan import WeightSums
-from ..frames.dask_frame import check_dask_frame, known_orders
+from ..frames.dask_frame import check_dask_frame, is_dask, known_orders
+from ..frames.open import open_frame
+from ..io.paths import find_input
 from ..results.base import RunDescription, ScoredAttacker, of_each_fold
-from ..results.provenance import describe_request
+from ..results.provenance import describe_files, describe_request
 from ..results.scores import Scores
 from . import part, plan
 from . import partition as partition_tasks
@@ -60,10 +64,24 @@ def score_dask(table: Any, arguments: Arguments, device: str, origin: Mapping[st
         device=device,
         seconds={},
         request=describe_request(
-            request, origin or {"partitions": table.npartitions}, None if population_graph is None else {}
+            request,
+            origin or _origin(table),
+            None if population is None else _origin(population.table),
+            "" if population is None else population.lacks,
         ),
     )
     return Scores(DaskBacking(table, about, outcomes))
+
+
+def _origin(table: Any) -> dict[str, Any]:
+    """Where a table came from, as scores say it."""
+    if isinstance(table, str | os.PathLike):
+        given = find_input(Path(table))
+        return describe_files(given.path, given.stamps())
+    if is_dask(table):
+        return {"partitions": table.npartitions}
+    frame = open_frame(table)
+    return {"rows": frame.rows, "columns": len(frame.names)}
 
 
 def _score(

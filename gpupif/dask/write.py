@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from ..errors import InputError, OutputError
 from ..io.checkpoints import Store, replace_folder, work_folder
-from ..io.score_files import check_replaceable
+from ..io.score_files import check_replaceable, is_file
 from ..results.base import ScoresDescription
 from ..results.provenance import FOLDER_FILE, write_folder_file
 
@@ -26,6 +26,12 @@ REFUSED = {
     "partition_on": "would lose the order of the rows",
     "filesystem": "is not needed: name the place as a URL, with storage_options",
 }
+
+
+def check_names_folder(output: str | os.PathLike[str]) -> None:
+    """Raise OutputError where the output, a path or a URL, is named as a file: partitions are files of a folder."""
+    if is_file(Path(output)):
+        raise OutputError(f"{os.fspath(output)}: Dask writes a folder of Parquet files. Name one, without an ending.")
 
 
 def write_scores(
@@ -42,6 +48,7 @@ def write_scores(
     asked for when all is written. Raises OutputError where the folder cannot be written, or holds anything else;
     InputError for options that make this impossible.
     """
+    check_names_folder(path)
     for option, reason in REFUSED.items():
         if options.get(option) not in (None, False):
             raise InputError(f"{option}: {reason}. Leave it out.")

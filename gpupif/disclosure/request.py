@@ -54,7 +54,10 @@ class RiskRequest:
         groups: int = 0,
         threshold: float = 1.0,
     ) -> RiskRequest:
-        """From arguments as they come, about a table; sensitive None: no attribute. Raises InputError."""
+        """From arguments as they come, those of `gpupif.risk` that say what is asked of a table, so as many.
+
+        sensitive None: no attribute. Raises InputError.
+        """
         known = as_columns("quasi_identifiers", quasi_identifiers, table)
         targets = [] if sensitive is None else as_columns("sensitive", sensitive, table)
         check_word("missing", missing, MISSING)

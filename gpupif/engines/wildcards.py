@@ -1,7 +1,7 @@
 """Missing values that match every value of the attacker's knowledge: what all engines have in common.
 
 Cohorts then overlap, so there is no partition to score by. Engines compare *patterns*: which known columns are missing.
-Rows of two patterns match where they agree on the columns that neither lacks. `cpu_wildcards` and `cuda_wildcards` do
+Rows of two patterns match where they agree on the columns that neither lacks. `cpu.wildcards` and `cuda.wildcards` do
 it; which targets need it, what to compare, how much work that may be, and weights are told here.
 """
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ..errors import TableReadError
 from ..utils.validation import check_unique
-from .common import Pick, Stamp, check_unchanged, denied, unreadable
+from .common import Pick, Stamp, check_unchanged, stamps_of, unreadable
 
 # Of a cell of a file that does not say how many rows it has.
 CELL_BYTES = 5
@@ -92,11 +92,8 @@ class Input(NamedTuple):
         return self.path != self.files[0]
 
     def stamps(self) -> dict[Path, Stamp]:
-        """What tells each file from one that takes its place. Raises TableReadError for one that is not there."""
-        try:
-            return {file: Stamp.of(file) for file in self.files}
-        except OSError as error:
-            raise denied(Path(error.filename), error) from error
+        """See `stamps_of`."""
+        return stamps_of(self.files)
 
 
 class Source(ABC):

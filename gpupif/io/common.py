@@ -111,8 +111,24 @@ class Stamp(NamedTuple):
         return cls(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def check_unchanged(stamps: Mapping[Path, Stamp]) -> None:
-    """Raise TableReadError where a file is not what it was when these stamps were taken."""
+def stamps_of(files: Iterable[Path]) -> dict[Path, Stamp]:
+    """What tells each file from one that takes its place. Raises TableReadError for one that is not there."""
+    try:
+        return {file: Stamp.of(file) for file in files}
+    except OSError as error:
+        raise denied(Path(error.filename), error) from error
+
+
+def check_unchanged(
+    stamps: Mapping[Path, Stamp], said: str = "the file changed since it was opened to be scored. Score it again."
+) -> None:
+    """Raise TableReadError where a file is not what it was when these stamps were taken; said: of such a file."""
     for file, stamp in stamps.items():
-        if not file.exists() or Stamp.of(file) != stamp:
-            raise TableReadError(f"{file}: the file changed while it was scored. Score it again.")
+        try:
+            unchanged = Stamp.of(file) == stamp
+        except FileNotFoundError:
+            unchanged = False
+        except OSError as error:
+            raise denied(file, error) from error
+        if not unchanged:
+            raise TableReadError(f"{file}: {said}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,7 @@ def score_source(
             _check_same(finished["options"], settings, options.output)
             shield.raise_()
             keep = False
-            people = None if population is None else population.source
-            about = about_run(source, request, engine, people, {})
+            about = about_run(source, request, engine, population, {})
             return stored_scores(options.output, request, about, finished, RunFindings())
         if there:
             keep = True
@@ -136,9 +136,9 @@ def _settings(
         "columns scored": [str(name) for name in request.targets],
         "columns known": [str(name) for name in request.known],
         "measures": [measure.name for measure in request.measures],
-        "priors": hashlib.sha256(repr(dict(request.priors)).encode()).hexdigest(),
+        "priors": _digest(request.priors),
         "accuracies": {str(name): float(accuracy) for name, accuracy in request.accuracies.items()},
-        "distances": hashlib.sha256(repr(dict(request.distances)).encode()).hexdigest(),
+        "distances": _digest(request.distances),
         "missing": request.missing,
         "dtype": request.dtype,
         "device": engine.device,
@@ -146,6 +146,20 @@ def _settings(
         "rows per file": options.rows_per_file,
         "keep input": options.keep_input,
     }
+
+
+def _digest(given: Any) -> str:
+    """Of what may be large, in dictionaries and lists of any kind."""
+    return hashlib.sha256(repr(_spelled_out(given)).encode()).hexdigest()
+
+
+def _spelled_out(given: Any) -> Any:
+    # Arrays leave most of themselves out where they show themselves.
+    if isinstance(given, Mapping):
+        return [(repr(key), _spelled_out(value)) for key, value in given.items()]
+    if isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
+        return [_spelled_out(value) for value in given]
+    return repr(given)
 
 
 def _any_known(request: ScoreRequest) -> dict[str, int | None] | None:

@@ -15,6 +15,7 @@ from ..engines.base import Engine
 from ..errors import InputError, WarnOnce
 from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity
+from ..io.common import stamps_of
 from ..io.score_files import ScoreFile, is_file, plan_outputs
 from ..results.base import AttackerOutcome, RunDescription, ScoredAttacker, ScoresDescription, of_each_fold
 from ..results.figures import ColumnFacts
@@ -110,8 +111,7 @@ class Steps:
     @cached_property
     def about(self) -> RunDescription:
         """What all attackers have in common."""
-        population = None if self.population is None else self.population.source
-        return about_run(self.source, self.request, self.context.engine, population, self.seconds)
+        return about_run(self.source, self.request, self.context.engine, self.population, self.seconds)
 
     def _take(self, runs: AttackerRuns, chunks: EncodedChunks, outputs: list[ScoreFile]) -> dict[str, Any]:
         """The steps from codes to written scores; what is kept of them."""
@@ -214,17 +214,22 @@ class Steps:
 
 
 def about_run(
-    source: Source, request: ScoreRequest, engine: Engine, population: Source | None, seconds: dict[str, float]
+    source: Source, request: ScoreRequest, engine: Engine, population: PopulationFiles | None, seconds: dict[str, float]
 ) -> RunDescription:
     """What all attackers of a run have in common."""
-    people = None if population is None else describe_files(population.found.path, population.stamps)
+    input_files = describe_files(source.found.path, source.stamps)
+    if population is None:
+        described = describe_request(request, input_files)
+    else:
+        files = describe_files(population.source.found.path, population.source.stamps)
+        described = describe_request(request, input_files, files, population.lacks)
     return RunDescription(
         columns=request.targets,
         measures=request.cell_measures,
         dtype=request.dtype,
         device=engine.device,
         seconds=seconds,
-        request=describe_request(request, describe_files(source.found.path, source.stamps), people),
+        request=described,
     )
 
 
@@ -255,4 +260,4 @@ def stored_scores(
     ]
     by_column = {name: findings.prior_of[name] for name in request.targets if name in findings.prior_of}
     description = ScoresDescription(replace(about, seconds=dict(first.seconds)), outcomes, facts)
-    return Scores(FileBacking(output, files, description, first.rows, findings.spilled, by_column))
+    return Scores(FileBacking(output, stamps_of(files), description, first.rows, findings.spilled, by_column))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -55,12 +55,11 @@ class AttackerSummary(Displayable):
         from . import report
 
         several = list(self.summaries.values())
-        first, through_host = several[0], next((one.through_host for one in several if one.through_host), "")
-        size = report.size_line(first.rows, len(first.columns), None, first.device, len(several))
-        for line in (size, report.through_host_line(through_host)):
-            if line:
-                console.print(line, highlight=False)
-        console.print()
+        # As of `Scores`, over all attackers.
+        distinct = max((one.distinct_rows for one in several if one.distinct_rows is not None), default=None)
+        through_host = next((one.through_host for one in several if one.through_host), "")
+        whole = replace(several[0], distinct_rows=distinct, through_host=through_host)
+        report.print_head(whole, console, len(several))
         for table in report.attacker_tables(self.attackers, self._knowledge(), self.columns):
             console.print(table)
 

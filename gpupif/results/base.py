@@ -71,18 +71,22 @@ def of_each_fold(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Cells(NamedTuple):
-    """One score for each cell: that of an output, or the worst, or the mean, of the scores of several."""
+    """One score for each cell: that of an output, or the worst, or the mean, of the scores of several.
+
+    Of a cell whose score is unknown (NaN) against some attackers, those against the others count. dtype: of means.
+    """
 
     measure: Measure
     outputs: tuple[str, ...]
     fold: str = WORST
+    dtype: str = "float64"
 
     def of(self, arrays: Mapping[str, Any]) -> Any:
         """The scores, from arrays (columns, rows) by output, of host or device."""
         several = [arrays[output] for output in self.outputs]
         if len(several) == 1:
             return several[0]
-        return _worst(self.measure, several) if self.fold == WORST else _mean(several)
+        return _worst(self.measure, several) if self.fold == WORST else _mean(several, self.dtype)
 
 
 def _worst(measure: Measure, arrays: Sequence[Any]) -> Any:
@@ -91,20 +95,27 @@ def _worst(measure: Measure, arrays: Sequence[Any]) -> Any:
         # Column by column, so that little memory is taken beside.
         for most, other in zip(worst, array, strict=True):
             worse = as_risk(measure, other) > as_risk(measure, most)
-            # Where nothing can be said against one of them (NaN), nothing can of the worst.
-            worse |= other != other
+            worse |= most != most
             most[worse] = other[worse]
     return worst
 
 
-def _mean(arrays: Sequence[Any]) -> Any:
-    """In float64, in the order of the arrays; in their own type where that is a float."""
-    total = arrays[0].astype(np.float64)
-    for array in arrays[1:]:
-        total += array
-    total /= len(arrays)
-    floats = {array.dtype for array in arrays if array.dtype.kind == "f"}
-    return total.astype(min(floats, key=lambda kind: kind.itemsize)) if floats else total
+def _mean(arrays: Sequence[Any], dtype: str) -> Any:
+    """Summed in float64, in the order of the arrays."""
+    means = arrays[0].astype(np.float64)
+    for place, total in enumerate(means):
+        unknown = total != total
+        total[unknown] = 0
+        known = (~unknown).astype(np.int64)
+        for array in arrays[1:]:
+            scores = array[place].astype(np.float64)
+            unknown = scores != scores
+            scores[unknown] = 0
+            total += scores
+            known += ~unknown
+        with np.errstate(invalid="ignore"):
+            total /= known
+    return means.astype(dtype, copy=False)
 
 
 class Cell(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +11,15 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ..errors import InputError, TableReadError, reason_of
+from ..io.common import stamps_of
 from ..io.formats import CSV, written_format
+from ..utils.validation import brief
 from .provenance import FOLDER_FILE, read_description
 from .scores import Scores
 from .stored import FileBacking
+
+# What pathlib would make a path of all the same.
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def open_scores(path: str | os.PathLike[str]) -> Scores:
@@ -22,26 +28,33 @@ def open_scores(path: str | os.PathLike[str]) -> Scores:
     Parameters
     ----------
     path:
-        What ``output`` of `gpupif.score` named, or `Scores.to_parquet`: a Parquet or Feather file, or a folder of
-        Parquet files. Nothing is read before it is asked for.
+        What ``output`` of `gpupif.score_files` named, or `Scores.to_parquet`: a Parquet or Feather file, or a folder
+        of Parquet files. Nothing is read before it is asked for.
 
     Returns
     -------
     Scores
-        As they came from `gpupif.score`; columns have their names as text. ``summary()`` is that of the run (stages
-        have no times); a prior table is there as far as it is small: the files keep those that take up to 1 MiB
-        together, the smallest first. ``scores.provenance`` says what was asked of which table. What needs the table
-        itself, `Scores.top` leaves out.
+        As they were written; columns have their names as text. ``summary()`` is that of the run (stages have no times);
+        a prior table is there as far as it is small: the files keep those that take up to 1 MiB together, the smallest
+        first. ``scores.provenance`` says what was asked of which table. What needs the table itself, `Scores.top`
+        leaves out.
 
     Raises
     ------
     InputError
-        A file that is none of gpupif's scores, CSV, which says nothing of itself, or one file of a folder that Dask
-        wrote.
+        What is no path; a file that is none of gpupif's scores, CSV, which says nothing of itself, or one file of a
+        folder that Dask wrote.
     TableReadError
         A file that is not there or cannot be read.
 
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path: expected the path of a file or folder of scores, got {brief(path)}.")
+    if URL.match(os.fspath(path)):
+        raise InputError(
+            f"path: expected the path of a file or folder, got the URL {os.fspath(path)}. Copy what is there to a disk "
+            "first."
+        )
     place = Path(path)
     try:
         return Scores(_open(place))
@@ -70,9 +83,11 @@ def _open(place: Path) -> FileBacking:
         raise InputError(f"{place}: is a part of scores that Dask wrote. Open the folder that it lies in.")
     if description.files:
         files = [place / name for name in description.files]
+    # Before they are read, so that none takes the place of what was.
+    stamps = stamps_of(files)
     rows = ds.dataset([str(file) for file in files], format=written_format(files[0]).dataset).count_rows()
     if rows != description.rows:
         # A part of them: what is said of all does not hold.
         outcomes = [replace(outcome, summaries={}, distinct_rows=None) for outcome in description.outcomes]
         description = replace(description, outcomes=outcomes)
-    return FileBacking(place, files, description, rows)
+    return FileBacking(place, stamps, description, rows)

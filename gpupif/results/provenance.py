@@ -9,7 +9,7 @@ not known when a file is written (summaries, in Feather in streams and on Dask) 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,23 +34,50 @@ KEY = b"gpupif.scores"
 FORMAT = 1
 # In a folder, the file with all of it.
 FOLDER_FILE = "_common_metadata"
+# Orders and hierarchies of values that take more are named, and left out.
+DISTANCE_BYTES = 1 << 16
 
 
 def describe_request(
-    request: ScoreRequest, source: Mapping[str, Any], population: Mapping[str, Any] | None = None
+    request: ScoreRequest, source: Mapping[str, Any], population: Mapping[str, Any] | None = None, lacks: str = ""
 ) -> dict[str, Any]:
-    """A request as `RunDescription` has it. source, population: where the tables came from, see `describe_files`."""
+    """A request as `RunDescription` has it.
+
+    source, population: where the tables came from, see `describe_files`. lacks: of the population, see `Population`.
+    """
+    distances = {str(name): _plain(distance) for name, distance in request.distances.items()}
+    large = [name for name, distance in distances.items() if len(json.dumps(distance)) > DISTANCE_BYTES]
     return {
         "gpupif": __version__,
         "input": dict(source),
-        "population": None if population is None else dict(population),
+        "population": None if population is None else {**population, "lacks": lacks},
+        "measures": [measure.name for measure in request.measures],
+        "dtype": request.dtype,
+        "attackers": {"" if name is None else name: _knows(one) for name, one in request.by_attacker().items()},
         "weights": None if request.weights is None else str(request.weights),
         "missing": request.missing,
         "accuracies": {str(name): float(accuracy) for name, accuracy in request.accuracies.items()},
-        "priors given": [str(name) for name in request.priors],
-        "distances given": [str(name) for name in request.distances],
+        "priors_given": [str(name) for name in request.priors],
+        "distances": {name: distance for name, distance in distances.items() if name not in large},
+        "distances_left_out": large,
         "used": [str(name) for name in request.used],
     }
+
+
+def _knows(request: ScoreRequest) -> dict[str, Any]:
+    """What one attacker knows; any: how many of these, how many subsets of them (None: all), drawn by which seed."""
+    asked = request.any_known
+    drawn = None if asked is None else {"known": asked.known, "subsets": asked.subsets, "seed": asked.seed}
+    return {"known": [str(name) for name in request.known], "any": drawn}
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has: dictionaries, lists, and texts of all else."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        return [_plain(one) for one in value]
+    return str(value)
 
 
 def describe_files(path: Path, stamps: Mapping[Path, Stamp]) -> dict[str, Any]:

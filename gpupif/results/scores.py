@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..attack.known_subsets import KnownSubsets
 from ..attack.priors import Priors
-from ..errors import InputError
+from ..errors import InputError, NotScoredError
 from ..io.formats import PARQUET
 from ..io.write import check_output
 from ..measures import Measure, as_risk, is_measure
@@ -38,7 +38,7 @@ from .summary import TOP_CELLS, AnyKnownSummary, Summary
 
 
 class Scores:
-    """Scores of all cells of a table; made by `gpupif.score` and `gpupif.open_scores`.
+    """Scores of all cells of a table; made by `gpupif.score`, `gpupif.score_files` and `gpupif.open_scores`.
 
     Each measure that was asked for is an attribute and an item (``scores.cig``, ``scores["csf"]``): n rows by scored
     columns, in the order of the table. In memory it is a frame of the kind that came in, with its index; of files a
@@ -217,7 +217,8 @@ class Scores:
         if self._fold is not None:
             words.append(f"{self._fold} over attackers")
         if self.subsets is not None:
-            words.append(f"any {self.subsets.known} columns known: {self.subsets!r}")
+            columns = "1 column" if self.subsets.known == 1 else f"{self.subsets.known} columns"
+            words.append(f"any {columns} known: {self.subsets!r}")
         if self.attackers:
             words.append(f"attackers {', '.join(self.attackers)}")
         return f"<Scores of {'; '.join([*words, self._backing.where()])}>"
@@ -310,22 +311,19 @@ class Scores:
     ) -> None:
         """Write all scores to Parquet, columns named as by `frame`, rows in order; `open_scores` opens them again.
 
-        One file, whose name ends in .parquet or .pq; of a Dask frame a folder of files, which all workers have to see
-        under the same path. It appears whole or not at all. keep_input: put the table's columns before the scores (a
-        table read from a file has only the columns that were needed). overwrite: replace a file that exists, or a
-        folder that holds nothing but scores of gpupif. What a URL (``s3://...``) names, with Dask, must be empty, and
-        is written in place. options: of ``dask.dataframe.DataFrame.to_parquet``, such as ``write_index=False``; not
-        ``compute=False``, ``append``, ``partition_on`` and ``filesystem``.
+        One file, whose name ends in .parquet or .pq; of a Dask frame a folder of files, named without such an ending,
+        which all workers have to see under the same path. It appears whole or not at all, and never in place of files
+        that were scored. keep_input: put the table's columns before the scores (a table read from a file has only the
+        columns that were needed). overwrite: replace a file that exists, or a folder that holds nothing but scores of
+        gpupif. What a URL (``s3://...``) names, with Dask, must be empty, and is written in place. options: of
+        ``dask.dataframe.DataFrame.to_parquet``, such as ``write_index=False``; not ``compute=False``, ``append``,
+        ``partition_on`` and ``filesystem``.
 
         Raises OutputError where it cannot be written, and InputError for other options.
         """
         if not self._backing.writes_folders:
-            check_output(path, overwrite, endings=PARQUET.written)
-            if options:
-                raise InputError(
-                    f"{next(iter(options))}: goes with scores of a Dask frame only, whose to_parquet takes it. Leave "
-                    "it out."
-                )
+            check_output(path, overwrite, self._inputs(), PARQUET.written)
+            self._refuse_options(options, "to_parquet")
         self._backing.write(replace(self._writing(path, keep_input, overwrite), options=options))
 
     def write(
@@ -335,15 +333,28 @@ class Scores:
         overwrite: bool = True,
         done: Callable[[int], None] = lambda rows: None,
     ) -> None:
-        """As `to_parquet`, also to CSV and Feather, by the name's ending; `done` hears how many rows went out."""
+        """As `to_parquet`; a single file also to CSV and Feather, by its ending. done: hears how many rows went out."""
+        if not self._backing.writes_folders:
+            check_output(path, overwrite, self._inputs())
         self._backing.write(replace(self._writing(path, keep_input, overwrite), done=done))
 
     def persist(self, **options: Any) -> Scores:
         """Scores that are computed and kept: of a Dask frame in the memory of the workers, at once on a cluster.
 
-        Others are the same, for they are there already. options: of ``dask.persist``.
+        Others are the same, for they are there already. options: of ``dask.persist``. Raises InputError for options of
+        others.
         """
+        if not self._backing.writes_folders:
+            self._refuse_options(options, "persist")
         return Scores(self._backing.persist(**options), self._attackers, self._fold)
+
+    @staticmethod
+    def _refuse_options(options: Mapping[str, Any], method: str) -> None:
+        """Raise InputError for an option of a method that only Dask's one takes."""
+        if options:
+            raise InputError(
+                f"{next(iter(options))}: goes with scores of a Dask frame only, whose {method} takes it. Leave it out."
+            )
 
     @property
     def _side(self) -> str:
@@ -360,16 +371,22 @@ class Scores:
         for measure in self._backing.about.measures:
             if measure.name == name:
                 return measure
-        hint = f" Scores against one attacker are scores.against({name!r})." if name in self.attackers else ""
-        raise InputError(
-            f"measures: {name!r} was not scored (scored: {', '.join(self.measures)}). "
-            f"Add it: gpupif.score(table, measures=[..., {name!r}]).{hint}"
+        raise NotScoredError(
+            f"measures: {name!r} was not scored (scored: {', '.join(self.measures)}). {self._mend(name)}"
         )
+
+    def _mend(self, name: str) -> str:
+        """What somebody may have meant who asked for a measure that was not scored."""
+        if name in self.attackers:
+            return f"Scores against one attacker are scores.against({name!r})."
+        if name in self.columns:
+            return f"Scores of one column are scores.{self.measures[0]}[{name!r}]."
+        return f"Add it: gpupif.score(table, measures=[..., {name!r}])."
 
     def _cells(self, measure: str) -> Cells:
         """The scores of one measure."""
         outputs = dict.fromkeys(attacker.output(measure, self._side) for attacker in self._attackers)
-        return Cells(self._measure(measure), tuple(outputs), self._side)
+        return Cells(self._measure(measure), tuple(outputs), self._side, self._backing.about.dtype)
 
     def _outputs(self) -> dict[str, Cells]:
         """What is written, by what the names of its columns begin with."""
@@ -471,6 +488,17 @@ class Scores:
             top=self._describe_cells(found.top, by),
             through_host=about.through_host,
         )
+
+    def _inputs(self) -> list[Path]:
+        """The files that were scored, and those of their population, and folders that these were: not to be lost."""
+        found: list[Path] = []
+        for table in (self.provenance.get("input"), self.provenance.get("population")):
+            if table and "path" in table:
+                path, files = Path(table["path"]), table["files"]
+                # One file of a folder of scores says only how many there were.
+                found += [Path(file["path"]) for file in files] if isinstance(files, list) else []
+                found += [path] if path.is_dir() else []
+        return found
 
     def _writing(self, path: str | os.PathLike[str], keep_input: bool, overwrite: bool) -> WriteRequest:
         """What is written of these scores, and said of them."""

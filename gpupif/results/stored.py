@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import pyarrow.dataset as ds
 
 from ..attack.priors import AsDict
 from ..attack.worst_mean import fold_of
-from ..errors import InputError
+from ..errors import InputError, TableReadError, reason_of
+from ..io.common import Stamp, check_unchanged
 from ..io.formats import CSV, written_format
 from ..io.write import output_names, write_tables
 from ..rows.threads import Workers
@@ -27,15 +29,24 @@ from .stored_frame import StoredFrame
 
 # Columns whose percentiles are found at once: each takes up to 2 MiB of counts.
 COLUMNS_AT_ONCE = 16
+# Said of a file that is not what it was: what is known of these scores is not of what it holds now.
+REPLACED = (
+    "the scores changed since they were written or opened. Score the table again, or open what is there now with "
+    "gpupif.open_scores."
+)
 
 
 class FileBacking(OutcomeBacking):
-    """Scores in files; description: what these say of themselves, of so many rows; priors: where they are at hand."""
+    """Scores in files, which are read as long as they are what they were.
+
+    stamps: by file, in order of the rows. description: what they say of themselves, of so many rows; priors: where they
+    are at hand.
+    """
 
     def __init__(
         self,
         path: Path,
-        files: Sequence[Path],
+        stamps: Mapping[Path, Stamp],
         description: ScoresDescription,
         rows: int,
         spilled_bytes: int | None = None,
@@ -43,7 +54,8 @@ class FileBacking(OutcomeBacking):
     ) -> None:
         super().__init__(description.about, description.outcomes)
         self.path = path
-        self.files = list(files)
+        self.files = list(stamps)
+        self._stamps = stamps
         self.spilled_bytes = spilled_bytes
         self._facts = list(description.facts)
         self._packed = None if priors else dict(description.priors)
@@ -143,7 +155,8 @@ class FileBacking(OutcomeBacking):
         rows = sorted({cell.row for cell in top})
         read = list(dict.fromkeys(output for cells in shown for output in cells.outputs))
         names = [f"{output}_{column}" for output in read for column in self.about.columns]
-        table = self._dataset().take(pa.array(rows), columns=names).combine_chunks()
+        with self._reading():
+            table = self._dataset().take(pa.array(rows), columns=names).combine_chunks()
         arrays = self._arrays(table, read, range(len(self.about.columns)))
         scores = [cells.of(arrays) for cells in shown]
         return [
@@ -171,9 +184,25 @@ class FileBacking(OutcomeBacking):
         """Scores (columns, rows) by output, of some scored columns, some rows at a time, in order."""
         places = range(len(self.about.columns)) if columns is None else columns
         names = [f"{output}_{self.about.columns[place]}" for output in outputs for place in places]
-        for batch in self._dataset().to_batches(columns=names):
+        for batch in self._batches(names):
             if batch.num_rows:
                 yield self._arrays(batch, outputs, places)
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Some columns of the files, some rows at a time, in order. Raises TableReadError."""
+        with self._reading():
+            yield from self._dataset().to_batches(columns=list(columns))
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raises TableReadError for files that cannot be read, or that others took the place of before or meanwhile."""
+        check_unchanged(self._stamps, REPLACED)
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            check_unchanged(self._stamps, REPLACED)
+            raise TableReadError(f"{self.path}: the scores could not be read: {reason_of(error)}.") from error
+        check_unchanged(self._stamps, REPLACED)
 
     def _arrays(self, batch: Any, outputs: Sequence[str], columns: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
         """The columns of a batch, those of each output side by side."""
@@ -207,13 +236,14 @@ class FileBacking(OutcomeBacking):
     def _tables(self, outputs: Mapping[str, Cells], keep_input: bool) -> Iterator[pa.Table]:
         """The columns of the table, if they are kept, and the scores, some rows at a time."""
         own = {f"{output}_{column}" for output in self._types for column in self.about.columns}
-        beside = [name for name in self._dataset().schema.names if name not in own] if keep_input else []
+        with self._reading():
+            beside = [name for name in self._dataset().schema.names if name not in own] if keep_input else []
         if keep_input and not beside:
             raise InputError(f"keep_input: {self.path} holds scores alone. Leave it out, or score with keep_input.")
         names = output_names(list(outputs), self.about.columns, beside)
         read = list(dict.fromkeys(output for cells in outputs.values() for output in cells.outputs))
         stored = [f"{output}_{column}" for output in read for column in self.about.columns]
-        for batch in self._dataset().to_batches(columns=[*stored, *beside]):
+        for batch in self._batches([*stored, *beside]):
             arrays = self._arrays(batch, read, range(len(self.about.columns)))
             scores = [pa.array(column) for cells in outputs.values() for column in cells.of(arrays)]
             yield pa.table([*(batch.column(name) for name in beside), *scores], names=[*beside, *names])

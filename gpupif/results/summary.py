@@ -102,11 +102,7 @@ class Summary(Displayable):
         """Draw it on a console of rich: size and speed, risk by column, PIF, and the riskiest cells."""
         from . import report
 
-        size = report.size_line(self.rows, len(self.columns), self.distinct_rows, self.device)
-        for line in (size, report.stages_line(self.seconds, self.cells), report.through_host_line(self.through_host)):
-            if line:
-                console.print(line, highlight=False)
-        console.print()
+        report.print_head(self, console)
         for table in report.column_tables(self.columns, console):
             console.print(table)
         note = report.given_away_note(self.columns, self.measures)

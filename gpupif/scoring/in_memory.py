@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def score_frame(
     frame: Frame, request: ScoreRequest, engine: Engine, report: Reporter, population: Frame | None, lacks: str
 ) -> Scores:
-    """Scores of a table in memory. lacks: see `gpupif.score`, `population_lacks`."""
+    """Scores of a table in memory. lacks: see `Population`."""
     opened = time.perf_counter()
     with frame.active():
         encoded, weighted = encode_frame(frame, request, report)
@@ -76,7 +76,7 @@ def score_frame(
         device=engine.device,
         seconds=by_stage(frame, coded - opened, time.perf_counter() - coded),
         through_host=through_host,
-        request=describe_request(request, _origin(frame), None if population is None else _origin(population)),
+        request=describe_request(request, _origin(frame), None if population is None else _origin(population), lacks),
     )
     return Scores(MemoryBacking(frame, about, outcomes, values, prior_of))
 

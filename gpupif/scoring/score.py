@@ -158,7 +158,7 @@ def score(
     Warns
     -----
     NearlyUniqueWarning
-        A column in which at least 90 % of the rows have different values.
+        A column in which at least 90 % of the rows, of 50 or more, have different values.
     NothingKnownWarning
         One of several columns is scored and ``known`` is not given.
 

@@ -105,6 +105,8 @@ def test_summary(engine):
     assert [
         text for text in ("neighbour", "age, sex", "nothing", "Who learns most", "PIF 95") if text not in shown
     ] == []
+    for said in (f"{scores.distinct_rows:,} distinct rows", "score ", "cells/s)"):
+        assert said in shown
     document = json.loads(summary.to_json(), parse_constant=pytest.fail)
     assert document["attackers"]["employer"]["known"] == ["a=b"]
     assert [row["column"] for row in document["worst"]] == ["age", "sex", "a=b"]
@@ -173,6 +175,17 @@ BAD = {
         {"attackers": {"a": ["age"], "b": ["agee"]}},
         ColumnNotFoundError,
         ["attackers: 'b'", "'agee'", "Did you mean 'age'"],
+    ),
+    "a fraction": (
+        {"attackers": {"a": 2.5}},
+        InputError,
+        ["attackers: 'a': expected a list of column names, or how many of them", "got 2.5"],
+    ),
+    "below 0": ({"attackers": {"a": -1}}, InputError, ["attackers: 'a': expected columns, or how many", "got -1"]),
+    "unknown among": (
+        {"columns": ["age"], "attackers": {"a": gpupif.AnyKnown(1, among=["agee"])}},
+        ColumnNotFoundError,
+        ["attackers: 'a': among: no column 'agee'"],
     ),
     "idle prior": (
         {"columns": ["age"], "attackers": {"a": ["age"]}, "priors": {"sex": {"f": 1.0}}},

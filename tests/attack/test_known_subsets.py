@@ -354,3 +354,19 @@ def test_no_rows():
 
 
 # The command line.
+
+
+def test_what_may_be_known_does_not_change_later():
+    names = ["age", "sex"]
+    known = AnyKnown(1, among=names)
+    names.append("region")
+    assert known.among == ("age", "sex")
+    assert hash(known) == hash(AnyKnown(1, among=("age", "sex")))
+    assert len({known, AnyKnown(1, among=["age", "sex"]), AnyKnown(1)}) == 2
+
+
+def test_one_is_no_several():
+    table = gpupif.datasets.census(50, columns=3)
+    scores = gpupif.score(table, "cig", ["age"], known=AnyKnown(1, among=["sex"]))
+    assert repr(scores.subsets) == "1 subset of 1 column for each column"
+    assert "; any 1 column known: 1 subset of 1 column for each column; " in repr(scores)

@@ -164,10 +164,10 @@ def test_a_file_that_changes_meanwhile_is_not_put_beside_its_old_scores(tmp_path
     assert pd.read_parquet(output)["age"].astype(str).tolist() == frame["age"].tolist()
     before = output.read_bytes()
     source.unlink()
-    with pytest.raises(TableReadError, match=rf"t\.{ending}: the file changed while it was scored"):
+    with pytest.raises(TableReadError, match=rf"t\.{ending}: the file changed since it was opened to be scored"):
         scores.to_parquet(output, keep_input=True)
     write(source, index=False)
-    with pytest.raises(TableReadError, match="changed while it was scored"):
+    with pytest.raises(TableReadError, match="changed since it was opened to be scored"):
         scores.to_parquet(output, keep_input=True)
     assert output.read_bytes() == before
 
@@ -177,7 +177,7 @@ def test_a_parquet_file_that_changes_before_its_columns_are_read(tmp_path, libra
     pq.write_table(pa.table({"x": ["a", "b"]}), file)
     frame = open_file(file, every_column, library=library)
     pq.write_table(pa.table({"x": ["a", "c"], "y": [1, 2]}), file)
-    with pytest.raises(TableReadError, match="changed while it was scored"):
+    with pytest.raises(TableReadError, match="changed since it was opened to be scored"):
         encode_column("x", frame.column(0))
 
 

@@ -262,6 +262,7 @@ class TestCommandLine:
             ((tmp_path / "no.parquet", out), {"workers": 1}, gpupif.TableReadError, "no such file"),
             ((folder, folder / "out"), {"workers": 1}, gpupif.OutputError, "inside it or around it"),
             ((folder, tmp_path / "no" / "out"), {"workers": 1}, gpupif.OutputError, "there is no folder"),
+            ((folder, tmp_path / "out.csv"), {"workers": 1}, gpupif.OutputError, "Name one, without an ending"),
             ((folder, tmp_path / "full"), {"workers": 1}, gpupif.OutputError, "exists already"),
             ((folder, tmp_path / "full"), {"workers": 1, "overwrite": True}, gpupif.OutputError, "would be lost"),
             ((folder, out), {"workers": 1, "population": tmp_path / "no"}, gpupif.TableReadError, "no such file"),

@@ -80,8 +80,13 @@ def test_what_cannot_be_written(tmp_path):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "table" / "part-000000.parquet")
     with pytest.raises(gpupif.OutputError, match=r"holds part-000000.parquet, which is no score file"):
         scores.to_parquet(tmp_path / "table")
+    (tmp_path / "file").touch()
     with pytest.raises(gpupif.OutputError, match="is a file; Dask writes a folder"):
-        scores.to_parquet(tmp_path / "table" / "part-000000.parquet")
+        scores.to_parquet(tmp_path / "file")
+    for name in ("table/part-000000.parquet", "new.csv", "new.feather", "new.PQ"):
+        for write in (scores.write, scores.to_parquet):
+            with pytest.raises(gpupif.OutputError, match=f"{name}: Dask writes a folder of Parquet files. Name one, "):
+                write(tmp_path / name)
     with pytest.raises(gpupif.OutputError, match="there is no folder"):
         scores.to_parquet(tmp_path / "no" / "scores")
     for option, value in [
@@ -92,7 +97,7 @@ def test_what_cannot_be_written(tmp_path):
     ]:
         with pytest.raises(gpupif.InputError, match=f"^{option}: "):
             scores.to_parquet(tmp_path / "new", **{option: value})
-    assert names(tmp_path) == ["other", "scores", "table"]
+    assert names(tmp_path) == ["file", "other", "scores", "table"]
 
 
 def test_elsewhere_than_on_a_disk(tmp_path):

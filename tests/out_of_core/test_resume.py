@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
+import numpy as np
 import pytest
 
 import gpupif
@@ -77,6 +78,24 @@ def test_resumed_with_other_options(tmp_path, monkeypatch, what, arguments):
     assert contents(tmp_path) == before
     with in_pieces(30, 40), gpupif.config(memory_limit="5GiB"):
         assert gpupif.score_files(source, tmp_path / "out", MEASURES, resume=True).rows == 100
+
+
+def test_resumed_with_another_order_of_many_values(tmp_path, monkeypatch):
+    """Arrays of more than a thousand values do not show all of them."""
+    source = census_folder(tmp_path / "in", rows=100)
+    order = np.arange(2_000)
+    other = np.concatenate([order[:500], order[500:1_500][::-1], order[1_500:]])
+    assert repr(order) == repr(other)
+    asked = {"measures": ["emd"], "resume": True}
+    with in_pieces(30, 40), monkeypatch.context() as patch:
+        fail(patch, "gpupif.out_of_core.write.write_tables")
+        with pytest.raises(InputError, match="went wrong"):
+            gpupif.score_files(source, tmp_path / "out", distances={"age": order}, **asked)
+    with in_pieces(30, 40), pytest.raises(OutputError, match=r"other distances.*resume"):
+        gpupif.score_files(source, tmp_path / "out", distances={"age": other}, **asked)
+    with in_pieces(30, 40):
+        scores = gpupif.score_files(source, tmp_path / "out", distances={"age": list(order)}, **asked)
+    assert_same(scores, gpupif.score(source, "emd", distances={"age": order}))
 
 
 def test_resumed_with_less_memory(tmp_path, monkeypatch):

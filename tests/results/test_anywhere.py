@@ -173,13 +173,37 @@ def test_the_worst_and_the_mean_of_several(expected):
         of_each = np.stack([one.worst.array(measure) for one in each])
         risks = np.stack([as_risk(kind, array.astype(float)) for array in of_each])
         worst = np.take_along_axis(of_each, np.argmax(risks, axis=0)[None], 0)[0]
-        worst = np.where(np.isnan(of_each.astype(float)).any(axis=0), np.nan, worst)
         np.testing.assert_array_equal(expected.worst.array(measure), worst)
         np.testing.assert_array_equal(expected.array(measure), worst)
         mean = sum(one.mean.array(measure).astype(float) for one in each) / len(each)
         np.testing.assert_allclose(expected.mean.array(measure), mean, rtol=1e-15)
     worst_weights = np.array([list(one.weights.values()) for one in each]).min(axis=0)
     assert list(expected.weights.values()) == worst_weights.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("place", ["memory", pytest.param("dask", marks=pytest.mark.dask)])
+def test_attackers_by_name_and_any_of_them_are_folded_alike(place, dtype):
+    """Unknown scores too: who cannot say anything of a cell hides nothing that another learns."""
+    frame = TABLE.drop(columns="people")
+    frame["age"] = frame["age"].fillna(40)
+    # By age alone nothing is known of the region of some, by sex of nobody's.
+    frame.loc[frame["age"] % 5 == 0, "region"] = None
+    if place == "dask":
+        import dask.dataframe as dd
+
+        frame = dd.from_pandas(frame, npartitions=2)
+    asked = {"measures": list(gpupif.measures.MEASURES), "columns": ["region"], "missing": "wildcard", "dtype": dtype}
+    named = gpupif.score(frame, attackers={"x": ["age"], "y": ["sex"]}, **asked)
+    some = gpupif.score(frame, known=AnyKnown(1, among=["age", "sex"]), **asked)
+    some_unknown = 0
+    for measure in named.measures:
+        each = [named.against(name).array(measure).astype(float) for name in ("x", "y")]
+        some_unknown += int((np.isnan(each[0]) != np.isnan(each[1])).sum())
+        for mine, theirs in ((named.worst, some.worst), (named.mean, some.mean)):
+            np.testing.assert_allclose(mine.array(measure), theirs.array(measure), rtol=1e-6)
+        assert named.mean.array(measure).dtype == dtype
+    assert some_unknown
 
 
 def test_the_worst_attacker_of_a_cell_is_named(expected):

@@ -43,7 +43,7 @@ def test_written_from_memory(tmp_path, scores, ending):
     assert again.provenance["gpupif"] == gpupif.__version__
     assert again.provenance["weights"] == "w"
     assert again.provenance["accuracies"] == {"age": 0.9}
-    assert again.provenance["priors given"] == ["sex"]
+    assert again.provenance["priors_given"] == ["sex"]
     assert again.priors["sex"] == {"Female": 0.25, "Male": 0.75}
     assert again.subsets.sets == scores.subsets.sets
     assert again.subsets.of("age") == scores.subsets.of("age")
@@ -63,9 +63,40 @@ def test_where_the_table_came_from(tmp_path):
     said = gpupif.open_scores(tmp_path / "scores.parquet").provenance
     assert said["input"]["path"] == str(source)
     assert said["input"]["files"][0]["bytes"] == source.stat().st_size
-    assert said["population"]["path"] == str(people)
+    assert (said["population"]["path"], said["population"]["lacks"]) == (str(people), "error")
+    assert (said["measures"], said["dtype"]) == (["cig"], "float64")
+    assert said["attackers"] == {"": {"known": ["age"], "any": None}}
     in_memory = gpupif.score(TABLE, "cig", ["sex"], known=["age"]).provenance
     assert (in_memory["input"], in_memory["population"]) == ({"rows": 60, "columns": 4}, None)
+
+
+def test_how_far_apart_values_were(tmp_path):
+    """So that the same can be scored a year later; what would take too much is named."""
+    distances = {"sex": ["Male", "Female"], "age": np.arange(100)}
+    scores = gpupif.score(TABLE, "emd", ["sex", "age"], distances=distances)
+    said = scores.provenance
+    assert said["distances"] == {"sex": ["Male", "Female"], "age": [str(age) for age in range(100)]}
+    assert said["distances_left_out"] == []
+    scores.to_parquet(tmp_path / "scores.parquet")
+    assert gpupif.open_scores(tmp_path / "scores.parquet").provenance == said
+    said = gpupif.score(TABLE, "emd", ["sex", "age"], distances=distances | {"age": np.arange(50_000)}).provenance
+    assert (list(said["distances"]), said["distances_left_out"]) == (["sex"], ["age"])
+
+
+@pytest.mark.dask
+def test_where_the_population_of_a_dask_frame_came_from(tmp_path):
+    import dask.dataframe as dd
+
+    TABLE.to_parquet(tmp_path / "people.parquet")
+    lazy = dd.from_pandas(TABLE, npartitions=2)
+    for given, said in (
+        (tmp_path / "people.parquet", {"path": str(tmp_path / "people.parquet")}),
+        (lazy, {"partitions": 2}),
+        (TABLE, {"rows": 60, "columns": 4}),
+    ):
+        population = gpupif.Population(given, lacks="count")
+        found = gpupif.score(lazy, "cig", ["sex"], known=["age"], population=population).provenance["population"]
+        assert found.items() >= {**said, "lacks": "count"}.items()
 
 
 def test_a_folder(tmp_path):
@@ -196,3 +227,114 @@ def test_numbers_that_json_lacks(tmp_path):
     again = gpupif.open_scores(tmp_path / "scores.parquet")
     assert_same_summary(again, scores)
     assert np.isinf(again.array("log_ratio")).any() == np.isinf(scores.array("log_ratio")).any()
+
+
+def take_its_place(file):
+    gpupif.score(TABLE, "cig", known=["age"]).to_parquet(file)
+
+
+GONE = {
+    "another": take_its_place,
+    "damaged": lambda file: file.write_bytes(b"PAR1"),
+    "none": lambda file: file.unlink(),
+}
+
+
+@pytest.mark.parametrize("opened", [False, True])
+@pytest.mark.parametrize("change", GONE.values(), ids=GONE)
+def test_scores_are_never_those_of_a_file_that_took_their_place(tmp_path, change, opened):
+    source, file = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    TABLE.to_parquet(source)
+    with gpupif.config(memory_limit="8GiB"):
+        scores = gpupif.score_files(source, file, "cig")
+    if opened:
+        scores = gpupif.open_scores(file)
+    fig = scores.fig().tolist()
+    change(file)
+    for read in (
+        scores.cig.to_pandas,
+        scores.cig.head,
+        scores.rig().to_arrow,
+        scores.top,
+        lambda: scores.array("cig"),
+        lambda: scores.to_arrow(keep_input=True),
+    ):
+        with pytest.raises(TableReadError, match=r"out\.parquet: the scores changed since they were written or opened"):
+            read()
+    # It is kept beside the files.
+    assert scores.fig().tolist() == fig
+
+
+def test_scores_that_are_replaced_while_they_are_read(tmp_path):
+    file = tmp_path / "out.parquet"
+    gpupif.score(TABLE, "cig").to_parquet(file)
+    batches = gpupif.open_scores(file).cig.to_batches()
+    next(batches)
+    take_its_place(file)
+    with pytest.raises(TableReadError, match="the scores changed"):
+        next(batches)
+
+
+def test_scores_written_over_their_own_file(tmp_path):
+    file = tmp_path / "out.parquet"
+    gpupif.score(TABLE, "cig", known=1).to_parquet(file)
+    scores = gpupif.open_scores(file)
+    scores.mean.to_parquet(file)
+    with pytest.raises(TableReadError, match="the scores changed"):
+        scores.worst.cig.head()
+    assert gpupif.open_scores(file).cig.to_pandas().equals(gpupif.score(TABLE, "cig", known=1).mean.cig)
+
+
+def test_a_damaged_file_of_scores(tmp_path):
+    """Its end says what it holds, so that it opens; what it holds is not to be read."""
+    file = tmp_path / "out.parquet"
+    gpupif.score(TABLE, "cig").to_parquet(file)
+    content = file.read_bytes()
+    file.write_bytes(content[:4] + bytes(16) + content[20:])
+    scores = gpupif.open_scores(file)
+    with pytest.raises(TableReadError, match=r"out\.parquet: the scores could not be read"):
+        scores.cig.to_pandas()
+
+
+def test_a_folder_that_lacks_a_file(tmp_path):
+    write_parts(tmp_path / "in", TABLE, [10, 25])
+    with gpupif.config(memory_limit="8GiB"):
+        gpupif.score_files(tmp_path / "in", tmp_path / "out", "cig")
+    (tmp_path / "out" / "001.parquet").unlink()
+    with pytest.raises(TableReadError, match=r"001\.parquet: could not be read: No such file or directory"):
+        gpupif.open_scores(tmp_path / "out")
+
+
+@pytest.mark.parametrize("limit", [None, "8GiB"])
+def test_what_was_scored_is_never_written_over(tmp_path, limit):
+    source, people, output = (tmp_path / f"{name}.parquet" for name in ("in", "people", "out"))
+    parts = write_parts(tmp_path / "parts", TABLE, [20])
+    TABLE.to_parquet(source)
+    TABLE.to_parquet(people)
+    asked = {"columns": ["sex"], "known": ["age"], "population": people}
+    with gpupif.config(memory_limit=limit):
+        found = [gpupif.score(table, "cig", **asked) for table in (source, parts)]
+        found += [gpupif.score_files(source, output, "cig", **asked)]
+    for scores in (*found, gpupif.open_scores(output)):
+        table = parts if scores is found[1] else source
+        inputs = [*parts.iterdir()] if table is parts else [source]
+        for place in (*inputs, people, *([parts / "new.parquet"] if table is parts else [])):
+            before = place.read_bytes() if place.exists() else None
+            for write in (scores.to_parquet, scores.write):
+                with pytest.raises(gpupif.OutputError, match="the output is the input"):
+                    write(place)
+            assert (place.read_bytes() if place.exists() else None) == before
+    scores.to_parquet(tmp_path / "other.parquet")
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        (3, "path: expected the path of a file or folder of scores, got 3"),
+        ("s3://bucket/x", "path: expected the path of a file or folder, got the URL s3://bucket/x"),
+        ("file:///x.parquet", "got the URL file:///x.parquet"),
+    ],
+)
+def test_no_path(path, said):
+    with pytest.raises(InputError, match=said):
+        gpupif.open_scores(path)

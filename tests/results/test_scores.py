@@ -206,6 +206,17 @@ def test_attributes(scores):
     assert "8 rows x 3 columns" in repr(scores)
     with pytest.raises(AttributeError, match="nothing"):
         _ = scores.nothing
+    assert not hasattr(scores, "entropy")
+    assert getattr(scores, "entropy", None) is None
+    for error in (InputError, AttributeError):
+        with pytest.raises(error, match="measures: 'entropy' was not scored"):
+            scores.entropy  # noqa: B018
+    column = scores.columns[0]
+    with pytest.raises(InputError, match=f"Scores of one column are scores.{scores.measures[0]}"):
+        scores[column]
+    with pytest.raises(InputError, match="foo: goes with scores of a Dask frame only, whose persist takes it"):
+        scores.persist(foo=1)
+    assert scores.persist().cig.equals(scores.cig)
     with pytest.raises(InputError, match="'cig' was not scored"):
         gpupif.score(pd.DataFrame(TABLE), ["csf"]).fig()
 

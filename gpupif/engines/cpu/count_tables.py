@@ -140,6 +140,7 @@ class DenseSets:
         return self.tables[self.offsets[place] : self.offsets[place + 1]]
 
     def combinations(self, place: int) -> Combinations:
+        """See `SubsetCounter`."""
         table = self.table(place)
         found = np.flatnonzero(table)
         radices = self.radices[place, : self.widths[place]].tolist()
@@ -160,6 +161,7 @@ class GroupedSet:
     def add(
         self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None, total: int, workers: Workers
     ) -> None:
+        """See `DenseSets`."""
         keys = pack_keys([codes[column] for column in self.subset], self.layout, workers)
         counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
         rows = distinct_rows(Rows(keys, counts), total, workers).rows
@@ -176,6 +178,7 @@ class GroupedSet:
             self._seen = [distinct_rows(Rows(keys, counts), total, workers).rows]
 
     def nbytes(self) -> int:
+        """See `SubsetCounter`."""
         return sum(rows.keys.nbytes + rows.counts.nbytes for rows in self._seen)
 
     def counts(self, total: int, workers: Workers) -> npt.NDArray[Any]:
@@ -184,6 +187,7 @@ class GroupedSet:
         return self._seen[0].counts if self._seen else NO_ROWS
 
     def combinations(self, total: int, workers: Workers) -> Combinations:
+        """See `SubsetCounter`."""
         self._merge(total, workers)
         if not self._seen:
             return Combinations([np.empty(0, np.uint8) for _ in self.subset], np.empty(0, np.int64))

@@ -130,6 +130,7 @@ class CpuCounting:
     def counter(
         self, subsets: Sequence[Sequence[int]], cardinalities: Sequence[int], rows: int, dense: int = DENSE
     ) -> SubsetCounter:
+        """See `Counting`."""
         return SubsetCounter(subsets, cardinalities, rows, self._workers, dense)
 
     def counters(
@@ -140,6 +141,7 @@ class CpuCounting:
         times: npt.NDArray[np.int64] | None = None,
         differ: bool = False,
     ) -> Iterator[tuple[SubsetCounter, int]]:
+        """See `Counting`."""
         rows, workers = len(codes[0]), self._workers
         total = rows if times is None else int(times.sum())
         wide = [set_ for set_ in sets if not is_dense([cardinalities[column] for column in set_], rows)]

@@ -60,4 +60,5 @@ class CpuEngine:
         return score_any_known(job, sets, progress, self.threads, shares)
 
     def counting(self, workers: Workers) -> contextlib.AbstractContextManager[CpuCounting]:
+        """See `CountingEngine`."""
         return contextlib.nullcontext(CpuCounting(workers))

@@ -256,6 +256,6 @@ def score_any_known(
     threads: int | None = None,
     shares: AnyKnownShares | None = None,
 ) -> AnyKnownResult:
-    """Run on the CPU; see `any_known_sets.score_sets`. threads: default all cores."""
+    """Run on the CPU; see `score_sets`. threads: default all cores."""
     with Workers(threads if shares is None else shares.threads) as workers:
         return AnyKnownRun(job, workers, progress, shares=shares).score(sets)

@@ -41,9 +41,11 @@ class CpuTargets:
     wanted: Wanted
 
     def only(self, places: list[int]) -> CpuTargets:
+        """See `Targets`."""
         return replace(self, columns=[self.columns[place] for place in places], which=self.which[places])
 
     def put_values(self, out: kernels.Out) -> None:
+        """See `Targets`."""
         rows, first = out.places.shape[1], self.kernel.values.first
         for scores, target in zip(out.scores, self.which.tolist(), strict=True):
             alone = self.kernel.alone[first[target] : first[target + 1]]
@@ -54,9 +56,11 @@ class CpuScorer:
     """Scores blocks with the CPU's kernels (see `Scorer`)."""
 
     def targets_at_once(self, rows: int, measures: int) -> int:
+        """See `Scorer`."""
         return max(1, CACHED_BYTES // (8 * rows * measures))
 
     def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> CpuTargets:
+        """See `Scorer`."""
         job = run.job
         values = kernel_values(job, columns)
         fields = np.array([layout.fields[column] for column in columns], np.uint64)
@@ -80,6 +84,7 @@ class CpuScorer:
         return CpuTargets(columns, np.arange(len(columns)), kernel, int((few * numbers).max()), run.wanted)
 
     def score(self, run: BlockRun, blocks: CohortBlocks, targets: CpuTargets, out: kernels.Out) -> list[CohortSizes]:
+        """See `Scorer`."""
         part = blocks.blocks
         rows = (part.rows.keys, part.rows.counts, blocks.hashes)
 

@@ -134,10 +134,12 @@ class CudaCounter:
             self._add_up(chunk, range(len(self._subsets)))
 
     def nbytes(self) -> int:
+        """See `Counter`."""
         self._add_whole()
         return sum(counter.nbytes() for counter in self._added.values())
 
     def combinations(self, place: int) -> Combinations:
+        """See `Counter`."""
         return self._answer(
             place,
             lambda found: self._combinations(found, self._layouts[place]),
@@ -145,9 +147,11 @@ class CudaCounter:
         )
 
     def counts(self, place: int) -> npt.NDArray[Any]:
+        """See `Counter`."""
         return self._answer(place, lambda found: self._library.to_host(found.counts), lambda added: added.counts(0))
 
     def sizes(self, place: int) -> Sizes:
+        """See `Counter`."""
         return self._answer(place, self._sizes, lambda added: added.sizes(0))
 
     def _combinations(self, found: DeviceCombinations, layout: KeyLayout) -> Combinations:

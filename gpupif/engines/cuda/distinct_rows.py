@@ -69,6 +69,7 @@ class CudaSingles:
             self._idle.put(_Device(library, codes, often))
 
     def find(self, columns: Sequence[int], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32] | None:
+        """See `Singles`."""
         layout = key_layout([self._cardinalities[column] for column in columns])
         device = self._idle.get()
         try:

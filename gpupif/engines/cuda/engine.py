@@ -1,8 +1,8 @@
 """The CUDA engine: rows grouped into cohorts on the device, scored by Numba CUDA kernels.
 
 A table that fits is there as a whole, once on each device, and each scores its share of the targets. Any other stays on
-the host, which finds distinct rows and cuts them into blocks that hold every cohort whole (see `partition`), and the
-devices score one run of blocks after the other. Against any attacker (see `cuda_any_known`) distinct rows have to fit.
+the host, which finds distinct rows and cuts them into blocks that hold every cohort whole, and the devices score one
+run of blocks after the other. Against any attacker (see `known_subsets`) distinct rows have to fit.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .scorer import BlockTooLargeError, CudaScorer
 from .whole_table import score_cohorts, score_table
 from .wildcards import KeyTooLargeError, score_matching
 
-# Of the free memory. Arrays are counted one by one (see `cuda_memory`), so that the rest is only for what a pool cannot
+# Of the free memory. Arrays are counted one by one (see `memory`), so that the rest is only for what a pool cannot
 # use between them, for code and stacks of kernels, and for what others take meanwhile.
 SHARE = 0.9
 GIB = 2**30

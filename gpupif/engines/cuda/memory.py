@@ -126,7 +126,7 @@ def _sort_buffers(key: int) -> dict[str, int]:
     return {"sort's keys, twice": 2 * key, "sort's places, twice": 2 * 8}
 
 
-# By how cohorts are found: see `cuda_grouping.GROUPINGS`.
+# By how cohorts are found: see `grouping.GROUPINGS`.
 GROUPING_ARRAYS: Mapping[str, Callable[[RowBytes, int], GroupingArrays]] = {
     "rotation": rotation_arrays,
     "cudf": cudf_arrays,

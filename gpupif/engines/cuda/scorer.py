@@ -41,6 +41,7 @@ class CudaTargets:
     values: int = 0
 
     def only(self, places: list[int]) -> CudaTargets:
+        """See `Targets`."""
         return CudaTargets([self.columns[place] for place in places], self.layout, self.grouping)
 
     def put_values(self, out: Out) -> None:
@@ -66,6 +67,7 @@ class CudaScorer:
         return 1 << 30
 
     def describe(self, run: BlockRun, columns: Sequence[int], layout: KeyLayout) -> CudaTargets:
+        """See `Scorer`."""
         return CudaTargets(columns, layout, self.grouping)
 
     def score(self, run: BlockRun, blocks: CohortBlocks, targets: CudaTargets, out: Out) -> Sequence[CohortSizes]:

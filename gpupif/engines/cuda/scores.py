@@ -1,4 +1,4 @@
-"""Cohorts on the device scored: one target after the other, on rows grouped by `cuda_rows`."""
+"""Cohorts on the device scored: one target after the other, on rows grouped by `rows`."""
 
 from __future__ import annotations
 

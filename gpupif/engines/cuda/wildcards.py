@@ -1,4 +1,4 @@
-"""Missing values that match every value, on the device: `cuda_matching` tells how cohorts are found."""
+"""Missing values that match every value, on the device: `wildcard_matching` tells how cohorts are found."""
 
 from __future__ import annotations
 
