@@ -71,6 +71,8 @@ class Steps:
     def __post_init__(self) -> None:
         self.context = RunContext(self.engine, self.store, self.budget, self.report, self._timed)
         self.writer = ScoreWriter(self.source, self.request, self.options, self.store.folder, self.budget, self.report)
+        # Before the scores take its place, which may be the working folder.
+        self._place = self.options.output.absolute()
         self.seconds: dict[str, float] = {}
         self.spilled = 0
         self._summaries: dict[tuple[str | None, str], Summary] = {}
@@ -106,7 +108,7 @@ class Steps:
         }
         prior_of = next(iter(each.values())).prior_of
         findings = RunFindings(prior_of, explainers, self._summaries, self.spilled)
-        return stored_scores(self.options.output, self.request, self.about, finished, findings)
+        return stored_scores(self._place, self.request, self.about, finished, findings)
 
     @cached_property
     def about(self) -> RunDescription:
@@ -241,6 +243,7 @@ def stored_scores(
     findings: RunFindings,
 ) -> Scores:
     """What a run gives back, from its last mark, and what is at hand beside it."""
+    output = output.absolute()
     files = [output if is_file(output) else output / file for file in finished["files"]]
     summaries: dict[str | None, dict[str, Summary]] = {}
     for name, fold, document in finished["summaries"]:

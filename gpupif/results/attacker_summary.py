@@ -10,7 +10,7 @@ import pandas as pd
 
 from ..utils.display import Displayable, as_text
 from .figures import ROW_MEASURES
-from .summary import AnyKnownSummary, Summary
+from .summary import AnyKnownSummary, Summary, print_head
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,7 +59,7 @@ class AttackerSummary(Displayable):
         distinct = max((one.distinct_rows for one in several if one.distinct_rows is not None), default=None)
         through_host = next((one.through_host for one in several if one.through_host), "")
         whole = replace(several[0], distinct_rows=distinct, through_host=through_host)
-        report.print_head(whole, console, len(several))
+        print_head(whole, console, len(several))
         for table in report.attacker_tables(self.attackers, self._knowledge(), self.columns):
             console.print(table)
 

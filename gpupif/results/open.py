@@ -84,10 +84,10 @@ def _open(place: Path) -> FileBacking:
     if description.files:
         files = [place / name for name in description.files]
     # Before they are read, so that none takes the place of what was.
-    stamps = stamps_of(files)
+    stamps = stamps_of(file.absolute() for file in files)
     rows = ds.dataset([str(file) for file in files], format=written_format(files[0]).dataset).count_rows()
     if rows != description.rows:
         # A part of them: what is said of all does not hold.
         outcomes = [replace(outcome, summaries={}, distinct_rows=None) for outcome in description.outcomes]
         description = replace(description, outcomes=outcomes)
-    return FileBacking(place, stamps, description, rows)
+    return FileBacking(place.absolute(), stamps, description, rows)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from .summary import Summary
-
 BAR = 10
 # Columns with a lower weight are called given away.
 GIVEN_AWAY = 0.005
@@ -41,29 +39,26 @@ HEADS = {
 OF_ATTACKERS = {"worst_by_mean": "worst by mean", "worst_by_max": "worst by max"}
 
 
-def print_head(summary: Summary, console: Console, attackers: int | None = None) -> None:
-    """Draw how large a table was scored where, against how many attackers if several, the time by stage, and that a GPU
-    did not score it as a whole.
-    """
+def size_line(rows: int, columns: int, distinct_rows: int | None, device: str, attackers: int | None = None) -> str:
+    """How large a table was scored where, and against how many attackers, in rich's markup."""
     several = "" if attackers is None else f" against [bold]{attackers}[/] attackers"
-    parts = [f"[bold]{summary.rows:,}[/] rows x [bold]{len(summary.columns)}[/] columns scored{several}"]
-    if summary.distinct_rows is not None:
-        parts.append(f"{summary.distinct_rows:,} distinct rows")
-    lines = [", ".join([*parts, f"device [bold]{summary.device}[/]"]), _stages(summary.seconds, summary.cells)]
-    if summary.through_host:
-        lines.append(f"[yellow]Scored {escape(summary.through_host)}[/]")
-    for line in filter(None, lines):
-        console.print(line, highlight=False)
-    console.print()
+    distinct = [] if distinct_rows is None else [f"{distinct_rows:,} distinct rows"]
+    scored = f"[bold]{rows:,}[/] rows x [bold]{columns}[/] columns scored{several}"
+    return ", ".join([scored, *distinct, f"device [bold]{device}[/]"])
 
 
-def _stages(seconds: Mapping[str, float], cells: int) -> str:
-    """Wall time and speed by stage; empty where none is known."""
+def stages_line(seconds: Mapping[str, float], cells: int) -> str:
+    """Wall time and speed by stage."""
     parts = []
     for stage, spent in seconds.items():
         speed = f" ({short(cells / spent)}cells/s)" if spent > 0 else ""
         parts.append(f"{stage} {spent:.2f} s{speed}")
     return ", ".join(parts)
+
+
+def through_host_line(through_host: str) -> str:
+    """That a GPU did not score the table as a whole, and why; empty where it did."""
+    return f"[yellow]Scored {escape(through_host)}[/]" if through_host else ""
 
 
 def column_tables(columns: pd.DataFrame, console: Console) -> list[Table]:

@@ -102,7 +102,7 @@ class Summary(Displayable):
         """Draw it on a console of rich: size and speed, risk by column, PIF, and the riskiest cells."""
         from . import report
 
-        report.print_head(self, console)
+        print_head(self, console)
         for table in report.column_tables(self.columns, console):
             console.print(table)
         note = report.given_away_note(self.columns, self.measures)
@@ -113,6 +113,17 @@ class Summary(Displayable):
             console.print(f"Row information gain, bits:   {shown}", highlight=False)
         console.print()
         console.print(report.cell_table(self.top, self.measures, console))
+
+
+def print_head(summary: Summary, console: Console, attackers: int | None = None) -> None:
+    """Draw the size of a table that was scored, against how many attackers if several, and the time that it took."""
+    from . import report
+
+    size = report.size_line(summary.rows, len(summary.columns), summary.distinct_rows, summary.device, attackers)
+    stages = report.stages_line(summary.seconds, summary.cells)
+    for line in filter(None, (size, stages, report.through_host_line(summary.through_host))):
+        console.print(line, highlight=False)
+    console.print()
 
 
 def _storable(key: str, value: Any) -> Any:

@@ -167,8 +167,14 @@ def test_the_current_folder(tmp_path, monkeypatch):
     source = census_folder(tmp_path / "in", rows=60)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    gpupif.score_files(source, ".")
+    scores = gpupif.score_files(source, ".")
     assert len(list((tmp_path / "here").glob("*.parquet"))) == 4
+    # Its place was taken: the working folder is one without a name.
+    monkeypatch.chdir(tmp_path)
+    again = gpupif.open_scores("here")
+    monkeypatch.chdir(tmp_path / "in")
+    assert scores.path == again.path == tmp_path / "here"
+    assert scores.cig.to_pandas().equals(again.cig.to_pandas())
 
 
 def test_input_beside_the_scores_of_files_without_rows(tmp_path):
