@@ -303,6 +303,33 @@ MEASURES: dict[str, Measure] = {
             cell="LOG_RATIO",
             example=0.405465,
         ),
+        Measure(
+            "highest_relative_gain",
+            "share",
+            "the highest relative_gain of a value in the cohort: beta of basic beta-likeness of the cohort",
+            "0 and up",
+            "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 2",
+            statistic=Statistic("GAIN_MOST"),
+            example=0.5,
+        ),
+        Measure(
+            "highest_enhanced_gain",
+            "share",
+            "the highest enhanced_gain of a value in the cohort: beta of enhanced beta-likeness of the cohort",
+            "0 and up",
+            "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 3",
+            statistic=Statistic("ENHANCED_GAIN_MOST"),
+            example=0.5,
+        ),
+        Measure(
+            "highest_log_ratio",
+            "nats",
+            "the highest log_ratio of a value in the cohort: delta of delta-disclosure of the cohort",
+            "0 and up",
+            "Brickell & Shmatikov, The Cost of Privacy (2008), section 4",
+            statistic=Statistic("LOG_RATIO_MOST"),
+            example=0.405465,
+        ),
     )
 }
 

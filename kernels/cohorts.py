@@ -11,21 +11,21 @@ from numba import float64, int64, uint64
 
 from gpupif.kernels.formulas import log2_gain
 from gpupif.kernels.jit import kernel
-from gpupif.kernels.logarithms import log2
 from gpupif.kernels.statistics import (
     DIVERGENCE,
     MOVER,
-    RENYI_MOST,
     VALUES,
     absent_mass,
+    finish_largest,
     finish_logs,
     finish_terms,
+    is_largest,
     is_of_logs,
     is_scaled,
     is_walk,
     log2_absent_power,
-    log2_power,
     needs_mass,
+    of_value,
     scale_of_powers,
     term,
 )
@@ -172,16 +172,12 @@ def sum_priors(span, base, priors, codes):
 
 @kernel
 def find_largest(statistic, span, base, priors, log2_priors, codes, log2_shares, posteriors):
-    """The largest p / q of some cells of a cohort; of others the largest logarithm of a term. See `sum_terms`."""
+    """The largest of what is said of the values of some cells of a cohort, see `of_value` and `sum_terms`."""
     first, stop, step = span
     largest = -math.inf
     for i in range(first, stop, step):
-        value, p = base + codes[i], posteriors[i]
-        if statistic[0] == RENYI_MOST:
-            more = p / priors[value]
-        else:
-            more = log2_power(statistic, p, log2_shares[i], priors[value], log2_priors[value])
-        largest = max(largest, more)
+        value = base + codes[i]
+        largest = max(largest, of_value(statistic, posteriors[i], log2_shares[i], priors[value], log2_priors[value]))
     return largest
 
 
@@ -192,10 +188,10 @@ def find_other(statistic, span, mass, base, priors, log2_priors, codes, log2_sha
     values, scale = span[1] - span[0], int64(0)
     if kind == VALUES:
         return float64(values)
-    if kind == RENYI_MOST or is_scaled(kind):
+    if is_largest(kind) or is_scaled(kind):
         largest = find_largest(statistic, span, base, priors, log2_priors, codes, log2_shares, posteriors)
-        if kind == RENYI_MOST:
-            return max(0.0, log2(largest))
+        if is_largest(kind):
+            return finish_largest(kind, largest)
         scale = scale_of_powers(max(largest, log2_absent_power(order, mass, accuracy)), values)
     high, low = sum_terms(statistic, scale, span, base, priors, log2_priors, codes, log2_shares, posteriors)
     return finish_terms(kind, order, scale, high, low, mass, accuracy)

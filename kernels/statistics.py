@@ -12,7 +12,7 @@ import math
 
 from numba import float64, int64
 
-from gpupif.kernels.formulas import log2_gain, log2_ratio
+from gpupif.kernels.formulas import content, enhanced_gain, log2_gain, log2_ratio, relative_gain
 from gpupif.kernels.jit import kernel
 from gpupif.kernels.log_units import LOG_BITS
 from gpupif.kernels.logarithms import LN2, bits_of_units, exp2, log2, log2_in_units, log2_scaled
@@ -30,9 +30,12 @@ from gpupif.kernels.whole_sums import float_of_digits, power_of_two
     HELLINGER,
     ENTROPY,
     VALUES,
+    GAIN_MOST,
+    ENHANCED_GAIN_MOST,
+    LOG_RATIO_MOST,
     MOVER,
     RECURSIVE,
-) = range(12)
+) = range(15)
 # What is added up for orders next to 1 is below 2^17, and is divided by this.
 NEAR_ONE_SCALE = 2.0**8
 # Terms are not multiplied by a higher power of two than its reciprocal, which floats still hold.
@@ -63,6 +66,36 @@ def needs_mass(kind, accuracy):
 def is_scaled(kind):
     """Whether terms may be of any size, so that they are divided by a power of two: see `scale_of_powers`."""
     return kind in (RENYI, RENYI_ZERO)
+
+
+@kernel
+def is_largest(kind):
+    """Whether it is the largest of what is said of single values."""
+    return kind in (RENYI_MOST, GAIN_MOST, ENHANCED_GAIN_MOST, LOG_RATIO_MOST)
+
+
+@kernel
+def of_value(statistic, p, log2_share, q, log2_q):
+    """What is said of one value of the cohort, where the largest is looked for; of others the logarithm of their term.
+
+    statistic: see `term`.
+    """
+    kind, _, accuracy, unit_bits = statistic
+    if kind == RENYI_MOST:
+        return p / q
+    if kind == GAIN_MOST:
+        return relative_gain(p, q)
+    if kind == ENHANCED_GAIN_MOST:
+        return enhanced_gain(p, q, content(q, log2_q, unit_bits))
+    if kind == LOG_RATIO_MOST:
+        return abs(log2_ratio(p, log2_share, q, log2_q, accuracy, unit_bits)) * LN2
+    return log2_power(statistic, p, log2_share, q, log2_q)
+
+
+@kernel
+def finish_largest(kind, largest):
+    """The statistic, from the largest of what is said of its values."""
+    return max(0.0, log2(largest) if kind == RENYI_MOST else largest)
 
 
 @kernel

@@ -37,10 +37,6 @@ def _scaled(distance: float, axis: Axis | None) -> float:
 
 
 SHARES = "shares are of weights in place of rows; rows of weight 0 are in no class"
-BY_VALUE = (
-    "it bounds every value of a class, and of classes that overlap the measures of cells tell only of the value of the "
-    "row that a class is of"
-)
 
 
 @dataclass(frozen=True)
@@ -52,8 +48,7 @@ class Model:
     range: of its values; meaning; source: where it is defined. finish: makes it of that extreme and of where the values
     of the attribute lie. example: its value for the table of `Measure`, g being the quasi-identifier (l: 2).
     weights: what it is of rows with sampling weights. wildcards: what it is where missing values match every value, so
-    that classes overlap; or, where it is not defined there, undefined: why. matching: the measure of a cell then, where
-    it is another one.
+    that classes overlap; matching: the measure of a cell then, where it is another one.
     """
 
     name: str
@@ -67,7 +62,6 @@ class Model:
     example: float = math.nan
     weights: str = SHARES
     wildcards: str = ""
-    undefined: str = ""
     matching: str = ""
 
     @property
@@ -175,7 +169,9 @@ MODELS: dict[str, Model] = {
             "basic beta-likeness: by what share of itself the frequency of a sensitive value rises at most in a class",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 2",
             example=1.0,
-            undefined=BY_VALUE,
+            wildcards="by what share of itself the frequency of a value rises at most in the known "
+            "values of the rows that match a row",
+            matching="highest_relative_gain",
         ),
         Model(
             "enhanced_beta",
@@ -187,7 +183,8 @@ MODELS: dict[str, Model] = {
             "infinite: no beta holds",
             "Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee (2012), definition 3",
             example=1.0,
-            undefined=BY_VALUE,
+            wildcards="of the known values of the rows that match a row",
+            matching="highest_enhanced_gain",
         ),
         Model(
             "delta",
@@ -199,19 +196,20 @@ MODELS: dict[str, Model] = {
             "of values that the class has; it holds for any greater delta",
             "Brickell & Shmatikov, The Cost of Privacy (2008), section 4",
             example=0.693147,
-            undefined=BY_VALUE,
+            wildcards="of the known values of the rows that match a row",
+            matching="highest_log_ratio",
         ),
     )
 }
 
 
-def resolve_models(names: str | Iterable[str] | None, missing: str = "category") -> list[Model]:
-    """The disclosure measures of these names, each once; None: all that are defined where missing values are so taken.
+def resolve_models(names: str | Iterable[str] | None) -> list[Model]:
+    """The disclosure measures of these names, each once; None: all.
 
     Raises InputError for a name that is none.
     """
     if names is None:
-        return [model for model in MODELS.values() if missing != "wildcard" or not model.undefined]
+        return list(MODELS.values())
     wanted = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(dict.fromkeys(names))
     unknown = [name for name in wanted if not isinstance(name, str) or name not in MODELS]
     if unknown or not wanted:

@@ -72,12 +72,6 @@ class RiskRequest:
             )
         if l_values is not None and not any(model.of_l for model in models):
             raise InputError("l: expected with the measure 'recursive_c' only. Add it to models=, or leave l= out.")
-        refused = [model for model in models if model.undefined and missing == "wildcard"]
-        if refused:
-            raise InputError(
-                f"models: {refused[0].name!r} is not defined for missing='wildcard': {refused[0].undefined}. Leave it "
-                "out, or use missing='category'."
-            )
         return cls(
             quasi_identifiers=known,
             sensitive=targets,

@@ -176,7 +176,7 @@ def risk(
     _, limit = check_limits(k, threshold)
     people = {"sampling_fraction": sampling_fraction, "population": population_size}
     _check_size(people, weights, missing)
-    wanted = resolve_models(models, missing)
+    wanted = resolve_models(models)
     if sensitive is None:
         if models is not None and [model.name for model in wanted] != ["k"]:
             raise InputError("models: expected only 'k' without a sensitive attribute. Name one with sensitive=.")

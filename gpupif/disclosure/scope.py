@@ -25,7 +25,7 @@ SIMPLE_SAMPLE = "it takes a simple random sample, of rows that all stand for as 
 def scope() -> list[Scope]:
     """A row for each measure, the disclosure measures of sensitive attributes first."""
     return [
-        *(Scope(model.name, model.weights, model.wildcards, model.undefined) for model in MODELS.values()),
+        *(Scope(model.name, model.weights, model.wildcards) for model in MODELS.values()),
         Scope("uniques, rows_below, discernibility", ROWS, "by how many rows match each row"),
         Scope("prosecutor, marketer", ROWS, "1 / the rows that match a row"),
         Scope("classes, average_size, classes_below", ROWS, "", NO_CLASSES),

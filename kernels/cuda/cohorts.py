@@ -9,14 +9,14 @@ from numba import cuda, float64, int64, uint64
 
 from gpupif.kernels.cohorts import find_largest, sum_logs, sum_priors, sum_runs, sum_terms, walk_runs
 from gpupif.kernels.formulas import cell_measure, is_of_size, posterior, size_measure
-from gpupif.kernels.logarithms import log2
 from gpupif.kernels.sizes import log2_count
 from gpupif.kernels.statistics import (
-    RENYI_MOST,
     VALUES,
     absent_mass,
+    finish_largest,
     finish_logs,
     finish_terms,
+    is_largest,
     is_of_logs,
     is_scaled,
     is_walk,
@@ -121,15 +121,15 @@ def sum_long(which, cohorts, values, wanted, cells):
                 present = float_of_digits(highs[0], lows[0])
                 mass = absent_mass(stop - start, present, values.numbers[0], values.masses[0])
                 cuda.syncthreads()
-            if kind == RENYI_MOST or is_scaled(kind):
+            if is_largest(kind) or is_scaled(kind):
                 largest[thread] = find_largest(statistic, span, 0, priors, log2_priors, codes, log2_shares, posteriors)
                 largest_of_block(largest)
             if is_scaled(kind):
                 scale = scale_of_powers(max(largest[0], log2_absent_power(order, mass, accuracy)), stop - start)
             if kind == VALUES:
                 value = float64(stop - start)
-            elif kind == RENYI_MOST:
-                value = max(0.0, log2(largest[0]))
+            elif is_largest(kind):
+                value = finish_largest(kind, largest[0])
             elif is_of_logs(kind, accuracy):
                 highs[thread], lows[thread] = sum_logs(
                     kind, span, 0, unit_bits, log2_priors, codes, counts, log2_shares

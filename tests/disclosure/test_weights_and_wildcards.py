@@ -31,7 +31,6 @@ from tests.helpers.weights import some_weights
 from tests.helpers.wildcards import sparse
 
 KINDS = ("whole", "whole, nobody", "halves", "any", "any, nobody")
-DEFINED = [name for name, model in MODELS.items() if not model.undefined]
 
 
 @st.composite
@@ -91,7 +90,7 @@ def test_against_the_definitions(engine, question, least):
         least = least or min(one["distinct_l"] for one in every.values())
     for name in sensitive:
         wanted = naive.expected_of_people(table, known, name, least, counts, wildcard)
-        for model in DEFINED if wildcard else MODELS:
+        for model in MODELS:
             came = found.k if model == "k" else found.attributes.loc[name, model]
             assert came == pytest.approx(wanted[model], rel=1e-9, abs=1e-9), (name, model)
     groups = naive.groups_of_people(table, known, sensitive, counts, wildcard)
@@ -355,11 +354,8 @@ def test_wildcards_without_missing_values_are_nothing(question):
     full = {name: list(map(str, values)) for name, values in full.items()}
     sensitive = [name for name in sensitive if len(set(full[name])) > 1]
     frame, how = ask(full, weights, "wildcard")
-    models = DEFINED if sensitive else None
-    found = outcome(frame, known, sensitive or None, models=models, device="cpu", **how)
-    assert found == outcome(
-        frame, known, sensitive or None, models=models, device="cpu", **how | {"missing": "category"}
-    )
+    found = outcome(frame, known, sensitive or None, device="cpu", **how)
+    assert found == outcome(frame, known, sensitive or None, device="cpu", **how | {"missing": "category"})
 
 
 def test_more_missing_values_are_no_less_anonymous():
@@ -383,7 +379,6 @@ def test_more_missing_values_are_no_less_anonymous():
 
 FRAME = pd.DataFrame({"age": [1, 1, 2, None], "ill": list("aaba"), "w": [1.0, 2, 3, 4]})
 BAD = [
-    ({"models": "delta"}, "models: 'delta' is not defined for missing='wildcard': it bounds every value of a class"),
     ({"sampling_fraction": 0.5}, "sampling_fraction: does not go with missing='wildcard': classes that overlap cannot"),
     ({"population_size": 50}, "population_size: does not go with missing='wildcard': classes that overlap cannot"),
     ({"sensitive": "gone"}, "sensitive: column 'gone': expected at least two different values, got none"),
@@ -413,20 +408,32 @@ def test_functions_take_them_too():
     assert gpupif.l_diversity(FRAME, known, "ill", "entropy", **how) == found.worst["entropy_l"]
     assert gpupif.l_diversity(FRAME, known, "ill", "recursive", **how) == (found.worst["recursive_c"], found.l_values)
     assert gpupif.t_closeness(FRAME, known, "ill", **how) == found.worst["t"]
-    weighted = gpupif.risk(FRAME, known, "ill", weights="w")
     for function, model in (
         (gpupif.basic_beta_likeness, "basic_beta"),
         (gpupif.enhanced_beta_likeness, "enhanced_beta"),
         (gpupif.delta_disclosure, "delta"),
     ):
-        assert function(FRAME, known, "ill", weights="w") == weighted.worst[model]
-        with pytest.raises(InputError, match=f"models: '{model}' is not defined for missing='wildcard'"):
-            function(FRAME, known, "ill", missing="wildcard")
+        assert function(FRAME, known, "ill", **how) == found.worst[model]
 
 
 def test_weights_may_be_a_quasi_identifier():
     found = gpupif.risk(FRAME, ["w", "age"], "ill", weights="w")
     assert (found.k, found.estimated.k_map) == (1, 1.0)
+
+
+def test_beta_and_delta_by_hand():
+    """Of values that the row whose class it is does not have, too."""
+    frame = pd.DataFrame({"age": [1, 1, 2, 2, None], "ill": list("aabbc")})
+    found = gpupif.risk(frame, "age", "ill", missing="wildcard")
+    # Of all five 2/5, 2/5, 1/5; 1 is known of three: 2/3, 0, 1/3.
+    assert found.worst["basic_beta"] == found.worst["enhanced_beta"] == pytest.approx(2 / 3)
+    assert found.worst["delta"] == pytest.approx(math.log(5 / 3))
+    # All that is known of who may be 3 is b, of which the table has 1/4.
+    frame = pd.DataFrame({"age": [1, 1, 1, 3, None], "ill": ["a", "a", "a", None, "b"]})
+    found = gpupif.risk(frame, "age", "ill", missing="wildcard")
+    assert found.worst["basic_beta"] == pytest.approx(3)
+    assert found.worst["enhanced_beta"] == math.inf
+    assert found.worst["delta"] == pytest.approx(math.log(4))
 
 
 def test_rows_of_weight_0_are_rows_that_nobody_is():
@@ -522,11 +529,9 @@ def test_command_line(run, folder):
     document = json.loads(ended.out)
     assert document["estimated"] == json.loads(expected.to_json())["estimated"]
     assert document["worst"] == json.loads(expected.to_json())["worst"]
-    ended = run(*command, "--missing", "wildcard", "--models", "basic_beta")
+    ended = run(*command, "--missing", "wildcard", "--sampling-fraction", "0.5")
     assert ended.code == 2
-    assert ended.err.startswith(
-        "gpupif: error: --models: 'basic_beta' is not defined for --missing wildcard: it bounds"
-    )
+    assert ended.err.startswith("gpupif: error: --sampling-fraction: does not go with --missing wildcard: classes that")
     assert run(*command, "--weights", "v").err.startswith("gpupif: error: --weights: no column 'v' in the table")
 
 

@@ -13,6 +13,8 @@ from fractions import Fraction
 RECURSIVE = (1, 2, 3)
 # Of the measures of a cohort, those that are unknown, not 0, where its rows have no known value.
 UNKNOWN_OF_NOTHING = ("entropy", *(f"recursive_{least}" for least in RECURSIVE))
+# Measures of a value of which there is the highest of a cohort.
+HIGHEST = ("relative_gain", "enhanced_gain", "log_ratio")
 OF_VALUE = (
     "csf",
     "posterior",
@@ -107,6 +109,7 @@ def of_cohort(counts, posterior, prior, distance=None):
     """The measures that all cells of a cohort share, by name. counts: of the values that somebody there has."""
     pairs = [(posterior[value], prior[value]) for value in prior]
     middle = {value: (posterior[value] + prior[value]) / 2 for value in prior}
+    own = [of_value(posterior[value], prior[value]) for value in counts]
     return {
         "cig": renyi(posterior, prior, 1),
         "renyi_0": renyi(posterior, prior, 0),
@@ -120,6 +123,7 @@ def of_cohort(counts, posterior, prior, distance=None):
         "emd": earth_movers_distance(posterior, prior, distance),
         "entropy": entropy_of(counts),
         "distinct_values": len(counts),
+        **{f"highest_{name}": max(0.0, *(one[name] for one in own)) for name in HIGHEST},
         **{f"recursive_{least}": recursive(counts.values(), least) for least in RECURSIVE},
     }
 
