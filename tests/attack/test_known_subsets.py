@@ -79,6 +79,7 @@ def test_none_and_all_others_are_the_usual_attackers(engine, table):
         assert (scores.rig() == expected.rig()).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [2] if SIMULATED else [1, 2, 3])
 def test_same_bits_as_one_attacker_after_the_other(engine, known):
     frame = census(400, 6)
@@ -215,6 +216,7 @@ def test_ordered_categories(one_engine):
 # Samples.
 
 
+@pytest.mark.slow
 def test_sampled_scores(one_engine):
     frame = gpupif.datasets.census(40, columns=6)
     table = {name: frame[name].tolist() for name in frame}

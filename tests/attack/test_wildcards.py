@@ -65,6 +65,7 @@ def bits(scores):
     return {measure: scores.array(measure).tobytes() for measure in scores.measures}, scores.weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [None, ["age", "sex"]])
 def test_same_bits_whatever_threads_and_pieces(monkeypatch, known):
     frame = sparse_census(3_000, 0.1)

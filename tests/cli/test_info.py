@@ -62,6 +62,7 @@ importlib.metadata.version = known
 """
 
 
+@pytest.mark.slow
 @pytest.mark.subprocess
 def test_info_without_cudf(folder):
     script = WITHOUT_CUDF + "from gpupif.cli import main as cli\nsys.argv[1:] = ['info', '--json']\ncli.main()"

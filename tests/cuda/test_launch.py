@@ -164,6 +164,7 @@ def add_product(numbers, out):
     out[0] = numbers[0] * numbers[1] + numbers[2]
 
 
+@pytest.mark.slow
 def test_without_being_told_so_they_would_be():
     kernel = CompiledKernel(add_product, (float64[::1], float64[::1]), CAPABILITY)
     assert contractions(kernel, fma=True) == 1
@@ -196,6 +197,7 @@ def test_a_numba_cuda_that_is_not_known(monkeypatch):
         CompiledKernel(rows.number_rows, NUMBERS, CAPABILITY)
 
 
+@pytest.mark.slow
 def test_a_device_that_the_toolkit_does_not_know():
     kernel = CompiledKernel(rows.number_rows, NUMBERS, (99, 0))
     for made in (kernel.ptx, kernel.cubin):
@@ -236,6 +238,7 @@ def test_what_was_compiled_is_read_the_next_time(tmp_path, compilations):
     assert len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_of_one_signature_capability_and_compiler(tmp_path, compilations, monkeypatch):
     number_rows(tmp_path)
     number_rows(tmp_path, (8, 0))

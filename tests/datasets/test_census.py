@@ -223,6 +223,7 @@ def test_margins_are_skewed(people):
     assert people.household_size.mode()[0] == 2
 
 
+@pytest.mark.slow
 def test_items_depend_on_their_parent():
     table = census(50_000, columns=60)
     for place in range(22, 60):

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.every_engine
 class_sizes = st.lists(st.integers(1, 12), min_size=1, max_size=30)
 
 
+@pytest.mark.slow
 @given(sizes=class_sizes, k=st.integers(1, 8), threshold=st.sampled_from([None, 0.05, 0.09, 0.2, 1 / 3, 0.5, 1.0]))
 def test_class_risks_row_by_row(sizes, k, threshold):
     found = class_risks(sizes, k=k, threshold=threshold)
@@ -60,6 +61,7 @@ def test_invariants(sizes):
     assert (found.k == 1) == (found.uniques > 0)
 
 
+@pytest.mark.slow
 @given(sizes=class_sizes, seed=st.integers(0, 99))
 def test_all_forms_of_class_sizes(sizes, seed):
     expected = class_risks(sizes)

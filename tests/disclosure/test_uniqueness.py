@@ -36,6 +36,7 @@ def shares(weights):
 small_columns = st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=3), min_size=1, max_size=2)
 
 
+@pytest.mark.slow
 @given(people=st.integers(1, 4), weights=small_columns)
 @settings(deadline=None, max_examples=40)
 def test_exact_shares_by_enumeration(people, weights):

@@ -94,6 +94,7 @@ def test_number_of_each_row(table, dense):
         assert found[number][0] == tuple(int(values[row]) for values in codes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [engine.OWN_BYTES, 0])
 @pytest.mark.parametrize("repeated", [False, True])
 def test_many_blocks_and_threads(monkeypatch, counting_engine, own, repeated):

@@ -94,6 +94,7 @@ def touch_after(monkeypatch, name, file):
     monkeypatch.setattr(owner, attribute, call)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

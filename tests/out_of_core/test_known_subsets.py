@@ -151,6 +151,7 @@ def test_riskiest_by_others_than_cig(census, tmp_path, by):
     pd.testing.assert_frame_equal(scores.mean.summary().top, expected.mean.summary().top)
 
 
+@pytest.mark.slow
 def test_what_is_done_is_not_done_again(census, expected, tmp_path, monkeypatch):
     def failing(*_):
         raise InputError("stop")
@@ -241,6 +242,7 @@ def test_names_that_collide(tmp_path):
         gpupif.score_files(source, tmp_path / "out", known=1, columns=["age", "sex"], keep_input=True)
 
 
+@pytest.mark.slow
 def test_command_line(run, folder):
     ended = run("score", "people.csv", "-o", "out", "--known-any", "1", "--memory-limit", "16GiB", "--json")
     assert (ended.code, ended.err) == (0, "")

@@ -75,6 +75,7 @@ def test_no_input_file_is_written_over(tmp_path, monkeypatch, more):
     assert contents(tmp_path) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [True, False])
 def test_scores_are_never_gone_while_others_replace_them(tmp_path, monkeypatch, at_once):
     """The old ones come back where the new ones cannot take their place, also without renameat2."""
@@ -112,6 +113,7 @@ def test_scores_that_a_killed_run_was_about_to_replace_come_back(tmp_path):
     assert len(list((tmp_path / "out").iterdir())) == 5
 
 
+@pytest.mark.slow
 def test_marks_of_another_run_are_not_taken(tmp_path, monkeypatch):
     """What a run left that was killed while it cleaned up belongs to no run."""
     source = half_done(tmp_path, monkeypatch)
@@ -144,6 +146,7 @@ def test_what_came_into_being_meanwhile_is_not_replaced(tmp_path, monkeypatch):
         assert_same(gpupif.score_files(source, target, MEASURES, resume=True), gpupif.score(source, MEASURES))
 
 
+@pytest.mark.slow
 def test_spill_of_a_killed_run_elsewhere_is_removed(tmp_path, monkeypatch):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -177,6 +180,7 @@ def test_the_current_folder(tmp_path, monkeypatch):
     assert scores.cig.to_pandas().equals(again.cig.to_pandas())
 
 
+@pytest.mark.slow
 def test_input_beside_the_scores_of_files_without_rows(tmp_path):
     source = write_parts(tmp_path / "in", FRAME, [3])
     pq.write_table(pq.read_table(source / "000.parquet").slice(0, 0), source / "0.parquet")

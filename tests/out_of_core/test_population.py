@@ -83,6 +83,7 @@ def test_attackers_weights_and_types_of_scores(tmp_path):
         pd.testing.assert_frame_equal(scores.against(name).summary().top, expected.against(name).summary().top)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "feather", "parquet"])
 def test_files_of_any_kind(tmp_path, kind):
     FRAME.to_csv(tmp_path / "t.csv", index=False)
@@ -184,6 +185,7 @@ def test_bad_populations(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["out", "out.csv"])
 def test_command_line(run, folder, output):
     POPULATION.to_parquet(folder / "people.parquet")

@@ -98,6 +98,7 @@ def test_resumed_with_another_order_of_many_values(tmp_path, monkeypatch):
     assert_same(scores, gpupif.score(source, "emd", distances={"age": order}))
 
 
+@pytest.mark.slow
 def test_resumed_with_less_memory(tmp_path, monkeypatch):
     source = half_done(tmp_path, monkeypatch)
     with in_pieces(29, 40), pytest.raises(InputError, match="memory_limit: the run to be resumed had more"):

@@ -79,6 +79,7 @@ WRITE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", WRITE)
 def test_patterns(tmp_path, ending, small):
     """Files in folders of any depth are one table, in order of their paths, in memory and beyond."""
@@ -119,6 +120,7 @@ def test_folders_that_hold_columns_are_kept(tmp_path, small):
     assert written["sex"].to_pylist() == ["f"] * 8 + ["m"] * 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("each", "sizes"), [(3, [3, 3, 2]), (8, [8]), (100, [8]), (1, [1] * 8)])
 def test_rows_per_file(tmp_path, small, each, sizes):
     source = write_parts(tmp_path / "in", FRAME, [3, 4])
@@ -128,6 +130,7 @@ def test_rows_per_file(tmp_path, small, each, sizes):
     assert_same(scores, gpupif.score(source, ALL))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["s.parquet", "s.csv", "s.feather"])
 def test_a_single_file_in_every_format(tmp_path, small, name):
     source = write_parts(tmp_path / "in", FRAME, [3, 4])
@@ -158,6 +161,7 @@ def test_columns_of_folders_are_not_kept_twice(tmp_path, small):
     assert "sex" in pq.read_schema(single.files[0]).names
 
 
+@pytest.mark.slow
 def test_files_without_rows(tmp_path, small):
     table = pa.Table.from_pandas(FRAME, preserve_index=False)
     source = write_parts(tmp_path / "in", FRAME, [3])

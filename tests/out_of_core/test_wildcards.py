@@ -21,6 +21,7 @@ def with_gaps(rows):
     return frame.apply(lambda column: column.where(chance.random(rows) < 0.85))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, "w"])
 def test_rows_that_repeat_need_not_fit(tmp_path, weights, monkeypatch):
     frame = with_gaps(400)

@@ -29,9 +29,14 @@ ASKED = {
     "both, weights": {"attackers": BOTH, "weights": "people"},
     "wildcards": {"missing": "wildcard", "attackers": BOTH},
 }
-# What takes several attackers, subsets and weights at once is for every change; the others are slow tests.
+# What takes several attackers, subsets and weights at once, in a folder and on Dask, is for every change; the others
+# are slow tests.
 QUICK = "both, weights"
-PLACES = ["files", "one file", "csv", "opened", pytest.param("dask", marks=pytest.mark.dask)]
+PLACES = [
+    "files",
+    *(pytest.param(place, marks=pytest.mark.slow) for place in ("one file", "csv", "opened")),
+    pytest.param("dask", marks=pytest.mark.dask),
+]
 # Of scores that were opened again, whose table is not at hand.
 CONTEXT = ["value", "posterior", "prior", "known"]
 
@@ -181,6 +186,7 @@ def test_the_worst_and_the_mean_of_several(expected):
     assert list(expected.weights.values()) == worst_weights.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("place", ["memory", pytest.param("dask", marks=pytest.mark.dask)])
 def test_attackers_by_name_and_any_of_them_are_folded_alike(place, dtype):
@@ -214,6 +220,7 @@ def test_the_worst_attacker_of_a_cell_is_named(expected):
         assert own[cell.attacker] == cell.cig == max(own.values())
 
 
+@pytest.mark.slow
 def test_a_lazy_frame(tmp_path):
     frame = elsewhere("files", tmp_path).cig
     expected = in_memory().cig
@@ -267,6 +274,7 @@ def test_the_input_beside_scores_of_dask(tmp_path):
     assert list(pd.read_parquet(tmp_path / "out")) == list(expected)
 
 
+@pytest.mark.slow
 def test_a_table_that_changed_since_it_was_scored(tmp_path):
     found = elsewhere("files", tmp_path)
     found.top(3)

@@ -99,6 +99,7 @@ def test_where_the_population_of_a_dask_frame_came_from(tmp_path):
         assert found.items() >= {**said, "lacks": "count"}.items()
 
 
+@pytest.mark.slow
 def test_a_folder(tmp_path):
     source = write_parts(tmp_path / "in", TABLE, [10, 25])
     with in_pieces(7, 9), gpupif.config(memory_limit="8GiB"):

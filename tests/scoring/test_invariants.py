@@ -89,6 +89,7 @@ def test_same_bits_whatever_threads_and_blocks(monkeypatch, skewed, known):
     assert all(bits == seen[0] for bits in seen[1:])
 
 
+@pytest.mark.slow
 def test_same_bits_every_run_and_from_every_kind_of_frame():
     import polars as pl
 

@@ -93,6 +93,7 @@ def test_one_column_is_enough_to_know(engine):
             assert scores.class_size["age"].tolist() == [2, 2, 1]
 
 
+@pytest.mark.slow
 def test_files_in_parts(tmp_path):
     census = gpupif.datasets.census(3000, seed=5)
     known = list(census)[:4]

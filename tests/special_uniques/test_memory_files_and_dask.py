@@ -56,6 +56,7 @@ def as_bits(members, rows):
     return words
 
 
+@pytest.mark.slow
 @given(table=tables(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=20)
 def test_without_room_against_the_definition(monkeypatch, table, data):
@@ -113,6 +114,7 @@ def test_files_in_streams(tmp_path, monkeypatch, ending):
     assert suda(path).score.equals(wanted.score)
 
 
+@pytest.mark.slow
 @given(table=tables(), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=10)
 def test_files_whose_codes_do_not_fit(counting_engine, monkeypatch, table, data, tmp_path_factory):

@@ -159,6 +159,7 @@ def test_complete_tables_are_as_ever(missing):
     assert found.contributions.equals(wanted.contributions)
 
 
+@pytest.mark.slow
 @given(table=sparse(most_columns=4), data=st.data())
 @settings(SHARED_FIXTURES, max_examples=20)
 def test_suppressing_a_value_makes_no_other_row_riskier_with_wildcards(table, data):
