@@ -26,9 +26,8 @@ from ..io.paths import find_input
 from ..results.base import RunDescription, ScoredAttacker, of_each_fold
 from ..results.provenance import describe_files, describe_frame, describe_request
 from ..results.scores import Scores
-from . import part, plan
+from . import part, plan, shuffle
 from . import partition as partition_tasks
-from . import shuffle as routes
 from .explain import TableTasks
 from .graph import Graph, Result
 from .population_graph import PopulationGraph, build_population_graph, open_dask_population
@@ -154,8 +153,8 @@ def _add_shuffles(
         people, lacked = population_graph.sent(graph, planned)
         sent = [[*rows, *people], lacked]
     parts = range(len(sent[0]))
-    sample = graph.tree("samples", routes.add_samples, graph.each("sample", routes.sample_rows, sent[0]))
-    route = graph.one("routes", routes.plan_routes, planned, len(rows), len(parts), sample)
+    sample = graph.tree("samples", shuffle.add_samples, graph.each("sample", shuffle.sample_rows, sent[0]))
+    route = graph.one("routes", shuffle.plan_routes, planned, len(rows), len(parts), sample)
     there = graph.shuffle("out", graph.each("send", partition_tasks.send, planned, route, parts, *sent))
     scored = graph.each("score", part.score_part, planned, route, parts, there)
     sums = graph.tree("sums", WeightSums.total, graph.each("cohorts", itemgetter(1), scored))

@@ -23,7 +23,7 @@ from ..attack.population import MatchedRows, Population
 from ..attack.request import ScoreRequest
 from ..dask import partition as partition_tasks
 from ..dask import plan as plans
-from ..dask import shuffle as routes
+from ..dask import shuffle
 from ..dask.graph import Graph, Result
 from ..dask.parcels import rows_in, unpack
 from ..dask.partition import EncodedPartition
@@ -83,8 +83,8 @@ def _search(graph: Graph, request: RiskRequest, planned: Result, search: Result,
     """
     count = range(len(local))
     rows = graph.each("rows", counted_rows, planned, local)
-    sample = graph.tree("samples", routes.add_samples, graph.each("sample", sample_rows, rows))
-    route = graph.one("routes", routes.plan_routes, planned, len(local), len(local), sample)
+    sample = graph.tree("samples", shuffle.add_samples, graph.each("sample", sample_rows, rows))
+    route = graph.one("routes", shuffle.plan_routes, planned, len(local), len(local), sample)
 
     arrived = graph.shuffle("out", graph.each("send", send, planned, route, count, rows))
     parts = (planned, search, route, count, arrived)
@@ -177,9 +177,9 @@ def counted_rows(plan: Plan, local: EncodedPartition) -> tuple[Rows, ...]:
     return (rows,) if plan.weights is None else (Rows(rows.keys, local.times), rows)
 
 
-def sample_rows(rows: tuple[Rows, ...]) -> routes.Sample:
+def sample_rows(rows: tuple[Rows, ...]) -> shuffle.Sample:
     """Some of the distinct rows of a partition."""
-    return routes.sample_rows(rows[0])
+    return shuffle.sample_rows(rows[0])
 
 
 def send(plan: Plan, ways: Routes, source: int, rows: tuple[Rows, ...]) -> pd.DataFrame:

@@ -216,9 +216,13 @@ class AnyKnownShares(NamedTuple):
 
 
 class Engine(Protocol):
-    """An engine: the same scores whatever the device."""
+    """An engine: the same scores whatever the device.
+
+    shares_distinct_rows: whether it pays to find a table's distinct rows once, on the host, for several attackers.
+    """
 
     device: str
+    shares_distinct_rows: bool
 
     @property
     def frames(self) -> FrameLibrary | None:

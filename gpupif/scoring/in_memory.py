@@ -42,7 +42,7 @@ def score_frame(
     report.stage("score", frame.rows * cells, "cells")
     on_warning, through_host = WarnOnce(), ""
     deduplicated = None
-    if len(requests) > 1 and engine.device == "cpu":
+    if len(requests) > 1 and engine.shares_distinct_rows:
         codes, sizes = [column.codes for column in encoded.columns], [len(column.counts) for column in encoded.columns]
         deduplicated = DeduplicatedTable.of(codes, sizes, None if weighted is None else weighted.times)
     values: dict[str, Any] = {}

@@ -28,6 +28,7 @@ class CpuEngine:
     block_rows: int = BLOCK_ROWS
     device = "cpu"
     frames = None
+    shares_distinct_rows = True
 
     def score(self, job: Job, progress: Progress) -> EngineResult:
         """Score all targets of the job (see `Engine`). Raises InputError for too many patterns of missing values."""

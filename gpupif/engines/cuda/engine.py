@@ -64,6 +64,8 @@ class CudaEngine:
     grouping: str = "rotation"
     device: str = "cuda"
     with_frames: bool = True
+    # A device finds the rows that differ for each attacker sooner than all of them come to the host.
+    shares_distinct_rows = False
 
     @property
     def frames(self) -> FrameLibrary | None:
