@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .riskiest import CohortCount, count_cohort, describe, describe_value
-from .worst_attacker import describe_worst, row_with
+from .worst_attacker import describe_worst
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -71,8 +71,7 @@ class AskedCells:
         found = []
         for position, key in zip(self._positions, self.keys, strict=True):
             weights = weights_of(rows, position) if by.weighted else np.ones(0)
-            row = row_with(rows.codes, key[: len(rows.codes)])
-            found.append(describe_worst(rows, self.columns[position], row, position, subsets, weights, by))
+            found.append(describe_worst(rows, self.columns[position], key, position, subsets, weights, by))
         return found
 
     @property

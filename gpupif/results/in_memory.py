@@ -20,6 +20,7 @@ from ..io.write import output_names, row_groups, write_device_columns, write_tab
 from ..measures import Measure
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
+from .asked_cells import AskedCells
 from .base import (
     AttackerOutcome,
     Cell,
@@ -34,8 +35,7 @@ from .base import (
 )
 from .figures import ColumnFacts, Figures
 from .provenance import to_metadata
-from .riskiest import count_cohort, describe, describe_value, riskiest_in
-from .worst_attacker import describe_worst
+from .riskiest import riskiest_in
 
 
 class MemoryBacking(OutcomeBacking):
@@ -238,22 +238,18 @@ class TableExplainer(Explainer):
             return [index[row] for row in rows]
 
     def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
-        job, found = self._job, []
         with self._frame.active():
-            for cell in cells:
-                position = job.targets[cell.target]
-                code = int(job.codes[position][cell.row])
-                found.append(describe_value(job, position, self._columns[position], code))
-        return found
+            return self._asked(cells).values()
 
     def explain(self, cells: Sequence[Cell], by: Measure) -> list[dict[str, Any]]:
+        job = self._job
+        weights = dict(zip(job.targets, self._weights, strict=False))
         with self._frame.active():
-            return [self._explain(cell, by) for cell in cells]
+            asked = self._asked(cells)
+            if self._subsets is None:
+                return asked.explain(asked.count(job.codes, job.times))
+            return asked.explain_worst(job, self._subsets, lambda _, position: weights[position], by)
 
-    def _explain(self, cell: Cell, by: Measure) -> dict[str, Any]:
-        job, position = self._job, self._job.targets[cell.target]
-        column = self._columns[position]
-        if self._subsets is not None:
-            return describe_worst(job, column, cell.row, position, self._subsets, self._weights[cell.target], by)
-        key = [int(codes[cell.row]) for codes in job.codes]
-        return describe(job, position, column, key[position], count_cohort(job, job.codes, job.times, key, position))
+    def _asked(self, cells: Sequence[Cell]) -> AskedCells:
+        keys = [[int(codes[cell.row]) for codes in self._job.codes] for cell in cells]
+        return AskedCells(self._job, self._columns, cells, keys)

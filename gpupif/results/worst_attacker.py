@@ -33,7 +33,7 @@ class WorstAttacker(NamedTuple):
 def describe_worst(
     job: Job,
     column: Column,
-    row: int,
+    key: Sequence[int],
     position: int,
     subsets: KnownSubsets,
     weights: npt.NDArray[np.float64],
@@ -43,20 +43,12 @@ def describe_worst(
 
     Of the size of its cohorts in a population, whose rows are not at hand, nobody is said to be the worst.
     """
-    code = int(job.codes[position][row])
+    code = key[position]
     if by.name == POPULATION_SIZE.name:
         return describe_value(job, position, column, code)
-    worst = find_worst(job, row, position, subsets.places_of(position), weights, by)
+    worst = find_worst(job, key, position, subsets.places_of(position), weights, by)
     known = ", ".join(str(subsets.names[place]) for place in worst.known)
     return describe(job, position, column, code, worst.cohort) | {"known": known}
-
-
-def row_with(codes: Sequence[npt.NDArray[Any]], key: Sequence[int]) -> int:
-    """The row that has these codes, which one has."""
-    same = np.ones(len(codes[0]), bool)
-    for column, own in zip(codes, key, strict=True):
-        same &= column == own
-    return int(np.argmax(same))
 
 
 def weights_of_sets(engine: Engine, subsets: KnownSubsets, job: Job, position: int) -> npt.NDArray[np.float64]:
@@ -68,7 +60,7 @@ def weights_of_sets(engine: Engine, subsets: KnownSubsets, job: Job, position: i
 
 def find_worst(
     job: Job,
-    row: int,
+    key: Sequence[int],
     position: int,
     subsets: Sequence[tuple[int, ...]],
     weights: npt.NDArray[np.float64],
@@ -76,11 +68,11 @@ def find_worst(
 ) -> WorstAttacker:
     """The attacker against whom one row is worst off in the column at `position`, of several the first.
 
-    job: with the codes of all rows, or of different ones with `times`. subsets: what the attackers know; weights: of
-    the column against each of them.
+    job: with the codes of all rows, or of different ones with `times`. key: the codes of the row. subsets: what the
+    attackers know; weights: of the column against each of them.
     """
-    code = int(job.codes[position][row])
-    found = [_values_in(job.codes[position], cohort, job.times) for cohort in _cohorts(job, row, subsets)]
+    code = key[position]
+    found = [_values_in(job.codes[position], cohort, job.times) for cohort in _cohorts(job, key, subsets)]
     scores = _own_scores(job, position, code, found, by)
     if by.weighted:
         scores = scores * weights
@@ -91,8 +83,8 @@ def find_worst(
     return WorstAttacker(subsets[worst], CohortCount(int(counts.sum()), equal, lacking))
 
 
-def _cohorts(job: Job, row: int, subsets: Sequence[tuple[int, ...]]) -> Iterator[Any]:
-    """For each subset where the rows are that agree with one on it; neighbours share what they have in common."""
+def _cohorts(job: Job, key: Sequence[int], subsets: Sequence[tuple[int, ...]]) -> Iterator[Any]:
+    """For each subset where the rows are that agree with this one on it; neighbours share what they have in common."""
     path: list[tuple[int, Any]] = []
     for subset in subsets:
         same = 0
@@ -101,7 +93,7 @@ def _cohorts(job: Job, row: int, subsets: Sequence[tuple[int, ...]]) -> Iterator
         del path[same:]
         for column in subset[same:]:
             codes, before = job.codes[column], path[-1][1] if path else None
-            path.append((column, filter_cohort(before, codes, int(codes[row]), missing_code(job, column))))
+            path.append((column, filter_cohort(before, codes, key[column], missing_code(job, column))))
         yield path[-1][1] if path else slice(None)
 
 
