@@ -20,7 +20,6 @@ from gpupif.kernels.codes import add_times
 from ..encoding.column import Column
 from ..encoding.encode import encode_table
 from ..engines.base import SILENT, Engine
-from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.known_subsets import score_attacker
 from ..errors import InputError
 from ..frames.base import Frame
@@ -95,12 +94,12 @@ class MatchedPopulation:
             for several, table in ((columns, SAMPLE), (others, POPULATION))
         ]
         codes = [np.concatenate(both) for both in zip(*of_both, strict=True)]
-        found = distinct_rows(Rows(pack_keys(codes, joined.layout, workers)), len(codes[0]), workers)
+        found = distinct_rows(Rows(joined.layout.pack(codes, workers)), len(codes[0]), workers)
         rows, several = len(of_both[SAMPLE][0]), len(found.rows.keys)
         self.number = np.asarray(found.number[:rows])
         self.sampled = np.bincount(self.number, minlength=several)
         self.times = np.bincount(found.number[rows:], minlength=several)
-        self._codes = unpack_keys(found.rows.keys, joined.layout)
+        self._codes = joined.layout.unpack(found.rows.keys)
         if not any(joined.wildcards):
             if lacks == "error":
                 self._refuse_absent(joined)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..engines.block_scoring import unpack_keys
 from ..measures import Measure
 from ..results.asked_cells import AskedCells
 from ..results.base import Cell, Explainer
@@ -119,7 +118,7 @@ def _pick(
 
 def _codes(plan: Plan, keys: npt.NDArray[np.uint64]) -> list[npt.NDArray[Any]]:
     """The codes of rows in the columns of the table."""
-    codes = unpack_keys(keys, plan.layout)
+    codes = plan.layout.unpack(keys)
     return codes if plan.population is None else plan.population.own(codes)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..engines.base import SILENT, AnyKnownResult, Engine, EngineResult, Job, KnownSubset
-from ..engines.block_scoring import unpack_keys
 from ..engines.known_subsets import score_attacker
 from ..engines.partition_plan import WeightSums, compact_codes, part_job
 from ..rows.distinct import distinct_rows
@@ -69,7 +68,7 @@ class _Scorer:
     def score(self) -> tuple[list[npt.NDArray[Any]], WeightSums]:
         """Scores (targets, rows) of each of the outputs that has scores of its own; what weights are made of."""
         plan = self.plan
-        codes = unpack_keys(self.rows, plan.layout)
+        codes = plan.layout.unpack(self.rows)
         codes = codes if plan.population is None else plan.population.own(codes)
         job = part_job(plan.job, self.targets, codes, self.rows[:, -1].astype(np.int64))
         if self._sets is not None:
@@ -100,7 +99,7 @@ class _Scorer:
         job = replace(
             plan.population.columns.sizes_job(plan.request),
             targets=self.targets,
-            codes=unpack_keys(found.rows.keys, plan.layout),
+            codes=plan.layout.unpack(found.rows.keys),
             times=found.rows.counts.astype(np.int64),
         )
         place = found.number[:asked]

@@ -17,7 +17,6 @@ from ..attack.joined_columns import SAMPLE
 from ..attack.weights import add_chunk
 from ..encoding.column import Column
 from ..encoding.merge import ValueCounts, encode_part, number_in, recode
-from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.partition_plan import computed_measure
 from ..errors import GpupifError
 from ..frames.open import open_frame
@@ -79,9 +78,9 @@ def encode_partition(request: ReadRequest, device: str, partition: Any) -> tuple
         return empty, PartitionIndex(frame.index, on_device, nothing)
     layout = KeyLayout.of([len(part.labels) + (part.missing > 0) for part in values])
     with task_workers() as workers:
-        keys = pack_keys([part.codes for part in parts], layout, workers)
+        keys = layout.pack([part.codes for part in parts], workers)
         distinct = distinct_rows(Rows(keys), frame.rows, workers)
-    local = EncodedPartition(unpack_keys(distinct.rows.keys, layout), distinct.rows.counts, values, first_missing, here)
+    local = EncodedPartition(layout.unpack(distinct.rows.keys), distinct.rows.counts, values, first_missing, here)
     return local, PartitionIndex(frame.index, on_device, distinct.number)
 
 
@@ -150,7 +149,7 @@ def global_rows(plan: Plan, local: EncodedPartition) -> Rows:
     if plan.population is not None:
         codes = plan.population.columns.codes(codes, SAMPLE)
     with task_workers() as workers:
-        return Rows(pack_keys(codes, plan.layout, workers), times)
+        return Rows(plan.layout.pack(codes, workers), times)
 
 
 def send(plan: Plan, routes: Routes, source: int, *several: Rows) -> pd.DataFrame:

@@ -165,7 +165,7 @@ def make_plan(
     job, prior_of = request.job(
         columns[: len(request.used)], totals.rows, on_warning=on_warning, weighted=weighted, priors=priors
     )
-    layout = KeyLayout.of([len(counts) for counts in job.counts]) if population is None else population.columns.layout
+    layout = job.layout if population is None else population.columns.layout
     total = totals.rows if weights is None else weights.units.total
     used = " and ".join(sorted(totals.devices))
     return Plan(request, job, prior_of, layout, totals.rows, totals.distinct, weights, total, device, used, population)

@@ -11,7 +11,6 @@ from gpupif.kernels.codes import add_times
 
 from ..attack.joined_columns import SAMPLE
 from ..attack.population import MatchedRows, lacks_error
-from ..engines.block_scoring import pack_keys, unpack_keys
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from . import partition as partition_tasks
@@ -32,7 +31,7 @@ def joined_rows(population: PopulationPlan, origin: int, local: partition_tasks.
     used = local._replace(codes=local.codes[: len(columns)], values=local.values[: len(columns)])
     codes = joined.codes(partition_tasks.global_codes(columns, used), origin)
     with task_workers() as workers:
-        return Rows(pack_keys(codes, joined.layout, workers), local.times)
+        return Rows(joined.layout.pack(codes, workers), local.times)
 
 
 def send_joined_rows(
@@ -86,7 +85,7 @@ def find_absent_rows(population: PopulationPlan, matched: MatchedRows) -> tuple[
     if any(population.columns.wildcards):
         short = MatchedRows(short.keys[:0], short.sampled[:0], short.in_population[:0])
     rows = Rows(short.keys, short.sampled - short.in_population)
-    codes = unpack_keys(rows.keys, population.columns.layout)
+    codes = population.columns.layout.unpack(rows.keys)
     counts = [np.zeros(len(values), np.int64) for values in population.columns.values]
     for own, total in zip(codes, counts, strict=True):
         add_times(own, rows.counts, total)
@@ -117,7 +116,7 @@ def project_rows(whole: PopulationPlan, planned: plan.Plan, rows: Rows) -> Rows:
     places = [names.index(name) for name in planned.request.used]
     if len(places) == len(names):
         return rows
-    codes = unpack_keys(rows.keys, whole.columns.layout)
+    codes = whole.columns.layout.unpack(rows.keys)
     with task_workers() as workers:
-        keys = pack_keys([codes[place] for place in places], planned.layout, workers)
+        keys = planned.layout.pack([codes[place] for place in places], workers)
         return distinct_rows(Rows(keys, rows.counts), whole.total, workers).rows

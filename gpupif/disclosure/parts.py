@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from ..attack.weights import Units
 from ..engines.base import Job
-from ..engines.block_scoring import pack_keys
 from ..errors import InputError
 from ..out_of_core.budget import Budget
 from ..out_of_core.chunks import Chunks
@@ -52,7 +51,6 @@ class Parts:
         self._folder = folder
         self._report = report
         self._what = what
-        self._cardinalities = [len(counts) for counts in job.counts]
         self.limit = max(1, int(share * budget.part_rows(job)))
         self._planned = budget.planned_rows(self.limit, chunks.rows, len(job.counts))
         with Workers() as workers:
@@ -138,7 +136,7 @@ class Parts:
         folder.mkdir(parents=True)
         done = (lambda rows: None) if report is None else report.advance
         return hash_partition(
-            chunks, self._cardinalities, self._job.known, parts, folder, workers, span, done, keep_ids=False
+            chunks, self._job.cardinalities, self._job.known, parts, folder, workers, span, done, keep_ids=False
         )
 
     def _collapse(
@@ -167,8 +165,8 @@ class Parts:
                 place, units = self._weights
                 amounts.append(units.times(codes[place]))
             # A column that takes the place of a sensitive attribute has one value, which takes no bits.
-            packed = [codes[column if self._cardinalities[column] > 1 else 0] for column in used]
-            waiting.append((pack_keys(packed, layout, workers), *amounts))
+            packed = [codes[column if self._job.cardinalities[column] > 1 else 0] for column in used]
+            waiting.append((layout.pack(packed, workers), *amounts))
             if report is not None:
                 report.advance(size)
             # Not fewer than are there, for what is added is compared with all of them.

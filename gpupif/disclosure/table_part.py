@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..engines.base import Job
-from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.partition_plan import part_job
 from ..rows.accumulate import DistinctRows
 from ..rows.keys import KeyLayout
@@ -37,7 +36,7 @@ class TablePart(NamedTuple):
         """Rows, by keys over some columns, for some targets of a job for the whole table."""
         # Codes of other columns do not matter.
         codes: list[npt.NDArray[Any]] = [np.zeros(len(keys), np.uint8)] * len(job.counts)
-        for column, own in zip(columns, unpack_keys(keys, layout_of(job, columns)), strict=True):
+        for column, own in zip(columns, layout_of(job, columns).unpack(keys), strict=True):
             codes[column] = own
         return cls(part_job(job, targets, codes, times), people)
 
@@ -72,7 +71,7 @@ class TablePart(NamedTuple):
         layout = layout_of(job, columns)
         amounts = [self.times, *([] if self.people is None else [self.people])]
         rows = DistinctRows(layout.words, len(amounts), workers)
-        rows.add(pack_keys([on_host(job.codes[column]) for column in columns], layout, workers), *amounts)
+        rows.add(layout.pack([on_host(job.codes[column]) for column in columns], workers), *amounts)
         return TablePart.of(job, job.targets, columns, rows.keys, *rows.sums)
 
 

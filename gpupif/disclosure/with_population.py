@@ -27,7 +27,6 @@ from ..attack.population import (
 )
 from ..encoding.column import Column
 from ..engines.base import Engine
-from ..engines.block_scoring import pack_keys, unpack_keys
 from ..io.base import Source
 from ..out_of_core.budget import Budget
 from ..out_of_core.chunks import MemoryChunks, TableChunks
@@ -88,7 +87,7 @@ def classes_of_matched(columns: JoinedColumns, matched: MatchedRows, engine: Eng
         return PopulationClasses.of(matched.sampled, matched.in_population)
     if not len(matched.keys):
         return PopulationClasses.of_rows(matched.sampled, matched.in_population)
-    codes = unpack_keys(matched.keys, columns.layout)
+    codes = columns.layout.unpack(matched.keys)
     return PopulationClasses.of_rows(matched.sampled, class_sizes_there(columns, codes, matched.in_population, engine))
 
 
@@ -130,7 +129,7 @@ def _in_parts(
     with contextlib.closing(parts), Workers() as workers:
         for part in parts:
             *codes, origin = part.job.codes
-            keys = pack_keys(codes, columns.layout, workers)
+            keys = columns.layout.pack(codes, workers)
             matched = MatchedRows.of(keys, part.times, origin == SAMPLE, workers)
             found = [PopulationClasses.total(*found, classes_of_matched(columns, matched, engine))]
             if lacks == "error" and not wildcards:

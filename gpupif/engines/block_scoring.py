@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpupif.kernels import pack, spread
+from gpupif.kernels import spread
 
 from ..measures import Measure, wanted_of
 from ..rows.distinct import Distinct, distinct_rows, look_up_rows
-from ..rows.keys import KeyLayout, code_type
+from ..rows.keys import KeyLayout
 from ..rows.partition import BLOCK_ROWS, CohortBlocks, Rows, index_type, plan_passes
 from ..rows.threads import Workers
 from .base import EngineResult, Job
@@ -23,8 +23,6 @@ from .block_run import BlockRun
 from .cohort_scores import score_group
 from .cohort_sizes import sizes_of_counts
 
-# Keys that one column after the other is put into: those of few words stay in the second-level cache.
-PACKED_ROWS = 1 << 16
 # Scores of values by themselves, for several numbers of rows, are so many at most, that a cache holds them.
 SHARED_SCORES = 1 << 14
 
@@ -40,37 +38,9 @@ def working_memory(job: Job, at_once: int) -> int:
     return job.rows * (5 * 8 * words + 14 * index) + scores
 
 
-def pack_keys(codes: Sequence[npt.NDArray[Any]], layout: KeyLayout, workers: Workers) -> npt.NDArray[np.uint64]:
-    """Row keys (rows, words) of columns of codes."""
-    rows = len(codes[0])
-    keys = workers.empty((rows, layout.words), np.uint64)
-
-    def pack_range(first: int, last: int) -> None:
-        for start in range(first, last, PACKED_ROWS):
-            stop = min(start + PACKED_ROWS, last)
-            keys[start:stop] = 0
-            for column, values in enumerate(codes):
-                field = layout.fields[column]
-                if field.mask:
-                    pack.pack_column(values[start:stop], field.shift, keys[start:stop, field.word])
-
-    workers.run(pack_range, workers.ranges(rows))
-    return keys
-
-
-def unpack_keys(keys: npt.NDArray[np.uint64], layout: KeyLayout) -> list[npt.NDArray[Any]]:
-    """The codes of each column of the layout, from row keys (rows, words)."""
-    codes = []
-    for column in range(len(layout.fields)):
-        word, shift, mask = layout.fields[column]
-        codes.append(np.empty(len(keys), code_type(mask + 1)))
-        pack.unpack_column(keys[:, word], shift, mask, codes[-1])
-    return codes
-
-
 def collapse_job(job: Job, total: int, workers: Workers, block_rows: int = BLOCK_ROWS) -> Distinct:
     """The distinct rows of a job over all columns; total: what all rows count."""
-    keys, kind = pack_keys(job.codes, job.layout, workers), index_type(total + 1)
+    keys, kind = job.layout.pack(job.codes, workers), index_type(total + 1)
     if not job.distinct:
         rows = Rows(keys) if job.times is None else Rows(keys, job.times.astype(kind))
         return distinct_rows(rows, total, workers, block_rows)

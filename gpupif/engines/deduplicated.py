@@ -17,7 +17,6 @@ from ..rows.partition import Rows
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
 from .base import SILENT, AnyKnownResult, Engine, EngineResult, Job, KnownSubset, Progress
-from .block_scoring import pack_keys, unpack_keys
 from .known_subsets import score_attacker
 
 # Of the rows so many at most are different where it is worth it.
@@ -42,12 +41,12 @@ class DeduplicatedTable:
         """Rows with these codes, `times` each (None: once); None where most of them are different."""
         layout = KeyLayout.of(cardinalities)
         with Workers() as workers:
-            keys = pack_keys([on_host(column) for column in codes], layout, workers)
+            keys = layout.pack([on_host(column) for column in codes], workers)
             counts = np.ones(len(keys), np.int64) if times is None else times
             found = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
         if len(found.rows.keys) > WORTH * len(keys):
             return None
-        return cls(unpack_keys(found.rows.keys, layout), found.rows.counts.astype(np.int64), found.number)
+        return cls(layout.unpack(found.rows.keys), found.rows.counts.astype(np.int64), found.number)
 
     def score(
         self,

@@ -29,7 +29,7 @@ from .base import (
     Progress,
     select_columns,
 )
-from .block_scoring import collapse_job, pack_keys, unpack_keys
+from .block_scoring import collapse_job
 from .zero_weights import has_zero_weights
 
 # Of results that are folded at once, where memory is not limited otherwise.
@@ -128,7 +128,7 @@ class DistinctRun:
         self.total = job.total
         self.cardinalities = job.cardinalities
         found = collapse_job(job, self.total, workers)
-        self.codes = list(job.codes) if job.distinct else unpack_keys(found.rows.keys, job.layout)
+        self.codes = list(job.codes) if job.distinct else job.layout.unpack(found.rows.keys)
         self.times, self._of_row = found.rows.counts, found.number
         self.rows = len(self.times)
         self.results = FoldedScores(job)
@@ -176,7 +176,7 @@ class _EachSet(DistinctRun):
         table, layout = self._combinations(columns)
         asked = replace(self.job, targets=list(targets), known=list(columns), times=None, class_without_target=True)
         job = select_columns(asked, columns)
-        codes, times = unpack_keys(table.rows.keys, layout), table.rows.counts.astype(np.int64)
+        codes, times = layout.unpack(table.rows.keys), table.rows.counts.astype(np.int64)
         result = self._score_table(replace(job, codes=codes, times=times, dtype="float64", scores_on="host"), SILENT)
         values = result.values if job.least is None else _raised(result.values, job.least)
         for place, column in enumerate(targets):
@@ -192,7 +192,7 @@ class _EachSet(DistinctRun):
     def _combinations(self, columns: Sequence[int]) -> tuple[Distinct, KeyLayout]:
         """The distinct rows over some columns."""
         layout = KeyLayout.of([self.cardinalities[column] for column in columns])
-        keys = pack_keys([self.codes[column] for column in columns], layout, self.workers)
+        keys = layout.pack([self.codes[column] for column in columns], self.workers)
         return distinct_rows(Rows(keys, self.times), self.total, self.workers), layout
 
 

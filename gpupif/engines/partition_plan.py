@@ -21,7 +21,6 @@ from ..rows.partition import plan_passes, split
 from ..rows.threads import Workers
 from ..utils.information import LogSum, column_weight, conditional_entropy, entropy_of_counts
 from .base import AnyKnownResult, EngineResult, Job
-from .block_scoring import pack_keys
 from .kernel_inputs import value_mass
 
 
@@ -74,7 +73,7 @@ def part_ids(
     ids = np.zeros(rows, np.uint16 if parts <= 2**16 else np.uint32)
     if parts > 1 and by:
         layout = KeyLayout.of([cardinalities[column] for column in by])
-        keys = pack_keys([codes[column] for column in by], layout, workers)
+        keys = layout.pack([codes[column] for column in by], workers)
         masks = np.full(layout.words, ~np.uint64(0))
         workers.run(lambda a, b: kernels.partition_ids(keys[a:b], masks, parts, ids[a:b]), workers.ranges(rows))
     return ids

@@ -25,7 +25,6 @@ from ..rows.partition import Rows
 from ..rows.threads import Workers
 from .base import EngineResult, Job
 from .block_run import Results
-from .block_scoring import pack_keys
 
 
 def has_zero_weights(job: Job) -> bool:
@@ -83,7 +82,7 @@ class _Filler:
         if not columns:
             return np.zeros(self.job.rows, np.uint32)
         layout = KeyLayout.of([len(self.job.counts[column]) for column in columns])
-        keys = pack_keys([self._codes[column] for column in columns], layout, self.workers)
+        keys = layout.pack([self._codes[column] for column in columns], self.workers)
         return distinct_rows(Rows(keys), len(keys), self.workers).number
 
     def _find_first(self, columns: frozenset[int]) -> npt.NDArray[np.int64]:

@@ -25,7 +25,6 @@ from ..dask.plan import PartitionTotals, WeightedCounts, Weights
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers
 from ..encoding.column import Column
-from ..engines.block_scoring import pack_keys, unpack_keys
 from ..engines.cpu.count_tables import key_layout
 from ..frames.dask_frame import check_dask_frame
 from ..utils.progress import Reporter
@@ -142,7 +141,7 @@ def send_combinations(
         for number, (one, (counter, place)) in enumerate(zip(sets, each, strict=True)):
             found = counter.combinations(place)
             layout = key_layout([cardinalities[column] for column in one.columns])
-            keys = pack_keys(found.codes, layout, workers)
+            keys = layout.pack(found.codes, workers)
             columns = list(one.columns)
             to = part_of_keys(keys, layout, (columns.index(column) for column in one.by), parts)
             parcels += parcel_rows(keys, found.counts, to, parts, source, number)
@@ -162,7 +161,7 @@ def count_part(
             layout = key_layout(cardinalities)
             items = rows_in(group, layout.words + 1)
             counter = counting.counter([list(range(len(columns)))], cardinalities, len(items))
-            codes = unpack_keys(np.ascontiguousarray(items[:, :-1]), layout)
+            codes = layout.unpack(np.ascontiguousarray(items[:, :-1]))
             counter.add(codes, items[:, -1].astype(np.int64))
             found[number].append(find(columns, counter, 0))
     return found

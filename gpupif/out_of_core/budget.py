@@ -16,7 +16,6 @@ from ..errors import InputError, OutputError
 from ..io.base import Source
 from ..io.checkpoints import free_disk
 from ..io.formats import written_format
-from ..rows.keys import KeyLayout
 from ..utils.memory import resident_bytes, shown
 from .options import OutputOptions
 
@@ -53,7 +52,7 @@ class Budget(NamedTuple):
 
     def part_rows(self, job: Job) -> int:
         """Rows of a part that are scored at once, with half of the targets; InputError where that is nothing."""
-        words = KeyLayout.of([len(counts) for counts in job.counts]).words
+        words = job.layout.words
         codes = sum(max(1, (len(counts) - 1).bit_length() // 8) for counts in job.counts)
         # With wildcards there is no part that could be scored for fewer.
         at_once = len(job.targets) if job.wildcards else -(-len(job.targets) // 2)
@@ -71,7 +70,7 @@ class Budget(NamedTuple):
 
     def _part_bytes(self, job: Job, row: int, share: float = PART_SHARE) -> int:
         """What a part may take each of whose rows takes so much, beside what values of columns do."""
-        different = sum(len(counts) for counts in job.counts)
+        different = sum(job.cardinalities)
         # Scores of values by themselves: of all columns, and of the one at work once more.
         values = 8 * ((3 + len(job.measures)) * different + len(job.measures) * max(map(len, job.counts)))
         least, found = LEAST_PART * row, int(share * (self.working - values))

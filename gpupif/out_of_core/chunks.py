@@ -13,7 +13,6 @@ import numpy.typing as npt
 from ..attack.weights import Units
 from ..encoding.column import Column
 from ..encoding.merge import recode
-from ..engines.block_scoring import pack_keys
 from ..io.ipc_batches import BatchReader, read_batch
 from ..rows.keys import KeyLayout
 from ..rows.threads import Workers
@@ -156,7 +155,7 @@ def packed_chunks(
             yield _packed(first, sizes[first:number], keys, times)
             keys, times, first = [], [], number
         codes = chunks.codes(number)
-        keys.append(pack_keys([codes[column] for column in columns], layout, workers))
+        keys.append(layout.pack([codes[column] for column in columns], workers))
         if units is not None:
             times.append(units.times(codes[-1]))
     yield _packed(first, sizes[first:], keys, times)

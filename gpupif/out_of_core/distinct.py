@@ -19,7 +19,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..attack.weights import Units
-from ..engines.block_scoring import unpack_keys
 from ..engines.known_subsets_memory import AT_ONCE
 from ..io.ipc_batches import BatchWriter, read_batch, write_batch
 from ..rows.accumulate import DistinctRows
@@ -85,7 +84,7 @@ class DistinctTable:
     def codes(self) -> list[npt.NDArray[Any]]:
         """The codes of each column of the distinct rows."""
         words = [read_batch(file, range(self.layout.words)) for file in self._files()]
-        return unpack_keys(np.stack([np.concatenate(word) for word in zip(*words, strict=True)], axis=1), self.layout)
+        return self.layout.unpack(np.stack([np.concatenate(word) for word in zip(*words, strict=True)], axis=1))
 
     @cached_property
     def times(self) -> npt.NDArray[np.int64]:

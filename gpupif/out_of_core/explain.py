@@ -15,14 +15,12 @@ from ..attack.weights import Units
 from ..encoding.column import Column
 from ..encoding.merge import encode_part, number_in, recode
 from ..engines.base import Engine, Job
-from ..engines.block_scoring import pack_keys, unpack_keys
 from ..io.base import Source
 from ..measures import Measure
 from ..results.asked_cells import AskedCells
 from ..results.base import Cell, Explainer
 from ..results.worst_attacker import weights_of_sets
 from ..rows.accumulate import DistinctRows
-from ..rows.keys import KeyLayout
 from ..rows.threads import Workers
 
 # What is read at once.
@@ -63,13 +61,13 @@ class FilesExplainer(Explainer):
 
     def _distinct_rows(self) -> Job:
         """The job with the codes of all distinct rows."""
-        layout = KeyLayout.of([len(counts) for counts in self.job.counts])
+        layout = self.job.layout
         with Workers() as workers:
             rows = DistinctRows(layout.words, 1, workers)
             for codes, times in self._pieces():
                 amounts = np.ones(len(codes[0]), np.int64) if times is None else times
-                rows.add(pack_keys(codes, layout, workers), amounts)
-        return replace(self.job, codes=unpack_keys(rows.keys, layout), times=rows.sums[0])
+                rows.add(layout.pack(codes, workers), amounts)
+        return replace(self.job, codes=layout.unpack(rows.keys), times=rows.sums[0])
 
     def _asked(self, cells: Sequence[Cell]) -> AskedCells:
         keys = self._keys(cells)

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from ..attack.joined_columns import POPULATION, SAMPLE, JoinedColumns
 from ..attack.population import MatchedRows, earlier_equal
-from ..engines.block_scoring import pack_keys, unpack_keys
 from ..io.ipc_batches import BatchReader
 from ..rows.distinct import distinct_rows
 from ..rows.keys import code_type
@@ -101,7 +100,7 @@ class JoinedTables:
     def keys(self, number: int, workers: Workers) -> npt.NDArray[np.uint64]:
         """Row keys of a chunk of the table, over all columns."""
         own = self.table.some_codes(number, range(len(self.columns.joins)))
-        return pack_keys(self.columns.codes(own, SAMPLE), self.columns.layout, workers)
+        return self.columns.layout.pack(self.columns.codes(own, SAMPLE), workers)
 
 
 class AbsentRows:
@@ -152,7 +151,7 @@ class AbsentRows:
                 if len(over):
                     if start + over[0] < self._first[0]:
                         one = which[over[0]]
-                        codes = unpack_keys(short.keys[one][None], self._joined.columns.layout)
+                        codes = self._joined.columns.layout.unpack(short.keys[one][None])
                         hint = self._joined.columns.absent_value_hint([int(own[0]) for own in codes])
                         counted = int(short.in_population[one]), int(short.sampled[one])
                         self._first = (start + int(over[0]), *counted, hint)

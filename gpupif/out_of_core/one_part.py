@@ -69,9 +69,8 @@ class OnePartRun(TableRun):
     distinct_rows: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        cardinalities = [len(counts) for counts in self.job.counts]
         self.table = DistinctTable(
-            self.context, self.step("distinct"), self.chunks, cardinalities, self.units, self.asked
+            self.context, self.step("distinct"), self.chunks, self.job.cardinalities, self.units, self.asked
         )
         asks = replace(self.job, distinct=True)
         self._needs = None if self.subsets is None else AnyKnownNeeds.of(asks, self.chunks.rows, self.subsets.sets)

@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from ..attack.weights import Units
 from ..engines.base import SILENT, Engine, Job, Progress, select_columns
-from ..engines.block_scoring import unpack_keys
 from ..engines.partition_plan import Pass, WeightSums, part_job, part_measures
 from ..io.ipc_batches import BatchWriter
 from ..rows.accumulate import DistinctRows
@@ -58,7 +57,6 @@ class PartScorer:
 
     def __post_init__(self) -> None:
         self.entropies = [entropy_of_counts(counts) for counts in self.job.counts]
-        self.cardinalities = [len(counts) for counts in self.job.counts]
 
     def score(
         self, chunks: Chunks, one: Pass, out: Path, folder: Path, hashes: HashRange, forced: bool = False
@@ -77,13 +75,15 @@ class PartScorer:
 
     def count_distinct(self, chunks: Chunks, folder: Path) -> int:
         """Number of distinct rows of a part over all its columns."""
-        everything = range(len(self.cardinalities))
+        everything = range(len(self.job.cardinalities))
         collapsed = self._collapse(chunks, everything, self.limit)
         if collapsed is not None:
             return len(collapsed)
         parts = -(-2 * chunks.rows // self.limit)
         with Workers() as workers:
-            finer = hash_partition(chunks, self.cardinalities, everything, parts, _fresh(folder / "distinct"), workers)
+            finer = hash_partition(
+                chunks, self.job.cardinalities, everything, parts, _fresh(folder / "distinct"), workers
+            )
         total = 0
         for _, piece, _ in finer.each():
             total += len(self.distinct(piece, everything))
@@ -91,7 +91,7 @@ class PartScorer:
         return total
 
     def _score_whole(self, chunks: Chunks, one: Pass, out: Path) -> PartResult:
-        columns = range(len(self.cardinalities))
+        columns = range(len(self.job.cardinalities))
         codes = chunks.all_codes()
         weights = None if self.units is None else self.units.times(codes.pop())
         result, found = self._run(one, columns, codes, None, weights, self.progress)
@@ -105,7 +105,7 @@ class PartScorer:
     def _score_collapsed(
         self, chunks: Chunks, one: Pass, out: Path, used: Sequence[int], collapsed: DistinctRows
     ) -> PartResult:
-        codes = unpack_keys(collapsed.keys, self._layout(used))
+        codes = self._layout(used).unpack(collapsed.keys)
         times, *weights = collapsed.sums
         result, found = self._run(one, used, codes, times, next(iter(weights), None), SILENT)
         with score_writer(out, self.job, one.targets) as writer, Workers() as workers:
@@ -129,7 +129,7 @@ class PartScorer:
                 finer = half.by == one.by
                 whole = hashes if finer else HashRange()
                 place = _fresh(folder / f"half-{number}")
-                cuts.append(hash_partition(chunks, self.cardinalities, half.by, parts, place, workers, whole))
+                cuts.append(hash_partition(chunks, self.job.cardinalities, half.by, parts, place, workers, whole))
         for half, pieces in zip(halves, cuts, strict=True):
             whole = hashes if half.by == one.by else HashRange()
             for part, piece, inner in pieces.each(whole, drop=True):
@@ -174,12 +174,12 @@ class PartScorer:
         weights.
         """
         job = select_columns(
-            replace(self.job, codes=[_NO_CODES] * len(self.cardinalities), targets=one.targets), columns
+            replace(self.job, codes=[_NO_CODES] * len(self.job.cardinalities), targets=one.targets), columns
         )
         job = part_job(job, job.targets, codes, times if weights is None else weights)
         result = self.engine.score(job, progress)
         values = [array[place] for place in range(len(one.targets)) for array in result.values.values()]
-        rows = result.distinct_rows if len(columns) == len(self.cardinalities) else None
+        rows = result.distinct_rows if len(columns) == len(self.job.cardinalities) else None
         found = PartResult(WeightSums.of(result, one.targets, in_one_part=False), rows=rows)
         if any(measure.name == "cig" for measure in self.job.measures):
             gains = result.values["cig"]
@@ -218,7 +218,7 @@ class PartScorer:
         return packed_chunks(chunks, used, self._layout(used), self.units, self.limit, workers, last)
 
     def _layout(self, used: Sequence[int]) -> KeyLayout:
-        return KeyLayout.of([self.cardinalities[column] for column in used])
+        return KeyLayout.of([self.job.cardinalities[column] for column in used])
 
 
 _NO_CODES: npt.NDArray[np.uint8] = np.empty(0, np.uint8)

@@ -114,10 +114,11 @@ class PartitionedRun(TableRun):
     def _cut(self, one: Pass, number: int, parts: int, of: str) -> Any:
         report = self.context.report
         report.stage(f"cut{of}", self.chunks.rows, "rows")
-        cardinalities = [len(counts) for counts in self.job.counts]
         folder = self.context.store.fresh(self.step(f"pass-{number}"))
         with Workers() as workers:
-            return hash_partition(self.chunks, cardinalities, one.by, parts, folder, workers, done=report.advance).sizes
+            return hash_partition(
+                self.chunks, self.job.cardinalities, one.by, parts, folder, workers, done=report.advance
+            ).sizes
 
     def _score_part(self, scorer: PartScorer, pieces: Partitioned, part: int, one: Pass, number: int) -> dict[str, Any]:
         store = self.context.store

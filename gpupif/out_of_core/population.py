@@ -23,7 +23,6 @@ from ..attack.request import ScoreRequest
 from ..attack.weights import Units
 from ..encoding.column import Column
 from ..engines.base import SILENT, Job
-from ..engines.block_scoring import unpack_keys
 from ..io.ipc_batches import BatchReader, BatchWriter
 from ..rows.keys import code_type
 from ..rows.threads import Workers
@@ -77,10 +76,9 @@ class EncodedPopulation:
         def partition() -> Any:
             report.stage("compare with the population", rows.rows, "rows")
             with Workers() as workers:
-                cardinalities = [len(counts) for counts in job.counts]
                 folder = store.fresh("lacking-cut")
                 whole = hash_partition(
-                    rows, cardinalities, every, parts, folder, workers, done=report.advance, keep_ids=False
+                    rows, job.cardinalities, every, parts, folder, workers, done=report.advance, keep_ids=False
                 )
                 return whole.sizes
 
@@ -107,7 +105,7 @@ class EncodedPopulation:
                     lacking.add(short)
                 elif len(short.keys):
                     times = short.sampled - short.in_population
-                    writer.write([*unpack_keys(short.keys, layout), times])
+                    writer.write([*layout.unpack(short.keys), times])
                     added += int(times.sum())
         return lacking.found() if lacks == "error" else {"lacking": added}
 

@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gpupif.kernels import pack
+
+from .threads import Workers
+
 WORD_BITS = 64
+# Keys that one column after the other is put into: those of few words stay in the second-level cache.
+PACKED_ROWS = 1 << 16
 
 
 class Field(NamedTuple):
@@ -63,6 +69,32 @@ class KeyLayout:
         new_word = {word: position for position, word in enumerate(needed)}
         fields = {column: self.fields[column]._replace(word=new_word[self.fields[column].word]) for column in columns}
         return KeyLayout(fields, len(needed)), needed, self.masks(columns)[needed]
+
+    def pack(self, codes: Sequence[npt.NDArray[Any]], workers: Workers) -> npt.NDArray[np.uint64]:
+        """Row keys (rows, words) of columns of codes."""
+        rows = len(codes[0])
+        keys = workers.empty((rows, self.words), np.uint64)
+
+        def pack_range(first: int, last: int) -> None:
+            for start in range(first, last, PACKED_ROWS):
+                stop = min(start + PACKED_ROWS, last)
+                keys[start:stop] = 0
+                for column, values in enumerate(codes):
+                    field = self.fields[column]
+                    if field.mask:
+                        pack.pack_column(values[start:stop], field.shift, keys[start:stop, field.word])
+
+        workers.run(pack_range, workers.ranges(rows))
+        return keys
+
+    def unpack(self, keys: npt.NDArray[np.uint64]) -> list[npt.NDArray[Any]]:
+        """The codes of each column, from row keys (rows, words)."""
+        codes = []
+        for column in range(len(self.fields)):
+            word, shift, mask = self.fields[column]
+            codes.append(np.empty(len(keys), code_type(mask + 1)))
+            pack.unpack_column(keys[:, word], shift, mask, codes[-1])
+        return codes
 
 
 def code_type(cardinality: int) -> type[np.unsignedinteger[Any]]:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from gpupif.kernels.partition import partition_ids
 
-from ..engines.block_scoring import pack_keys
 from ..engines.cpu.count_tables import key_layout, key_order
 from ..rows.threads import Workers
 
@@ -42,7 +41,7 @@ class KeySet:
     def _pack(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
         # A thread of its own already.
         with Workers(1) as alone:
-            return pack_keys(codes, self._layout, alone)
+            return self._layout.pack(codes, alone)
 
     def _places(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32]:
         places = np.empty(len(keys), np.uint32)

@@ -21,7 +21,6 @@ import numpy.typing as npt
 from gpupif.kernels import msu as kernels
 from gpupif.kernels import pack
 
-from ..engines.block_scoring import pack_keys
 from ..engines.counting import Counting
 from ..engines.cpu.count_tables import common_type
 from ..rows.distinct import distinct_rows
@@ -73,7 +72,7 @@ class UniquesSearch:
     ) -> None:
         self._room, self._temp = shares.room, temp
         layout = KeyLayout.of(cardinalities)
-        found = distinct_rows(Rows(pack_keys(codes, layout, workers)), len(codes[0]), workers)
+        found = distinct_rows(Rows(layout.pack(codes, workers)), len(codes[0]), workers)
         self._number, self._times = found.number, found.rows.counts
         self.distinct = len(self._times)
         self._often = np.minimum(self._times, 2).astype(np.uint8)
@@ -217,7 +216,7 @@ class UniquesSearch:
         layout = KeyLayout.of(self._radices[list(columns)].tolist())
         # A thread of its own already.
         with Workers(1) as alone:
-            keys = pack_keys([self._codes[column][rows] for column in columns], layout, alone)
+            keys = layout.pack([self._codes[column][rows] for column in columns], alone)
             often = NO_ROWS if (self._often == 1).all() else self._often[rows].astype(index_type(2 * len(rows) + 1))
             total = len(rows) if often is NO_ROWS else int(often.sum())
             found = distinct_rows(Rows(keys, often), total, alone)

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.engines.block_scoring import pack_keys
 from gpupif.engines.choose import choose_engine
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.measures import MEASURES
@@ -110,7 +109,7 @@ def test_more_partitions_than_one_radix_pass_takes():
     codes = [frame[name].to_numpy().astype(np.uint8) for name in ("age", "household_size")]
     layout = KeyLayout.of([128, 16])
     with Workers(2) as workers:
-        keys = pack_keys(codes, layout, workers)
+        keys = layout.pack(codes, workers)
         blocks = partition_rows(Rows(keys), layout.masks([0]), 1, workers)
     assert len(blocks.offsets) == len(frame) + 1
     np.testing.assert_array_equal(np.sort(blocks.order), np.arange(len(frame)))

@@ -16,7 +16,6 @@ from ...rows.distinct import distinct_rows
 from ...rows.keys import WORD_BITS, Field, KeyLayout, code_type
 from ...rows.partition import NO_ROWS, Rows, index_type
 from ...rows.threads import SMALLEST_TASK, Workers
-from ..block_scoring import pack_keys, unpack_keys
 
 # Counters of a set at most, and for each row of the table; of more, grouping by keys is faster.
 DENSE, DENSE_PER_ROW = 1 << 22, 2
@@ -162,7 +161,7 @@ class GroupedSet:
         self, codes: Sequence[npt.NDArray[Any]], times: npt.NDArray[Any] | None, total: int, workers: Workers
     ) -> None:
         """See `DenseSets`."""
-        keys = pack_keys([codes[column] for column in self.subset], self.layout, workers)
+        keys = self.layout.pack([codes[column] for column in self.subset], workers)
         counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
         rows = distinct_rows(Rows(keys, counts), total, workers).rows
         self._seen.append(rows if times is None else _occurring(rows))
@@ -196,7 +195,7 @@ class GroupedSet:
             order = key_order(rows.keys)
             self._seen, self._ordered = [Rows(rows.keys[order], rows.counts[order])], True
         rows = self._seen[0]
-        return Combinations(unpack_keys(rows.keys, self.layout), rows.counts.astype(np.int64))
+        return Combinations(self.layout.unpack(rows.keys), rows.counts.astype(np.int64))
 
 
 def _occurring(rows: Rows) -> Rows:

@@ -21,7 +21,6 @@ from ...rows.keys import KeyLayout
 from ...rows.partition import NO_ROWS, Rows, index_type
 from ...rows.threads import Workers
 from ...utils.information import Sizes
-from ..block_scoring import pack_keys, unpack_keys
 from ..cohort_sizes import sizes_of_counts
 from .count_tables import (
     BLOCK_ROWS,
@@ -150,9 +149,9 @@ class CpuCounting:
             used = sorted({column for set_ in sets for column in set_})
             layout = KeyLayout.of([cardinalities[column] for column in used])
             counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
-            keys = pack_keys([codes[column] for column in used], layout, workers)
+            keys = layout.pack([codes[column] for column in used], workers)
             found = distinct_rows(Rows(keys, counts), total, workers).rows
-            at = dict(zip(used, unpack_keys(found.keys, layout), strict=True))
+            at = dict(zip(used, layout.unpack(found.keys), strict=True))
             # Columns that no set has stay without codes of their own.
             codes, times = [at.get(column, found.counts) for column in range(len(cardinalities))], found.counts
         for batch in in_batches(sets, cardinalities, rows, total=total):
@@ -187,14 +186,14 @@ def number_rows(
     total = rows if times is None else int(times.sum())
     layout = key_layout(cardinalities)
     counts = NO_ROWS if times is None else times.astype(index_type(total + 1))
-    keys = pack_keys([codes[column] for column in every], layout, workers)
+    keys = layout.pack([codes[column] for column in every], workers)
     found = distinct_rows(Rows(keys, counts), total, workers)
     order = key_order(found.rows.keys)
     rank = np.empty(len(order), found.number.dtype)
     invert(order, 0, rank)
     number = found.number
     workers.run(lambda a, b: look_up(rank, number[a:b], number[a:b]), workers.ranges(rows))
-    found_codes = unpack_keys(found.rows.keys[order], layout)
+    found_codes = layout.unpack(found.rows.keys[order])
     return NumberedRows(Combinations(found_codes, found.rows.counts[order].astype(np.int64)), number)
 
 

@@ -30,7 +30,6 @@ from ...rows.threads import Workers
 from ...utils.information import column_weight, conditional_entropy
 from ..base import AnyKnownResult, AnyKnownShares, Job, KnownSubset, Progress
 from ..block_run import BlockRun
-from ..block_scoring import pack_keys
 from ..cohort_sizes import CohortSizes
 from ..known_subsets import DistinctRun
 from ..known_subsets_memory import MOST_SLOTS
@@ -170,7 +169,7 @@ class AnyKnownRun(DistinctRun):
         layout = KeyLayout.of([groups, radix])
         # A thread of its own already.
         with Workers(1) as alone:
-            different = distinct_rows(Rows(pack_keys([left, codes], layout, alone)), self.rows, alone)
+            different = distinct_rows(Rows(layout.pack([left, codes], alone)), self.rows, alone)
         first_rows(different.number, desk.first)
         return different.number.astype(left.dtype, copy=False), len(different.rows.keys)
 
