@@ -92,7 +92,7 @@ def as_known(argument: str, known: Any) -> Known:
     """What was given for the columns that an attacker knows, checked; a number is any so many. Raises InputError."""
     if known is None or isinstance(known, AnyKnown):
         return known
-    if isinstance(known, int | float | np.integer | np.floating) and not isinstance(known, bool):
+    if isinstance(known, int | float | np.integer | np.floating):
         return AnyKnown(_how_many(argument, known))
     return as_list(argument, known)
 

@@ -29,7 +29,6 @@ from .result import SpecialUniques
 from .search import check_work
 from .search_by_counting import Hits, Minimal, assemble, find_hits, find_minimal
 from .search_in_memory import Uniques
-from .weights import check_size
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -117,7 +116,7 @@ def find_in_dask(table: Any, request: SudaRequest, device: str) -> DaskSpecialUn
     check_dask_frame(table)
     reads = request.reads
     names = reads.chosen(list(table.columns))
-    check_size(len(names), request.max_size)
+    request = request.for_columns(len(names))
     check_work(len(names), request.max_size, 1)
     # Weights are a column like others here: what is counted is rows.
     counts = DaskCounts(table, replace(reads, columns=reads.read(names), weights=None), device)

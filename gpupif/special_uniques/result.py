@@ -18,7 +18,7 @@ from ..io.write import check_output, row_groups, write_tables
 from ..marginals.coded_table import Coded
 from ..results.riskiest import highest
 from ..rows.threads import Workers
-from ..utils.validation import whole_number
+from ..utils.validation import check_path, whole_number
 from .request import SudaRequest
 from .search_by_counting import FewRows
 from .search_in_memory import Uniques
@@ -194,8 +194,9 @@ class SpecialUniques:
 
         Columns: suda, dis_suda (where there is a DIS), msu_1, msu_2, ..., and where they were asked for
         contribution_<column>. The file appears whole or not at all. overwrite: replace one that exists. Raises
-        OutputError where it cannot be written or its name ends otherwise.
+        OutputError where it cannot be written or its name ends otherwise, and InputError for what is no path.
         """
+        check_path("path", path, "a file to write")
         check_output(path, overwrite)
         write_tables((self._part(start, stop) for start, stop in row_groups(self.rows)), path, overwrite=overwrite)
 
