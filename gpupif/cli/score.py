@@ -42,15 +42,19 @@ def score(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help='Priors: .json, {"column": {"value": probability}}, or a table: column, value, probability.',
+            help='Of scored columns: .json, {"column": {"value": 0.5}}, or a table: column, value, probability.',
         ),
     ] = None,
     accuracies: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help='Accuracies: .json, {"column": 0.9}, or a table: column, accuracy.'),
+        typer.Option(metavar="FILE", help='Of scored columns: .json, {"column": 0.9}, or a table: column, accuracy.'),
     ] = None,
     accuracy: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN=0.9", help="How sure the attacker is; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=0.9",
+            help="How far what is concluded about a scored column is trusted, 0 to 1; may be repeated.",
+        ),
     ] = None,
     distance: options.Distances = None,
     attacker: Annotated[

@@ -140,7 +140,7 @@ def test_bad_population(arguments, kind, fragments):
 
 def test_what_is_no_table_is_named_once():
     for find in (lambda: gpupif.score(FRAME, population=5), lambda: gpupif.risk(FRAME, "sex", population=5)):
-        with pytest.raises(InputError, match="^population: expected a pandas, .* got builtins.int"):
+        with pytest.raises(InputError, match=r"^population: expected a pandas, .* got builtins\.int"):
             find()
 
 
