@@ -18,6 +18,7 @@ from ..errors import InputError, NotScoredError, did_you_mean
 from ..io.formats import PARQUET
 from ..io.write import check_output
 from ..measures import MEASURES, POPULATION_SIZE, Measure, as_risk, is_measure, suggest_measure
+from ..utils.display import plural
 from ..utils.validation import check_path, percents, whole_number
 from .attacker_summary import AttackerSummary, summarize_attackers
 from .base import (
@@ -107,7 +108,7 @@ class Scores:
 
     @property
     def device(self) -> str:
-        """The engine that ran; of a Dask frame the device that was asked for."""
+        """The engine that ran; of a Dask frame, before anything was computed, the device that was asked for."""
         return self._backing.about.device
 
     @property
@@ -218,12 +219,13 @@ class Scores:
         return [*super().__dir__(), *self.measures]
 
     def __repr__(self) -> str:
-        words = [f"{self._backing.size()} x {len(self.columns)} columns: {', '.join(self.measures)}"]
+        columns = f"{len(self.columns)} {plural(len(self.columns), 'column')}"
+        words = [f"{self._backing.size()} x {columns}: {', '.join(self.measures)}"]
         if self._fold is not None:
             words.append(f"{self._fold} over attackers")
         if self.subsets is not None:
-            columns = "1 column" if self.subsets.known == 1 else f"{self.subsets.known} columns"
-            words.append(f"any {columns} known: {self.subsets!r}")
+            known = f"{self.subsets.known} {plural(self.subsets.known, 'column')}"
+            words.append(f"any {known} known: {self.subsets!r}")
         if self.attackers:
             words.append(f"attackers {', '.join(self.attackers)}")
         return f"<Scores of {'; '.join([*words, self._backing.where()])}>"
@@ -472,7 +474,6 @@ class Scores:
         return self._backing.summaries.get((self.attackers, self._side))
 
     def _make_summary(self) -> Summary:
-        about = self._backing.about
         by = self._by(None)
         gains = self._cells("cig") if "cig" in self.measures else None
         found = self._backing.find(
@@ -488,6 +489,8 @@ class Scores:
         )
         weights = list(self.weights.values())
         facts = self._backing.column_facts()
+        # What ran is known of lazy scores now.
+        about = self._backing.about
         return Summary(
             rows=self.rows,
             distinct_rows=self.distinct_rows,

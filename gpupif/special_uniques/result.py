@@ -18,6 +18,7 @@ from ..io.write import check_output, row_groups, write_tables
 from ..marginals.coded_table import Coded
 from ..results.riskiest import highest
 from ..rows.threads import Workers
+from ..utils.display import plural
 from ..utils.validation import check_path, whole_number
 from .request import SudaRequest
 from .search_by_counting import FewRows
@@ -66,9 +67,11 @@ class SpecialUniques:
             self._dis_scores = dis_suda(self._scores, self.unique_rows, self.dis, len(self.columns))
 
     def __repr__(self) -> str:
+        scored = int((self._scores > 0).sum())
         return (
-            f"<{type(self).__name__} of {self.rows:,} rows x {len(self.columns)} columns, sets of up to "
-            f"{self.max_size}: {int((self._scores > 0).sum()):,} rows with a score>"
+            f"<{type(self).__name__} of {self.rows:,} {plural(self.rows, 'row')} x {len(self.columns)} "
+            f"{plural(len(self.columns), 'column')}, sets of up to {self.max_size}: {scored:,} "
+            f"{plural(scored, 'row')} with a score>"
         )
 
     def _of_rows(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:

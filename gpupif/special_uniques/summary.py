@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ..utils.display import Displayable, Heading, as_text, draw_table
+from ..utils.display import Displayable, Heading, as_text, draw_table, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,9 +36,10 @@ class SudaSummary(Displayable):
 
     def print(self, console: Console) -> None:
         dis = "" if self.dis is None else f", DIS [bold]{self.dis:.4f}[/]"
+        by = "1 column" if self.max_size == 1 else f"{self.max_size} columns or fewer"
         console.print(
-            f"[bold]{self.rows:,}[/] rows, {self.unique_rows:,} unique on all columns, [bold]{self.scored_rows:,}"
-            f"[/] singled out by {self.max_size} columns or fewer{dis}",
+            f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')}, {self.unique_rows:,} unique on all columns, "
+            f"[bold]{self.scored_rows:,}[/] singled out by {by}{dis}",
             highlight=False,
         )
         console.print()

@@ -240,6 +240,12 @@ def test_misspelt_measures(scores, name, near):
         _ = scores.sumary
 
 
+def test_one_row_and_one_column_in_words():
+    scores = gpupif.score(pd.DataFrame({"sex": ["f"]}), known=[])
+    assert str(scores.summary()).startswith("1 row x 1 column scored, 1 distinct row, device")
+    assert "x 1 column: cig, csf" in repr(scores)
+
+
 @pytest.mark.parametrize("write", ["to_parquet", "write"])
 def test_scores_are_written_to_a_path(scores, write):
     with pytest.raises(InputError, match="path: expected the path of a file or folder to write, got 3"):
