@@ -65,7 +65,7 @@ def score_on_cluster(
         origin = describe_files(given.path, given.stamps())
         scores = score_table(files.frame, replace(asked, columns=targets), origin)
         several = len(client.nthreads())
-        scores.to_parquet(output, overwrite=overwrite, write_index=False, compression="zstd")
+        scores.to_parquet(output, overwrite=overwrite, write_index=False)
         subsets = scores.subsets
         attackers = {"attackers": list(scores.attackers)} if scores.attackers else {}
     return {

@@ -31,6 +31,7 @@ class ParquetFormat(FileFormat):
     endings = (".parquet", ".pq")
     written = endings
     dataset = "parquet"
+    codecs = ("zstd", "lz4", "snappy", "none")
 
     def read(self, found: Input, pick: Pick) -> pa.Table:
         """See `FileFormat`; text as dictionaries, see `decode`."""
@@ -58,7 +59,7 @@ class ParquetFormat(FileFormat):
         return ParquetSource(found)
 
     def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
-        return ParquetWriter(sink, first.schema, "zstd")
+        return ParquetWriter(sink, first.schema, self.codec(file))
 
     def finish(self, writer: Any, describe: Describe) -> None:
         writer.add_key_value_metadata(describe())
