@@ -138,8 +138,8 @@ def make_plan(
     request: ScoreRequest,
     names: list[Hashable],
     totals: PartitionTotals,
-    weights: Weights | None = None,
-    counts: WeightedCounts | None = None,
+    weights: Weights | None,
+    counts: WeightedCounts | None,
     population: PopulationPlan | None = None,
     on_warning: Callable[[str, type[Warning]], None] = warn_clients,
 ) -> Plan:
@@ -162,9 +162,7 @@ def make_plan(
         weighted = TableWeights(None, counts, weights.units.total, weights.units.unit)
     population = None if population is None else population.of(request.used)
     priors = None if population is None else population.columns.priors()
-    job, prior_of = request.job(
-        columns[: len(request.used)], totals.rows, on_warning=on_warning, weighted=weighted, priors=priors
-    )
+    job, prior_of = request.job(columns[: len(request.used)], totals.rows, "host", on_warning, weighted, priors)
     layout = job.layout if population is None else population.columns.layout
     total = totals.rows if weights is None else weights.units.total
     used = " and ".join(sorted(totals.devices))

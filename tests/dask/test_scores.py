@@ -300,7 +300,7 @@ def plan_of_several_kinds(measures):
         for device in ("cpu", "cuda")
     ]
     request = Arguments.of(measures, known=[]).make_request(["a"])
-    return plan.make_plan(request, ["a"], plan.add_totals(["a"], *parts))
+    return plan.make_plan(request, ["a"], plan.add_totals(["a"], *parts), None, None)
 
 
 def test_workers_of_several_kinds_each_score_where_they_would():
@@ -328,7 +328,8 @@ def shares(frame, partitions, **arguments):
     request = Arguments.of("cig", **arguments).make_request(list(frame))
     edges = np.linspace(0, len(frame), partitions + 1).astype(int)
     local = [partition_tasks.encode_partition(request, "cpu", frame.iloc[a:b])[0] for a, b in pairwise(edges)]
-    whole = plan.make_plan(request, list(frame), plan.add_totals(request.used, *map(partition_tasks.totals, local)))
+    totals = plan.add_totals(request.used, *map(partition_tasks.totals, local))
+    whole = plan.make_plan(request, list(frame), totals, None, None)
     rows = [partition_tasks.global_rows(whole, part) for part in local]
     ways = routes.plan_routes(whole, partitions, partitions, routes.add_samples(*map(routes.sample_rows, rows)))
     sizes = np.zeros(partitions)
