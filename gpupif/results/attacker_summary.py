@@ -6,9 +6,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
-from ..utils.display import Displayable, as_text
+from ..engines.fold import worst_place
+from ..measures import find_measure
+from ..utils.display import Displayable, as_json, as_text
 from .figures import ROW_MEASURES
 from .summary import AnyKnownSummary, Summary, print_head
 
@@ -37,18 +40,12 @@ class AttackerSummary(Displayable):
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
-        worst = [{"column": str(name), **row} for name, row in self.columns.to_dict("index").items()]
-        return {
-            "attackers": {
-                name: {
-                    "known": [str(column) for column in self.known[name]],
-                    **self.attackers.loc[name].drop("known").to_dict(),
-                    **summary.to_dict(),
-                }
-                for name, summary in self.summaries.items()
-            },
-            "worst": worst,
+        figures = self.attackers.drop(columns="known").to_dict("index")
+        attackers = {
+            name: {"known": list(self.known[name])} | figures[name] | summary.to_dict()
+            for name, summary in self.summaries.items()
         }
+        return {"attackers": as_json(attackers), "worst": as_json(self.columns)}
 
     def print(self, console: Console) -> None:
         """Draw it on a console of rich: risk by attacker, and by column the attacker who learns most."""
@@ -100,8 +97,9 @@ def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Se
     for place in range(len(first) if by else 0):
         found: dict[str, Any] = {}
         for what in ("mean", "max"):
-            values = [float(tables[name][f"{by}_{what}"].iloc[place]) for name in names]
-            found |= {f"worst_by_{what}": names[values.index(max(values))], f"{by}_{what}": max(values)}
+            values = np.array([tables[name][f"{by}_{what}"].iloc[place] for name in names])
+            most = worst_place(find_measure(by), values)
+            found |= {f"worst_by_{what}": names[most], f"{by}_{what}": float(values[most])}
         worst.append(found)
     index = pd.Index(names, name="attacker")
     labels = first.index if by else first.index[:0]

@@ -15,7 +15,8 @@ import pyarrow as pa
 from ..attack.known_subsets import KnownSubsets
 from ..attack.priors import AsDict
 from ..attack.worst_mean import FOLDS, folded_name
-from ..measures import Measure, as_risk
+from ..engines.fold import Mean, fold_worst
+from ..measures import Measure
 from .figures import ColumnFacts, Figures
 from .packed_priors import pack_priors
 from .summary import Summary
@@ -94,27 +95,18 @@ def _worst(measure: Measure, arrays: Sequence[Any]) -> Any:
     for array in arrays[1:]:
         # Column by column, so that little memory is taken beside.
         for most, other in zip(worst, array, strict=True):
-            worse = as_risk(measure, other) > as_risk(measure, most)
-            worse |= most != most
-            most[worse] = other[worse]
+            fold_worst(measure, most, other)
     return worst
 
 
 def _mean(arrays: Sequence[Any], dtype: str) -> Any:
     """Summed in float64, in the order of the arrays."""
-    means = arrays[0].astype(np.float64)
+    means = np.zeros_like(arrays[0], np.float64)
     for place, total in enumerate(means):
-        unknown = total != total
-        total[unknown] = 0
-        known = (~unknown).astype(np.int64)
-        for array in arrays[1:]:
-            scores = array[place].astype(np.float64)
-            unknown = scores != scores
-            scores[unknown] = 0
-            total += scores
-            known += ~unknown
-        with np.errstate(invalid="ignore"):
-            total /= known
+        mean = Mean(total)
+        for array in arrays:
+            mean.add(array[place])
+        mean.of()
     return means.astype(dtype, copy=False)
 
 

@@ -146,6 +146,7 @@ class _DeviceRun:
         self._entropies = [entropy_of_counts(counts) for counts in job.counts]
         # Counted once: with `times` it is a sum.
         self._total = job.total
+        # Where the lowest score is the worst: sizes are above 0 here, see `needs_whole_engine`.
         self._lows = rows.library.bring(np.array([measure.low_is_risky for measure in job.measures], np.int64))
         # Each of them serves many sets.
         self._describe = cache(TargetUploader(rows.library, job))
