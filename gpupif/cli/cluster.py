@@ -84,8 +84,8 @@ def score_on_cluster(
 def find_anywhere(find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: FileOptions) -> Found:
     """What `find` finds in the files of a table: here, or in the Dask frame of a Parquet file or folder on a cluster.
 
-    find: takes files or a Dask frame. pick: the columns that are needed, None for all
-    that do not only label rows. Raises what `find` does; InputError, DeviceError.
+    find: takes files or a Dask frame. pick: the columns that are needed, None for all that do not only label rows.
+    Raises what `find` does; InputError, DeviceError.
     """
     if not place.named:
         return find(find_input(table, streams.sep))
