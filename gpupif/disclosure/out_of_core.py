@@ -37,7 +37,7 @@ def assess_files(
         if request.weights is not None:
             place = request.read.index(request.weights)
             units, weighted = weigh_chunks(chunks, place, used)
-            weights = place, units
+            weights = units, place
         search = RiskSearch.of(request, chunks.columns[:used], chunks.rows, {}, weighted)
         folder = stream.folder / "parts"
         with watch("collapse and cut"):
