@@ -32,9 +32,9 @@ class Measure:
     `kernels/formulas.py`. unit, range: of its values ("and up": to infinity, which is one of them); source: where it is
     defined. statistic: that of the cohort, where the measure is one. weighted: multiplied by the column's weight when
     that is known. low_is_risky: the riskiest cells are those with the lowest values. dtype: of its scores, whatever
-    others are asked for in, if any: of counts "int64".
-    example: its value for the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker who
-    knows g: in the cohort the values are a, a, a, b, and the prior of a, b and c is 1/2, 1/4 and 1/4.
+    others are asked for in, if any: of counts "int64". example: its value for the first cell a of the table g a, g a,
+    g a, g b, h a, h b, h c, h c, for an attacker who knows g: in the cohort the values are a, a, a, b, and the prior of
+    a, b and c is 1/2, 1/4 and 1/4.
     """
 
     name: str

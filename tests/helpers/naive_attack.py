@@ -169,7 +169,7 @@ def score_cell(facts, row, name, others, known, size, counts):
         present = {one: count for one, count in counts.items() if count > 0}
         found |= naive.of_cohort(present, posterior, believed, facts.distances.get(name))
     else:
-        found |= naive.of_nothing(size)
+        found |= naive.of_nothing()
     if facts.wild and value is None:
         found |= dict.fromkeys(naive.OF_VALUE, math.nan)
     else:
