@@ -98,7 +98,7 @@ def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Se
         found: dict[str, Any] = {}
         for what in ("mean", "max"):
             values = np.array([tables[name][f"{by}_{what}"].iloc[place] for name in names])
-            most = worst_place(find_measure(by), values)
+            most = worst_place(find_measure(str(by)), values)
             found |= {f"worst_by_{what}": names[most], f"{by}_{what}": float(values[most])}
         worst.append(found)
     index = pd.Index(names, name="attacker")
