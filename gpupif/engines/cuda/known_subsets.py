@@ -1,8 +1,8 @@
 """Attackers who know any few of the columns, on devices: each cell's worst and mean score over all of them.
 
-As on the CPU (see `cpu/known_subsets.py`), rows are collapsed to distinct ones, and for each set of columns these to combinations
-of its values, which are scored as a table of their own; then each row takes its combination's scores. Devices share
-the targets, so that each target's sums run in the order of the sets.
+As on the CPU (see `cpu/known_subsets.py`), rows are collapsed to distinct ones, and for each set of columns these to
+combinations of its values, which are scored as a table of their own; then each row takes its combination's scores.
+Devices share the targets, so that each target's sums run in the order of the sets.
 """
 
 from __future__ import annotations
