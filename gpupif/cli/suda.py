@@ -38,6 +38,7 @@ def suda(
     contributions: Annotated[
         bool, typer.Option("--contributions", help="With -o: also what part of each score comes from each column.")
     ] = False,
+    compression: options.Compression = None,
     overwrite: options.Overwrite = False,
     weights: options.SamplingWeights = None,
     missing: MissingInSets = "category",
@@ -61,9 +62,7 @@ def suda(
     from .cluster import find_anywhere
 
     top = whole_number("top", top, "rows")
-    if output is not None:
-        check_output(output, overwrite, find_input(table, sep).places)
-    for option, given in (("contributions", contributions), ("overwrite", overwrite)):
+    for option, given in (("contributions", contributions), ("overwrite", overwrite), ("compression", compression)):
         if given and output is None:
             raise InputError(f"--{option}: goes with -o. Add that, or leave it out.")
     names = as_names(columns)
@@ -77,11 +76,13 @@ def suda(
         contributions=contributions,
     )
     streams = options.FileOptions(sep, memory_limit, temp)
-    with configured(quiet, device, memory_limit=memory_limit, temp=temp):
+    with configured(quiet, device, memory_limit=memory_limit, temp=temp, compression=compression):
+        if output is not None:
+            check_output(output, overwrite, find_input(table, sep).places)
         found = find_anywhere(find, table, CountRequest(names, weights).pick, Place(scheduler, workers), streams)
-    if output is not None:
-        found.write(output, overwrite)
-        complete.append(output)
+        if output is not None:
+            found.write(output, overwrite)
+            complete.append(output)
     summary = found.summary(top)
     files = {"input": str(table)} if output is None else {"input": str(table), "output": str(output)}
     facts = {"spilled_bytes": found.spilled_bytes, "seconds": found.seconds}

@@ -24,7 +24,7 @@ from .with_population import population_classes_of_files
 
 
 def assess_files(
-    table: Any, request: RiskRequest, engine: Engine, report: Reporter, population: Population | None = None
+    table: Any, request: RiskRequest, engine: Engine, report: Reporter, population: Population | None
 ) -> Assessed:
     """`assess` of what a path names, within a memory limit."""
     watch = Stopwatch()
@@ -37,7 +37,7 @@ def assess_files(
         if request.weights is not None:
             place = request.read.index(request.weights)
             units, weighted = weigh_chunks(chunks, place, used)
-            weights = place, units
+            weights = units, place
         search = RiskSearch.of(request, chunks.columns[:used], chunks.rows, {}, weighted)
         folder = stream.folder / "parts"
         with watch("collapse and cut"):

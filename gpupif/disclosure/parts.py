@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from ..attack.weights import Units
 from ..engines.base import Job
 from ..errors import InputError
 from ..out_of_core.budget import Budget
 from ..out_of_core.chunks import Chunks
+from ..out_of_core.collapse import Packing, TooManyRowsError, collapse
 from ..out_of_core.shuffle import HashRange, Partitioned, hash_partition
-from ..rows.accumulate import DistinctRows
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
-from .table_part import TablePart, layout_of
+from .table_part import TablePart
 
 
 class Parts:
@@ -27,8 +25,8 @@ class Parts:
 
     job: for all of it, without codes of rows; the columns known come first. folder: for what is cut. report: hears of
     it; what: the table is, in words, where that has to be said. share: how many of the rows that there is memory for
-    are looked at at once, where more than scores is made of them. weights: the place of the chunks' column that holds
-    weights, and their units, where rows have weights.
+    are looked at at once, where more than scores is made of them. weights: their units, and the place of the chunks'
+    column that holds them, where rows have weights.
 
     Raises InputError where missing values match every value and the distinct rows, which are one part then, are too
     many.
@@ -43,11 +41,11 @@ class Parts:
         report: Reporter,
         what: str = "",
         share: float = 1.0,
-        weights: tuple[int, Units] | None = None,
+        weights: tuple[Units, int] | None = None,
     ) -> None:
         self._job = job
         self._table = chunks
-        self._weights = weights
+        self._weights = weights or ()
         self._folder = folder
         self._report = report
         self._what = what
@@ -71,9 +69,8 @@ class Parts:
     def _prepare(self, workers: Workers) -> tuple[TablePart | None, Partitioned | None]:
         """The whole table as one part, or where its distinct rows are too many, cut."""
         self._report.stage(f"collapse{self._what}", self._table.rows, "rows")
-        whole = self._collapse(self._table, self._job.targets, workers, self._report)
-        if whole is not None:
-            return whole, None
+        with contextlib.suppress(TooManyRowsError):
+            return self._collapse(self._table, self._job.targets, self.limit, workers, self._report.advance), None
         if self._job.wildcards:
             raise InputError(
                 f"missing: 'wildcard' compares all different rows with each other, and these have to fit into memory: "
@@ -83,7 +80,7 @@ class Parts:
             )
         self._report.stage(f"cut{self._what}", self._table.rows, "rows")
         parts = max(2, -(-self._table.rows // self._planned))
-        return None, self._cut_up(self._table, parts, self._folder, None, workers, self._report)
+        return None, self._cut_up(self._table, parts, self._folder, None, workers, self._report.advance)
 
     def _pieces(
         self, pieces: Partitioned, targets: Sequence[int], span: HashRange, workers: Workers
@@ -102,9 +99,10 @@ class Parts:
         tried: bool = False,
     ) -> Iterator[TablePart]:
         """What a part is looked at in. tried: it cannot be cut by the quasi-identifiers any more."""
-        part = self._collapse(chunks, targets, workers)
-        if part is not None:
-            yield part
+        # One attribute of one class has not many more rows than it has values.
+        limit = math.inf if tried and len(targets) == 1 else self.limit
+        with contextlib.suppress(TooManyRowsError):
+            yield self._collapse(chunks, targets, limit, workers)
             return
         if not tried:
             finer = self._cut_up(chunks, -(-2 * chunks.rows // self.limit), folder, span, workers)
@@ -115,13 +113,8 @@ class Parts:
                     return
             finally:
                 shutil.rmtree(finer.folder)
-        if len(targets) == 1:
-            # Not many more rows than the attribute has values.
-            *_, rows = self._collapsing(chunks, targets, workers)
-            yield self._table_part(targets, rows)
-            return
         middle = len(targets) // 2
-        for half in (targets[:middle], targets[middle:]):
+        for half in filter(len, (targets[:middle], targets[middle:])):
             yield from self._part(chunks, half, span, folder, workers, tried=True)
 
     def _cut_up(
@@ -131,54 +124,23 @@ class Parts:
         folder: Path,
         span: HashRange | None,
         workers: Workers,
-        report: Reporter | None = None,
+        done: Callable[[int], None] = lambda rows: None,
     ) -> Partitioned:
         folder.mkdir(parents=True)
-        done = (lambda rows: None) if report is None else report.advance
         return hash_partition(
             chunks, self._job.cardinalities, self._job.known, parts, folder, workers, span, done, keep_ids=False
         )
 
     def _collapse(
-        self, chunks: Chunks, targets: Sequence[int], workers: Workers, report: Reporter | None = None
-    ) -> TablePart | None:
-        """A part with some of the targets, None where it has more distinct rows than are looked at at once."""
-        for rows in self._collapsing(chunks, targets, workers, report):
-            if len(rows) > self.limit:
-                return None
-        return self._table_part(targets, rows)
-
-    def _collapsing(
-        self, chunks: Chunks, targets: Sequence[int], workers: Workers, report: Reporter | None = None
-    ) -> Iterator[DistinctRows]:
-        """The distinct rows, over the quasi-identifiers and these attributes, of more and more chunks, at last of all;
-        summed up are how often they occur and, where rows have weights, people.
-        """
-        used = self._used(targets)
-        layout = layout_of(self._job, used)
-        rows = DistinctRows(layout.words, 1 if self._weights is None else 2, workers)
-        waiting: list[tuple[npt.NDArray[Any], ...]] = []
-        for number, size in enumerate(chunks.sizes):
-            codes = chunks.codes(number)
-            amounts = [np.ones(size, np.int64)]
-            if self._weights is not None:
-                place, units = self._weights
-                amounts.append(units.times(codes[place]))
-            # A column that takes the place of a sensitive attribute has one value, which takes no bits.
-            packed = [codes[column if self._job.cardinalities[column] > 1 else 0] for column in used]
-            waiting.append((layout.pack(packed, workers), *amounts))
-            if report is not None:
-                report.advance(size)
-            # Not fewer than are there, for what is added is compared with all of them.
-            most = min(len(rows), self.limit // 2)
-            if sum(len(keys) for keys, *_ in waiting) > most or number == len(chunks.sizes) - 1:
-                rows.add(*map(np.concatenate, zip(*waiting, strict=True)))
-                waiting.clear()
-                yield rows
-
-    def _used(self, targets: Sequence[int]) -> list[int]:
-        """The quasi-identifiers and these attributes."""
-        return [*self._job.known, *targets]
-
-    def _table_part(self, targets: Sequence[int], rows: DistinctRows) -> TablePart:
-        return TablePart.of(self._job, targets, self._used(targets), rows.keys, *rows.sums)
+        self,
+        chunks: Chunks,
+        targets: Sequence[int],
+        limit: float,
+        workers: Workers,
+        done: Callable[[int], None] = lambda rows: None,
+    ) -> TablePart:
+        """A part with some of the targets; raises TooManyRowsError where it has more than `limit` distinct rows."""
+        used = [*self._job.known, *targets]
+        packing = Packing.of(self._job.cardinalities, used, *self._weights)
+        rows = collapse(chunks, packing, self.limit // 2, workers, limit, done=done)
+        return TablePart.of(self._job, targets, used, rows.keys, *rows.sums)

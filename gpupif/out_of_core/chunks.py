@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..attack.weights import Units
 from ..encoding.column import Column
 from ..encoding.merge import recode
 from ..io.ipc_batches import BatchReader, read_batch
-from ..rows.keys import KeyLayout
-from ..rows.threads import Workers
 from ..utils.arrays import on_host
 
 
@@ -119,52 +116,6 @@ class SomeColumns(TableChunks):
 
     def close(self) -> None:
         """See `Chunks`: the table is closed by itself."""
-
-
-class PackedChunks(NamedTuple):
-    """Rows of chunks that follow each other. first: number of the first chunk; sizes: rows of each.
-
-    keys: packed; times: how much each row counts, in units, None where rows have no weights.
-    """
-
-    first: int
-    sizes: list[int]
-    keys: npt.NDArray[np.uint64]
-    times: npt.NDArray[np.int64] | None
-
-
-def packed_chunks(
-    chunks: Chunks,
-    columns: Sequence[int],
-    layout: KeyLayout,
-    units: Units | None,
-    most: int,
-    workers: Workers,
-    last: int | None = None,
-) -> Iterator[PackedChunks]:
-    """The chunks before `last`, so many at once as have at most `most` rows, packed over some columns.
-
-    units: of the weights, that the chunks' last column holds.
-    """
-    keys: list[npt.NDArray[np.uint64]] = []
-    times: list[npt.NDArray[np.int64]] = []
-    first = 0
-    sizes = list(chunks.sizes[:last])
-    for number, size in enumerate(sizes):
-        if keys and sum(map(len, keys)) + size > most:
-            yield _packed(first, sizes[first:number], keys, times)
-            keys, times, first = [], [], number
-        codes = chunks.codes(number)
-        keys.append(layout.pack([codes[column] for column in columns], workers))
-        if units is not None:
-            times.append(units.times(codes[-1]))
-    yield _packed(first, sizes[first:], keys, times)
-
-
-def _packed(
-    first: int, sizes: list[int], keys: list[npt.NDArray[np.uint64]], times: list[npt.NDArray[np.int64]]
-) -> PackedChunks:
-    return PackedChunks(first, sizes, np.concatenate(keys), np.concatenate(times) if times else None)
 
 
 class PartChunks(Chunks):

@@ -21,19 +21,15 @@ import pyarrow as pa
 from ..attack.weights import Units
 from ..engines.known_subsets_memory import AT_ONCE
 from ..io.ipc_batches import BatchWriter, read_batch, write_batch
-from ..rows.accumulate import DistinctRows
 from ..rows.keys import KeyLayout
 from ..rows.partition import index_type
 from ..rows.threads import Workers
-from .chunks import Chunks, packed_chunks
+from .chunks import Chunks
+from .collapse import PackedChunks, Packing, TooManyRowsError, collapse
 from .passes import RunContext
 from .shuffle import Partitioned, PartScores, hash_partition
 
 NUMBER = "number"
-
-
-class TooManyRowsError(Exception):
-    """There are more distinct rows than there is room for."""
 
 
 @dataclass(eq=False)
@@ -67,8 +63,8 @@ class DistinctTable:
             self.context.report.stage(f"collapse{what}", self.chunks.rows, "rows")
             store.fresh(self.step)
             with Workers() as workers:
-                whole = self._collapse(self.chunks, self.file("part-00000.arrow"), min(limit, at_once), 0, workers)
-                if whole is not None:
+                with contextlib.suppress(TooManyRowsError):
+                    whole = self._collapse(self.chunks, self.file("part-00000.arrow"), min(limit, at_once), 0, workers)
                     return {"rows": whole, "sizes": [self.sizes]}
                 return self._collapse_parts(limit, at_once, workers)
 
@@ -137,37 +133,30 @@ class DistinctTable:
         found = 0
         for part, chunks, _ in pieces.each(drop=True):
             file = self.file(f"part-{part:05}.arrow")
-            more = self._collapse(chunks, file, limit - found, found, workers, part)
-            if more is None:
-                raise TooManyRowsError
-            found += more
+            found += self._collapse(chunks, file, limit - found, found, workers, part)
         for number in range(len(self.sizes)):
             (folder / f"ids-{number:06}.arrow").rename(self.file(f"ids-{number:06}.arrow"))
         shutil.rmtree(folder)
         return {"rows": found, "sizes": [list(sizes[: len(self.sizes)]) for sizes in pieces.sizes]}
 
-    def _collapse(
-        self, chunks: Chunks, file: Path, limit: int, before: int, workers: Workers, part: int = 0
-    ) -> int | None:
-        """Write the distinct rows of some rows, and which of them each is; returns how many, None for over `limit`.
+    def _collapse(self, chunks: Chunks, file: Path, limit: int, before: int, workers: Workers, part: int = 0) -> int:
+        """Write the distinct rows of some rows, and which of them each is; returns how many.
 
-        before: how many there were in other parts.
+        before: how many there were in other parts. Raises TooManyRowsError for over `limit`.
         """
-        table = DistinctRows(self.layout.words, 1 if self.units is None else 2, workers)
-        out, every = self.file(f"scores-{part:05}.arrow"), range(len(self.cardinalities))
+        out = self.file(f"scores-{part:05}.arrow")
+        packing = Packing.of(self.cardinalities, range(len(self.cardinalities)), self.units)
+        most, asked = max(1, int(AT_ONCE * limit)), len(self.sizes)
         with BatchWriter(out, {NUMBER: pa.from_numpy_dtype(self._kind)}) as writer:
-            most = max(1, int(AT_ONCE * limit))
-            for piece in packed_chunks(chunks, every, self.layout, self.units, most, workers):
-                asked = piece.sizes[: max(0, len(self.sizes) - piece.first)]
-                occurs = (np.arange(len(piece.keys)) < sum(asked)).astype(np.int64)
-                number = table.add(piece.keys, occurs, *([] if piece.times is None else [piece.times]))
-                if len(table) > limit:
-                    return None
+
+            def write(piece: PackedChunks, number: npt.NDArray[Any]) -> None:
                 start = 0
-                for size in asked:
+                for size in piece.sizes_before(asked):
                     writer.write([(number[start : start + size].astype(np.int64) + before).astype(self._kind)])
                     start += size
-                self.context.report.advance(len(piece.keys))
+
+            report = self.context.report
+            table = collapse(chunks, packing, most, workers, limit, asked, each=write, done=report.advance)
         names = [*(f"word-{word}" for word in range(self.layout.words)), "occurs", "counts"]
         arrays = [*table.keys.T, *table.sums]
         write_batch(file, dict(zip(names, arrays, strict=False)))

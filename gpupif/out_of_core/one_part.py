@@ -31,7 +31,8 @@ from ..rows.partition import index_type
 from ..rows.threads import Workers, default_threads
 from ..utils.memory import shown
 from .chunks import Chunks
-from .distinct import DistinctTable, TooManyRowsError
+from .collapse import TooManyRowsError
+from .distinct import DistinctTable
 from .part_scoring import multiset, score_writer
 from .passes import PartitionedRun, RunContext, TableRun
 from .shuffle import Partitioned

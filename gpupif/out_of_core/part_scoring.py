@@ -7,8 +7,9 @@ targets at a time, and its scores are put together again.
 from __future__ import annotations
 
 import contextlib
+import math
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,11 @@ from ..engines.partition_plan import Pass, WeightSums, part_job, part_measures
 from ..io.ipc_batches import BatchWriter
 from ..rows.accumulate import DistinctRows
 from ..rows.distinct import distinct_rows
-from ..rows.keys import KeyLayout
 from ..rows.partition import NO_ROWS, Rows, index_type
 from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
-from .chunks import Chunks, PackedChunks, packed_chunks
+from .chunks import Chunks
+from .collapse import Packing, TooManyRowsError, collapse, packed_chunks
 from .part_result import Multiset, PartResult
 from .shuffle import HashRange, Partitioned, PartScores, hash_partition
 
@@ -68,17 +69,16 @@ class PartScorer:
         if chunks.rows <= self.limit and self.asked is None:
             return self._score_whole(chunks, one, out)
         used = sorted({*self.job.known, *one.targets})
-        collapsed = self.distinct(chunks, used) if forced else self._collapse(chunks, used, self.limit)
-        if collapsed is None:
-            return self._score_cut(chunks, one, out, folder, hashes)
-        return self._score_collapsed(chunks, one, out, used, collapsed)
+        with contextlib.suppress(TooManyRowsError):
+            collapsed = self.distinct(chunks, used, math.inf if forced else self.limit)
+            return self._score_collapsed(chunks, one, out, used, collapsed)
+        return self._score_cut(chunks, one, out, folder, hashes)
 
     def count_distinct(self, chunks: Chunks, folder: Path) -> int:
         """Number of distinct rows of a part over all its columns."""
         everything = range(len(self.job.cardinalities))
-        collapsed = self._collapse(chunks, everything, self.limit)
-        if collapsed is not None:
-            return len(collapsed)
+        with contextlib.suppress(TooManyRowsError):
+            return len(self.distinct(chunks, everything, self.limit))
         parts = -(-2 * chunks.rows // self.limit)
         with Workers() as workers:
             finer = hash_partition(
@@ -105,11 +105,12 @@ class PartScorer:
     def _score_collapsed(
         self, chunks: Chunks, one: Pass, out: Path, used: Sequence[int], collapsed: DistinctRows
     ) -> PartResult:
-        codes = self._layout(used).unpack(collapsed.keys)
+        packing = self._packing(used)
+        codes = packing.layout.unpack(collapsed.keys)
         times, *weights = collapsed.sums
         result, found = self._run(one, used, codes, times, next(iter(weights), None), SILENT)
         with score_writer(out, self.job, one.targets) as writer, Workers() as workers:
-            for piece in self._packed(chunks, used, workers, self.asked):
+            for piece in packed_chunks(chunks, packing, lambda: self.limit, workers, self.asked):
                 both = np.concatenate([collapsed.keys, piece.keys])
                 number = distinct_rows(Rows(both), len(both), workers).number[len(collapsed) :]
                 start = 0
@@ -188,37 +189,13 @@ class PartScorer:
                     found.gains[target] = multiset(gains[place], times, workers)
         return values, found
 
-    def _collapse(self, chunks: Chunks, used: Sequence[int], limit: int) -> DistinctRows | None:
-        """The distinct rows of a part over some columns, None where they are more than `limit`."""
-        for table in self._collapsing(chunks, used):
-            if len(table) > limit:
-                return None
-        return table
-
-    def distinct(self, chunks: Chunks, used: Sequence[int]) -> DistinctRows:
-        """The distinct rows of a part over some columns, however many.
-
-        Summed up are how often each occurs and, where rows have weights, what they stand for together, in units.
-        """
-        *_, table = self._collapsing(chunks, used)
-        return table
-
-    def _collapsing(self, chunks: Chunks, used: Sequence[int]) -> Iterator[DistinctRows]:
-        """The distinct rows of more and more of a part's chunks, at last of all."""
+    def distinct(self, chunks: Chunks, used: Sequence[int], limit: float = math.inf) -> DistinctRows:
+        """The distinct rows of a part over some columns, see `collapse`; raises TooManyRowsError for over `limit`."""
         with Workers() as workers:
-            table = DistinctRows(self._layout(used).words, 1 if self.units is None else 2, workers)
-            for piece in self._packed(chunks, used, workers):
-                ones = np.ones(len(piece.keys), np.int64)
-                table.add(piece.keys, ones, *([] if piece.times is None else [piece.times]))
-                yield table
+            return collapse(chunks, self._packing(used), self.limit, workers, limit)
 
-    def _packed(
-        self, chunks: Chunks, used: Sequence[int], workers: Workers, last: int | None = None
-    ) -> Iterator[PackedChunks]:
-        return packed_chunks(chunks, used, self._layout(used), self.units, self.limit, workers, last)
-
-    def _layout(self, used: Sequence[int]) -> KeyLayout:
-        return KeyLayout.of([self.job.cardinalities[column] for column in used])
+    def _packing(self, used: Sequence[int]) -> Packing:
+        return Packing.of(self.job.cardinalities, used, self.units)
 
 
 _NO_CODES: npt.NDArray[np.uint8] = np.empty(0, np.uint8)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .._version import __version__
 from ..attack.arguments import Arguments
 from ..attack.request import ScoreRequest
 from ..engines.base import Engine
@@ -18,6 +16,8 @@ from ..io.checkpoints import BEGUN, FINISHED, Store, identity, work_folder
 from ..io.ipc_batches import disk_errors
 from ..io.score_files import check_folder, is_file, score_names
 from ..io.write import attacker_names, check_output
+from ..results.base import RunDescription
+from ..results.provenance import digest
 from ..results.scores import Scores
 from ..utils.progress import Reporter
 from ..utils.signals import Shield
@@ -27,7 +27,7 @@ from .options import OutputOptions, PopulationFiles
 from .steps import RunFindings, Steps, about_run, stored_scores
 
 # Of what parts and steps of a run hold, which another version may not read as its own.
-FORMAT, FORMAT_OF_FILES = 4, "format of temporary files"
+FORMAT, FORMAT_OF_FILES = 5, "format of temporary files"
 # The setting that has the identity of the population's files.
 FILES_OF_POPULATION = "files of the population"
 
@@ -53,7 +53,8 @@ def score_source(
     store = Store(work, spill)
     keep, shield = False, Shield()
     try:
-        settings = _settings(source, request, engine, options, population)
+        about = about_run(source, request, engine, population, {})
+        settings = _settings(about, request, options)
         budget = plan_budget(options.memory_limit, request)
         finished = _published(options.output) if options.resume else None
         there = store.open(options.resume, options.output.resolve(), any_mark=finished is not None)
@@ -63,7 +64,6 @@ def score_source(
             _check_same(finished["options"], settings, options.output)
             shield.raise_()
             keep = False
-            about = about_run(source, request, engine, population, {})
             return stored_scores(options.output, request, about, finished, RunFindings())
         if there:
             keep = True
@@ -120,56 +120,38 @@ def _published(output: Path) -> dict[str, Any] | None:
         return None
 
 
-def _settings(
-    source: Source, request: ScoreRequest, engine: Engine, options: OutputOptions, population: PopulationFiles | None
-) -> dict[str, Any]:
-    """Settings that must be the same when a run is taken up again, by name."""
+def _settings(about: RunDescription, request: ScoreRequest, options: OutputOptions) -> dict[str, Any]:
+    """Settings that must be the same when a run is taken up again, by name; the first that is not is named."""
+    asked = dict(about.request)
+    gpupif, table, people, attackers = (asked.pop(what) for what in ("gpupif", "input", "population", "attackers"))
+    if request.attackers is None:
+        alone = attackers[""]
+        attackers = {"columns known": alone["known"], "subsets of known columns": alone["any"]}
+    else:
+        attackers = {"attackers": attackers}
+    # What follows from others comes after them.
     return {
-        "gpupif": __version__,
+        "gpupif": gpupif,
         FORMAT_OF_FILES: FORMAT,
-        "files": _stamps(source),
-        FILES_OF_POPULATION: {} if population is None else _stamps(population.source),
-        "population lacks": None if population is None else population.lacks,
-        "attackers": {name: [str(column) for column in one.known] for name, one in (request.attackers or {}).items()},
-        "subsets of known columns": {str(name): _any_known(one) for name, one in request.by_attacker().items()},
-        "weights": None if request.weights is None else str(request.weights),
-        "columns scored": [str(name) for name in request.targets],
-        "columns known": [str(name) for name in request.known],
-        "measures": [measure.name for measure in request.measures],
-        "priors": _digest(request.priors),
-        "accuracies": {str(name): float(accuracy) for name, accuracy in request.accuracies.items()},
-        "distances": _digest(request.distances),
-        "missing": request.missing,
-        "dtype": request.dtype,
-        "device": engine.device,
+        "files": _by_path(table),
+        FILES_OF_POPULATION: {} if people is None else _by_path(people),
+        "population lacks": None if people is None else people["lacks"],
+        "weights": asked["weights"],
+        "columns scored": [str(name) for name in about.columns],
+        **attackers,
+        "priors": digest(request.priors),
+        **asked,
+        "distances": digest(request.distances),
+        "device": about.device,
         "temp": None if options.temp is None else str(options.temp.resolve()),
         "rows per file": options.rows_per_file,
         "keep input": options.keep_input,
     }
 
 
-def _digest(given: Any) -> str:
-    """Of what may be large, in dictionaries and lists of any kind."""
-    return hashlib.sha256(repr(_spelled_out(given)).encode()).hexdigest()
-
-
-def _spelled_out(given: Any) -> Any:
-    # Arrays leave most of themselves out where they show themselves.
-    if isinstance(given, Mapping):
-        return [(repr(key), _spelled_out(value)) for key, value in given.items()]
-    if isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
-        return [_spelled_out(value) for value in given]
-    return repr(given)
-
-
-def _any_known(request: ScoreRequest) -> dict[str, int | None] | None:
-    """Which subsets of the known columns attackers know, where it is any of them."""
-    asked = request.any_known
-    return None if asked is None else {"known": asked.known, "subsets": asked.subsets, "seed": asked.seed}
-
-
-def _stamps(source: Source) -> dict[str, list[int]]:
-    return {str(file.resolve()): list(stamp) for file, stamp in source.stamps.items()}
+def _by_path(described: Mapping[str, Any]) -> dict[str, Any]:
+    """The files of a table, see `describe_files`."""
+    return {file["path"]: file for file in described["files"]}
 
 
 def _check_same(begun: dict[str, Any], settings: dict[str, Any], output: Path) -> None:

@@ -8,8 +8,9 @@ not known when a file is written (summaries, in Feather in streams and on Dask) 
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,13 +73,19 @@ def _knows(request: ScoreRequest) -> dict[str, Any]:
     return {"known": [str(name) for name in request.known], "any": drawn}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, text: Callable[[Any], str] = str) -> Any:
     """What JSON has: dictionaries, lists, and texts of all else."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {text(key): _plain(one, text) for key, one in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
-        return [_plain(one) for one in value]
-    return str(value)
+        return [_plain(one, text) for one in value]
+    return text(value)
+
+
+def digest(given: Any) -> str:
+    """A short text that is another one for anything else, of what may be large: dictionaries and lists of any kind."""
+    # Types tell apart what reads the same: 1 and "1".
+    return hashlib.sha256(json.dumps(_plain(given, repr)).encode()).hexdigest()
 
 
 def describe_files(path: Path, stamps: Mapping[Path, Stamp]) -> dict[str, Any]:
