@@ -25,12 +25,11 @@ from ..frames.open import open_frame
 from ..marginals.coded_table import Coded
 from ..marginals.dask import DaskCounts, TablePlan
 from ..utils.progress import Reporter
-from .request import SudaRequest
+from .request import SudaRequest, check_size
 from .result import SpecialUniques
 from .search import check_work
 from .search_by_counting import Hits, Minimal, assemble, find_hits, find_minimal
 from .search_in_memory import Uniques
-from .weights import check_size
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
