@@ -5,59 +5,72 @@ A score that is unknown (NaN) against some attackers counts in neither; against 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..measures import Measure, as_risk
+from ..measures import Measure, as_risk, from_risk
 
 
-def fold_worst(measure: Measure, worst: Any, scores: Any) -> None:
-    """Put the scores that are riskier (see `as_risk`) than those in `worst`, or known where these are not, there."""
-    riskier = as_risk(measure, scores) > as_risk(measure, worst)
-    riskier |= worst != worst
-    np.copyto(worst, scores, where=riskier)
+def worst_of(measure: Measure, several: Sequence[Any]) -> Any:
+    """Of each cell the riskiest of its scores, an array against each attacker."""
+    return from_risk(measure, reduce(np.fmax, (as_risk(measure, scores) for scores in several)))
 
 
 def worst_place(measure: Measure, scores: npt.NDArray[Any]) -> int:
-    """Which of several scores of a cell `fold_worst` leaves: of equal ones the first, of unknown ones alone too."""
+    """Which of the scores of one cell is the riskiest: of equal ones, and where all are unknown, the first."""
     known = np.flatnonzero(scores == scores)
     return int(known[np.argmax(as_risk(measure, scores[known]))]) if len(known) else 0
 
 
-class Mean:
-    """The mean of scores that come one after the other; total: zeros, of float64, where their sums go."""
-
-    def __init__(self, total: Any) -> None:
-        self._total, self._known = total, total.astype(np.int64)
-
-    def add(self, scores: Any, part: slice = slice(None)) -> None:
-        """Scores of all cells, or of a part of them, against one more attacker."""
-        known = scores == scores
-        self._known[part] += known
-        self._total[part] += np.where(known, scores, 0)
-
-    def of(self) -> Any:
-        """The mean of what was added, in place of the sums."""
-        with np.errstate(invalid="ignore"):
-            self._total /= self._known
-        return self._total
+def mean_of(several: Sequence[Any]) -> Any:
+    """Of each cell the mean of its scores, an array against each attacker: summed in float64, in their order."""
+    mean = _Mean(np.zeros_like(several[0], np.float64))
+    for scores in several:
+        mean.add(scores, slice(None))
+    return mean.over(len(several))
 
 
 class Fold:
-    """The worst and the mean scores of so many cells, of one measure, over attackers that come one after the other."""
+    """Worst and mean scores of so many cells, of one measure, over attackers that come one after the other."""
 
     def __init__(self, measure: Measure, cells: int) -> None:
         self._measure = measure
-        self.worst = np.full(cells, np.nan)
-        self._mean = Mean(np.zeros(cells))
+        self._risks, self._mean = np.full(cells, np.nan), _Mean(np.zeros(cells))
 
-    def add(self, scores: npt.NDArray[np.float64], start: int, stop: int) -> None:
-        """Scores of the cells start to stop - 1 against one more attacker."""
-        fold_worst(self._measure, self.worst[start:stop], scores)
-        self._mean.add(scores, slice(start, stop))
+    def add(self, scores: npt.NDArray[np.float64], part: slice) -> None:
+        """The scores of a part of the cells against one more attacker."""
+        risks = self._risks[part]
+        np.fmax(risks, as_risk(self._measure, scores), out=risks)
+        self._mean.add(scores, part)
 
-    def mean(self) -> Any:
-        """Of each cell its mean score, when all are added."""
-        return self._mean.of()
+    def worst(self) -> npt.NDArray[np.float64]:
+        """See `worst_of`."""
+        worst: npt.NDArray[np.float64] = from_risk(self._measure, self._risks)
+        return worst
+
+    def mean(self, attackers: int) -> npt.NDArray[np.float64]:
+        """See `mean_of`; attackers: how many were added."""
+        mean: npt.NDArray[np.float64] = self._mean.over(attackers)
+        return mean
+
+
+class _Mean:
+    """Sums of the known scores of each cell, in zeros that are given, and how many others there are."""
+
+    def __init__(self, sums: Any) -> None:
+        self._sums, self._unknown = sums, np.zeros_like(sums, np.int64)
+
+    def add(self, scores: Any, part: slice) -> None:
+        unknown = scores != scores
+        if unknown.any():
+            self._unknown[part] += unknown
+            scores = np.where(unknown, 0, scores)
+        self._sums[part] += scores
+
+    def over(self, attackers: int) -> Any:
+        with np.errstate(invalid="ignore"):
+            return self._sums / (attackers - self._unknown)

@@ -154,7 +154,7 @@ class _EachSet(DistinctRun):
 
     def score(self, sets: Sequence[KnownSubset], shares: AnyKnownShares | None) -> AnyKnownResult:
         """Worst and mean scores over the sets that each target is in."""
-        job, rows = self.job, self.rows
+        job, rows, weights = self.job, self.rows, self.results.weights
         fit = max(1, FOLDED_BYTES // (16 * rows * len(job.measures)))
         at_once = fit if shares is None else min(fit, shares.targets)
         why = ""
@@ -168,7 +168,7 @@ class _EachSet(DistinctRun):
                     self.progress.advance(job.rows * len(targets))
             for column, several in folds.items():
                 for measure, fold in zip(job.measures, several, strict=True):
-                    self.put(column, measure, fold.worst, fold.mean())
+                    self.put(column, measure, fold.worst(), fold.mean(len(weights[column])))
         return self.results.finished(rows, why)
 
     def _fold_set(self, columns: Sequence[int], targets: Sequence[int], folds: dict[int, list[Fold]]) -> str:
@@ -186,7 +186,7 @@ class _EachSet(DistinctRun):
             for measure, fold in zip(job.measures, folds[column], strict=True):
                 scores = values[measure.name][place].astype(np.float64, copy=False)
                 self.workers.run(
-                    lambda a, b, fold=fold, scores=scores: fold.add(scores[table.number[a:b]], a, b),
+                    lambda a, b, fold=fold, scores=scores: fold.add(scores[table.number[a:b]], slice(a, b)),
                     self.workers.ranges(self.rows),
                 )
         return result.through_host

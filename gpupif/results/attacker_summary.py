@@ -93,14 +93,7 @@ def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Se
                 row[key] = float(getattr(tables[name][key], key.rpartition("_")[2])())
         rows.append(row)
     by = next((measure for measure in ("cig", "csf", "reidentification_risk") if f"{measure}_mean" in first), None)
-    worst = []
-    for place in range(len(first) if by else 0):
-        found: dict[str, Any] = {}
-        for what in ("mean", "max"):
-            values = np.array([tables[name][f"{by}_{what}"].iloc[place] for name in names])
-            most = worst_place(find_measure(by), values)
-            found |= {f"worst_by_{what}": names[most], f"{by}_{what}": float(values[most])}
-        worst.append(found)
+    worst = [] if by is None else [_worst_in(column, tables, by) for column in range(len(first))]
     index = pd.Index(names, name="attacker")
     labels = first.index if by else first.index[:0]
     fig = {name: table["fig"] for name, table in tables.items() if "fig" in table}
@@ -111,3 +104,13 @@ def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Se
         pd.DataFrame(worst, index=labels),
         pd.DataFrame(fig).T.rename_axis("attacker"),
     )
+
+
+def _worst_in(column: int, tables: Mapping[str, pd.DataFrame], by: str) -> dict[str, Any]:
+    """Which attackers learn most in a column, and its scores against them; tables: `Summary.columns` by attacker."""
+    found: dict[str, Any] = {}
+    for what in ("mean", "max"):
+        scores = np.array([table[f"{by}_{what}"].iloc[column] for table in tables.values()])
+        worst = worst_place(find_measure(by), scores)
+        found |= {f"worst_by_{what}": list(tables)[worst], f"{by}_{what}": float(scores[worst])}
+    return found
