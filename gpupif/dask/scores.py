@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -224,8 +225,8 @@ class DaskBacking(Backing):
         missing = [fact for fact in facts if fact not in self._facts]
         several = [self._fact(graph, number, *fact) for number, fact in enumerate(missing)]
         several += [] if result is None else [result]
-        together = graph.value(graph.one("together", _several, *several))
-        found = _compute(together if written is None else delayed(_first)(together, written))
+        together = graph.value(graph.all("together", several))
+        found = _compute(together if written is None else delayed(itemgetter(0))((together, written)))
         self._facts.update(zip(missing, found, strict=False))
         return found[-1] if result is not None else None
 
@@ -252,14 +253,6 @@ def _compute(lazy: Any) -> Any:
 
 def _compute_result(graph: Graph, result: Result) -> Any:
     return _compute(graph.value(result))
-
-
-def _several(*results: Any) -> list[Any]:
-    return list(results)
-
-
-def _first(result: Any, _: Any) -> Any:
-    return result
 
 
 def _sum(*counts: int) -> int:
