@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -226,7 +225,7 @@ class DaskBacking(Backing):
         several = [self._fact(graph, number, *fact) for number, fact in enumerate(missing)]
         several += [] if result is None else [result]
         together = graph.value(graph.all("together", several))
-        found = _compute(together if written is None else delayed(itemgetter(0))((together, written)))
+        found = _compute(together if written is None else delayed(_first)(together, written))
         self._facts.update(zip(missing, found, strict=False))
         return found[-1] if result is not None else None
 
@@ -253,6 +252,10 @@ def _compute(lazy: Any) -> Any:
 
 def _compute_result(graph: Graph, result: Result) -> Any:
     return _compute(graph.value(result))
+
+
+def _first(result: Any, _: Any) -> Any:
+    return result
 
 
 def _sum(*counts: int) -> int:
