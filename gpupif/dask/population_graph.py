@@ -154,8 +154,4 @@ def _partitions(graph: Graph, population: Any, used: Sequence[Hashable]) -> list
     if is_dask(population):
         narrow = population[list(used)] if list(population.columns) != list(used) else population
         return graph.take(narrow)
-    return [graph.one("population", _itself, population)]
-
-
-def _itself(population: Any) -> Any:
-    return population
+    return [graph.given("population", population)]

@@ -224,7 +224,7 @@ class DaskBacking(Backing):
         missing = [fact for fact in facts if fact not in self._facts]
         several = [self._fact(graph, number, *fact) for number, fact in enumerate(missing)]
         several += [] if result is None else [result]
-        together = graph.value(graph.one("together", _several, *several))
+        together = graph.value(graph.all("together", several))
         found = _compute(together if written is None else delayed(_first)(together, written))
         self._facts.update(zip(missing, found, strict=False))
         return found[-1] if result is not None else None
@@ -252,10 +252,6 @@ def _compute(lazy: Any) -> Any:
 
 def _compute_result(graph: Graph, result: Result) -> Any:
     return _compute(graph.value(result))
-
-
-def _several(*results: Any) -> list[Any]:
-    return list(results)
 
 
 def _first(result: Any, _: Any) -> Any:

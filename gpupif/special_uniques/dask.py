@@ -25,12 +25,11 @@ from ..frames.open import open_frame
 from ..marginals.coded_table import Coded
 from ..marginals.dask import DaskCounts, TablePlan
 from ..utils.progress import Reporter
-from .request import SudaRequest
+from .request import SudaRequest, check_size
 from .result import SpecialUniques
 from .search import check_work
 from .search_by_counting import Hits, Minimal, assemble, find_hits, find_minimal
 from .search_in_memory import Uniques
-from .weights import check_size
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -55,10 +54,6 @@ def place(rows: npt.NDArray[np.int64], values: npt.NDArray[Any], names: pd.Index
     every[:, rows] = values
     index = partition_tasks.PartitionIndex(frame.index, frame.device_frames() is not None, np.empty(0, np.uint32))
     return partition_tasks.frame_of(every, index, names)
-
-
-def _listed(*results: Any) -> list[Any]:
-    return list(results)
 
 
 class DaskSpecialUniques(SpecialUniques):
@@ -125,8 +120,8 @@ def find_in_dask(table: Any, request: SudaRequest, device: DeviceRequest) -> Das
     found = find_minimal(counts, names, request)
     graph = Graph()
     encoded, whole = counts.add_plan(graph)
-    parts = graph.each("hits", find_rows, whole, graph.one("minimal", dict, found.minimal), encoded)
-    results = compute(graph.value(graph.one("all", _listed, *parts)), Reporter(visible=False))
+    parts = graph.each("hits", find_rows, whole, graph.given("minimal", found.minimal), encoded)
+    results = compute(graph.value(graph.all("all", parts)), Reporter(visible=False))
     starts = [0, *accumulate(rows for rows, _ in results)]
     hits = [
         {set_: rows + start for set_, rows in one.items()} for start, (_, one) in zip(starts, results, strict=False)

@@ -14,10 +14,9 @@ from ..marginals.coded_table import code_columns
 from ..rows.threads import Workers
 from ..utils.config import resources
 from ..utils.progress import Reporter, announce_compilation
-from .request import SudaRequest
+from .request import SudaRequest, check_size
 from .result import SpecialUniques
 from .search import search_codes, search_stream
-from .weights import check_size
 
 
 def suda(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import gpupif
 from gpupif.dask import one_part, shuffle
 from gpupif.disclosure.classes import AttackRisk
-from gpupif.disclosure.individual_risk import individual_risk
+from gpupif.disclosure.estimated import individual_risk
 from gpupif.disclosure.models import MODELS
 from gpupif.errors import InputError
 from tests.helpers import naive_disclosure as naive

@@ -19,8 +19,9 @@ import gpupif.special_uniques.suda
 from gpupif import suda
 from gpupif.rows.threads import Workers
 from gpupif.special_uniques.memory import SearchMemory
+from gpupif.special_uniques.request import msu_weights
+from gpupif.special_uniques.result import dis_suda, intrusion
 from gpupif.special_uniques.search_in_memory import UniquesSearch
-from gpupif.special_uniques.weights import dis_suda, intrusion, msu_weights
 from tests.helpers.naive_suda import EXAMPLE, check, minimal_uniques
 from tests.helpers.tables import SHARED_FIXTURES, SIMULATED, frame_of, tables
 
