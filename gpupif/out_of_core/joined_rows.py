@@ -11,12 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..attack.joined_columns import POPULATION, SAMPLE, JoinedColumns
-from ..attack.population import MatchedRows, earlier_equal
+from ..attack.population import MatchedRows, first_absent, number_among
 from ..attack.weights import Units
 from ..io.ipc_batches import BatchReader
-from ..rows.distinct import distinct_rows
 from ..rows.keys import code_type
-from ..rows.partition import Rows
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .budget import Budget
@@ -171,7 +169,7 @@ class AbsentRows:
 
     def add(self, short: MatchedRows) -> None:
         """Further rows that the population has less often than the table."""
-        self._rows += int((short.sampled - short.in_population).sum())
+        self._rows += short.absent
         self._waiting.append(short)
         if sum(len(one.keys) for one in self._waiting) > self._limit:
             self._look_up()
@@ -196,17 +194,11 @@ class AbsentRows:
             for number, size in enumerate(self._joined.table.sizes):
                 if not len(short.keys) or start >= self._first[0]:
                     return
-                keys = np.concatenate([short.keys, self._joined.keys(number, workers)])
-                which = distinct_rows(Rows(keys), len(keys), workers).number[len(short.keys) :]
-                which = np.minimum(which, len(short.keys)).astype(np.int64)
-                over = np.flatnonzero(earlier_equal(which) >= room[which])
-                if len(over):
-                    if start + over[0] < self._first[0]:
-                        one = which[over[0]]
-                        codes = self._joined.columns.layout.unpack(short.keys[one][None])
-                        hint = self._joined.columns.absent_value_hint([int(own[0]) for own in codes])
-                        counted = int(short.in_population[one]), int(short.sampled[one])
-                        self._first = (start + int(over[0]), *counted, hint)
+                which = number_among(short.keys, self._joined.keys(number, workers), workers)
+                row = first_absent(which, room)
+                if row is not None:
+                    if start + row < self._first[0]:
+                        self._first = (start + row, *short.about(which[row], self._joined.columns))
                     return
                 room -= np.bincount(which, minlength=len(room))
                 start += size

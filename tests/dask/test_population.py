@@ -117,7 +117,7 @@ def test_a_population_that_is_no_parquet(tmp_path):
         (CENSUS.iloc[:0], "population: expected at least one row"),
         (CENSUS.assign(age=CENSUS["age"].where(CENSUS.index != 7)), "^population: column 'age': 1 missing value, .* 7"),
         (CENSUS.astype({"age": str}), "'age'.* in the table and .*string in the population"),
-        (CENSUS.iloc[:20], r"population: it lacks \d+ of the table's 120 rows; of some equal ones it has \d+"),
+        (CENSUS.iloc[:20], r"population: it lacks \d+ of the table's 120 rows, the first row \d+ \(from 0\): of equal"),
     ],
 )
 def test_bad_populations_are_refused_when_dask_computes(people, match):
