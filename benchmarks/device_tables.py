@@ -95,7 +95,7 @@ def write_source(library: Library, frames: FrameLibrary, rows: int, file: Path) 
     frame = frames.frame({f"c{number}": column for number, column in enumerate(codes)})
     for name in list(frame.columns)[:TEXT_COLUMNS]:
         frame[name] = frame[name].astype("str")
-    with file.open("wb") as sink, frames.parquet_writer(sink, {}) as write:
+    with file.open("wb") as sink, frames.parquet_writer(sink, {}, "zstd") as write:
         write(frame)
     return frame
 

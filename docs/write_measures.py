@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from gpupif.disclosure.models import MODELS
-from gpupif.disclosure.scope import Scope, scope
-from gpupif.utils.undefined import undefined_table
+from gpupif.disclosure.risk import NO_CLASSES, SIMPLE_SAMPLE
+from gpupif.utils.undefined import UNDEFINED
 
 DOCS = Path(__file__).parent
 COLUMNS = ("name", "unit", "range", "meaning", "source", "example")
+ROWS = "counts rows, whatever their weights"
 
 
 def registry() -> dict[str, list[dict[str, Any]]]:
@@ -33,12 +34,13 @@ def registry() -> dict[str, list[dict[str, Any]]]:
 def measures_tables() -> dict[str, str]:
     """The tables of measures.md, by the name that their marks have."""
     found = {part: table(COLUMNS, map(_cells, measures)) for part, measures in registry().items()}
-    return found | {"weights and wildcards": table(("measure", "with weights", "with wildcards"), map(_scope, scope()))}
+    return found | {"weights and wildcards": table(("measure", "with weights", "with wildcards"), scopes())}
 
 
 def disclosure_tables() -> dict[str, str]:
     """The tables of disclosure.md, likewise."""
-    return {"undefined": f"{undefined_table()}\n"}
+    heads = ("option", "not defined for", "because")
+    return {"undefined": table(heads, [(f"`{one.option}`", one.measures, one.why) for one in UNDEFINED])}
 
 
 PAGES: dict[str, Callable[[], dict[str, str]]] = {
@@ -52,9 +54,32 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in (heads, ["---"] * len(heads), *rows))
 
 
-def _scope(row: Scope) -> list[str]:
-    name = f"`{row.measure}`" if row.measure in MODELS else row.measure
-    return [name, row.weights, row.wildcards or f"not defined: {row.undefined}"]
+def scopes() -> list[Sequence[str]]:
+    """What each measure of `gpupif.risk` is with sampling weights and with wildcards, those of attributes first."""
+    no_classes = f"not defined: {NO_CLASSES}"
+    return [
+        *((f"`{model.name}`", model.weights, model.wildcards) for model in MODELS.values()),
+        ("uniques, rows_below, discernibility", ROWS, "by how many rows match each row"),
+        ("prosecutor, marketer", ROWS, "1 / the rows that match a row"),
+        ("classes, average_size, classes_below", ROWS, no_classes),
+        (
+            "estimated",
+            "of a class of f rows whose weights sum to F: 1 / F, and Benedetti & Franconi's individual risk",
+            "f and F are of the rows that match a row",
+        ),
+        (
+            "groups",
+            "rows are counted, shares of values are of weights",
+            "classes of each combination of quasi-identifiers",
+        ),
+        (
+            "population",
+            ROWS,
+            "1 / the rows of the population that match a row, at least itself; `classes` and the journalist's average, "
+            "which takes their mean size, are not defined",
+        ),
+        ("uniques in the population", f"not defined: {SIMPLE_SAMPLE}", no_classes),
+    ]
 
 
 def _cells(measure: dict[str, Any]) -> list[str]:

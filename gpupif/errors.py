@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
+# Columns that an error lists.
+MOST_NAMED = 40
+
 
 class GpupifError(Exception):
     """Base of all errors that gpupif raises on purpose."""
@@ -48,9 +51,9 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
-def _some(names: list[object], most: int = 40) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more
+def _some(names: list[object]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(repr(name) for name in names[:MOST_NAMED]) + more
 
 
 class ColumnTypeError(InputError, TypeError):

@@ -32,9 +32,9 @@ class Measure:
     `kernels/formulas.py`. unit, range: of its values ("and up": to infinity, which is one of them); source: where it is
     defined. statistic: that of the cohort, where the measure is one. weighted: multiplied by the column's weight when
     that is known. low_is_risky: the riskiest cells are those with the lowest values. dtype: of its scores, whatever
-    others are asked for in, if any: of counts "int64".
-    example: its value for the first cell a of the table g a, g a, g a, g b, h a, h b, h c, h c, for an attacker who
-    knows g: in the cohort the values are a, a, a, b, and the prior of a, b and c is 1/2, 1/4 and 1/4.
+    others are asked for in, if any: of counts "int64". example: its value for the first cell a of the table g a, g a,
+    g a, g b, h a, h b, h c, h c, for an attacker who knows g: in the cohort the values are a, a, a, b, and the prior of
+    a, b and c is 1/2, 1/4 and 1/4.
     """
 
     name: str
@@ -439,10 +439,23 @@ def as_risk(measure: Measure, scores: Any) -> Any:
     """
     if not measure.low_is_risky:
         return scores
-    risks = -scores
-    if measure.is_size and scores.dtype.kind == "f":
-        risks[scores == 0] = -math.inf
-    return risks
+    return -_swapped(measure, scores, 0, math.inf)
+
+
+def from_risk(measure: Measure, risks: Any) -> Any:
+    """The scores of which `as_risk` made these."""
+    if not measure.low_is_risky:
+        return risks
+    # The negative of 0 would be -0.0.
+    return _swapped(measure, 0 - risks, math.inf, 0)
+
+
+def _swapped(measure: Measure, scores: Any, one: float, other: float) -> Any:
+    """Scores with `other` in place of `one` where they are sizes that may be 0: estimates, in floating point."""
+    import numpy as np
+
+    may_be_0 = measure.is_size and scores.dtype.kind == "f"
+    return np.where(scores == one, other, scores) if may_be_0 else scores
 
 
 def as_weighted(measure: Measure) -> Measure:

@@ -49,13 +49,8 @@ def describe_cohort(number, cell, missing, priors, accuracy, logs, amounts, touc
 
 
 @kernel
-def of_nothing(kind, size):
-    """A statistic of a cohort in which no value is known: nothing is learnt, its entropy and recursion are unknown.
-
-    size: its rows; where it has none, entropy is 0, and recursion that of fewer values than are asked for.
-    """
-    if size == 0:
-        return math.inf if kind == RECURSIVE else 0.0
+def of_nothing(kind):
+    """A statistic of a cohort in which no value is known: nothing is learnt, its entropy and recursion are unknown."""
     return math.nan if kind in (ENTROPY, RECURSIVE) else 0.0
 
 
@@ -83,7 +78,7 @@ def score_rows(asked, first, number, scratch, results):
         for j in range(number):
             size, certain, statistic = sizes[j], certains[j], 0.0
             if place >= 0:
-                statistic = found[runs[j], place] if runs[j] >= 0 else of_nothing(wanted.kinds[place], size)
+                statistic = found[runs[j], place] if runs[j] >= 0 else of_nothing(wanted.kinds[place])
             for row in range(starts[first + j], starts[first + j + 1]):
                 value = row_values[row]
                 if is_of_size(measure):

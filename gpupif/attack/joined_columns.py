@@ -183,7 +183,7 @@ def _prior_in(column: Column, counts: npt.NDArray[np.int64], values: Sequence[An
 
 
 def counting_job(
-    counts: Sequence[npt.NDArray[np.int64]], targets: list[int], known: list[int], wildcards: Sequence[int] = ()
+    counts: Sequence[npt.NDArray[np.int64]], targets: list[int], known: list[int], wildcards: Sequence[int]
 ) -> Job:
     """The job of counting rows in cohorts, without codes of rows.
 

@@ -109,9 +109,9 @@ class ScoreRequest:
         self,
         columns: Sequence[Column],
         rows: int,
-        scores_on: str = "host",
-        on_warning: Callable[[str, type[Warning]], None] = warn,
-        weighted: TableWeights | None = None,
+        scores_on: str,
+        on_warning: Callable[[str, type[Warning]], None],
+        weighted: TableWeights | None,
         priors: Mapping[Hashable, Prior] | None = None,
     ) -> tuple[Job, dict[Hashable, Prior]]:
         """The engine's job for the columns `used` of a table of so many rows, and the prior of each column.

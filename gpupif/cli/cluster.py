@@ -65,7 +65,7 @@ def score_on_cluster(
         origin = describe_files(given.path, given.stamps())
         scores = score_table(files.frame, replace(asked, columns=targets), origin)
         several = len(client.nthreads())
-        scores.to_parquet(output, overwrite=overwrite, write_index=False, compression="zstd")
+        scores.to_parquet(output, overwrite=overwrite, write_index=False)
         subsets = scores.subsets
         attackers = {"attackers": list(scores.attackers)} if scores.attackers else {}
     return {
@@ -84,8 +84,8 @@ def score_on_cluster(
 def find_anywhere(find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: FileOptions) -> Found:
     """What `find` finds in the files of a table: here, or in the Dask frame of a Parquet file or folder on a cluster.
 
-    find: takes files or a Dask frame. pick: the columns that are needed, None for all
-    that do not only label rows. Raises what `find` does; InputError, DeviceError.
+    find: takes files or a Dask frame. pick: the columns that are needed, None for all that do not only label rows.
+    Raises what `find` does; InputError, DeviceError.
     """
     if not place.named:
         return find(find_input(table, streams.sep))

@@ -72,6 +72,9 @@ Scheduler = Annotated[
 WorkerProcesses = Annotated[
     int | None, typer.Option("--workers", metavar="N", help="Compute on a Dask cluster of N processes here.")
 ]
+Compression = Annotated[
+    str | None, typer.Option(metavar="zstd|lz4|snappy|none", help="Of the scores. Default: zstd, of Feather lz4.")
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
@@ -95,6 +98,7 @@ def configured(
     gpu_grouping: str | None = None,
     memory_limit: str | None = None,
     temp: Path | None = None,
+    compression: str | None = None,
 ) -> Iterator[None]:
     """The time of a command, in which its options hold; those that are not given are of the environment."""
     from ..utils.config import config
@@ -107,6 +111,7 @@ def configured(
             memory_limit=memory_limit,
             temp=temp,
             progress=False if quiet else None,
+            compression=compression,
         ),
     ):
         if quiet:

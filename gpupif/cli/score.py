@@ -72,6 +72,7 @@ def score(
     dtype: Annotated[str, typer.Option(metavar="float64|float32", help="Type of the scores.")] = "float64",
     sep: options.Sep = None,
     keep_input: Annotated[bool, typer.Option("--keep-input", help="Put the table's columns first.")] = False,
+    compression: options.Compression = None,
     overwrite: options.Overwrite = False,
     memory_limit: Annotated[
         str | None, typer.Option(metavar="2GiB", help="Memory to take. Default: 60 % of what is free.")
@@ -95,7 +96,7 @@ def score(
     from ..out_of_core.options import OutputOptions
     from ..scoring.files import score_file
 
-    with configured(quiet, device, gpu_grouping, memory_limit, temp):
+    with configured(quiet, device, gpu_grouping, memory_limit, temp, compression):
         asked = Arguments.of(
             list(dict.fromkeys(as_names(measures) or [])),
             as_names(columns),

@@ -35,6 +35,7 @@ def suda(
     contributions: Annotated[
         bool, typer.Option("--contributions", help="With -o: also what part of each score comes from each column.")
     ] = False,
+    compression: options.Compression = None,
     overwrite: options.Overwrite = False,
     weights: options.SamplingWeights = None,
     missing: MissingInSets = "category",
@@ -58,9 +59,7 @@ def suda(
     from .cluster import find_anywhere
 
     top = whole_number("top", top, "rows")
-    if output is not None:
-        check_output(output, overwrite, find_input(table, sep).places)
-    elif contributions:
+    if contributions and output is None:
         raise InputError("--contributions: goes with -o. Add that, or leave it out.")
     names = as_names(columns)
     find = partial(
@@ -73,11 +72,13 @@ def suda(
         contributions=contributions,
     )
     streams = options.FileOptions(sep, memory_limit, temp)
-    with configured(quiet, device, memory_limit=memory_limit, temp=temp):
+    with configured(quiet, device, memory_limit=memory_limit, temp=temp, compression=compression):
+        if output is not None:
+            check_output(output, overwrite, find_input(table, sep).places)
         found = find_anywhere(find, table, CountRequest(names, weights).pick, Place(scheduler, workers), streams)
-    if output is not None:
-        found.write(output, overwrite)
-        complete.append(output)
+        if output is not None:
+            found.write(output, overwrite)
+            complete.append(output)
     summary = found.summary(top)
     files = {"input": str(table)} if output is None else {"input": str(table), "output": str(output)}
     facts = {"spilled_bytes": found.spilled_bytes, "seconds": found.seconds}

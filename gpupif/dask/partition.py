@@ -17,6 +17,7 @@ from ..attack.joined_columns import SAMPLE
 from ..attack.weights import add_chunk
 from ..encoding.column import Column
 from ..encoding.merge import ValueCounts, encode_part, number_in, recode
+from ..engines.choose import DeviceRequest
 from ..engines.partition_plan import computed_measure
 from ..errors import GpupifError
 from ..frames.open import open_frame
@@ -48,7 +49,7 @@ class EncodedPartition(NamedTuple):
     times: npt.NDArray[Any]
     values: list[ValueCounts]
     first_missing: list[int]
-    device: str
+    device: DeviceRequest
 
 
 class PartitionIndex(NamedTuple):
@@ -59,7 +60,9 @@ class PartitionIndex(NamedTuple):
     number: npt.NDArray[Any]
 
 
-def encode_partition(request: ReadRequest, device: str, partition: Any) -> tuple[EncodedPartition, PartitionIndex]:
+def encode_partition(
+    request: ReadRequest, device: DeviceRequest, partition: Any
+) -> tuple[EncodedPartition, PartitionIndex]:
     """Number the values of a partition's columns by themselves and collapse equal rows; raises ColumnTypeError."""
     frame = open_frame(partition)
     here = worker_device(device)

@@ -16,6 +16,7 @@ from ..attack.weights import TableWeights, Units, read_weights
 from ..encoding.column import Column
 from ..encoding.merge import ValueCounts, final_order, merged_column, total_values
 from ..engines.base import Job
+from ..engines.choose import DeviceRequest
 from ..engines.partition_plan import WeightSums, cohorts_stay_whole
 from ..errors import DeviceError, InputError
 from ..rows.keys import KeyLayout
@@ -62,7 +63,7 @@ class PartitionTotals(NamedTuple):
     distinct: int
     values: list[ValueCounts]
     first_missing: list[int]
-    devices: frozenset[str]
+    devices: frozenset[DeviceRequest]
 
 
 def add_totals(names: Sequence[Hashable], *parts: PartitionTotals) -> PartitionTotals:
@@ -74,7 +75,7 @@ def add_totals(names: Sequence[Hashable], *parts: PartitionTotals) -> PartitionT
         ]
         rows += part.rows
     values = [total_values(name, [part.values[place] for part in parts]) for place, name in enumerate(names)]
-    devices = frozenset[str]().union(*(part.devices for part in parts))
+    devices = frozenset[DeviceRequest]().union(*(part.devices for part in parts))
     return PartitionTotals(rows, sum(part.distinct for part in parts), values, first, devices)
 
 
@@ -94,7 +95,7 @@ class Plan:
     distinct: int
     weights: Weights | None
     total: int
-    device: str
+    device: DeviceRequest
     devices: str
     population: PopulationPlan | None = None
 
@@ -138,8 +139,8 @@ def make_plan(
     request: ScoreRequest,
     names: list[Hashable],
     totals: PartitionTotals,
-    weights: Weights | None = None,
-    counts: WeightedCounts | None = None,
+    weights: Weights | None,
+    counts: WeightedCounts | None,
     population: PopulationPlan | None = None,
     on_warning: Callable[[str, type[Warning]], None] = warn_clients,
 ) -> Plan:
@@ -151,32 +152,33 @@ def make_plan(
     on different workers.
     """
     check_totals(request, names, totals)
-    device, mixed = next(iter(totals.devices)), len(totals.devices) > 1
-    if mixed:
-        _check_mixture(request, totals.devices)
+    device, *others = totals.devices
+    used = sorted(asked.device for asked in totals.devices)
+    if others:
+        _check_mixture(request, used)
         # A way of grouping, of GPUs, was not asked for: workers without one would have refused it.
-        device = "auto"
+        device = DeviceRequest("auto")
     columns = merged_columns(request.read, totals.values) if weights is None else weights.columns
     weighted = None
     if weights is not None and counts is not None:
         weighted = TableWeights(None, counts, weights.units.total, weights.units.unit)
     population = None if population is None else population.of(request.used)
     priors = None if population is None else population.columns.priors()
-    job, prior_of = request.job(
-        columns[: len(request.used)], totals.rows, on_warning=on_warning, weighted=weighted, priors=priors
-    )
+    job, prior_of = request.job(columns[: len(request.used)], totals.rows, "host", on_warning, weighted, priors)
     layout = job.layout if population is None else population.columns.layout
     total = totals.rows if weights is None else weights.units.total
-    used = " and ".join(sorted(totals.devices))
-    return Plan(request, job, prior_of, layout, totals.rows, totals.distinct, weights, total, device, used, population)
+    devices = " and ".join(used)
+    return Plan(
+        request, job, prior_of, layout, totals.rows, totals.distinct, weights, total, device, devices, population
+    )
 
 
-def _check_mixture(request: ScoreRequest, devices: frozenset[str]) -> None:
+def _check_mixture(request: ScoreRequest, devices: Sequence[str]) -> None:
     """Raise DeviceError where scores may not be the same to the last bit on workers of these kinds."""
     named = [measure.name for measure in request.measures if measure.differs_by_processor]
     if named:
         raise DeviceError(
-            f"device 'auto': is {' on some workers and '.join(sorted(devices))} on others. The last bits of "
+            f"device 'auto': is {' on some workers and '.join(devices)} on others. The last bits of "
             f"{named[0]}, of an order next to 1, differ between the two, those of all other measures do not: use "
             "gpupif.config(device='cpu') or device='cuda', or workers of one kind."
         )

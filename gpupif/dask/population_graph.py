@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ..attack.joined_columns import POPULATION, SAMPLE
 from ..attack.request import ScoreRequest
+from ..engines.choose import DeviceRequest
 from ..errors import InputError
 from ..frames.dask_frame import check_dask_frame, is_dask
 from ..frames.open import open_frame
@@ -62,7 +63,7 @@ class PopulationGraph:
 
 
 def build_population_graph(
-    read: Any, population: Any, request: ScoreRequest, names: list[Hashable], lacks: str, device: str
+    read: Any, population: Any, request: ScoreRequest, names: list[Hashable], lacks: str, device: DeviceRequest
 ) -> PopulationGraph:
     """The graph that compares a table with its population. read: the table's columns that are needed."""
     graph = Graph()
@@ -97,7 +98,7 @@ def add_matching_tasks(
     population: Any,
     request: ScoreRequest,
     names: list[Hashable],
-    device: str,
+    device: DeviceRequest,
     overlapping: bool = False,
 ) -> MatchingTasks:
     """Add the tasks that match equal rows of a table and its population.

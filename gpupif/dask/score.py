@@ -19,6 +19,7 @@ import pandas as pd
 
 from ..attack.arguments import Arguments
 from ..attack.request import ScoreRequest
+from ..engines.choose import DeviceRequest
 from ..engines.partition_plan import WeightSums
 from ..frames.dask_frame import check_dask_frame, is_dask, known_orders
 from ..frames.open import open_frame
@@ -34,7 +35,9 @@ from .population_graph import PopulationGraph, build_population_graph, open_dask
 from .scores import DaskBacking, LazyOutcome
 
 
-def score_dask(table: Any, arguments: Arguments, device: str, origin: Mapping[str, Any] | None = None) -> Scores:
+def score_dask(
+    table: Any, arguments: Arguments, device: DeviceRequest, origin: Mapping[str, Any] | None = None
+) -> Scores:
     """See `gpupif.score`. Raises what the names of columns show at once; the rest is raised when Dask computes.
 
     origin: where the table came from, if that is known; see `provenance`.
@@ -60,7 +63,7 @@ def score_dask(table: Any, arguments: Arguments, device: str, origin: Mapping[st
         columns=request.targets,
         measures=request.cell_measures,
         dtype=request.dtype,
-        device=device,
+        device=device.device,
         seconds={},
         request=describe_request(
             request,
@@ -87,7 +90,7 @@ def _score(
     read: Any,
     name: str | None,
     request: ScoreRequest,
-    device: str,
+    device: DeviceRequest,
     population_graph: PopulationGraph | None,
 ) -> LazyOutcome:
     """Scores against one attacker, of this name; read: the table's columns that are needed, or more.

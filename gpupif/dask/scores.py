@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from ..attack.priors import AsDict, Prior
 from ..frames.open import open_frame
+from ..io.formats import PARQUET
 from ..io.write import output_names
 from ..results.base import (
     AttackerOutcome,
@@ -168,7 +170,8 @@ class DaskBacking(Backing):
 
     def write(self, writing: WriteRequest) -> None:
         """See `Backing`: to a folder of Parquet files. Its files say what was asked, the folder what was found too."""
-        options = writing.options
+        codec = PARQUET.codec(Path(writing.path))
+        options = {"compression": None if codec == "none" else codec, **writing.options}
         asked = ScoresDescription(self.about, [AttackerOutcome(attacker, {}, None) for attacker in writing.attackers])
         facts = [(what, self.attackers[0].name) for what in ("plan", "packed")]
         facts += [("weights", attacker.name) for attacker in self.attackers]

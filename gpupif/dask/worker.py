@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..engines.choose import DeviceRequest, choose_engine, grouping_of
+from ..engines.choose import DeviceRequest, choose_engine
 from ..engines.counting import CountingEngine
 from ..engines.cpu.engine import CpuEngine
 from ..errors import warn
@@ -30,22 +30,21 @@ def task_memory() -> int | None:
         return None
 
 
-def worker_device(device: str) -> str:
-    """What the word `device` means on this worker: "cpu", "cuda", or the GPU that it names; the rest as asked."""
-    return DeviceRequest(choose_engine(device).device, grouping_of(device))
+def worker_device(asked: DeviceRequest) -> DeviceRequest:
+    """What the device means on this worker: "cpu", "cuda", or the GPU that it names; the rest as asked."""
+    return asked._replace(device=choose_engine(asked).device)
 
 
-def task_engine(device: str) -> CountingEngine:
+def task_engine(asked: DeviceRequest) -> CountingEngine:
     """The engine of one task. On "cuda" a worker uses the first GPU that it sees; those of dask-cuda each see another.
 
     "auto" is what it means on this worker, and need not mean the same on all. Raises DeviceError where the worker has
     no GPU that was asked for.
     """
-    if device == "auto":
-        device = worker_device(device)
-    if device == "cpu":
+    here = worker_device(asked) if asked.device == "auto" else asked
+    if here.device == "cpu":
         return CpuEngine(threads=task_threads())
-    return choose_engine(DeviceRequest("cuda:0", grouping_of(device)) if device == "cuda" else device)
+    return choose_engine(here._replace(device="cuda:0") if here.device == "cuda" else here)
 
 
 def warn_clients(message: str, category: type[Warning]) -> None:

@@ -131,7 +131,7 @@ def _alias(weights: list[int]) -> tuple[list[int], list[int]]:
     return keep, other
 
 
-def _codes(rows: int, seed: int, columns: int, threads: int | None = None, chunk: int = CHUNK) -> NDArray[np.int8]:
+def _codes(rows: int, seed: int, columns: int) -> NDArray[np.int8]:
     """The codes of all columns (columns, rows), drawn in chunks of rows by several threads."""
     import numpy as np
 
@@ -144,10 +144,10 @@ def _codes(rows: int, seed: int, columns: int, threads: int | None = None, chunk
 
     def draw(begin: int) -> None:
         for place, column in enumerate(tables):
-            draw_column(codes, place, begin, min(begin + chunk, rows), np.uint64(seed), *column)
+            draw_column(codes, place, begin, min(begin + CHUNK, rows), np.uint64(seed), *column)
 
-    with Workers(threads) as workers:
-        workers.run(draw, [(begin,) for begin in range(0, rows, chunk)])
+    with Workers() as workers:
+        workers.run(draw, [(begin,) for begin in range(0, rows, CHUNK)])
     return codes
 
 

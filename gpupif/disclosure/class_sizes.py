@@ -43,7 +43,7 @@ def size_array(argument: str, given: Any) -> npt.NDArray[np.int64]:
     return sizes
 
 
-def histogram_of(class_sizes: Any, rows: int | None = None, argument: str = "class_sizes") -> dict[int, int]:
+def histogram_of(class_sizes: Any, rows: int | None = None) -> dict[int, int]:
     """Size of an equivalence class to the number of classes of that size, ascending.
 
     class_sizes: the size of each class; or a mapping of size to number of classes; or `gpupif.utils.information.Sizes`,
@@ -60,17 +60,17 @@ def histogram_of(class_sizes: Any, rows: int | None = None, argument: str = "cla
     if isinstance(class_sizes, Mapping):
         found = {}
         for size, times in class_sizes.items():
-            number = whole_number(f"{argument}[{brief(size)}]", times, "classes of this size", 0)
+            number = whole_number(f"class_sizes[{brief(size)}]", times, "classes of this size", 0)
             if number:
-                found[whole_number(argument, size, "rows as the size of a class")] = number
+                found[whole_number("class_sizes", size, "rows as the size of a class")] = number
         if not found:
-            raise InputError(f"{argument}: expected at least one class, got none.")
+            raise InputError("class_sizes: expected at least one class, got none.")
     else:
-        sizes, numbers = np.unique(size_array(argument, class_sizes), return_counts=True)
+        sizes, numbers = np.unique(size_array("class_sizes", class_sizes), return_counts=True)
         found = dict(zip(sizes.tolist(), numbers.tolist(), strict=True))
     total = sum(size * times for size, times in found.items())
     if total > MOST:
-        raise InputError(f"{argument}: expected classes of at most 2^62 rows together; got more.")
+        raise InputError("class_sizes: expected classes of at most 2^62 rows together; got more.")
     if rows is not None and whole_number("rows", rows, "rows") != total:
         raise InputError(
             f"rows: expected the {total:,} rows that the classes have together, got {rows!r}. Leave it out."

@@ -49,7 +49,7 @@ from .table_part import TablePart
 from .with_population import classes_of_matched
 
 
-def assess_dask(table: Any, request: RiskRequest, population: Population | None = None) -> Assessed:
+def assess_dask(table: Any, request: RiskRequest, population: Population | None) -> Assessed:
     """`gpupif.disclosure.assess.assess` of a Dask frame; computes at once."""
     check_dask_frame(table)
     request.pick(list(table.columns))

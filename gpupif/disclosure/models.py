@@ -48,7 +48,8 @@ class Model:
     range: of its values; meaning; source: where it is defined. finish: makes it of that extreme and of where the values
     of the attribute lie. example: its value for the table of `Measure`, g being the quasi-identifier (l: 2).
     weights: what it is of rows with sampling weights. wildcards: what it is where missing values match every value, so
-    that classes overlap; matching: the measure of a cell then, where it is another one.
+    that classes overlap; matching: the measure of a cell then, where it is another one. heading: of its column where
+    results are printed, where that is not its name.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Model:
     weights: str = SHARES
     wildcards: str = ""
     matching: str = ""
+    heading: str = ""
 
     @property
     def of_l(self) -> bool:
@@ -121,6 +123,7 @@ MODELS: dict[str, Model] = {
             example=2,
             weights="values that a row of a weight above 0 has",
             wildcards="the fewest different known values of the rows that match a row, if they have one",
+            heading="distinct l",
         ),
         Model(
             "entropy_l",
@@ -133,6 +136,7 @@ MODELS: dict[str, Model] = {
             _effective,
             example=1.754765,
             wildcards="of the known values of the rows that match a row",
+            heading="entropy l",
         ),
         Model(
             "recursive_c",
@@ -146,6 +150,7 @@ MODELS: dict[str, Model] = {
             example=3.0,
             weights="counts by value are sums of weights",
             wildcards="of the known values of the rows that match a row",
+            heading="c",
         ),
         Model(
             "t",
@@ -172,6 +177,7 @@ MODELS: dict[str, Model] = {
             wildcards="by what share of itself the frequency of a value rises at most in the known "
             "values of the rows that match a row",
             matching="highest_relative_gain",
+            heading="beta",
         ),
         Model(
             "enhanced_beta",
@@ -185,6 +191,7 @@ MODELS: dict[str, Model] = {
             example=1.0,
             wildcards="of the known values of the rows that match a row",
             matching="highest_enhanced_gain",
+            heading="enh. beta",
         ),
         Model(
             "delta",

@@ -24,7 +24,7 @@ from .with_population import population_classes_of_files
 
 
 def assess_files(
-    table: Any, request: RiskRequest, engine: Engine, report: Reporter, population: Population | None = None
+    table: Any, request: RiskRequest, engine: Engine, report: Reporter, population: Population | None
 ) -> Assessed:
     """`assess` of what a path names, within a memory limit."""
     watch = Stopwatch()

@@ -11,25 +11,15 @@ from .classes import AttackRisk, ClassRisks
 from .estimated import EstimatedRisks
 from .homogeneity import Group
 from .journalist import PopulationRisks
+from .models import MODELS
 from .population_uniques import PopulationUniques
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-HEADS = {
-    "values": "values",
-    "alpha": "alpha",
-    "distinct_l": "distinct l",
-    "entropy_l": "entropy l",
-    "recursive_c": "c",
-    "t": "t",
-    "basic_beta": "beta",
-    "enhanced_beta": "enh. beta",
-    "delta": "delta",
-    "homogeneous_classes": "one value: classes",
-    "homogeneous_rows": "rows",
-}
+# Of columns that are no disclosure measure.
+HEADS = {"values": "values", "homogeneous_classes": "one value: classes", "homogeneous_rows": "rows"}
 
 
 def heading(rows: int, known: int, classes: int | None, device: str, seconds: Mapping[str, float]) -> str:
@@ -94,10 +84,14 @@ def attributes_table(attributes: pd.DataFrame, l_values: int | None) -> Table:
     """The measures of each sensitive attribute."""
     of_l = "" if l_values is None else f" (c for l = {l_values})"
     headings = [Heading("attribute", text=True)]
-    headings += [Heading(HEADS[key], folds=True, show=_number) for key in attributes.columns]
+    headings += [Heading(_head(key), folds=True, show=_number) for key in attributes.columns]
     records = zip(attributes.index, attributes.to_dict("records"), strict=True)
     rows = [(name, *record.values()) for name, record in records]
     return draw_table(f"Sensitive attributes, the worst class of each{of_l}", headings, rows)
+
+
+def _head(column: str) -> str:
+    return HEADS.get(column) or MODELS[column].heading or column
 
 
 def groups_table(groups: Sequence[Group]) -> Table:

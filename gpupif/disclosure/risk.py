@@ -20,12 +20,15 @@ from .journalist import PopulationRisks
 from .models import MODELS, resolve_models
 from .population_uniques import PopulationUniques, population_uniques
 from .request import RiskRequest
-from .scope import NO_CLASSES, SIMPLE_SAMPLE
 from .search import Assessed
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
+
+# Why some of what follows is not defined, with missing values as wildcards and with sampling weights.
+NO_CLASSES = "classes that overlap cannot be counted, nor a mean be taken over them"
+SIMPLE_SAMPLE = "it takes a simple random sample, of rows that all stand for as many people"
 
 
 @dataclass(frozen=True)

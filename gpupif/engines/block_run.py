@@ -1,4 +1,4 @@
-"""What all steps of one run of the CPU engine share."""
+"""What all steps of one run by blocks share, on the CPU or a GPU."""
 
 from __future__ import annotations
 

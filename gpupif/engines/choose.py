@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..errors import DeviceError
 from ..gpu import status as gpu_status
 from ..utils.config import AUTO, resources, split_device
 from .counting import CountingEngine
 
 
-class DeviceRequest(str):
-    """A word for a device, with all else that is asked about how to run there.
+class DeviceRequest(NamedTuple):
+    """Where and how to run.
 
-    grouping: how a GPU is to find rows that agree, one of `gpupif.utils.config.GROUPINGS`.
+    device: "auto" (all GPUs, or the CPU), "cpu", "cuda" (all GPUs) or "cuda:1" (one of them). grouping: how a GPU is to
+    find rows that agree, one of `gpupif.utils.config.GROUPINGS`; "auto" leaves it to what is installed.
     """
 
-    grouping: str
-
-    def __new__(cls, device: str, grouping: str = "auto") -> DeviceRequest:
-        """The word, and what is asked beside it."""
-        asked = super().__new__(cls, device)
-        asked.grouping = grouping
-        return asked
-
-
-def grouping_of(device: str) -> str:
-    """How a GPU is to find rows that agree, as far as that was asked with a device."""
-    return device.grouping if isinstance(device, DeviceRequest) else "auto"
+    device: str
+    grouping: str = AUTO
 
 
 def requested_device() -> DeviceRequest:
@@ -34,20 +27,20 @@ def requested_device() -> DeviceRequest:
     return DeviceRequest(asked.device, AUTO if asked.device == "cpu" else asked.gpu_grouping)
 
 
-def choose_engine(device: str) -> CountingEngine:
-    """The engine for device "auto" (all GPUs, or the CPU), "cpu", "cuda" (all GPUs) or "cuda:1" (one of them).
+def choose_engine(asked: DeviceRequest) -> CountingEngine:
+    """The engine that is to run.
 
-    An `DeviceRequest` says how rows are grouped there, too; a bare word leaves it to what is installed. Raises
-    InputError for any other word, and DeviceError where "cuda", or what is asked of a GPU, cannot run.
+    Raises InputError for a word that is no device, and DeviceError where "cuda", or what is asked of a GPU, cannot run.
     """
     from .cpu.engine import CpuEngine
 
+    device, grouping = asked
     kind, colon, number = split_device(device)
     if kind == "cpu":
         return CpuEngine()
-    status, grouping = gpu_status.cuda_status(), grouping_of(device)
+    status = gpu_status.cuda_status()
     if kind == "auto" and not status.usable:
-        if grouping != "auto":
+        if grouping != AUTO:
             raise DeviceError(
                 f"gpu_grouping={grouping!r} is a way of GPUs, and none can be used here: {status.reason}. Use "
                 "gpupif.config(gpu_grouping='auto'), or leave it out."
@@ -71,11 +64,11 @@ def choose_engine(device: str) -> CountingEngine:
             f"gpu_grouping='cudf' cannot be used here: {status.no_cudf}. Use "
             "gpupif.config(gpu_grouping='rotation') or gpu_grouping='auto'."
         )
-    if grouping == "auto":
+    if grouping == AUTO:
         grouping = "rotation" if status.no_cudf else "cudf"
     return CudaEngine(
         [int(number)] if colon else status.devices,
         grouping=grouping,
-        device=str(device) if colon else "cuda",
+        device=device if colon else "cuda",
         with_frames=not status.no_cudf,
     )

@@ -30,6 +30,7 @@ from .base import (
     select_columns,
 )
 from .block_scoring import collapse_job
+from .fold import Fold
 from .zero_weights import has_zero_weights
 
 # Of results that are folded at once, where memory is not limited otherwise.
@@ -71,7 +72,10 @@ def score_sets(
 
 
 def needs_whole_engine(job: Job) -> bool:
-    """Whether the sets of a job are scored one by one, each as a table of its own, by `score_each_set`."""
+    """Whether the sets of a job are scored one by one, each as a table of its own, by `score_each_set`.
+
+    Else every score is known and every size above 0, so that the highest, or the lowest, of a cell is its worst.
+    """
     return bool(job.wildcards) or has_zero_weights(job)
 
 
@@ -156,9 +160,7 @@ class _EachSet(DistinctRun):
         why = ""
         for first in range(0, len(job.targets), at_once):
             group = job.targets[first : first + at_once]
-            folds = {
-                column: [_Fold(rows, one.low_is_risky, bool(job.wildcards)) for one in job.measures] for column in group
-            }
+            folds = {column: [Fold(one, rows) for one in job.measures] for column in group}
             for one in sets:
                 targets = [column for column in one.targets if column in folds]
                 if targets:
@@ -169,7 +171,7 @@ class _EachSet(DistinctRun):
                     self.put(column, measure, fold.worst(), fold.mean(len(weights[column])))
         return self.results.finished(rows, why)
 
-    def _fold_set(self, columns: Sequence[int], targets: Sequence[int], folds: dict[int, list[_Fold]]) -> str:
+    def _fold_set(self, columns: Sequence[int], targets: Sequence[int], folds: dict[int, list[Fold]]) -> str:
         """Score some targets against the attacker who knows the other columns of a set; see
         `EngineResult.through_host`.
         """
@@ -184,7 +186,7 @@ class _EachSet(DistinctRun):
             for measure, fold in zip(job.measures, folds[column], strict=True):
                 scores = values[measure.name][place].astype(np.float64, copy=False)
                 self.workers.run(
-                    lambda a, b, fold=fold, scores=scores: fold.add(scores[table.number[a:b]], a, b),
+                    lambda a, b, fold=fold, scores=scores: fold.add(scores[table.number[a:b]], slice(a, b)),
                     self.workers.ranges(self.rows),
                 )
         return result.through_host
@@ -194,39 +196,3 @@ class _EachSet(DistinctRun):
         layout = KeyLayout.of([self.cardinalities[column] for column in columns])
         keys = layout.pack([self.codes[column] for column in columns], self.workers)
         return distinct_rows(Rows(keys, self.times), self.total, self.workers), layout
-
-
-class _Fold:
-    """Worst and mean of one measure and target, by distinct row; unknown: whether scores may be.
-
-    Of a measure where low is risky the negative is folded, so that high is worst.
-    """
-
-    def __init__(self, rows: int, low_is_risky: bool, unknown: bool) -> None:
-        self._sign = -1.0 if low_is_risky else 1.0
-        self._highest, self._sums = np.full(rows, -np.inf), np.zeros(rows)
-        # By row, in how many sets its score is known.
-        self._known = np.zeros(rows, np.int64) if unknown else None
-
-    def add(self, scores: npt.NDArray[np.float64], start: int, stop: int) -> None:
-        """Fold the scores of the rows start to stop - 1 against one more attacker."""
-        scores = self._sign * scores
-        if self._known is not None:
-            known = ~np.isnan(scores)
-            self._known[start:stop] += known
-            np.add(self._sums[start:stop], scores, out=self._sums[start:stop], where=known)
-        else:
-            self._sums[start:stop] += scores
-        np.fmax(self._highest[start:stop], scores, out=self._highest[start:stop])
-
-    def worst(self) -> npt.NDArray[np.float64]:
-        """Of each row its worst score."""
-        worst = self._sign * self._highest
-        return worst if self._known is None else np.where(self._known > 0, worst, np.nan)
-
-    def mean(self, sets: int) -> npt.NDArray[np.float64]:
-        """Of each row its mean score over so many sets."""
-        number = sets if self._known is None else self._known
-        with np.errstate(invalid="ignore"):
-            # Plus zero: the negative of a sum that is zero would be written as -0.0.
-            return np.asarray(self._sign * self._sums / number + 0.0)

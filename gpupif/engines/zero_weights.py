@@ -3,7 +3,7 @@
 They belong to no cohort, and yet their cells are scored, from the same definitions. An attacker who looks for such a
 row's known values meets the cohort of the rows that have them: its information gain and size are those of all its
 cells, and a value that none of them has a share of 0 there. Where the cohort is empty nothing is learnt: the posterior
-is the prior, gain and surprise are 0.
+is the prior, gain and surprise are 0, its entropy and recursion unknown.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from ..rows.partition import Rows
 from ..rows.threads import Workers
 from .base import EngineResult, Job
 from .block_run import Results
+
+# Statistics, see `measures.Statistic`, that are unknown (NaN) of a cohort in which nobody is.
+UNKNOWN_OF_NOTHING = ("ENTROPY", "RECURSIVE")
 
 
 def has_zero_weights(job: Job) -> bool:
@@ -107,9 +110,8 @@ class _Filler:
             inside = target in self.job.known and not self.job.class_without_target
             first = equal if measure.is_row_measure and inside else cohort
             found[first >= 0] = scores[first[first >= 0]]
-            if measure.statistic is not None and measure.statistic.kind == "RECURSIVE":
-                # As where a cohort has fewer values than are asked for.
-                found[cohort < 0] = np.inf
+            if measure.statistic is not None and measure.statistic.kind in UNKNOWN_OF_NOTHING:
+                found[cohort < 0] = np.nan
             return found
         found[equal >= 0] = scores[equal[equal >= 0]]
         absent = equal < 0

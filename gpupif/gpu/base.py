@@ -211,13 +211,13 @@ class FrameLibrary(DeviceLibrary):
         """The lines of a text file that begin within `size` bytes from `start` on, as a series of text."""
 
     @contextlib.contextmanager
-    def parquet_writer(self, sink: IO[bytes], metadata: Mapping[bytes, bytes]) -> Iterator[Any]:
+    def parquet_writer(self, sink: IO[bytes], metadata: Mapping[bytes, bytes], codec: str) -> Iterator[Any]:
         """A function that writes frames to a Parquet file, one after the other; raises what the file raises.
 
-        metadata: of the file.
+        metadata: of the file. codec: how it is compressed, "zstd", "lz4", "snappy" or "none".
         """
         guarded = GuardedSink(sink)
-        writer = self.open_writer(guarded, metadata)
+        writer = self.open_writer(guarded, metadata, codec)
 
         def write(frame: Any) -> None:
             writer.write_table(frame)
@@ -230,7 +230,7 @@ class FrameLibrary(DeviceLibrary):
             guarded.check()
 
     @abstractmethod
-    def open_writer(self, sink: GuardedSink, metadata: Mapping[bytes, bytes]) -> Any:
+    def open_writer(self, sink: GuardedSink, metadata: Mapping[bytes, bytes], codec: str) -> Any:
         """A writer of the library's own, see `parquet_writer`."""
 
 

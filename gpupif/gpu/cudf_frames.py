@@ -94,15 +94,16 @@ class CudfFrames(FrameLibrary):
         options = text.ParseOptions(byte_range=(start, size), strip_delimiters=True)
         return self.frames.Series.from_pylibcudf(text.multibyte_split(source, "\n", options))
 
-    def open_writer(self, sink: GuardedSink, metadata: Mapping[bytes, bytes]) -> Any:
-        return ParquetWriter(sink, metadata)
+    def open_writer(self, sink: GuardedSink, metadata: Mapping[bytes, bytes], codec: str) -> Any:
+        return ParquetWriter(sink, metadata, codec)
 
 
 class ParquetWriter:
     """Writes frames to a Parquet file; what cuDF's own does, which takes no metadata."""
 
-    def __init__(self, sink: GuardedSink, metadata: Mapping[bytes, bytes]) -> None:
+    def __init__(self, sink: GuardedSink, metadata: Mapping[bytes, bytes], codec: str) -> None:
         self._sink = sink
+        self._codec = codec
         self._metadata = {key.decode(): value.decode() for key, value in metadata.items()}
         self._writer: Any = None
 
@@ -122,7 +123,7 @@ class ParquetWriter:
             parquet.ChunkedParquetWriterOptions.builder(SinkInfo([self._sink]))
             .metadata(columns)
             .key_value_metadata([self._metadata])
-            .compression(types.CompressionType.ZSTD)
+            .compression(getattr(types.CompressionType, self._codec.upper()))
             .stats_level(types.StatisticsFreq.STATISTICS_ROWGROUP)
             .row_group_size_rows(ROWS_PER_GROUP)
             .build()

@@ -10,7 +10,8 @@ from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 
-from ..errors import TableReadError
+from ..errors import InputError, TableReadError
+from ..utils.config import AUTO, resources
 from ..utils.validation import check_unique
 from .common import Pick, Stamp, check_unchanged, stamps_of, unreadable
 
@@ -30,6 +31,7 @@ class FileFormat(ABC):
 
     name: as messages call it. endings: of the names of files that are read, in lower case; written: of those that
     scores can be written to. dataset: what `pyarrow.dataset` calls it. as_text: whether numbers are written as text.
+    codecs: how files can be compressed, first how they are where nothing else is asked for.
     """
 
     name: str
@@ -37,6 +39,17 @@ class FileFormat(ABC):
     written: tuple[str, ...]
     dataset: str
     as_text: bool = False
+    codecs: Sequence[str] = ("none",)
+
+    def codec(self, file: Path) -> str:
+        """How a file is to be compressed, see `gpupif.config`; raises InputError where this format is not."""
+        asked = resources().compression
+        if asked != AUTO and asked not in self.codecs:
+            raise InputError(
+                f"compression: {file}: expected one of auto, {', '.join(self.codecs)} for {self.name}, got {asked!r}. "
+                "Choose one of these, or .parquet."
+            )
+        return self.codecs[0] if asked == AUTO else asked
 
     def read(self, found: Input, pick: Pick) -> pa.Table:
         """The columns that `pick` names of all files, whole.

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from ..errors import InputError, OutputError, TableReadError
+from ..rows.threads import Workers
 from ..utils.validation import check_unique
 from .base import Describe, FileFormat, Input, Source
 from .common import Pick, check_alike, mark_encoded, unreadable
@@ -49,13 +50,41 @@ class CsvFormat(FileFormat):
         return CsvSource(found)
 
     def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
+        """See `FileFormat`; raises OutputError for columns that have no place in CSV."""
         for field in first.schema:
             if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
                 raise OutputError(
                     f"{file}: column {field.name!r}, of type {field.type}, has no place in CSV. Choose .parquet, or "
                     "leave it out."
                 )
-        return arrow_csv.CSVWriter(sink, first.schema)
+        return CsvWriter(sink, first.schema)
+
+
+class CsvWriter:
+    """Writes tables of one schema to `sink` as CSV, some rows of them by each thread."""
+
+    def __init__(self, sink: IO[bytes], schema: pa.Schema) -> None:
+        self._sink = sink
+        sink.write(_as_csv(schema.empty_table(), header=True))
+
+    def __enter__(self) -> CsvWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def write_table(self, table: pa.Table) -> None:
+        """Write rows."""
+        with Workers() as workers:
+            tasks = [(table.slice(start, stop - start), False) for start, stop in workers.ranges(len(table))]
+            for text in workers.run(_as_csv, tasks):
+                self._sink.write(text)
+
+
+def _as_csv(table: pa.Table, header: bool) -> pa.Buffer:
+    out = pa.BufferOutputStream()
+    arrow_csv.write_csv(table, out, arrow_csv.WriteOptions(include_header=header))
+    return out.getvalue()
 
 
 def check_separator(sep: str) -> None:

@@ -20,13 +20,15 @@ class FeatherFormat(FileFormat):
     endings = (".feather", ".arrow", ".ipc")
     written = endings
     dataset = "ipc"
+    codecs = ("lz4", "zstd", "none")
 
     def open(self, found: Input) -> Source:
         return FeatherSource(found)
 
     def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
+        codec = self.codec(file)
         schema = first.schema.with_metadata({**(first.schema.metadata or {}), **describe()})
-        return ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression="lz4"))
+        return ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression=None if codec == "none" else codec))
 
 
 def feather_fields(file: Path) -> dict[str, object]:

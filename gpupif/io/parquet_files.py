@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import unquote
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -15,6 +14,7 @@ from ..errors import TableReadError
 from ..utils.validation import check_unique
 from .base import Describe, FileFormat, Input, Source
 from .common import Pick, check_alike, check_values, every_column, mark_encoded, pandas_index_names, unreadable
+from .parquet_writer import ParquetWriter
 
 # Bytes of a column that are read from disk at once.
 READ_BYTES = 1 << 20
@@ -22,8 +22,6 @@ READ_BYTES = 1 << 20
 DICTIONARY_BYTES, CODE_BYTES = 2 << 20, 4
 # What stands for a missing value in the name of a folder.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-# Values that tell whether those of a column repeat, and the share of different ones above which they do not.
-SAMPLE, SAMPLE_DIFFERENT = 1 << 14, 3 / 8
 
 
 class ParquetFormat(FileFormat):
@@ -33,6 +31,7 @@ class ParquetFormat(FileFormat):
     endings = (".parquet", ".pq")
     written = endings
     dataset = "parquet"
+    codecs = ("zstd", "lz4", "snappy", "none")
 
     def read(self, found: Input, pick: Pick) -> pa.Table:
         """See `FileFormat`; text as dictionaries, see `decode`."""
@@ -60,13 +59,7 @@ class ParquetFormat(FileFormat):
         return ParquetSource(found)
 
     def writer(self, sink: IO[bytes], file: Path, first: pa.Table, describe: Describe) -> Any:
-        """See `FileFormat`; columns whose values seldom repeat are written without a dictionary."""
-        schema = first.schema
-        plain = {name for name in schema.names if schema.names.count(name) == 1 and _differ(first.column(name))}
-        coded = [name for name in schema.names if name not in plain]
-        codecs = {name: "SNAPPY" if name in plain else "ZSTD" for name in schema.names}
-        levels = dict.fromkeys(coded, 1)
-        return pq.ParquetWriter(sink, schema, use_dictionary=coded, compression=codecs, compression_level=levels)
+        return ParquetWriter(sink, first.schema, self.codec(file))
 
     def finish(self, writer: Any, describe: Describe) -> None:
         writer.add_key_value_metadata(describe())
@@ -222,12 +215,3 @@ def _plain_columns(metadata: Any) -> set[str]:
 def _bytes_of(metadata: Any) -> int:
     """What a Parquet file takes when it is not compressed."""
     return sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
-
-
-def _differ(column: pa.ChunkedArray) -> bool:
-    """Whether numbers repeat too seldom to be kept as a dictionary, which then costs time and saves little room."""
-    if not pa.types.is_floating(column.type):
-        return False
-    step = -(-len(column) // SAMPLE) or 1
-    sample = column.take(pa.array(np.arange(0, len(column), step)))
-    return len(sample.unique()) > SAMPLE_DIFFERENT * len(sample)

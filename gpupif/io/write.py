@@ -55,8 +55,8 @@ def check_output(
     """Refuse an output that could not be written, before any work is done.
 
     Raises OutputError where it exists (without `overwrite`), is a folder, lies in a folder that does not exist or
-    cannot be written to, is one of the `inputs` or inside it, or has an ending that names no format. hint: why it may
-    exist.
+    cannot be written to, is one of the `inputs` or inside it, or has an ending that names no format; InputError for a
+    compression that its format has not. hint: why it may exist.
     """
     file = Path(path)
     if not file.name.lower().endswith(endings):
@@ -68,6 +68,7 @@ def check_output(
     if file.is_dir():
         raise OutputError(f"{file}: is a folder; expected the name of a file to write.")
     check_parent(file, file)
+    written_format(file).codec(file)
     if file.exists() and not overwrite:
         raise exists_already(file, hint)
 
@@ -139,7 +140,7 @@ def write_device_columns(
         with (
             library.active(),
             _replacing(file, overwrite) as sink,
-            library.parquet_writer(sink, metadata or {}) as write,
+            library.parquet_writer(sink, metadata or {}, written_format(file).codec(file)) as write,
         ):
             for start in range(0, rows, DEVICE_ROWS):
                 stop = min(rows, start + DEVICE_ROWS)

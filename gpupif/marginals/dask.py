@@ -25,6 +25,7 @@ from ..dask.plan import PartitionTotals, WeightedCounts, Weights
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers
 from ..encoding.column import Column
+from ..engines.choose import DeviceRequest
 from ..engines.cpu.count_tables import key_layout
 from ..frames.dask_frame import check_dask_frame
 from ..utils.progress import Reporter
@@ -66,14 +67,14 @@ class TablePlan(NamedTuple):
 class DaskCounts(SetCounts):
     """A Dask frame; it is computed anew by each `count`."""
 
-    def __init__(self, table: Any, request: CountRequest, device: str) -> None:
+    def __init__(self, table: Any, request: CountRequest, device: DeviceRequest) -> None:
         check_dask_frame(table)
         self.names = request.chosen(list(table.columns))
         self._all_names = list(table.columns)
         self._read = ColumnsRead(request.read(self.names), list(self.names), request.weights, request.missing)
         self._table = table
         # As it was asked for; what that means is known to the workers.
-        self.device = self._asked = device
+        self.device, self._asked = device.device, device
 
     def __exit__(self, *error: object) -> None:
         """Nothing is kept."""
@@ -115,7 +116,7 @@ def plan_table(
 
     Raises InputError for a table without rows, or with missing values where they are errors.
     """
-    device = " and ".join(sorted(totals.devices))
+    device = " and ".join(sorted(asked.device for asked in totals.devices))
     if weights is None or counts is None:
         plan.check_totals(read, names, totals)
         columns: Sequence[Column] = plan.merged_columns(read.read, totals.values)
@@ -128,7 +129,12 @@ def plan_table(
 
 
 def send_combinations(
-    sets: Sequence[SetRequest], parts: int, device: str, whole: TablePlan, source: int, local: EncodedPartition
+    sets: Sequence[SetRequest],
+    parts: int,
+    device: DeviceRequest,
+    whole: TablePlan,
+    source: int,
+    local: EncodedPartition,
 ) -> pd.DataFrame:
     """The parcels in which the combinations of partition `source` travel: keys, and how often each occurs."""
     cardinalities = [column.cardinality for column in whole.columns]
@@ -149,7 +155,7 @@ def send_combinations(
 
 
 def count_part(
-    sets: Sequence[SetRequest], device: str, make: MakeFind, whole: TablePlan, part: int, frame: pd.DataFrame
+    sets: Sequence[SetRequest], device: DeviceRequest, make: MakeFind, whole: TablePlan, part: int, frame: pd.DataFrame
 ) -> list[list[Any]]:
     """What is found in the combinations that reached a part, by set."""
     find = make(whole.columns, whole.total)

@@ -31,8 +31,8 @@ class AttackerRun:
     """The run for one attacker, or for one fold of an attacker with any few columns.
 
     scoring: the table, for the attacker's job. chunks: its rows. prior_of: by column. subsets: of columns that the
-    attacker may know. population_scoring: the
-    population's rows beside those of the table, for the sizes of cohorts in it; None where there is no population.
+    attacker may know. population_scoring: the population's rows beside those of the table, for the sizes of cohorts in
+    it; None where there is no population.
     """
 
     scoring: PartitionedRun

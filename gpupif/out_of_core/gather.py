@@ -79,14 +79,12 @@ class Gatherer:
         """Names of the measures, in order."""
         return list(self.types)
 
-    def chunks(
-        self, first: int, last: int, sizes: Sequence[int], row: int, threads: int | None
-    ) -> Generator[dict[str, npt.NDArray[Any]]]:
+    def chunks(self, first: int, last: int, sizes: Sequence[int], row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
         """The scores of the chunks `first` to `last` - 1; sizes: rows of all chunks.
 
         What a summary needs is kept of those that begin at `row` or later.
         """
-        with Workers(threads) as workers, contextlib.ExitStack() as files:
+        with Workers() as workers, contextlib.ExitStack() as files:
             several = [
                 [
                     files.enter_context(PartScores(pieces, list(score_columns(scoring.job, one.targets))))

@@ -38,13 +38,11 @@ class AttackerGatherers:
             for _ in self._gatherers[name, fold].job.targets
         ]
 
-    def chunks(
-        self, first: int, last: int, sizes: Sequence[int], row: int, threads: int | None
-    ) -> Generator[dict[str, npt.NDArray[Any]]]:
+    def chunks(self, first: int, last: int, sizes: Sequence[int], row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
         """See `Gatherer`; the arrays of all, in the order of the score columns."""
         with contextlib.ExitStack() as closing:
             made = [
-                closing.enter_context(contextlib.closing(gatherer.chunks(first, last, sizes, row, threads)))
+                closing.enter_context(contextlib.closing(gatherer.chunks(first, last, sizes, row)))
                 for gatherer in self._gatherers.values()
             ]
             for several in zip(*made, strict=True):

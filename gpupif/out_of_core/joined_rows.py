@@ -93,7 +93,7 @@ class JoinedTables:
     missing: see `gpupif.score`. Raises InputError for columns whose types do not match.
     """
 
-    def __init__(self, table: TableChunks, population: TableChunks, used: int, missing: str = "category") -> None:
+    def __init__(self, table: TableChunks, population: TableChunks, used: int, missing: str) -> None:
         self.table = table
         self._population = population
         self._places = range(used)

@@ -6,7 +6,7 @@ import contextlib
 import stat
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -24,17 +24,11 @@ from ..io.score_files import ScoreFile, is_file
 from ..io.write import attacker_names, write_tables
 from ..results.base import ScoresDescription
 from ..results.provenance import FOLDER_FILE, in_one_file, to_metadata, write_folder_file
-from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .budget import Budget
 from .gather import RowReader, prefetched
 from .gather_attackers import AttackerGatherers
 from .options import OutputOptions
-
-# Score files that are written at the same time, each chunk by chunk: as many chunks as the memory is shared for.
-LANES = 2
-# Chunks that a run of score files has at least: the one that two runs share is put together twice.
-LEAST_CHUNKS = 8
 
 # By measure (targets, rows).
 Scores = dict[str, Any]
@@ -50,7 +44,6 @@ class ScoreWriter:
     folder: Path
     budget: Budget
     report: Reporter
-    _failed: BaseException | None = field(init=False, default=None)
 
     def write(
         self,
@@ -78,31 +71,11 @@ class ScoreWriter:
         self, gatherer: AttackerGatherers, sizes: Sequence[int], outputs: Sequence[ScoreFile], left: Sequence[ScoreFile]
     ) -> None:
         self.report.advance(_rows_of(outputs) - _rows_of(left))
-        # A table's own columns are read in order, by one thread.
-        runs = [left] if self.options.keep_input else _runs(left, LEAST_CHUNKS * sizes[0])
-        lanes = min(LANES, len(runs))
-        with Workers(lanes) as workers:
-            workers.run(lambda run: self._write_lane(gatherer, sizes, run, lanes), [(run,) for run in runs])
+        for run in _runs(left):
+            self._write_run(gatherer, sizes, run)
 
-    def _write_lane(
-        self, gatherer: AttackerGatherers, sizes: Sequence[int], run: Sequence[ScoreFile], lanes: int
-    ) -> None:
-        """Write a run; where it fails, or is interrupted, the others stop too."""
-        try:
-            self._write_run(gatherer, sizes, run, lanes)
-        except BaseException as error:
-            self._failed = self._failed or error
-            raise
-
-    def _written(self, rows: int) -> None:
-        if self._failed is not None:
-            raise self._failed
-        self.report.advance(rows)
-
-    def _write_run(
-        self, gatherer: AttackerGatherers, sizes: Sequence[int], run: Sequence[ScoreFile], lanes: int
-    ) -> None:
-        """Write score files that follow each other."""
+    def _write_run(self, gatherer: AttackerGatherers, sizes: Sequence[int], run: Sequence[ScoreFile]) -> None:
+        """Write score files that follow each other: each chunk while the next one is put together."""
         ends = list(accumulate(sizes))
         first = bisect_right(ends, run[0].start, hi=len(sizes) - 1)
         last = bisect_left(ends, run[-1].stop, lo=first, hi=len(sizes) - 1) + 1
@@ -110,19 +83,17 @@ class ScoreWriter:
         in_folders = not is_file(self.options.output) and self.options.rows_per_file is None
         held = self.source.folder_columns if in_folders else ()
         given = _Input(self.source, self.budget, held) if self.options.keep_input else None
-        threads = None if lanes == 1 else 1
-        with contextlib.ExitStack() as closing:
-            made = gatherer.chunks(first, last, sizes, run[0].start, threads)
-            chunks = closing.enter_context(contextlib.closing(made))
-            if lanes == 1:
-                chunks = closing.enter_context(contextlib.closing(prefetched(chunks)))
+        with (
+            contextlib.closing(gatherer.chunks(first, last, sizes, run[0].start)) as made,
+            contextlib.closing(prefetched(made)) as chunks,
+        ):
             rows = RowReader(chunks, ends[first] - sizes[first], _rows_in, _some_rows)
             for piece in run:
                 file = self.folder / "scores" / piece.path
                 with disk_errors(file):
                     file.parent.mkdir(parents=True, exist_ok=True)
                 tables = self._tables(gatherer, rows, piece, given)
-                write_tables(tables, file, self._written, describe=self._metadata)
+                write_tables(tables, file, self.report.advance, describe=self._metadata)
 
     def _tables(
         self, gatherer: AttackerGatherers, rows: RowReader[Scores], piece: ScoreFile, given: _Input | None
@@ -189,13 +160,11 @@ def _rows_of(pieces: Sequence[ScoreFile]) -> int:
     return sum(piece.stop - piece.start for piece in pieces)
 
 
-def _runs(pieces: Sequence[ScoreFile], rows: int) -> list[list[ScoreFile]]:
-    """Score files that follow each other, in runs of at least so many rows, but for the last."""
-    runs: list[list[ScoreFile]] = [[]]
+def _runs(pieces: Sequence[ScoreFile]) -> list[list[ScoreFile]]:
+    """Score files in runs that follow each other: after a kill some are there already."""
+    runs: list[list[ScoreFile]] = []
     for piece in pieces:
-        # After a kill files are missing here and there.
-        follows = not runs[-1] or runs[-1][-1].stop == piece.start
-        if runs[-1] and (not follows or _rows_of(runs[-1]) >= rows):
+        if not runs or runs[-1][-1].stop != piece.start:
             runs.append([])
         runs[-1].append(piece)
     return runs

@@ -6,9 +6,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
-from ..utils.display import Displayable, as_text
+from ..engines.fold import worst_place
+from ..measures import find_measure
+from ..utils.display import Displayable, as_json, as_text
 from .figures import ROW_MEASURES
 from .summary import AnyKnownSummary, Summary, print_head
 
@@ -37,18 +40,12 @@ class AttackerSummary(Displayable):
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain numbers, text, lists and dictionaries, ready for JSON."""
-        worst = [{"column": str(name), **row} for name, row in self.columns.to_dict("index").items()]
-        return {
-            "attackers": {
-                name: {
-                    "known": [str(column) for column in self.known[name]],
-                    **self.attackers.loc[name].drop("known").to_dict(),
-                    **summary.to_dict(),
-                }
-                for name, summary in self.summaries.items()
-            },
-            "worst": worst,
+        figures = self.attackers.drop(columns="known").to_dict("index")
+        attackers = {
+            name: {"known": list(self.known[name])} | figures[name] | summary.to_dict()
+            for name, summary in self.summaries.items()
         }
+        return {"attackers": as_json(attackers), "worst": as_json(self.columns)}
 
     def print(self, console: Console) -> None:
         """Draw it on a console of rich: risk by attacker, and by column the attacker who learns most."""
@@ -96,13 +93,7 @@ def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Se
                 row[key] = float(getattr(tables[name][key], key.rpartition("_")[2])())
         rows.append(row)
     by = next((measure for measure in ("cig", "csf", "reidentification_risk") if f"{measure}_mean" in first), None)
-    worst = []
-    for place in range(len(first) if by else 0):
-        found: dict[str, Any] = {}
-        for what in ("mean", "max"):
-            values = [float(tables[name][f"{by}_{what}"].iloc[place]) for name in names]
-            found |= {f"worst_by_{what}": names[values.index(max(values))], f"{by}_{what}": max(values)}
-        worst.append(found)
+    worst = [] if by is None else [_worst_in(column, tables, by) for column in range(len(first))]
     index = pd.Index(names, name="attacker")
     labels = first.index if by else first.index[:0]
     fig = {name: table["fig"] for name, table in tables.items() if "fig" in table}
@@ -113,3 +104,13 @@ def summarize_attackers(summaries: Mapping[str, Summary], known: Mapping[str, Se
         pd.DataFrame(worst, index=labels),
         pd.DataFrame(fig).T.rename_axis("attacker"),
     )
+
+
+def _worst_in(column: int, tables: Mapping[str, pd.DataFrame], by: str) -> dict[str, Any]:
+    """Which attackers learn most in a column, and its scores against them; tables: `Summary.columns` by attacker."""
+    found: dict[str, Any] = {}
+    for what in ("mean", "max"):
+        scores = np.array([table[f"{by}_{what}"].iloc[column] for table in tables.values()])
+        worst = worst_place(find_measure(by), scores)
+        found |= {f"worst_by_{what}": list(tables)[worst], f"{by}_{what}": float(scores[worst])}
+    return found

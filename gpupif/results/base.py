@@ -15,7 +15,8 @@ import pyarrow as pa
 from ..attack.known_subsets import KnownSubsets
 from ..attack.priors import AsDict
 from ..attack.worst_mean import FOLDS, folded_name
-from ..measures import Measure, as_risk
+from ..engines.fold import mean_of, worst_of
+from ..measures import Measure
 from .figures import ColumnFacts, Figures
 from .packed_priors import pack_priors
 from .summary import Summary
@@ -86,36 +87,13 @@ class Cells(NamedTuple):
         several = [arrays[output] for output in self.outputs]
         if len(several) == 1:
             return several[0]
-        return _worst(self.measure, several) if self.fold == WORST else _mean(several, self.dtype)
-
-
-def _worst(measure: Measure, arrays: Sequence[Any]) -> Any:
-    worst = arrays[0].copy()
-    for array in arrays[1:]:
+        worst = self.fold == WORST
+        folded = np.empty_like(several[0], None if worst else self.dtype)
         # Column by column, so that little memory is taken beside.
-        for most, other in zip(worst, array, strict=True):
-            worse = as_risk(measure, other) > as_risk(measure, most)
-            worse |= most != most
-            most[worse] = other[worse]
-    return worst
-
-
-def _mean(arrays: Sequence[Any], dtype: str) -> Any:
-    """Summed in float64, in the order of the arrays."""
-    means = arrays[0].astype(np.float64)
-    for place, total in enumerate(means):
-        unknown = total != total
-        total[unknown] = 0
-        known = (~unknown).astype(np.int64)
-        for array in arrays[1:]:
-            scores = array[place].astype(np.float64)
-            unknown = scores != scores
-            scores[unknown] = 0
-            total += scores
-            known += ~unknown
-        with np.errstate(invalid="ignore"):
-            total /= known
-    return means.astype(dtype, copy=False)
+        for place, scores in enumerate(folded):
+            each = [array[place] for array in several]
+            scores[:] = worst_of(self.measure, each) if worst else mean_of(each)
+        return folded
 
 
 class Cell(NamedTuple):

@@ -17,6 +17,9 @@ from ..measures import Measure, as_risk
 from ..utils.arrays import on_host
 from .base import Cell
 
+# Values of which the highest is found first.
+BLOCK = 1 << 10
+
 
 def riskiest(cells: Iterable[Cell], n: int) -> list[Cell]:
     """The n riskiest of some cells, the first come first; of equal ones the earlier row, then the earlier column."""
@@ -57,11 +60,24 @@ def riskiest_in(
 def highest(column: npt.NDArray[Any], n: int) -> list[tuple[float, int]]:
     """(value, row) of the n highest values, of equal ones the first."""
     n = min(n, len(column))
-    least = np.partition(column, len(column) - n)[len(column) - n]
+    least = _nth_highest(column, n)
     above = np.flatnonzero(column > least)
     equal = np.flatnonzero(column == least)[: n - len(above)]
     rows = np.concatenate([above, equal])
     return list(zip(column[rows].astype(float).tolist(), rows.tolist(), strict=True))
+
+
+def _nth_highest(column: npt.NDArray[Any], n: int) -> Any:
+    """The lowest of the n highest values."""
+    whole = len(column) // BLOCK * BLOCK
+    if whole > n * BLOCK:
+        # So high at least are n values: the highest of n blocks. Few are higher.
+        of_blocks = column[:whole].reshape(-1, BLOCK).max(axis=1)
+        least = np.partition(of_blocks, len(of_blocks) - n)[len(of_blocks) - n]
+        column = column[column > least]
+        if len(column) < n:
+            return least
+    return np.partition(column, len(column) - n)[len(column) - n]
 
 
 def cell_records(

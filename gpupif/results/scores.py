@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from ..attack.known_subsets import KnownSubsets
 from ..attack.priors import Priors
+from ..engines.fold import worst_place
 from ..errors import InputError, NotScoredError
 from ..io.formats import PARQUET
 from ..io.write import check_output
-from ..measures import Measure, as_risk, is_measure
+from ..measures import Measure, is_measure
 from ..utils.validation import percents, whole_number
 from .attacker_summary import AttackerSummary, summarize_attackers
 from .base import (
@@ -438,8 +439,7 @@ class Scores:
 
     def _worst_of(self, cell: Cell, by: Cells) -> int:
         """Which attacker is the worst for a cell, of several the first."""
-        own = np.array(cell.scores[len(self.measures) :])
-        return int(np.argmax(as_risk(by.measure, own)))
+        return worst_place(by.measure, np.array(cell.scores[len(self.measures) :]))
 
     def _summary_of_one(self) -> Summary:
         """`summary` of one attacker, or of one score over several."""

@@ -15,8 +15,8 @@ from ..attack.known_subsets import KnownSubsets
 from ..encoding.column import Column
 from ..engines.base import SILENT, Engine, Job
 from ..engines.cpu.engine import CpuEngine
+from ..engines.fold import worst_place
 from ..engines.known_subsets import score_sets
-from ..engines.partition_plan import computed_measure
 from ..measures import POPULATION_SIZE, Measure, resolve_measures
 from ..utils.arrays import on_host
 from ..utils.progress import Reporter
@@ -76,8 +76,7 @@ def find_worst(
     scores = _own_scores(job, position, code, found, by)
     if by.weighted:
         scores = scores * weights
-    risks = np.where(np.isnan(scores), -np.inf, -scores if by.low_is_risky else scores)
-    worst = int(np.argmax(risks))
+    worst = worst_place(by, scores)
     values, counts = found[worst]
     equal, lacking = (int(counts[values == one].sum()) for one in (code, missing_code(job, position)))
     return WorstAttacker(subsets[worst], CohortCount(int(counts.sum()), equal, lacking))
@@ -132,7 +131,7 @@ def _own_scores(
         accuracies=[1.0, job.accuracies[position]],
         targets=[1],
         known=[0],
-        measures=resolve_measures(computed_measure(by)),
+        measures=(replace(by, weighted=False),),
         dtype="float64",
         scores_on="host",
         axes=None if job.axes is None else [None, job.axes[position]],

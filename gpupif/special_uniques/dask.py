@@ -18,6 +18,7 @@ from ..attack.request import warn_of_unique
 from ..dask import partition as partition_tasks
 from ..dask.graph import Graph
 from ..dask.watch import compute
+from ..engines.choose import DeviceRequest
 from ..frames.arrow_frame import FileFrame
 from ..frames.dask_frame import check_dask_frame
 from ..frames.open import open_frame
@@ -111,7 +112,7 @@ class DaskSpecialUniques(SpecialUniques):
         return self._lazy(labels, np.stack(values))
 
 
-def find_in_dask(table: Any, request: SudaRequest, device: str) -> DaskSpecialUniques:
+def find_in_dask(table: Any, request: SudaRequest, device: DeviceRequest) -> DaskSpecialUniques:
     """Special uniques of a Dask frame; see `gpupif.suda`."""
     started = time.perf_counter()
     check_dask_frame(table)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -25,6 +26,8 @@ AUTO = "auto"
 DEVICES = (AUTO, "cpu", "cuda")
 # How a GPU finds rows that agree.
 GROUPINGS = (AUTO, "cudf", "rotation")
+# How files of scores are compressed.
+CODECS = (AUTO, "zstd", "lz4", "snappy", "none")
 SWITCHES: Mapping[str, bool] = {"1": True, "0": False}
 Auto = Literal["auto"]
 
@@ -42,6 +45,7 @@ class Resources:
     temp: Path | None = None
     progress: bool | None = None
     threads: int | None = None
+    compression: str = AUTO
 
     @property
     def memory(self) -> int:
@@ -87,6 +91,7 @@ def config(
     temp: str | os.PathLike[str] | None = None,
     progress: bool | Auto | None = None,
     threads: int | Auto | None = None,
+    compression: str | None = None,
 ) -> Block:
     """Say for a ``with`` block where and within what gpupif computes; results do not depend on it.
 
@@ -115,6 +120,10 @@ def config(
     threads:
         Threads of the CPU; "auto": as many as it has cores for this process. A task of Dask takes one, or as many as
         the process of its worker was told. GPUPIF_NUM_THREADS.
+    compression:
+        How files of scores are compressed: "zstd" (small), "lz4" (fast), "snappy", "none", or "auto": "zstd" for
+        Parquet, "lz4" for Feather, which has no "snappy"; CSV is not compressed. Columns that would not get smaller
+        are not either. Of a Dask DataFrame Dask writes, see `Scores.to_parquet`. GPUPIF_COMPRESSION.
 
     Returns
     -------
@@ -148,6 +157,7 @@ def set_config(
     temp: str | os.PathLike[str] | None = None,
     progress: bool | Auto | None = None,
     threads: int | Auto | None = None,
+    compression: str | None = None,
 ) -> Resources:
     """Say for the whole process, all its threads, where and within what gpupif computes; see `config` for a block.
 
@@ -213,11 +223,11 @@ def _check_device(argument: str, device: Any) -> str:
     return str(device)
 
 
-def _check_grouping(argument: str, grouping: Any) -> str:
-    if not isinstance(grouping, str) or grouping not in GROUPINGS:
-        hint = did_you_mean(grouping, GROUPINGS) if isinstance(grouping, str) else ""
-        raise InputError(f"{argument}: expected one of {', '.join(GROUPINGS)}; got {grouping!r}.{hint}")
-    return grouping
+def _check_word(words: Sequence[str], argument: str, given: Any) -> str:
+    if not isinstance(given, str) or given not in words:
+        hint = did_you_mean(given, words) if isinstance(given, str) else ""
+        raise InputError(f"{argument}: expected one of {', '.join(words)}; got {given!r}.{hint}")
+    return given
 
 
 def _check_memory(argument: str, size: Any) -> int | None:
@@ -243,9 +253,10 @@ def _check_threads(argument: str, threads: Any) -> int | None:
 # By option its environment variable, and what checks a value: called with what messages name, the option or variable.
 OPTIONS: Mapping[str, tuple[str, Callable[[str, Any], Any]]] = {
     "device": ("GPUPIF_DEVICE", _check_device),
-    "gpu_grouping": ("GPUPIF_GPU_GROUPING", _check_grouping),
+    "gpu_grouping": ("GPUPIF_GPU_GROUPING", partial(_check_word, GROUPINGS)),
     "memory_limit": ("GPUPIF_MEMORY_LIMIT", _check_memory),
     "temp": ("GPUPIF_TEMP", check_temp),
     "progress": ("GPUPIF_PROGRESS", _check_progress),
     "threads": ("GPUPIF_NUM_THREADS", _check_threads),
+    "compression": ("GPUPIF_COMPRESSION", partial(_check_word, CODECS)),
 }

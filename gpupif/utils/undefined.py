@@ -46,9 +46,3 @@ WEIGHTS_AND_FRACTION = Undefined(
     "Give one of them.",
 )
 UNDEFINED = (WILDCARD_ENTROPIES, WILDCARD_DIS, WEIGHTS_WITHOUT_SAMPLE, WEIGHTS_AND_FRACTION)
-
-
-def undefined_table() -> str:
-    """All of them as a table in Markdown."""
-    lines = [f"| `{one.option}` | {one.measures} | {one.why} |" for one in UNDEFINED]
-    return "\n".join(["| option | not defined for | because |", "|---|---|---|", *lines])

@@ -98,8 +98,8 @@ def score_rows(rows, first, mask, cohorts, values, wanted, cells, found, losses,
 
     rows: (order, keys, words, counts): of each row its key, from `first` on, and the word whose `mask` is its value.
     cohorts: (runs, sizes, certain, starts): by key the run of its cells or -1, and rows of the table, all and those
-    whose value is known. losses: for each row -log2
-    of the share of its cohort that has its value, times how often it occurs.
+    whose value is known. losses: for each row -log2 of the share of its cohort that has its value, times how often it
+    occurs.
     """
     order, keys, words, counts = rows
     runs, sizes, certain, starts = cohorts
@@ -130,7 +130,7 @@ def score_rows(rows, first, mask, cohorts, values, wanted, cells, found, losses,
         for k in range(wanted.measures.size):
             measure, place, statistic = wanted.measures[k], wanted.places[k], 0.0
             if place >= 0:
-                statistic = found[run, place] if run >= 0 else of_nothing(wanted.kinds[place], sizes[key])
+                statistic = found[run, place] if run >= 0 else of_nothing(wanted.kinds[place])
             if is_of_size(measure):
                 out[k, order[i]] = size_measure(measure, sizes[key], same, wanted.unit[0])
             elif value == missing and measure != OF_COHORT:

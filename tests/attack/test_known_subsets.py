@@ -163,6 +163,27 @@ def test_zeros_are_never_below_zero(engine):
         assert not np.signbit(found.entropy).any(axis=None)
 
 
+SOME_COUNT_NOBODY = pd.DataFrame(
+    {"a": [*"xyyyz"], "b": [*"pppqr"], "c": [*"12121"], "half": [0.0, 0.25, 0.5, 0.25, 0.0], "w": [0.0, 1, 2, 1, 0]}
+)
+
+
+@pytest.mark.parametrize(("weights", "unit"), [("w", 1.0), ("half", 0.25)])
+@pytest.mark.parametrize("measure", ["cohort_size", "class_size"])
+def test_nobody_is_the_worst_only_where_there_is_no_other(engine, measure, weights, unit):
+    """The first row's a, and the last row's a and b, nobody has."""
+    asked = {"measures": [measure, "reidentification_risk"], "columns": ["c"], "weights": weights}
+    some = gpupif.score(SOME_COUNT_NOBODY, known=AnyKnown(1, among=["a", "b"]), **asked)
+    named = gpupif.score(SOME_COUNT_NOBODY, attackers={"a": ["a"], "b": ["b"]}, **asked)
+    for scores in (some, named):
+        assert scores.worst[measure]["c"].tolist() == [3 * unit, 3 * unit, 3 * unit, unit, 0.0]
+        assert scores.mean[measure]["c"].tolist() == [1.5 * unit, 3.5 * unit, 3.5 * unit, 2.5 * unit, 0.0]
+    for top, said in ((some.top(5, measure), "known"), (named.top(5, measure), "attacker")):
+        assert top.row.tolist() == [3, 0, 1, 2, 4]
+        assert top[said].tolist() == ["b", "b", "b", "b", "a"]
+        assert top.cohort_size.tolist() == [unit, 3 * unit, 3 * unit, 3 * unit, 0.0]
+
+
 def test_types(one_engine):
     frame = gpupif.datasets.census(200, columns=5)
     wide, narrow = (gpupif.score(frame, ALL, known=2, dtype=dtype) for dtype in ("float64", "float32"))

@@ -20,6 +20,7 @@ from gpupif.cli.main import app
 from gpupif.engines import wildcards
 from gpupif.engines.cpu import wildcards as cpu_wildcards
 from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.errors import warn
 from tests.helpers import naive_attack
 from tests.helpers.scores import ALL
 from tests.helpers.tables import SIMULATED, frame_of
@@ -336,7 +337,7 @@ def test_jobs_with_times(engine):
             encoded = encode_table(
                 request.used, [frame[name] for name in request.used], len(frame), "wildcard", workers
             )
-        jobs.append(request.job(encoded.columns, len(frame))[0])
+        jobs.append(request.job(encoded.columns, len(frame), "host", warn, None)[0])
     short, long = jobs
     first = np.cumsum([0, *times[:-1]])
     job = replace(long, codes=[codes[first] for codes in long.codes], times=times)

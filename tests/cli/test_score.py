@@ -78,6 +78,16 @@ def test_options_and_json(run, folder, options, arguments):
     assert document == {"gpupif": gpupif.__version__, "input": "people.csv", "output": "scores.parquet", **expected}
 
 
+def test_json_of_several_attackers_where_nothing_is_known(run, folder):
+    (folder / "people.csv").write_text("age,sex\n39,\n40,\n")
+    options = ["--columns", "sex", "--attacker", "near=age", "--attacker", "far=", "--missing", "wildcard", "--json"]
+    ended = run("score", "people.csv", "-o", "scores.parquet", "--measures", "csf", *options)
+    assert (ended.code, ended.err) == (0, "")
+    document = json.loads(ended.out, parse_constant=pytest.fail)
+    assert [one["csf_max"] for one in document["attackers"].values()] == [None, None]
+    assert document["worst"][0]["csf_max"] is None
+
+
 @pytest.mark.parametrize(
     ("text", "distance"),
     [

@@ -8,7 +8,7 @@ import pytest
 
 import gpupif
 from gpupif.datasets import census
-from gpupif.engines.choose import choose_engine
+from gpupif.engines.choose import DeviceRequest, choose_engine
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.engines.cuda.rows import pack_device_keys
@@ -181,7 +181,7 @@ def test_special_uniques_where_memory_runs_out(monkeypatch, rows):
 
 def test_a_device_that_is_missing_is_said(monkeypatch):
     monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: gpupif.gpu.status.CudaStatus(reason="there is none"))
-    assert choose_engine("auto").device == "cpu"
+    assert choose_engine(DeviceRequest("auto")).device == "cpu"
     frame = census(20)
     for call in (gpupif.entropy, gpupif.toxic_pairs, gpupif.suda):
         with pytest.raises(gpupif.DeviceError, match="there is none"), gpupif.config(device="cuda"):

@@ -86,7 +86,7 @@ def test_targets_go_in_groups_that_fit(groups, devices):
     frame = census(15, columns=5)
     job, sets, expected = question(frame)
     memory = plan(job, sets, 2)
-    assert memory >= table_bytes(job)
+    assert memory >= table_bytes(job, "rotation")
     libraries = [DeviceLibrary(device, memory) for device in range(devices) for _ in range(2)]
     progress = Total()
     result = score_sets(CudaEngine(libraries=libraries, share=1), job, sets, progress)

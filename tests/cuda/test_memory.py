@@ -126,7 +126,7 @@ def test_blocks_take_what_is_planned_for_them(monkeypatch):
     assert result.through_host
     assert sum(rows for _, rows in taken) >= ROWS
     for most, rows in taken:
-        assert most <= rows * row_bytes(job) + fixed_bytes(max(map(len, job.counts))) + ROWS * SLACK
+        assert most <= rows * row_bytes(job, "rotation") + fixed_bytes(max(map(len, job.counts))) + ROWS * SLACK
 
 
 class Silent:
@@ -167,7 +167,7 @@ def test_a_table_like_the_one_that_is_typical():
 )
 def test_what_fits_on_which_card(rows, free, host, either, device):
     memory = int(SHARE * free * 2**30)
-    assert {there: scores_on(large(rows, there), memory) for there in ("host", "either", "device")} == {
+    assert {there: scores_on(large(rows, there), memory, "rotation") for there in ("host", "either", "device")} == {
         "host": host,
         "either": either,
         "device": device,

@@ -21,6 +21,7 @@ from gpupif.dask import plan
 from gpupif.dask import shuffle as routes
 from gpupif.dask.worker import task_engine, task_workers, worker_device
 from gpupif.encoding.merge import ValueCounts
+from gpupif.engines.choose import DeviceRequest
 from gpupif.measures import MEASURES
 from tests.helpers.dask_frames import COLUMNS, assert_same, cut, of_parts
 from tests.helpers.tables import SHARED_FIXTURES, frame_of, jobs, tables
@@ -294,19 +295,24 @@ class TestBadInput:
             scores.cig.compute()
 
 
+CPU = DeviceRequest("cpu")
+
+
 def plan_of_several_kinds(measures):
     parts = [
-        plan.PartitionTotals(1, 1, [ValueCounts(pa.array(["a"]), np.array([1]), 0)], [-1], frozenset([device]))
+        plan.PartitionTotals(
+            1, 1, [ValueCounts(pa.array(["a"]), np.array([1]), 0)], [-1], frozenset([DeviceRequest(device)])
+        )
         for device in ("cpu", "cuda")
     ]
     request = Arguments.of(measures, known=[]).make_request(["a"])
-    return plan.make_plan(request, ["a"], plan.add_totals(["a"], *parts))
+    return plan.make_plan(request, ["a"], plan.add_totals(["a"], *parts), None, None)
 
 
 def test_workers_of_several_kinds_each_score_where_they_would():
     mixed = plan_of_several_kinds(["cig", "wcig", "emd", "hellinger", "renyi_2"])
-    assert (mixed.device, mixed.devices) == ("auto", "cpu and cuda")
-    assert task_engine(mixed.device).device == worker_device("auto")
+    assert (mixed.device, mixed.devices) == (DeviceRequest("auto"), "cpu and cuda")
+    assert task_engine(mixed.device).device == worker_device(DeviceRequest("auto")).device
 
 
 def test_orders_next_to_1_are_refused_on_workers_of_several_kinds():
@@ -327,8 +333,9 @@ def shares(frame, partitions, **arguments):
     """Rows that reach each part over the mean, when distinct rows of each partition travel."""
     request = Arguments.of("cig", **arguments).make_request(list(frame))
     edges = np.linspace(0, len(frame), partitions + 1).astype(int)
-    local = [partition_tasks.encode_partition(request, "cpu", frame.iloc[a:b])[0] for a, b in pairwise(edges)]
-    whole = plan.make_plan(request, list(frame), plan.add_totals(request.used, *map(partition_tasks.totals, local)))
+    local = [partition_tasks.encode_partition(request, CPU, frame.iloc[a:b])[0] for a, b in pairwise(edges)]
+    totals = plan.add_totals(request.used, *map(partition_tasks.totals, local))
+    whole = plan.make_plan(request, list(frame), totals, None, None)
     rows = [partition_tasks.global_rows(whole, part) for part in local]
     ways = routes.plan_routes(whole, partitions, partitions, routes.add_samples(*map(routes.sample_rows, rows)))
     sizes = np.zeros(partitions)

@@ -13,6 +13,7 @@ from gpupif.datasets import _census_model as model
 from gpupif.datasets import census, csf_example, pif_example
 from gpupif.datasets import tables as datasets
 from gpupif.errors import InputError
+from gpupif.utils.config import config
 
 TEN = (
     *("region", "age", "sex", "marital_status", "education"),
@@ -87,10 +88,13 @@ def test_fewer_rows_or_columns_are_the_beginning():
     assert census(100_000, seed=5).equals(large[list(TEN)])
 
 
-def test_threads_and_chunks_do_not_matter():
-    one = datasets._codes(70_000, 3, 12, threads=1)
-    np.testing.assert_array_equal(one, datasets._codes(70_000, 3, 12, threads=5, chunk=999))
+def test_threads_and_chunks_do_not_matter(monkeypatch):
+    with config(threads=1):
+        one = datasets._codes(70_000, 3, 12)
     np.testing.assert_array_equal(one, datasets._codes(70_000, 3, 12))
+    monkeypatch.setattr(datasets, "CHUNK", 999)
+    with config(threads=5):
+        np.testing.assert_array_equal(one, datasets._codes(70_000, 3, 12))
 
 
 def test_seeds_differ():

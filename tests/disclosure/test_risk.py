@@ -263,15 +263,28 @@ def test_nearly_unique_quasi_identifiers_are_named():
     assert caught[0].filename == __file__
 
 
-def test_a_new_measure_is_an_entry(monkeypatch):
+@pytest.mark.parametrize(("heading", "printed"), [("", "gain"), ("inf. gain", "inf. gain")])
+def test_a_new_measure_is_an_entry(monkeypatch, heading, printed):
     """A disclosure measure that no code but its entry knows of."""
     gain = MODELS["alpha"].__class__(
-        "gain", "cig", True, "bits", "0 and up", "highest information gain", "piflib manual, section 1.4"
+        "gain",
+        "cig",
+        True,
+        "bits",
+        "0 and up",
+        "highest information gain",
+        "piflib manual, section 1.4",
+        heading=heading,
     )
     monkeypatch.setitem(MODELS, "gain", gain)
     frame = pd.DataFrame(PEOPLE)
     found = assess(frame, RiskRequest.of(frame, "age", "disease", resolve_models(["gain"])))
-    assert found.worst("gain") == gpupif.score(frame, "cig", columns=["disease"], known=["age"]).cig.to_numpy().max()
+    highest = gpupif.score(frame, "cig", columns=["disease"], known=["age"]).cig.to_numpy().max()
+    assert found.worst("gain") == highest
+    risk = gpupif.risk(frame, "age", "disease", models=["gain"], groups=0)
+    assert risk.attributes.loc["disease", "gain"] == risk.worst["gain"] == json.loads(risk.to_json())["worst"]["gain"]
+    heads = next(line for line in str(risk).splitlines() if "values" in line)
+    assert [head.strip() for head in heads.strip("┃").split("┃")] == ["attribute", "values", printed]
 
 
 @pytest.mark.parametrize("module", [gpupif.disclosure.anonymity, gpupif.disclosure.closeness, gpupif.disclosure.risk])

@@ -82,12 +82,12 @@ def test_counts_of_every_subset(counting_engine, table, dense, threads, cut):
 
 
 @pytest.mark.slow
-@given(table=encoded(least=1), dense=st.sampled_from([1, engine.DENSE]))
+@given(table=encoded(least=1))
 @settings(deadline=None, max_examples=80)
-def test_number_of_each_row(table, dense):
+def test_number_of_each_row(table):
     codes, cardinalities, times = table
     with Workers(2) as workers:
-        numbered = number_rows(codes, cardinalities, workers, times, dense)
+        numbered = number_rows(codes, cardinalities, workers, times)
     found = as_pairs(numbered.combinations)
     assert found == counted(codes, range(len(codes)), times)
     for row, number in enumerate(numbered.number.tolist()):

@@ -128,15 +128,10 @@ def of_cohort(counts, posterior, prior, distance=None):
     }
 
 
-def of_nothing(size):
-    """The same where the cohort has no known value, so that nothing is learnt. size: how much its rows count.
-
-    Where these are none at all its entropy is that of no value, and it has fewer values than any l asks for.
-    """
+def of_nothing():
+    """The same where the cohort has no known value, or no row at all, so that nothing is learnt."""
     found = dict.fromkeys(of_cohort({0: 1}, {0: 1.0}, {0: 1.0}), 0.0)
-    if size:
-        return found | dict.fromkeys(UNKNOWN_OF_NOTHING, math.nan)
-    return found | {f"recursive_{least}": math.inf for least in RECURSIVE}
+    return found | dict.fromkeys(UNKNOWN_OF_NOTHING, math.nan)
 
 
 def of_value(posterior, prior):

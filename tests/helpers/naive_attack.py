@@ -16,7 +16,8 @@ from typing import NamedTuple
 from tests.helpers import naive
 
 # The riskiest cells are those with the lowest of these.
-LOW_IS_RISKY = ("cohort_size", "class_size", "population_size", "prior", "entropy", "distinct_values")
+SIZES = ("cohort_size", "class_size", "population_size")
+LOW_IS_RISKY = (*SIZES, "prior", "entropy", "distinct_values")
 
 
 def rows_of(table, names):
@@ -168,7 +169,7 @@ def score_cell(facts, row, name, others, known, size, counts):
         present = {one: count for one, count in counts.items() if count > 0}
         found |= naive.of_cohort(present, posterior, believed, facts.distances.get(name))
     else:
-        found |= naive.of_nothing(size)
+        found |= naive.of_nothing()
     if facts.wild and value is None:
         found |= dict.fromkeys(naive.OF_VALUE, math.nan)
     else:
@@ -243,8 +244,10 @@ def fold(facts, subsets):
 
 
 def worst_of(measure, scores):
-    """The riskiest of the scores that are known, NaN for none."""
+    """The riskiest of the scores that are known, NaN for none; a size of 0, that of nobody, where there is no other."""
     known = [one for one in scores if not math.isnan(one)]
+    if measure in SIZES and any(known):
+        known = [size for size in known if size > 0]
     return (min if measure in LOW_IS_RISKY else max)(known, default=math.nan)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import gpupif
 from gpupif.marginals import out_of_core as counting
-from gpupif.out_of_core import budget, write
+from gpupif.out_of_core import budget
 from gpupif.results.scores import Scores
 
 
@@ -24,7 +24,6 @@ def in_pieces(chunk_rows=3, part_rows=2):
         patch.setattr(budget, "LEAST_PART", 1)
         patch.setattr(budget, "MOST_CHUNK", chunk_rows)
         patch.setattr(budget, "SLACK", 1)
-        patch.setattr(write, "LEAST_CHUNKS", 2)
         patch.setattr(budget.Budget, "part_rows", lambda self, job: part_rows)
         # No power of two, unlike the real ones.
         real = budget.plan_budget

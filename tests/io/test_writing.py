@@ -15,9 +15,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv as arrow_csv
 
 import gpupif
-from gpupif.errors import OutputError
+from gpupif.errors import InputError, OutputError
+from gpupif.io.parquet_writer import ParquetWriter
 from gpupif.io.write import row_groups, write_tables
 from tests.helpers.file_formats import ALL, FRAME, arrow
 
@@ -194,7 +196,7 @@ def test_failed_parquet_writer(folder, monkeypatch):
     path = folder / "scores.parquet"
     scores.to_parquet(path)
     before = path.read_bytes()
-    real, calls = pq.ParquetWriter.write_table, []
+    real, calls = ParquetWriter.write_table, []
 
     def fail(self, *arguments):
         calls.append(arguments)
@@ -202,7 +204,7 @@ def test_failed_parquet_writer(folder, monkeypatch):
             raise OSError(errno.EIO, "Input/output error")
         real(self, *arguments)
 
-    monkeypatch.setattr(pq.ParquetWriter, "write_table", fail)
+    monkeypatch.setattr(ParquetWriter, "write_table", fail)
     with pytest.raises(OutputError, match=r"scores\.parquet: could not be written: Input/output error\."):
         scores.to_parquet(path)
     assert len(calls) == 2
@@ -295,6 +297,55 @@ def test_scores_that_seldom_repeat_are_kept_without_a_dictionary(tmp_path):
     write_table(pa.Table.from_pandas(frame), tmp_path / "scores.parquet")
     group = pq.ParquetFile(tmp_path / "scores.parquet").metadata.row_group(0)
     kept = {group.column(place).path_in_schema: group.column(place) for place in range(len(frame.columns))}
-    assert {name for name, column in kept.items() if column.has_dictionary_page} == {"repeating", "constant", "count"}
-    assert {column.compression for column in kept.values()} == {"SNAPPY", "ZSTD"}
+    assert {name for name, column in kept.items() if column.has_dictionary_page} == {"repeating", "constant"}
+    compressed = {name for name, column in kept.items() if column.compression == "ZSTD"}
+    assert compressed == {"repeating", "constant", "count", "sorted"}
+    assert kept["different"].compression == "UNCOMPRESSED"
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "scores.parquet"), frame)
+
+
+@pytest.mark.parametrize(
+    ("name", "codec"), [("s.parquet", codec) for codec in ("zstd", "lz4", "snappy", "none")] + [("s.feather", "zstd")]
+)
+def test_compression(name, codec, tmp_path):
+    frame = gpupif.datasets.census(3000, columns=3)
+    scores = gpupif.score(frame)
+    with gpupif.config(compression=codec):
+        scores.write(tmp_path / name)
+        gpupif.score_files(_as_file(frame, tmp_path), tmp_path / f"files-{name}")
+    for file in (tmp_path / name, tmp_path / f"files-{name}"):
+        found = gpupif.open_scores(file)
+        pd.testing.assert_frame_equal(found.cig.to_pandas(), scores.cig)
+        if file.suffix == ".parquet":
+            group = pq.read_metadata(file).row_group(0)
+            assert {group.column(place).compression for place in range(6)} == {
+                codec.upper().replace("NONE", "UNCOMPRESSED")
+            }
+
+
+def _as_file(frame, folder):
+    frame.to_parquet(folder / "table.parquet")
+    return folder / "table.parquet"
+
+
+@pytest.mark.parametrize(("name", "codec"), [("s.feather", "snappy"), ("s.csv", "zstd"), ("s.csv", "lz4")])
+def test_compression_that_a_format_has_not(name, codec, tmp_path):
+    expected = rf"compression: .*{name}: expected one of auto, .* got '{codec}'"
+    with gpupif.config(compression=codec):
+        with pytest.raises(InputError, match=expected):
+            gpupif.score(FRAME).write(tmp_path / name)
+        with pytest.raises(InputError, match=expected):
+            gpupif.score_files(_as_file(FRAME, tmp_path), tmp_path / name)
+    assert not (tmp_path / name).exists()
+    with pytest.raises(InputError, match="compression: expected one of auto, zstd, lz4, snappy, none; got 'zst'"):
+        gpupif.config(compression="zst")
+
+
+def test_csv_by_several_threads(tmp_path):
+    """As Arrow writes it in one go."""
+    rows = 100_000
+    table = pa.table({'a"b': np.arange(rows) / 7, "c": np.arange(rows), "d": pa.array(['x,"y"', None] * (rows // 2))})
+    with gpupif.config(threads=3):
+        write_table(table, tmp_path / "s.csv")
+    arrow_csv.write_csv(table, tmp_path / "expected.csv")
+    assert (tmp_path / "s.csv").read_bytes() == (tmp_path / "expected.csv").read_bytes()

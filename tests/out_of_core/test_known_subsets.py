@@ -305,7 +305,7 @@ def test_needs_grow_with_what_is_asked():
 @pytest.mark.parametrize(("values", "nbytes"), [(256, 1), (257, 2), (65_536, 2), (65_537, 4)])
 def test_codes_take_what_they_are_kept_in(values, nbytes):
     def job(several):
-        return counting_job([np.ones(several, np.int64)] * 2, [0], [1])
+        return counting_job([np.ones(several, np.int64)] * 2, [0], [1], [])
 
     fixed = [AnyKnownNeeds.of(job(several), 1000, [KnownSubset((0, 1), (0,))]).fixed for several in (2, values)]
     # Of two columns, as they come and as the run has them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -186,30 +187,62 @@ def test_the_worst_and_the_mean_of_several(expected):
     assert list(expected.weights.values()) == worst_weights.tolist()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("place", ["memory", pytest.param("dask", marks=pytest.mark.dask)])
-def test_attackers_by_name_and_any_of_them_are_folded_alike(place, dtype):
-    """Unknown scores too: who cannot say anything of a cell hides nothing that another learns."""
-    frame = TABLE.drop(columns="people")
+@pytest.fixture
+def folded_alike():
+    """A table in which who knows one column alone may know of nobody, or of no value, and what to ask of it."""
+    frame = TABLE.assign(people=TABLE.index % 4 / 2)
     frame["age"] = frame["age"].fillna(40)
     # By age alone nothing is known of the region of some, by sex of nobody's.
     frame.loc[frame["age"] % 5 == 0, "region"] = None
-    if place == "dask":
-        import dask.dataframe as dd
+    frame.loc[frame["age"] % 5 == 1, "people"] = 0
+    return frame, {"measures": list(gpupif.measures.MEASURES), "columns": ["region"], "missing": "wildcard"}
 
-        frame = dd.from_pandas(frame, npartitions=2)
-    asked = {"measures": list(gpupif.measures.MEASURES), "columns": ["region"], "missing": "wildcard", "dtype": dtype}
-    named = gpupif.score(frame, attackers={"x": ["age"], "y": ["sex"]}, **asked)
-    some = gpupif.score(frame, known=AnyKnown(1, among=["age", "sex"]), **asked)
-    some_unknown = 0
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", [None, "people"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("place", ["memory", "files", pytest.param("dask", marks=pytest.mark.dask)])
+def test_attackers_by_name_and_any_of_them_are_folded_alike(place, dtype, weights, folded_alike, tmp_path):
+    """Unknown scores too: who cannot say anything of a cell hides nothing that another learns; so does nobody."""
+    frame, asked = folded_alike
+    asked |= {"dtype": dtype, "weights": weights}
+
+    def score(name, **attackers):
+        if place == "files":
+            write_parts(tmp_path / name, frame, [20, 70])
+            with gpupif.config(memory_limit="8GiB"):
+                return gpupif.score_files(tmp_path / name, tmp_path / f"{name} scores", **asked, **attackers)
+        if place == "dask":
+            import dask.dataframe as dd
+
+            return gpupif.score(dd.from_pandas(frame, npartitions=2), **asked, **attackers).persist()
+        return gpupif.score(frame, **asked, **attackers)
+
+    named = score("named", attackers={"age": ["age"], "sex": ["sex"]})
+    some = score("some", known=AnyKnown(1, among=["age", "sex"]))
+    unknown = nobody = 0
     for measure in named.measures:
-        each = [named.against(name).array(measure).astype(float) for name in ("x", "y")]
-        some_unknown += int((np.isnan(each[0]) != np.isnan(each[1])).sum())
+        each = [named.against(name).array(measure).astype(float) for name in ("age", "sex")]
+        unknown += int((np.isnan(each[0]) != np.isnan(each[1])).sum())
+        if find_measure(measure).is_size and find_measure(measure).low_is_risky:
+            nobody += int(((each[0] == 0) != (each[1] == 0)).sum())
         for mine, theirs in ((named.worst, some.worst), (named.mean, some.mean)):
-            np.testing.assert_allclose(mine.array(measure), theirs.array(measure), rtol=1e-6)
+            np.testing.assert_allclose(mine.array(measure), theirs.array(measure), rtol=1e-6, err_msg=measure)
         assert named.mean.array(measure).dtype == dtype
-    assert some_unknown
+    assert unknown
+    assert bool(nobody) == (weights is not None)
+
+
+@pytest.mark.parametrize("by", ["cig", "cohort_size", "class_size", "entropy", "prior"])
+def test_the_same_is_the_worst_by_name_and_of_any(by, folded_alike):
+    frame, asked = folded_alike
+    asked |= {"weights": "people"}
+    named = gpupif.score(frame, attackers={"age": ["age"], "sex": ["sex"]}, **asked).top(90, by)
+    some = gpupif.score(frame, known=AnyKnown(1, among=["age", "sex"]), **asked).top(90, by)
+    assert named.row.tolist() == some.row.tolist()
+    assert named.attacker.tolist() == some.known.tolist()
+    # Of equal ones the first.
+    assert set(named.attacker) == ({"age"} if by == "prior" else {"age", "sex"})
 
 
 def test_the_worst_attacker_of_a_cell_is_named(expected):
@@ -218,6 +251,43 @@ def test_the_worst_attacker_of_a_cell_is_named(expected):
     for cell in expected.top(12).itertuples():
         own = {name: expected.against(name).cig.loc[cell.row, cell.column] for name in expected.attackers}
         assert own[cell.attacker] == cell.cig == max(own.values())
+
+
+@pytest.mark.parametrize("place", ["memory", "files", "opened"])
+@pytest.mark.parametrize(
+    "attackers",
+    [
+        {"known": ["sex"]},
+        {"known": AnyKnown(1, among=["sex", "age"])},
+        {"attackers": {"one": ["sex"], "none": []}},
+        BOTH,
+    ],
+    ids=["one", "any", "several", "both"],
+)
+@pytest.mark.parametrize("measures", [["cig", "csf"], ["csf", "entropy"]], ids=["cig", "csf"])
+def test_json_of_a_column_without_any_value(place, attackers, measures, tmp_path):
+    attackers = {"attackers": attackers} if attackers is BOTH else attackers
+    frame = TABLE.assign(region=pd.Series([None] * len(TABLE), dtype=object))
+    if place == "memory":
+        scores = gpupif.score(frame, measures, ["region"], missing="wildcard", **attackers)
+    else:
+        write_parts(tmp_path / "in", frame, [20, 70])
+        with gpupif.config(memory_limit="8GiB"):
+            asked = {"columns": ["region"], "missing": "wildcard", **attackers}
+            scores = gpupif.score_files(tmp_path / "in", tmp_path / "out", measures, **asked)
+        scores = gpupif.open_scores(tmp_path / "out") if place == "opened" else scores
+    document = json.loads(scores.summary().to_json(), parse_constant=pytest.fail)
+    each = list(document["attackers"].values()) if "attackers" in document else [document]
+    assert len(each) == max(1, len(scores.attackers))
+    for one in each:
+        assert (one["columns"][0]["column"], one["columns"][0]["csf_max"]) == ("region", None)
+    if "attackers" in document:
+        assert [one["csf_mean"] for one in each] == [None, None]
+        score = 0.0 if "cig" in measures else None
+        first, by = scores.attackers[0], measures[0]
+        worst = {"worst_by_mean": first, f"{by}_mean": score, "worst_by_max": first, f"{by}_max": score}
+        assert document["worst"] == [{"column": "region", **worst}]
+    assert "region" in str(scores.summary())
 
 
 @pytest.mark.slow

@@ -55,4 +55,7 @@ def test_more_than_there_is_comes_from_elsewhere(size):
 
 def test_a_reservation_that_is_refused_leaves_arrays_from_elsewhere():
     arena = Arena(1 << 60)
-    arena.empty(10, np.int64)[:] = 1
+    array = arena.empty(10, np.int64)
+    array[:] = 1
+    assert array.flags.owndata
+    assert array.tolist() == [1] * 10

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpupif
-from gpupif.engines.choose import choose_engine
+from gpupif.engines.choose import DeviceRequest, choose_engine
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.measures import MEASURES
 from gpupif.rows.keys import KeyLayout
@@ -126,4 +126,4 @@ def test_auto_device_is_the_cpu_without_cuda(monkeypatch):
     from gpupif.gpu.status import CudaStatus
 
     monkeypatch.setattr("gpupif.gpu.status.cuda_status", lambda: CudaStatus(reason="none"))
-    assert choose_engine("auto").device == "cpu"
+    assert choose_engine(DeviceRequest("auto")).device == "cpu"

@@ -177,11 +177,10 @@ def number_rows(
     cardinalities: Sequence[int],
     workers: Workers,
     times: npt.NDArray[Any] | None = None,
-    dense: int = DENSE,
 ) -> NumberedRows:
     """The combinations of all these columns, one at least, and for each row the number of its own."""
     rows, every = len(codes[0]), list(range(len(codes)))
-    if is_dense(cardinalities, rows, dense):
+    if is_dense(cardinalities, rows):
         return _number_dense(codes, cardinalities, workers, times)
     total = rows if times is None else int(times.sum())
     layout = key_layout(cardinalities)

@@ -77,7 +77,8 @@ class AnyKnownRun(DistinctRun):
         kernel = CpuScorer().describe(self._run, job.targets, job.layout).kernel
         # Combinations of a set are few: scores by number of rows are not worth it.
         self._kernel = kernel._replace(few=np.ones_like(kernel.few))
-        # Of measures where low is worst, the negative is folded, so that high is.
+        # Of measures where low is worst, the negative is folded, so that high is: sizes are above 0 here, see
+        # `needs_whole_engine`.
         pairs = -(-len(job.measures) // 2)
         self._signs, self._weighted = np.ones((pairs, 2)), np.zeros((pairs, 2), bool)
         for k, measure in enumerate(job.measures):

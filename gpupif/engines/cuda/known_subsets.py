@@ -1,8 +1,8 @@
 """Attackers who know any few of the columns, on devices: each cell's worst and mean score over all of them.
 
-As on the CPU (see `any_known`), rows are collapsed to distinct ones, and for each set of columns these to combinations
-of its values, which are scored as a table of their own; then each row takes its combination's scores. Devices share
-the targets, so that each target's sums run in the order of the sets.
+As on the CPU (see `cpu/known_subsets.py`), rows are collapsed to distinct ones, and for each set of columns these to
+combinations of its values, which are scored as a table of their own; then each row takes its combination's scores.
+Devices share the targets, so that each target's sums run in the order of the sets.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ def _on_each(asked: AnyKnownJob, begin: Callable[[Sequence[Library], Outbox], _D
 class _DeviceRun:
     """What the steps of a run on one device share.
 
-    rows: distinct. spread: brings arrays with an item for each of them to all rows, to the
-    places where scores are kept.
+    rows: distinct. spread: brings arrays with an item for each of them to all rows, to the places where scores are
+    kept.
     """
 
     def __init__(
@@ -146,6 +146,7 @@ class _DeviceRun:
         self._entropies = [entropy_of_counts(counts) for counts in job.counts]
         # Counted once: with `times` it is a sum.
         self._total = job.total
+        # Where the lowest score is the worst: sizes are above 0 here, see `needs_whole_engine`.
         self._lows = rows.library.bring(np.array([measure.low_is_risky for measure in job.measures], np.int64))
         # Each of them serves many sets.
         self._describe = cache(TargetUploader(rows.library, job))

@@ -20,7 +20,6 @@ from .rows import place_type
 
 # Row numbers by which rows are looked up: CuPy takes them as they are, NumPy in 8 bytes.
 LOOK_UP = {"row numbers, as they are looked up": 8}
-DEFAULT = "rotation"
 # cuDF keeps the hashes of keys of more than 4 words.
 CACHED_KEY = 4 * 8
 # Of a cell of a cohort.
@@ -202,13 +201,13 @@ def _projects(job: Job) -> bool:
     return len(inside) < len(job.targets) or {*inside, *job.known} != {*range(len(job.codes))}
 
 
-def row_bytes(job: Job, grouping: str = DEFAULT) -> int:
+def row_bytes(job: Job, grouping: str) -> int:
     """Bytes a row of a block: distinct rows brought from the host, collapsed, and scored for one target."""
     row = RowBytes.of(job)._replace(codes=0, times=8, projects=False)
     return max(_most(stages(row, grouping, to_host=False)), 2 * row.key + row.times)
 
 
-def table_bytes(job: Job, grouping: str = DEFAULT, to_host: bool = True) -> int:
+def table_bytes(job: Job, grouping: str, to_host: bool = True) -> int:
     """Bytes for scoring the whole table on the device, priors included, without the scores of all targets.
 
     to_host: whether these go to the host.
@@ -226,14 +225,14 @@ def all_values(job: Job) -> int:
     return sum(map(len, job.counts))
 
 
-def scores_on(job: Job, memory: int, grouping: str = DEFAULT) -> str | None:
+def scores_on(job: Job, memory: int, grouping: str) -> str | None:
     """Where the scores of a table are to lie that is scored as a whole in so many bytes; None: it does not fit."""
     if job.scores_on != "host" and whole_bytes(job, "device", grouping) <= memory:
         return "device"
     return "host" if job.scores_on != "device" and whole_bytes(job, "host", grouping) <= memory else None
 
 
-def whole_bytes(job: Job, there: str, grouping: str = DEFAULT) -> int:
+def whole_bytes(job: Job, there: str, grouping: str) -> int:
     """Bytes for scoring the whole table on the device, with the scores of all targets on the "device" or "host"."""
     if there == "host":
         return table_bytes(job, grouping)
@@ -242,7 +241,7 @@ def whole_bytes(job: Job, there: str, grouping: str = DEFAULT) -> int:
 
 def typical_rows_that_fit(memory: int) -> int:
     """Rows of 10 columns of up to 100 values that are scored as a whole in so many bytes: CIG and CSF, to the host."""
-    return memory // _most(stages(TYPICAL, DEFAULT, to_host=True))
+    return memory // _most(stages(TYPICAL, "rotation", to_host=True))
 
 
 def matching_bytes(job: Job) -> int:
@@ -276,7 +275,7 @@ def accumulator_bytes(job: Job, rows: int) -> int:
     return 2 * 8 * rows * len(job.measures)
 
 
-def block_rows_that_fit(job: Job, memory: int, grouping: str = DEFAULT) -> int:
+def block_rows_that_fit(job: Job, memory: int, grouping: str) -> int:
     """Distinct rows that can be scored at once in so many bytes."""
     values = max(map(len, job.counts))
     return max(1, (memory - fixed_bytes(values)) // row_bytes(job, grouping))

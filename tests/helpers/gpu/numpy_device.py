@@ -247,16 +247,17 @@ class PandasFrames(FrameLibrary):
             place += len(line) + 1
         return pd.Series(lines, dtype=object)
 
-    def open_writer(self, sink: GuardedSink, metadata: Mapping[bytes, bytes]) -> Any:
+    def open_writer(self, sink: GuardedSink, metadata: Mapping[bytes, bytes], codec: str) -> Any:
         """See `FrameLibrary`."""
-        return _Writer(sink, metadata)
+        return _Writer(sink, metadata, codec)
 
 
 class _Writer:
     """In place of cuDF's writer."""
 
-    def __init__(self, sink: GuardedSink, metadata: Mapping[bytes, bytes]) -> None:
+    def __init__(self, sink: GuardedSink, metadata: Mapping[bytes, bytes], codec: str) -> None:
         self._sink = sink
+        self._codec = codec
         self._metadata = metadata
         self._writer: Any = None
 
@@ -265,7 +266,7 @@ class _Writer:
         import pyarrow.parquet as pq
 
         table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(dict(self._metadata))
-        self._writer = self._writer or pq.ParquetWriter(self._sink, table.schema)
+        self._writer = self._writer or pq.ParquetWriter(self._sink, table.schema, compression=self._codec)
         self._writer.write_table(table)
 
     def close(self) -> None:

@@ -1,0 +1,178 @@
+"""From a Parquet file to a Parquet file of scores: `python -m benchmarks.files`.
+
+CIG and CSF of every cell of the synthetic census: `gpupif score TABLE -o SCORES`, and Polars, DuckDB and pandas doing
+the same (see `frame_files`, `duckdb_files`), each in a process of its own, in turns; seconds from the start of the
+process to its end. The first run of each is told beside its best. `gpupif` compiles nothing in them: a small table is
+scored before. Then writing alone: the same scores in memory, by `Scores.to_parquet` and by Polars, in one process.
+Scores are compared with each other. Writes benchmarks/results/files.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+import gpupif
+from gpupif.cli.demo import WARM_UP_ROWS
+
+from .scale_tables import TOLERANCE, check_difference
+from .surroundings import RESULTS, surroundings
+from .watch import watch
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("gpupif", "numpy", "numba", "pandas", "pyarrow", "polars", "duckdb")
+OURS = "gpupif"
+CONTENDERS = (OURS, "polars", "duckdb", "pandas")
+
+
+def command(contender: str, table: Path, output: Path, temporary: Path) -> list[str]:
+    """What is run; the table lies in a folder of its own."""
+    if contender == OURS:
+        # -P: the gpupif that is installed, not the folder of that name in the place where it runs.
+        score = ["-P", "-m", "gpupif", "score", str(table), "-o", str(output)]
+        return [sys.executable, *score, "--json", "--overwrite", "--device", "cpu"]
+    if contender == "duckdb":
+        program = ["benchmarks.duckdb_files", str(table.parent), str(output), "--temp", str(temporary)]
+        most = ["--memory-limit", "64GiB", "--threads", str(len(os.sched_getaffinity(0)))]
+        return [sys.executable, "-m", *program, *most]
+    return [sys.executable, "-m", "benchmarks.frame_files", contender, str(table), str(output)]
+
+
+def run_once(contender: str, table: Path, folder: Path, most_seconds: float) -> dict[str, Any]:
+    """One run, its scores in `folder` afterwards."""
+    output = folder / f"{contender}.parquet"
+    # What the run before has left to be written is not this one's.
+    os.sync()
+    watched = watch(command(contender, table, output, folder), folder, folder / "log", most_seconds, place=ROOT)
+    if watched.status != 0:
+        told = watched.errors.strip().splitlines()
+        reason = f"more than {most_seconds:,.0f} s" if watched.status is None else (told or ["no message"])[-1]
+        return {"state": reason, "seconds": watched.seconds}
+    run = {"state": "done", "seconds": watched.seconds, "peak_bytes": watched.peak_bytes}
+    run["output_bytes"] = output.stat().st_size
+    if contender == OURS:
+        stages = json.loads(watched.output)["stages"]
+        run["stages"] = {stage: figures["seconds"] for stage, figures in stages.items()}
+    return run
+
+
+def measure(rows: int, folder: Path, contenders: list[str], turns: int, most_seconds: float) -> list[dict[str, Any]]:
+    """All contenders on one table, in turns; one that fails takes no further turn."""
+    table = _make_table(folder, rows)
+    runs: dict[str, list[dict[str, Any]]] = {contender: [] for contender in contenders}
+    for _ in range(turns):
+        for contender, before in runs.items():
+            if not before or before[-1]["state"] == "done":
+                before.append(run_once(contender, table, folder, most_seconds))
+                print(f"{rows:>12,} {contender:8} {_figures(before[-1])}", flush=True)
+    results = []
+    for contender, several in runs.items():
+        done = [run for run in several if run["state"] == "done"]
+        result: dict[str, Any] = {"contender": contender, "rows": rows, "runs": several, "state": several[-1]["state"]}
+        if done:
+            result |= {"first": done[0]["seconds"], "best": min(run["seconds"] for run in done)}
+            ours, theirs = folder / f"{OURS}.parquet", folder / f"{contender}.parquet"
+            if contender != OURS and ours.exists():
+                result["difference"] = check_difference(ours, theirs)
+        results.append(result)
+    return results
+
+
+def _make_table(folder: Path, rows: int) -> Path:
+    place = folder / f"{rows}"
+    place.mkdir()
+    gpupif.datasets.census(rows).to_parquet(place / "table.parquet", index=False)
+    return place / "table.parquet"
+
+
+def _figures(run: dict[str, Any]) -> str:
+    if run["state"] != "done":
+        return str(run["state"])
+    stages = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in run.get("stages", {}).items())
+    sizes = f"{run['peak_bytes'] / 2**30:.2f} GiB, {run['output_bytes'] / 1e6:,.0f} MB written"
+    return f"{run['seconds']:8.2f} s  {sizes}  {stages}"
+
+
+def measure_writing(rows: int, folder: Path, turns: int) -> list[dict[str, Any]]:
+    """The same scores, in memory, to a Parquet file: first, and best of several."""
+    import polars as pl
+
+    file = folder / "written.parquet"
+    with gpupif.config(device="cpu", progress=False):
+        scores = gpupif.score(gpupif.datasets.census(rows))
+        # A summary, which files have beside the scores, is made once.
+        scores.summary()
+        scores.to_parquet(file)
+    table: Any = pl.from_arrow(pq.read_table(file))
+    ways: dict[str, Callable[[], Any]] = {f"{OURS}, zstd": partial(scores.to_parquet, file)}
+    ways |= {f"polars, {codec}": partial(table.write_parquet, file, compression=codec) for codec in ("lz4", "zstd")}
+    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    sizes = {}
+    for _ in range(turns):
+        for way, write in ways.items():
+            os.sync()
+            started = time.perf_counter()
+            write()
+            seconds[way].append(time.perf_counter() - started)
+            sizes[way] = file.stat().st_size
+    return [
+        {"contender": way, "rows": rows, "first": times[0], "best": min(times), "output_bytes": sizes[way]}
+        for way, times in seconds.items()
+    ]
+
+
+def lines(document: dict[str, Any]) -> list[str]:
+    """The figures as Markdown tables."""
+    best = {(one["contender"], one["rows"]): one["best"] for one in document["files"] if "best" in one}
+    told = ["| rows | | first | best | times gpupif |", "|---:|---|---:|---:|---:|"]
+    for one in document["files"]:
+        figures = [one["state"]] * 2 + [""]
+        if "best" in one:
+            ratio = one["best"] / best.get((OURS, one["rows"]), one["best"])
+            figures = [f"{one['first']:.1f} s", f"{one['best']:.1f} s", f"{ratio:.1f}"]
+        told.append(f"| {one['rows']:,} | {one['contender']} | {' | '.join(figures)} |")
+    told += ["", "| rows | writing alone | first | best | written |", "|---:|---|---:|---:|---:|"]
+    for one in document["writing"]:
+        figures = [f"{one['first']:.2f} s", f"{one['best']:.2f} s", f"{one['output_bytes'] / 1e6:,.0f} MB"]
+        told.append(f"| {one['rows']:,} | {one['contender']} | {' | '.join(figures)} |")
+    return told
+
+
+def main() -> None:
+    """Measure, as the arguments say; exit code 1 where scores differ."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 3e6, 1e7], help="sizes of the census")
+    parser.add_argument("--contenders", nargs="+", default=list(CONTENDERS), choices=CONTENDERS)
+    parser.add_argument("--turns", type=int, default=3, help="runs of each")
+    parser.add_argument("--most-seconds", type=float, default=600, help="that a run may take")
+    parser.add_argument("--temp", type=Path, help="folder for tables and scores, deleted afterwards")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder for files.json")
+    options = parser.parse_args()
+    document: dict[str, Any] = {**surroundings(PACKAGES), "files": [], "writing": []}
+    with tempfile.TemporaryDirectory(dir=options.temp, prefix="gpupif-files-") as name:
+        warm = _make_table(Path(name), WARM_UP_ROWS)
+        run_once(OURS, warm, Path(name), options.most_seconds)
+        for rows in map(int, options.rows):
+            folder = Path(name) / f"of {rows}"
+            folder.mkdir()
+            document["files"] += measure(rows, folder, options.contenders, options.turns, options.most_seconds)
+            document["writing"] += measure_writing(rows, folder, options.turns)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "files.json").write_text(json.dumps(document, indent=1))
+    print("\n".join(lines(document)))
+    if any(not one.get("difference", 0.0) <= TOLERANCE for one in document["files"]):
+        sys.exit("benchmarks.files: scores differ by more than they may.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Scores of cells against several attackers folded into one: the worst of them, or their mean, on host or device.
+
+A score that is unknown (NaN) against some attackers counts in neither; against all of them, both are NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..measures import Measure, as_risk, from_risk
+
+
+def worst_of(measure: Measure, several: Sequence[Any]) -> Any:
+    """Of each cell the riskiest of its scores, an array against each attacker."""
+    return from_risk(measure, reduce(np.fmax, (as_risk(measure, scores) for scores in several)))
+
+
+def worst_place(measure: Measure, scores: npt.NDArray[Any]) -> int:
+    """Which of the scores of one cell is the riskiest: of equal ones, and where all are unknown, the first."""
+    known = np.flatnonzero(scores == scores)
+    return int(known[np.argmax(as_risk(measure, scores[known]))]) if len(known) else 0
+
+
+def mean_of(several: Sequence[Any]) -> Any:
+    """Of each cell the mean of its scores, an array against each attacker: summed in float64, in their order."""
+    mean = _Mean(np.zeros_like(several[0], np.float64))
+    for scores in several:
+        mean.add(scores, slice(None))
+    return mean.over(len(several))
+
+
+class Fold:
+    """Worst and mean scores of so many cells, of one measure, over attackers that come one after the other."""
+
+    def __init__(self, measure: Measure, cells: int) -> None:
+        self._measure = measure
+        self._risks, self._mean = np.full(cells, np.nan), _Mean(np.zeros(cells))
+
+    def add(self, scores: npt.NDArray[np.float64], part: slice) -> None:
+        """The scores of a part of the cells against one more attacker."""
+        risks = self._risks[part]
+        np.fmax(risks, as_risk(self._measure, scores), out=risks)
+        self._mean.add(scores, part)
+
+    def worst(self) -> npt.NDArray[np.float64]:
+        """See `worst_of`."""
+        worst: npt.NDArray[np.float64] = from_risk(self._measure, self._risks)
+        return worst
+
+    def mean(self, attackers: int) -> npt.NDArray[np.float64]:
+        """See `mean_of`; attackers: how many were added."""
+        mean: npt.NDArray[np.float64] = self._mean.over(attackers)
+        return mean
+
+
+class _Mean:
+    """Sums of the known scores of each cell, in zeros that are given, and how many others there are."""
+
+    def __init__(self, sums: Any) -> None:
+        self._sums, self._unknown = sums, np.zeros_like(sums, np.int64)
+
+    def add(self, scores: Any, part: slice) -> None:
+        unknown = scores != scores
+        if unknown.any():
+            self._unknown[part] += unknown
+            scores = np.where(unknown, 0, scores)
+        self._sums[part] += scores
+
+    def over(self, attackers: int) -> Any:
+        with np.errstate(invalid="ignore"):
+            return self._sums / (attackers - self._unknown)

@@ -1,0 +1,184 @@
+"""A column of a row group of a Parquet file, encoded by itself: numbers as dictionary indices, the rest by Arrow.
+
+Source: Apache Parquet format 2.11: parquet.thrift (PageHeader, ColumnMetaData), Encodings.md (PLAIN, RLE,
+RLE_DICTIONARY).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gpupif.kernels.dictionary import number_values, pack_bits
+
+from .thrift import BINARY, I32, I64, LIST, STRUCT, Struct, read_struct, unsigned, write_struct
+
+# Types of numbers, encodings, kinds of pages and codecs, as the format numbers them.
+TYPES = {pa.int32(): 1, pa.uint32(): 1, pa.int64(): 2, pa.uint64(): 2, pa.float32(): 4, pa.float64(): 5}
+PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
+DATA_PAGE, DICTIONARY_PAGE = 0, 2
+CODECS = {"none": 0, "snappy": 1, "zstd": 6, "lz4": 7}
+# Fields of ColumnMetaData: the size of all pages, where these are, which is a place in the file, and what they hold.
+SIZE, DATA_PLACE, DICTIONARY_PLACE, STATISTICS = 7, 9, 11, 12
+PLACES = (DATA_PLACE, 10, DICTIONARY_PLACE, 14)
+# Values of a dictionary at most: of their numbers a cache of the second level holds many.
+MOST_DISTINCT = 1 << 17
+# Values that tell whether those of a column repeat, and the share of different ones above which they do not.
+SAMPLE, SAMPLE_DIFFERENT = 1 << 14, 3 / 8
+# Bytes that tell whether a column that does not repeat gets smaller, and the share from which on it does not.
+SAMPLE_BYTES, NOT_SMALLER = 1 << 16, 0.9
+
+
+class ColumnChunk(NamedTuple):
+    """Pages of a column, and their ColumnMetaData, in which places are counted from the first of them."""
+
+    pages: list[Any]
+    metadata: Struct
+
+    def moved(self, start: int) -> Struct:
+        """The metadata of pages that begin at `start`."""
+        places = {number: self.metadata[number] for number in PLACES if number in self.metadata}
+        return self.metadata | {number: (kind, place + start) for number, (kind, place) in places.items()}
+
+
+def encode_column(column: pa.ChunkedArray, field: pa.Field, codec: str) -> list[ColumnChunk]:
+    """The rows of a column as column chunks, several if its values are nested. codec: one of `CODECS`."""
+    if column.type not in TYPES or column.null_count or not len(column):
+        return _encode_by_arrow(column, field, codec)
+    return [_encode_numbers(column.to_numpy(), field, codec)]
+
+
+def read_footer(file: bytes) -> Struct:
+    """The FileMetaData of a Parquet file."""
+    return read_struct(file[-8 - int.from_bytes(file[-8:-4], "little") :])
+
+
+def write_by_arrow(table: pa.Table, codec: str) -> bytes:
+    """A Parquet file of a table, in one row group."""
+    sink, level = pa.BufferOutputStream(), 1 if codec == "zstd" else None
+    pq.write_table(table, sink, row_group_size=max(1, len(table)), compression=codec, compression_level=level)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+def _encode_by_arrow(column: pa.ChunkedArray, field: pa.Field, codec: str) -> list[ColumnChunk]:
+    data = write_by_arrow(pa.table([column], schema=pa.schema([field])), codec)
+    (group,) = read_footer(data)[4][1][1]
+    chunks = []
+    for chunk in group[1][1][1]:
+        metadata: Struct = chunk[3][1]
+        start = min(metadata[number][1] for number in (DATA_PLACE, DICTIONARY_PLACE) if number in metadata)
+        pages = data[start : start + metadata[SIZE][1]]
+        chunks.append(ColumnChunk([pages], ColumnChunk([], metadata).moved(-start)))
+    return chunks
+
+
+def _encode_numbers(values: npt.NDArray[Any], field: pa.Field, codec: str) -> ColumnChunk:
+    """Numbers, none of them missing: a dictionary where they repeat, and where they do not as they are."""
+    found = _number(values)
+    # Which rows have a value: all.
+    levels = b"" if not field.nullable else _with_size(_repeated(len(values), b"\1"))
+    if found is None:
+        encodings, body = [PLAIN, RLE], levels + values.tobytes()
+        codec = codec if _gets_smaller(body, codec) else "none"
+    else:
+        distinct, numbers = found
+        encodings, body = [PLAIN, RLE, RLE_DICTIONARY], levels + _packed(numbers, len(distinct))
+    pages = _Pages(codec)
+    if found is not None:
+        pages.add(DICTIONARY_PAGE, distinct.tobytes(), {7: (STRUCT, {1: (I32, len(distinct)), 2: (I32, PLAIN)})})
+    data_place = pages.size
+    header = {1: (I32, len(values)), 2: (I32, encodings[-1 if found else 0]), 3: (I32, RLE), 4: (I32, RLE)}
+    pages.add(DATA_PAGE, body, {5: (STRUCT, header)})
+    metadata: Struct = {
+        1: (I32, TYPES[field.type]),
+        2: (LIST, (I32, encodings)),
+        3: (LIST, (BINARY, [field.name.encode()])),
+        4: (I32, CODECS[codec]),
+        5: (I64, len(values)),
+        6: (I64, pages.plain_size),
+        SIZE: (I64, pages.size),
+        DATA_PLACE: (I64, data_place),
+        STATISTICS: (STRUCT, _statistics(values if found is None else distinct)),
+    }
+    if found is not None:
+        metadata[DICTIONARY_PLACE] = I64, 0
+    return ColumnChunk(pages.written, metadata)
+
+
+def _number(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint32]] | None:
+    """The values that differ, by their bits, in order of first appearance, and for each row which of them it has.
+
+    None where a dictionary costs time and saves little room.
+    """
+    sample = values[:: -(-len(values) // SAMPLE)]
+    most = min(MOST_DISTINCT, len(values) // 2)
+    if not most or len(np.unique(sample)) > SAMPLE_DIFFERENT * len(sample):
+        return None
+    bits, width = values.view(f"u{values.itemsize}"), most.bit_length() + 1
+    numbers, distinct = np.empty(len(bits), np.uint32), np.empty(most, bits.dtype)
+    count = number_values(bits, 64 - width, np.zeros(1 << width, np.uint32), numbers, distinct)
+    return None if count < 0 else (distinct[:count].view(values.dtype), numbers)
+
+
+def _packed(numbers: npt.NDArray[np.uint32], distinct: int) -> bytes:
+    """Dictionary indices: the bits that each takes, and one run of them (RLE_DICTIONARY)."""
+    if distinct == 1:
+        return b"\1" + _repeated(len(numbers), b"\0")
+    width, eights = (distinct - 1).bit_length(), -(-len(numbers) // 8)
+    words = np.zeros(-(-eights * width // 4), np.uint32)
+    pack_bits(numbers, width, words)
+    return bytes([width]) + unsigned(eights << 1 | 1) + words.tobytes()[: eights * width]
+
+
+def _repeated(times: int, value: bytes) -> bytes:
+    """A run of one value (RLE)."""
+    return unsigned(times << 1) + value
+
+
+def _with_size(data: bytes) -> bytes:
+    return len(data).to_bytes(4, "little") + data
+
+
+def _compress(codec: str, data: Any) -> Any:
+    if codec == "none":
+        return data
+    return pa.Codec({"lz4": "lz4_raw"}.get(codec, codec), 1 if codec == "zstd" else None).compress(data)
+
+
+def _gets_smaller(data: bytes, codec: str) -> bool:
+    sample = data[:SAMPLE_BYTES]
+    return len(_compress(codec, sample)) < NOT_SMALLER * len(sample)
+
+
+class _Pages:
+    """Pages, compressed. size, plain_size: of all of them, as written and before, with their headers."""
+
+    def __init__(self, codec: str) -> None:
+        self._codec = codec
+        self.written: list[Any] = []
+        self.size = self.plain_size = 0
+
+    def add(self, kind: int, body: bytes, header: Struct) -> None:
+        """Add a page. header: that of its kind."""
+        packed = _compress(self._codec, body)
+        head = write_struct({1: (I32, kind), 2: (I32, len(body)), 3: (I32, len(packed)), **header})
+        self.written += [head, packed]
+        self.size += len(head) + len(packed)
+        self.plain_size += len(head) + len(body)
+
+
+def _statistics(values: npt.NDArray[Any]) -> Struct:
+    """That no value is missing, and the lowest and highest that are numbers; a zero has the sign that bounds both."""
+    statistics: Struct = {3: (I64, 0)}
+    known = values[values == values]
+    if len(known):
+        low, high = known.min(), known.max()
+        if values.dtype.kind == "f":
+            low, high = (bound if bound else values.dtype.type(zero) for bound, zero in ((low, -0.0), (high, 0.0)))
+        statistics |= {5: (BINARY, high.tobytes()), 6: (BINARY, low.tobytes())}
+    return statistics

@@ -1,0 +1,97 @@
+"""Parquet files written by all cores: each column of each row group is encoded by itself, see `parquet_pages`.
+
+Source: Apache Parquet format 2.11: parquet.thrift (FileMetaData, RowGroup, ColumnChunk).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import IO, Any
+
+import pyarrow as pa
+
+from .._version import __version__
+from ..rows.threads import Workers
+from .parquet_pages import ColumnChunk, encode_column, read_footer, write_by_arrow
+from .thrift import BINARY, I64, LIST, STRUCT, Struct, write_struct
+
+MAGIC = b"PAR1"
+# Rows of a row group at most.
+GROUP_ROWS = 1 << 20
+
+
+class ParquetWriter:
+    """Writes tables of one schema to `sink`; what the file says comes last, when the context is left without an error.
+
+    codec: "zstd", "lz4", "snappy" or "none". threads: see `Workers`.
+    """
+
+    def __init__(self, sink: IO[bytes], schema: pa.Schema, codec: str, threads: int | None = None) -> None:
+        self._sink = sink
+        self._schema = schema
+        self._codec = codec
+        self._threads = threads
+        self._groups: list[Struct] = []
+        self._said: dict[bytes, bytes] = {}
+        self._place = 0
+        self._write(MAGIC)
+
+    def __enter__(self) -> ParquetWriter:
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is None:
+            self._write_footer()
+
+    def add_key_value_metadata(self, said: Mapping[bytes, bytes]) -> None:
+        """Have the file say this, too."""
+        self._said |= said
+
+    def write_table(self, table: pa.Table) -> None:
+        """Write rows, in row groups; the columns of all of them are encoded at the same time."""
+        groups = [table.slice(start, GROUP_ROWS) for start in range(0, len(table), GROUP_ROWS)]
+        with Workers(self._threads) as workers:
+            tasks = [
+                (column, field, self._codec)
+                for group in groups
+                for column, field in zip(group.columns, self._schema, strict=True)
+            ]
+            encoded = iter(workers.run(encode_column, tasks))
+        for group in groups:
+            self._write_group([next(encoded) for _ in self._schema], len(group))
+
+    def _write_group(self, columns: list[list[ColumnChunk]], rows: int) -> None:
+        start, described, plain_size = self._place, [], 0
+        for chunk in chain.from_iterable(columns):
+            metadata = chunk.moved(self._place)
+            described.append({2: (I64, 0), 3: (STRUCT, metadata)})
+            plain_size += metadata[6][1]
+            for page in chunk.pages:
+                self._write(page)
+        self._groups.append(
+            {
+                1: (LIST, (STRUCT, described)),
+                2: (I64, plain_size),
+                3: (I64, rows),
+                5: (I64, start),
+                6: (I64, self._place - start),
+            }
+        )
+
+    def _write_footer(self) -> None:
+        """Write what Arrow would say of a file with this schema, with the row groups that there are."""
+        footer = read_footer(write_by_arrow(self._schema.empty_table(), self._codec))
+        said = [*footer[5][1][1], *({1: (BINARY, key), 2: (BINARY, value)} for key, value in self._said.items())]
+        footer |= {
+            3: (I64, sum(group[3][1] for group in self._groups)),
+            4: (LIST, (STRUCT, self._groups)),
+            5: (LIST, (STRUCT, said)),
+            6: (BINARY, f"gpupif version {__version__}".encode()),
+        }
+        written = write_struct(footer)
+        self._write(written + len(written).to_bytes(4, "little") + MAGIC)
+
+    def _write(self, data: Any) -> None:
+        self._sink.write(data)
+        self._place += len(data)

@@ -1,0 +1,168 @@
+"""Parquet files that are encoded column by column: what every reader of such files finds in them."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpupif.io import parquet_pages
+from gpupif.io.parquet_pages import read_footer
+from gpupif.io.parquet_writer import ParquetWriter
+from gpupif.io.thrift import BYTE, DOUBLE, FALSE, I32, LIST, TRUE, read_struct, write_struct
+
+CODECS = ["none", "snappy", "lz4", "zstd"]
+NUMBERS = ["float64", "float32", "int64", "uint64", "int32", "uint32"]
+
+
+def written(*tables, codec="zstd", threads=2, said=None):
+    sink = io.BytesIO()
+    with ParquetWriter(sink, tables[0].schema, codec, threads) as writer:
+        for table in tables:
+            writer.write_table(table)
+        writer.add_key_value_metadata(said or {})
+    return sink.getvalue()
+
+
+def read(file):
+    return pq.read_table(io.BytesIO(file))
+
+
+def bits(table):
+    """What the numbers of a table are, to the last bit."""
+    return [column.to_numpy().tobytes() for column in table.columns]
+
+
+@pytest.fixture
+def small_groups(monkeypatch):
+    monkeypatch.setattr("gpupif.io.parquet_writer.GROUP_ROWS", 7)
+
+
+@st.composite
+def columns(draw):
+    """Numbers of any type and any bits, of which few or many differ; row groups may be of any size."""
+    kind = np.dtype(draw(st.sampled_from(NUMBERS)))
+    patterns = st.integers(0, 2 ** (8 * kind.itemsize) - 1)
+    few = draw(st.lists(patterns, min_size=1, max_size=draw(st.sampled_from([1, 2, 3, 9, 300]))))
+    chosen = draw(st.lists(st.sampled_from(few), max_size=600))
+    return np.array(chosen, f"u{kind.itemsize}").view(kind)
+
+
+@settings(deadline=None)
+@given(several=st.lists(columns(), min_size=1, max_size=3), codec=st.sampled_from(CODECS), nullable=st.booleans())
+def test_the_same_bits_come_back(several, codec, nullable):
+    rows = min(map(len, several))
+    arrays = [pa.array(values[:rows]) for values in several]
+    schema = pa.schema([pa.field(f"{k}", one.type, nullable) for k, one in enumerate(arrays)])
+    table = pa.table(arrays, schema=schema)
+    file = written(table, table.slice(0, rows // 2), codec=codec)
+    found = read(file)
+    assert found.schema == schema
+    assert bits(found) == bits(pa.concat_tables([table, table.slice(0, rows // 2)]))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_other_readers_find_the_same(codec, tmp_path, small_groups):
+    generator = np.random.default_rng(3)
+    table = pa.table(
+        {
+            "few": generator.integers(5, size=100) / 7,
+            "one": np.full(100, -0.0),
+            "all": generator.random(100),
+            "unknown": np.where(np.arange(100) % 3, np.nan, 1.5).astype("float32"),
+            "count": generator.integers(9, size=100),
+            "text": pa.array(generator.choice(["a", "b", None], size=100).tolist()),
+            "coded": pa.array(generator.choice(["x", "y"], size=100).tolist()).dictionary_encode(),
+            "none": pa.array([None] * 100, pa.float64()),
+            "list": pa.array([[k] * (k % 3) for k in range(100)]),
+        }
+    )
+    file = tmp_path / "out.parquet"
+    file.write_bytes(written(table, codec=codec))
+    assert str(pq.read_table(file).to_pydict()) == str(table.to_pydict())
+    assert str(pl.read_parquet(file).to_arrow().to_pydict()) == str(table.to_pydict())
+    with duckdb.connect() as connection:
+        assert str(connection.sql(f"select * from '{file}'").to_arrow_table().to_pydict()) == str(table.to_pydict())
+    metadata = pq.read_metadata(file)
+    assert (metadata.num_rows, metadata.num_row_groups) == (100, 15)
+
+
+@pytest.mark.parametrize("width", [0, 1, 2, 7, 8, 9, 12])
+def test_dictionaries_of_any_size(width):
+    """Just as many values as so many bits number, and one more."""
+    for distinct in (2**width, 2**width + 1):
+        values = np.tile(np.arange(distinct) / 3, max(4, 2**16 // distinct))
+        file = written(pa.table({"a": values}))
+        assert bits(read(file)) == [values.tobytes()]
+        assert pq.read_metadata(io.BytesIO(file)).row_group(0).column(0).has_dictionary_page
+
+
+def test_values_that_begin_to_differ_late():
+    """More than a dictionary holds, of which a sample says nothing."""
+    rows = 20 * parquet_pages.SAMPLE
+    values = np.zeros(rows)
+    values[np.arange(rows) % 20 != 0] = np.random.default_rng(0).random(rows - rows // 20)
+    file = written(pa.table({"a": values}))
+    assert bits(read(file)) == [values.tobytes()]
+    assert not pq.read_metadata(io.BytesIO(file)).row_group(0).column(0).has_dictionary_page
+
+
+def test_statistics():
+    nothing = [math.nan] * 4
+    table = pa.table({"a": [0.0, 2.0, math.nan, 0.0], "b": nothing, "c": [5, -3, 5, 5], "d": [-1.0, -0.0, 0.0, -1.0]})
+    group = pq.read_metadata(io.BytesIO(written(table))).row_group(0)
+    found = [group.column(place).statistics for place in range(4)]
+    assert [(one.min, one.max) for one in found if one.has_min_max] == [(0.0, 2.0), (-3, 5), (-1.0, 0.0)]
+    assert not found[1].has_min_max
+    # The sign of zeros is not known of statistics: they bound both.
+    assert math.copysign(1, found[0].min) == -1
+    assert math.copysign(1, found[3].max) == 1
+    assert {one.null_count for one in found} == {0}
+
+
+def test_what_a_file_says(small_groups):
+    schema = pa.schema([pa.field("ä.b", pa.float32()), pa.field("", pa.int64())], {b"pandas": b"{}"})
+    table = pa.table([pa.array([1.5] * 20, pa.float32()), pa.array(range(20))], schema=schema)
+    file = written(table, said={b"gpupif": b"1"})
+    metadata = pq.read_metadata(io.BytesIO(file))
+    assert metadata.metadata[b"gpupif"] == b"1"
+    assert metadata.created_by.startswith("gpupif version ")
+    assert read(file).schema.equals(schema, check_metadata=True)
+    group = metadata.row_group(1)
+    assert group.num_rows == 7
+    assert group.total_byte_size == sum(group.column(place).total_uncompressed_size for place in range(2))
+    assert pq.ParquetFile(io.BytesIO(file)).read_row_group(2, ["ä.b"]).num_rows == 6
+
+
+def test_no_rows():
+    table = pa.table({"a": pa.array([], pa.float64()), "b": pa.array([], pa.string())})
+    for file in (written(table), written(table, table)):
+        assert read(file).equals(table)
+
+
+def test_the_same_file_whatever_the_threads(small_groups):
+    table = pa.table({"a": np.arange(50) % 4 / 3, "b": [str(k) for k in range(50)]})
+    assert written(table, threads=1) == written(table, threads=3)
+
+
+def test_structs_come_back_as_they_were():
+    file = written(pa.table({f"column {k}": np.arange(9) % 2 for k in range(40)}), said={b"x": bytes(range(256))})
+    size = int.from_bytes(file[-8:-4], "little")
+    assert write_struct(read_footer(file)) == file[-8 - size : -8]
+    every = {
+        1: (I32, -(2**31)),
+        2: (TRUE, True),
+        40: (FALSE, False),
+        41: (DOUBLE, b"12345678"),
+        300: (LIST, (TRUE, [True, False])),
+        301: (BYTE, b"z"),
+    }
+    assert read_struct(write_struct(every)) == every
