@@ -28,7 +28,7 @@ def worst_place(measure: Measure, scores: npt.NDArray[Any]) -> int:
 
 def mean_of(several: Sequence[Any]) -> Any:
     """Of each cell the mean of its scores, an array against each attacker: summed in float64, in their order."""
-    mean = _Mean(np.zeros_like(several[0], np.float64))
+    mean = _Mean(*(np.zeros_like(several[0], dtype) for dtype in (np.float64, np.int64)))
     for scores in several:
         mean.add(scores, slice(None))
     return mean.over(len(several))
@@ -39,7 +39,9 @@ class Fold:
 
     def __init__(self, measure: Measure, cells: int) -> None:
         self._measure = measure
-        self._risks, self._mean = np.full(cells, np.nan), _Mean(np.zeros(cells))
+        self._risks = np.full(cells, np.nan)
+        # Zeros take no memory before anything else is written there.
+        self._mean = _Mean(np.zeros(cells), np.zeros(cells, np.int64))
 
     def add(self, scores: npt.NDArray[np.float64], part: slice) -> None:
         """The scores of a part of the cells against one more attacker."""
@@ -59,10 +61,10 @@ class Fold:
 
 
 class _Mean:
-    """Sums of the known scores of each cell, in zeros that are given, and how many others there are."""
+    """Sums of the known scores of each cell, and how many others there are, both in zeros that are given."""
 
-    def __init__(self, sums: Any) -> None:
-        self._sums, self._unknown = sums, np.zeros_like(sums, np.int64)
+    def __init__(self, sums: Any, unknown: Any) -> None:
+        self._sums, self._unknown = sums, unknown
 
     def add(self, scores: Any, part: slice) -> None:
         unknown = scores != scores
