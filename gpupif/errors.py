@@ -20,8 +20,8 @@ class GpupifError(Exception):
         return _with_message, (type(self), *self.args)
 
     def about(self, argument: str) -> GpupifError:
-        """The same error, said of what came as an argument."""
-        return _with_message(type(self), f"{argument}: {self}")
+        """The same error, said of what came as an argument, in place of ``table``."""
+        return _with_message(type(self), f"{argument}: {str(self).removeprefix('table: ')}")
 
 
 def _with_message(kind: type[GpupifError], *message: object) -> GpupifError:

@@ -396,6 +396,11 @@ def is_measure(name: str) -> bool:
         return False
 
 
+def suggest_measure(name: object) -> str:
+    """Which measure somebody may have meant by a name that is none, as `did_you_mean` says it."""
+    return did_you_mean(str(name).lower(), MEASURES)
+
+
 def resolve_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
     """The measures named, in the order given, each once.
 
@@ -407,7 +412,7 @@ def resolve_measures(names: str | Iterable[str]) -> tuple[Measure, ...]:
     if unknown or not wanted:
         came = ", ".join(repr(name) for name in unknown) or "none"
         several = ", ".join(f"{family.prefix}..." for family in FAMILIES)
-        hint = did_you_mean(str(unknown[0]).lower(), MEASURES) if unknown else ""
+        hint = suggest_measure(unknown[0]) if unknown else ""
         raise InputError(
             f"measures: expected some of {', '.join(MEASURES)}, {several}; got {came}.{hint} `gpupif measures` lists "
             "what they mean."

@@ -14,6 +14,7 @@ import numpy as np
 from ..engines.base import KnownSubset
 from ..errors import InputError
 from ..measures import Measure
+from ..utils.display import plural
 from ..utils.validation import MOST, as_list, brief, whole_number
 
 # Subsets that are scored at most, of all targets together, and how many distinct rows they may have together.
@@ -95,7 +96,7 @@ def as_known(argument: str, known: Any) -> Known:
     """What was given for the columns that an attacker knows, checked; a number is any so many. Raises InputError."""
     if known is None or isinstance(known, AnyKnown):
         return known
-    if isinstance(known, int | float | np.integer | np.floating) and not isinstance(known, bool):
+    if isinstance(known, int | float | np.integer | np.floating):
         return AnyKnown(_how_many(argument, known))
     return as_list(argument, known)
 
@@ -169,9 +170,8 @@ class KnownSubsets:
         low, high = min(self.scored.values()), max(self.scored.values())
         number = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         drawn = f", drawn of {max(self.possible.values()):,} (seed {self.seed})" if self.sampled else ""
-        columns = "1 column" if self.known == 1 else f"{self.known} columns"
-        subsets = "subset" if high == 1 else "subsets"
-        return f"{number} {subsets} of {columns} for each column{drawn}"
+        sets = f"{number} {plural(high, 'subset')} of {self.known} {plural(self.known, 'column')}"
+        return f"{sets} for each column{drawn}"
 
     def to_dict(self) -> dict[str, Any]:
         """How many there are, ready for JSON."""

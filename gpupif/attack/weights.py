@@ -22,6 +22,7 @@ from ..encoding.column import Column, amounts
 from ..errors import InputError
 from ..rows.threads import Workers
 from ..utils.arrays import on_host
+from ..utils.validation import brief
 
 # Base-2 logarithm of what all weights together are at most, in units; rounding adds next to nothing.
 TOTAL_BITS = 61
@@ -67,6 +68,11 @@ def read_weights(column: Column, first_row: Callable[[int], int] | None = None) 
         codes = on_host(column.codes)
         find = first_row or (lambda code: int(np.argmax(codes == code)) if len(codes) else -1)
         row, code = min((find(code), code) for code in wrong.tolist()[:1000])
+        if len(column.labels) and np.isnan(weights[: len(column.labels)]).all():
+            raise InputError(
+                f"weights: column {column.name!r}: expected numbers of people, 0 or more; none of its values is a "
+                f"number, {brief(column.values([0])[0])} for one. Name a column of numbers."
+            )
         place = "" if row < 0 else f", row {row} (from 0)"
         value = column.values([code])[0]
         came = "a missing value" if value is None else repr(value)

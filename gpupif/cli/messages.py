@@ -18,6 +18,7 @@ def usage_error(error: Any) -> str:
     if not message:
         return ""
     message = re.sub(r"Input should be a valid integer.*", "expected a whole number", message)
+    message = re.sub(r"Input should be a valid number.*", "expected a number, such as 0.2", message)
     context = getattr(error, "ctx", None)
     command = "gpupif" if context is None else context.command_path
     return f"gpupif: error: {message}{'' if message[-1] in '.?' else '.'} `{command} --help` says what there is.\n"
@@ -25,6 +26,7 @@ def usage_error(error: Any) -> str:
 
 def as_options(message: str) -> str:
     """A message about arguments in the words of the command line: columns= is --columns."""
+    message = re.sub(r"^attackers: '([^']*)'", _attacker_option, message)
     message = re.sub(r"^attackers:", "--attacker:", message)
     message = re.sub(r"\battackers=(?!\w)", "--attacker", message)
     message = re.sub(r"^distances:", "--distance:", message)
@@ -46,3 +48,9 @@ def as_options(message: str) -> str:
     message = re.sub(rf"\b({names})='(\w+)'", r"--\1 \2", message)
     message = re.sub(rf"\b({names})=(?!\w)", r"--\1", message)
     return re.sub(rf"--({names})\b", lambda found: found[0].replace("_", "-"), message)
+
+
+def _attacker_option(found: re.Match[str]) -> str:
+    """What names an attacker of whom a message speaks: the option of those who know any few columns, or the other."""
+    by_number = re.search(rf"--attacker-any[=\0]\s*{re.escape(found[1])}\s*=", "\0".join(sys.argv))
+    return f"--attacker{'-any' if by_number else ''}: {found[1]!r}"

@@ -147,11 +147,15 @@ def as_names(text: str | None, argument: str = "columns") -> list[str] | None:
 
 
 def as_population(table: Path | None, lacks: str) -> Population | None:
-    """The population as `gpupif.score` takes it; the word `lacks` is checked where there is none, too."""
+    """The population as `gpupif.score` takes it; raises InputError for a bad `lacks`, or one without a table."""
     from ..attack.population import Population
 
     population = Population(table, lacks)
-    return None if table is None else population
+    if table is not None:
+        return population
+    if lacks != "error":
+        raise InputError("--population-lacks: goes with --population. Add that, or leave it out.")
+    return None
 
 
 def as_distances(texts: Iterable[str]) -> dict[str, Any]:
@@ -163,6 +167,11 @@ def as_distances(texts: Iterable[str]) -> dict[str, Any]:
             raise InputError(f"--distance: expected COLUMN=ordered, COLUMN=nominal or COLUMN=FILE.json; got {text!r}.")
         if column in distances:
             raise InputError(f"--distance: column {column!r} is named twice.")
+        if what not in ("ordered", "nominal") and not what.endswith(".json"):
+            raise InputError(
+                f"--distance: column {column!r}: expected ordered, nominal or a .json file with a list of its values "
+                f"in order, or a hierarchy; got {what!r}."
+            )
         distances[column] = _read(Path(what)) if what.endswith(".json") else what
     return distances
 

@@ -42,15 +42,19 @@ def score(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help='Priors: .json, {"column": {"value": probability}}, or a table: column, value, probability.',
+            help='Of scored columns: .json, {"column": {"value": 0.5}}, or a table: column, value, probability.',
         ),
     ] = None,
     accuracies: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help='Accuracies: .json, {"column": 0.9}, or a table: column, accuracy.'),
+        typer.Option(metavar="FILE", help='Of scored columns: .json, {"column": 0.9}, or a table: column, accuracy.'),
     ] = None,
     accuracy: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN=0.9", help="How sure the attacker is; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=0.9",
+            help="How far what is concluded about a scored column is trusted, 0 to 1; may be repeated.",
+        ),
     ] = None,
     distance: options.Distances = None,
     attacker: Annotated[
@@ -232,12 +236,15 @@ def _read_priors(path: Path) -> Any:
 
 def _print_facts(facts: dict[str, Any]) -> None:
     """What a cluster did: no summary, for which all scores would be read again."""
+    from ..utils.display import plural
+
     several = facts.get("attackers", []) if "known_any" not in facts else []
     against = f" against {', '.join(several)}" if several else ""
-    typer.echo(
-        f"{facts['rows']:,} rows x {len(facts['columns'])} columns ({', '.join(facts['measures'])}) scored"
-        f"{against} by {facts['workers']} workers in {facts['partitions']} partitions, in {facts['seconds']:.1f} s"
-    )
+    rows, columns = facts["rows"], len(facts["columns"])
+    table = f"{rows:,} {plural(rows, 'row')} x {columns} {plural(columns, 'column')}"
+    where = " in ".join(f"{facts[noun + 's']} {plural(facts[noun + 's'], noun)}" for noun in ("worker", "partition"))
+    measures = ", ".join(facts["measures"])
+    typer.echo(f"{table} ({measures}) scored{against} by {where}, in {facts['seconds']:.1f} s")
     if "known_any" in facts:
         typer.echo(f"Worst and mean over {facts['attackers']}")
     typer.echo(f"Scores written to {facts['output']}, a folder of Parquet files")

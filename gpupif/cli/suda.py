@@ -23,7 +23,10 @@ MissingInSets = Annotated[
 def suda(
     table: options.Table,
     columns: Annotated[str | None, typer.Option(metavar="A,B", help="The key variables. Default: all.")] = None,
-    max_size: Annotated[int, typer.Option(metavar="K", help="Sets of up to K columns are searched.")] = 3,
+    max_size: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Sets of up to K columns are searched. Default: 3, or all of fewer columns."),
+    ] = None,
     sampling_fraction: Annotated[
         float | None, typer.Option(metavar="0.01", help="Share of the population that TABLE holds: DIS-SUDA scores.")
     ] = None,
@@ -59,8 +62,9 @@ def suda(
     from .cluster import find_anywhere
 
     top = whole_number("top", top, "rows")
-    if contributions and output is None:
-        raise InputError("--contributions: goes with -o. Add that, or leave it out.")
+    for option, given in (("contributions", contributions), ("overwrite", overwrite), ("compression", compression)):
+        if given and output is None:
+            raise InputError(f"--{option}: goes with -o. Add that, or leave it out.")
     names = as_names(columns)
     find = partial(
         find_suda,

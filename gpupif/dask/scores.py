@@ -47,6 +47,9 @@ from .write import write_scores
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
+# The device that scored, in files that do not know more.
+EACH_WORKERS = "each worker's own"
+
 
 @dataclass(frozen=True)
 class LazyOutcome:
@@ -67,6 +70,7 @@ class _PlanFacts(NamedTuple):
 
     rows: int
     facts: list[ColumnFacts]
+    devices: str
 
 
 class DaskBacking(Backing):
@@ -172,7 +176,9 @@ class DaskBacking(Backing):
         """See `Backing`: to a folder of Parquet files. Its files say what was asked, the folder what was found too."""
         codec = PARQUET.codec(Path(writing.path))
         options = {"compression": None if codec == "none" else codec, **writing.options}
-        asked = ScoresDescription(self.about, [AttackerOutcome(attacker, {}, None) for attacker in writing.attackers])
+        # Files are written before it is known on which devices.
+        about = replace(self.about, device=EACH_WORKERS) if self.about.device == "auto" else self.about
+        asked = ScoresDescription(about, [AttackerOutcome(attacker, {}, None) for attacker in writing.attackers])
         facts = [(what, self.attackers[0].name) for what in ("plan", "packed")]
         facts += [("weights", attacker.name) for attacker in self.attackers]
         write_scores(
@@ -227,6 +233,8 @@ class DaskBacking(Backing):
         together = graph.value(graph.all("together", several))
         found = _compute(together if written is None else delayed(_first)(together, written))
         self._facts.update(zip(missing, found, strict=False))
+        if ("plan", attacker := self.attackers[0].name) in missing:
+            self.about = replace(self.about, device=self._facts["plan", attacker].devices)
         return found[-1] if result is not None else None
 
     def _fact(self, graph: Graph, number: int, what: str, attacker: str | None) -> Result:
@@ -264,7 +272,9 @@ def _sum(*counts: int) -> int:
 
 def _facts_of(columns: Sequence[Hashable], plan: Plan) -> _PlanFacts:
     priors = [plan.prior_of[name] for name in columns]
-    return _PlanFacts(plan.rows, [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in priors])
+    return _PlanFacts(
+        plan.rows, [ColumnFacts(prior.column.cardinality, prior.entropy) for prior in priors], plan.devices
+    )
 
 
 def _priors_of(columns: Sequence[Hashable], plan: Plan) -> dict[Hashable, Prior]:

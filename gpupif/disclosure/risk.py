@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..attack.population import Population
 from ..errors import InputError
-from ..utils.display import Displayable
+from ..utils.display import Displayable, plural
 from ..utils.docs import documented_as
 from ..utils.validation import whole_number
 from .anonymity import Columns, k_anonymity
@@ -78,7 +78,8 @@ class DisclosureRisk(Displayable):
         return found
 
     def __repr__(self) -> str:
-        return f"<DisclosureRisk of {self.rows:,} rows: k = {self.k}, {len(self.sensitive)} sensitive attributes>"
+        attributes = f"{len(self.sensitive)} sensitive {plural(len(self.sensitive), 'attribute')}"
+        return f"<DisclosureRisk of {self.rows:,} {plural(self.rows, 'row')}: k = {self.k}, {attributes}>"
 
     def print(self, console: Console) -> None:
         from .report import attributes_table, classes_table, groups_table, heading

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..utils.display import Heading, as_found, draw_table
+from ..utils.display import Heading, as_found, draw_table, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,11 +51,12 @@ def print_toxic(
     rows, people, columns (their number), seconds: of the table and the run. pairs, values: see `ToxicPairs`.
     """
     size = sum(str(name).startswith("column_") for name in pairs)
-    kind = "pairs" if size == 2 else "triples"
+    kind = plural(len(pairs), "pair" if size == 2 else "triple")
     counted = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in seconds.items())
     weighted = "" if people is None else f" for [bold]{people:,.6g}[/] people"
     console.print(
-        f"[bold]{rows:,}[/] rows{weighted} x [bold]{columns}[/] columns: [bold]{len(pairs):,}[/] {kind}, {counted}",
+        f"[bold]{rows:,}[/] {plural(rows, 'row')}{weighted} x [bold]{columns}[/] columns: [bold]{len(pairs):,}[/] "
+        f"{kind}, {counted}",
         highlight=False,
     )
     console.print()

@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 from ..errors import InputError, TableReadError, reason_of
 from ..io.common import stamps_of
 from ..io.formats import CSV, written_format
-from ..utils.validation import brief
+from ..utils.validation import check_path
 from .provenance import FOLDER_FILE, read_description
 from .scores import Scores
 from .stored import FileBacking
@@ -48,8 +48,7 @@ def open_scores(path: str | os.PathLike[str]) -> Scores:
         A file that is not there or cannot be read.
 
     """
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"path: expected the path of a file or folder of scores, got {brief(path)}.")
+    check_path("path", path, "a file or folder of scores")
     if URL.match(os.fspath(path)):
         raise InputError(
             f"path: expected the path of a file or folder, got the URL {os.fspath(path)}. Copy what is there to a disk "

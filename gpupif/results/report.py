@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.text import Text
 
-from ..utils.display import Heading, as_cell, as_found, as_text, draw_table, fits
+from ..utils.display import Heading, as_cell, as_found, as_text, draw_table, fits, plural
 from ..utils.progress import short
 from .figures import ROW_MEASURES
 
@@ -41,9 +41,10 @@ OF_ATTACKERS = {"worst_by_mean": "worst by mean", "worst_by_max": "worst by max"
 
 def size_line(rows: int, columns: int, distinct_rows: int | None, device: str, attackers: int | None = None) -> str:
     """How large a table was scored where, and against how many attackers, in rich's markup."""
-    several = "" if attackers is None else f" against [bold]{attackers}[/] attackers"
-    distinct = [] if distinct_rows is None else [f"{distinct_rows:,} distinct rows"]
-    scored = f"[bold]{rows:,}[/] rows x [bold]{columns}[/] columns scored{several}"
+    several = "" if attackers is None else f" against [bold]{attackers}[/] {plural(attackers, 'attacker')}"
+    distinct = [] if distinct_rows is None else [f"{distinct_rows:,} distinct {plural(distinct_rows, 'row')}"]
+    shape = f"[bold]{rows:,}[/] {plural(rows, 'row')} x [bold]{columns}[/] {plural(columns, 'column')}"
+    scored = f"{shape} scored{several}"
     return ", ".join([scored, *distinct, f"device [bold]{device}[/]"])
 
 

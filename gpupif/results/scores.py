@@ -15,11 +15,12 @@ import pyarrow as pa
 from ..attack.known_subsets import KnownSubsets
 from ..attack.priors import Priors
 from ..engines.fold import worst_place
-from ..errors import InputError, NotScoredError
+from ..errors import InputError, NotScoredError, did_you_mean
 from ..io.formats import PARQUET
 from ..io.write import check_output
-from ..measures import Measure, is_measure
-from ..utils.validation import percents, whole_number
+from ..measures import MEASURES, POPULATION_SIZE, Measure, is_measure, suggest_measure
+from ..utils.display import plural
+from ..utils.validation import check_path, percents, whole_number
 from .attacker_summary import AttackerSummary, summarize_attackers
 from .base import (
     MEAN,
@@ -108,7 +109,7 @@ class Scores:
 
     @property
     def device(self) -> str:
-        """The engine that ran; of a Dask frame the device that was asked for."""
+        """The engine that ran; of a Dask frame, before anything was computed, the device that was asked for."""
         return self._backing.about.device
 
     @property
@@ -202,24 +203,30 @@ class Scores:
         return Scores(self._backing, one, self._fold if len(one[0].folds) > 1 else None)
 
     def __getitem__(self, measure: str) -> Any:
-        """Scores of one measure as a frame. Raises InputError where it was not scored."""
+        """Scores of one measure as a frame. Raises NotScoredError, an InputError, where it was not scored."""
         return self._backing.frame(self._cells(measure))
 
     def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_") and (is_measure(name) or name in self.measures):
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name.startswith("_"):
+            raise AttributeError(message)
+        if is_measure(name) or name == POPULATION_SIZE.name:
             return self[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        near = did_you_mean(name.lower(), [*MEASURES, *(own for own in dir(self) if not own.startswith("_"))])
+        # Told of the object, Python would say once more what may be meant.
+        raise AttributeError(f"{message}.{near}" if near else message, name=name, obj=None)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.measures]
 
     def __repr__(self) -> str:
-        words = [f"{self._backing.size()} x {len(self.columns)} columns: {', '.join(self.measures)}"]
+        columns = f"{len(self.columns)} {plural(len(self.columns), 'column')}"
+        words = [f"{self._backing.size()} x {columns}: {', '.join(self.measures)}"]
         if self._fold is not None:
             words.append(f"{self._fold} over attackers")
         if self.subsets is not None:
-            columns = "1 column" if self.subsets.known == 1 else f"{self.subsets.known} columns"
-            words.append(f"any {columns} known: {self.subsets!r}")
+            known = f"{self.subsets.known} {plural(self.subsets.known, 'column')}"
+            words.append(f"any {known} known: {self.subsets!r}")
         if self.attackers:
             words.append(f"attackers {', '.join(self.attackers)}")
         return f"<Scores of {'; '.join([*words, self._backing.where()])}>"
@@ -320,8 +327,9 @@ class Scores:
         ``dask.dataframe.DataFrame.to_parquet``, such as ``write_index=False``; not ``compute=False``, ``append``,
         ``partition_on`` and ``filesystem``.
 
-        Raises OutputError where it cannot be written, and InputError for other options.
+        Raises OutputError where it cannot be written, and InputError for other options and for what is no path.
         """
+        check_path("path", path, "a file or folder to write")
         if not self._backing.writes_folders:
             check_output(path, overwrite, self._inputs(), PARQUET.written)
             self._refuse_options(options, "to_parquet")
@@ -335,6 +343,7 @@ class Scores:
         done: Callable[[int], None] = lambda rows: None,
     ) -> None:
         """As `to_parquet`; a single file also to CSV and Feather, by its ending. done: hears how many rows went out."""
+        check_path("path", path, "a file or folder to write")
         if not self._backing.writes_folders:
             check_output(path, overwrite, self._inputs())
         self._backing.write(replace(self._writing(path, keep_input, overwrite), done=done))
@@ -373,16 +382,20 @@ class Scores:
             if measure.name == name:
                 return measure
         raise NotScoredError(
-            f"measures: {name!r} was not scored (scored: {', '.join(self.measures)}). {self._mend(name)}"
+            f"measures: {name!r} was not scored (scored: {', '.join(self.measures)}).{self._mend(name)}"
         )
 
     def _mend(self, name: str) -> str:
-        """What somebody may have meant who asked for a measure that was not scored."""
+        """What somebody may have meant who asked for a measure that was not scored, as a sentence behind another."""
         if name in self.attackers:
-            return f"Scores against one attacker are scores.against({name!r})."
+            return f" Scores against one attacker are scores.against({name!r})."
         if name in self.columns:
-            return f"Scores of one column are scores.{self.measures[0]}[{name!r}]."
-        return f"Add it: gpupif.score(table, measures=[..., {name!r}])."
+            return f" Scores of one column are scores.{self.measures[0]}[{name!r}]."
+        if name == POPULATION_SIZE.name:
+            return " It takes a population: gpupif.score(table, population=...)."
+        if not is_measure(name):
+            return f" There is no such measure.{suggest_measure(name)} `gpupif measures` lists all."
+        return f" Add it: gpupif.score(table, measures=[..., {name!r}])."
 
     def _cells(self, measure: str) -> Cells:
         """The scores of one measure."""
@@ -461,7 +474,6 @@ class Scores:
         return self._backing.summaries.get((self.attackers, self._side))
 
     def _make_summary(self) -> Summary:
-        about = self._backing.about
         by = self._by(None)
         gains = self._cells("cig") if "cig" in self.measures else None
         found = self._backing.find(
@@ -477,6 +489,8 @@ class Scores:
         )
         weights = list(self.weights.values())
         facts = self._backing.column_facts()
+        # What ran is known of lazy scores now.
+        about = self._backing.about
         return Summary(
             rows=self.rows,
             distinct_rows=self.distinct_rows,

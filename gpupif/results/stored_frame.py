@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from ..utils.display import plural
+
 # What `StoredFrame` reads at once, as the columns that it has.
 Columns = Sequence[Any]
 
@@ -31,7 +33,8 @@ class StoredFrame:
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{field.name} {field.type}" for field in self._schema)
-        return f"<StoredFrame of {len(self.columns)} columns: {kinds}; read by head, to_pandas, to_polars, to_arrow>"
+        columns = f"{len(self.columns)} {plural(len(self.columns), 'column')}"
+        return f"<StoredFrame of {columns}: {kinds}; read by head, to_pandas, to_polars, to_arrow>"
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """All rows, in order, some at a time."""

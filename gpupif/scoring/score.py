@@ -57,7 +57,7 @@ def score(
         Columns to score; default all.
     known:
         What the attacker knows: columns, in a list; default all scored ones. For a target among them, the others of
-        them. An empty list: nothing, so that every cohort is the whole table.
+        them. An empty list, or 0: nothing, so that every cohort is the whole table.
 
         Or a whole number r, or `AnyKnown`, which says of which columns and how many of their subsets: *any* r of the
         other columns that are scored; each cell gets its worst and its mean score over all attackers who know r of
@@ -71,15 +71,16 @@ def score(
         ``{"neighbour": ["age", "sex"], "anyone": 2}``: several attackers at once, by name what each knows, as ``known``
         says it, in place of that.
     priors:
-        ``{column: {value: probability}}`` in place of the table's own distribution. Every value that occurs needs a
-        probability above 0; further values are fine. None stands for a missing value. A sum within 1e-6 of 1 is made 1.
-        Or a table of any kind, or a path of one (Parquet, CSV, Feather), with columns ``column``, ``value`` and
-        ``probability``, a row for each value: where ``value`` is text, values are known by their texts, so that "39"
-        stands for 39; in CSV it always is, and an empty field is a missing value. `Priors.to_frame` makes such a table.
+        ``{column: {value: probability}}`` in place of the table's own distribution, of scored columns: those of columns
+        that are only known play no role. Every value that occurs needs a probability above 0; further values are fine.
+        None stands for a missing value. A sum within 1e-6 of 1 is made 1. Or a table of any kind, or a path of one
+        (Parquet, CSV, Feather), with columns ``column``, ``value`` and ``probability``, a row for each value: where
+        ``value`` is text, values are known by their texts, so that "39" stands for 39; in CSV it always is, and an
+        empty field is a missing value. `Priors.to_frame` makes such a table.
     accuracies:
-        ``{column: a}``: the attacker's knowledge of the column is right with probability a in [0, 1], otherwise drawn
-        from the prior: posterior = a c/C + (1 - a) prior. Default 1. Or a table, or a path of one, with columns
-        ``column`` and ``accuracy``.
+        ``{column: a}``: how far what the attacker concludes about a scored column is trusted, a in [0, 1]: posterior =
+        a c/C + (1 - a) prior. Default 1. Those of columns that are only known play no role. Or a table, or a path of
+        one, with columns ``column`` and ``accuracy``.
     distances:
         How far the values of a column are apart, for ``emd``: ``{column: "ordered" or "nominal"}``, its values in a
         list, in order (steps), or a hierarchy: ``{value: [names of what it is part of, the narrowest first]}``
@@ -160,7 +161,8 @@ def score(
     NearlyUniqueWarning
         A column in which at least 90 % of the rows, of 50 or more, have different values.
     NothingKnownWarning
-        One of several columns is scored and ``known`` is not given.
+        One of several columns is scored and ``known`` is not given, or names that column alone. ``known=[]`` and
+        ``known=0`` say so in as many words, and are not warned of.
 
     References
     ----------

@@ -25,7 +25,7 @@ from ..frames.open import open_frame
 from ..marginals.coded_table import Coded
 from ..marginals.dask import DaskCounts, TablePlan
 from ..utils.progress import Reporter
-from .request import SudaRequest, check_size
+from .request import SudaRequest
 from .result import SpecialUniques
 from .search import check_work
 from .search_by_counting import Hits, Minimal, assemble, find_hits, find_minimal
@@ -113,7 +113,7 @@ def find_in_dask(table: Any, request: SudaRequest, device: DeviceRequest) -> Das
     check_dask_frame(table)
     reads = request.reads
     names = reads.chosen(list(table.columns))
-    check_size(len(names), request.max_size)
+    request = request.for_columns(len(names))
     check_work(len(names), request.max_size, 1)
     # Weights are a column like others here: what is counted is rows.
     counts = DaskCounts(table, replace(reads, columns=reads.read(names), weights=None), device)

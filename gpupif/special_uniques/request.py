@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..attack.weights import Units, read_weights
@@ -12,19 +12,24 @@ from ..encoding.column import Column
 from ..errors import InputError
 from ..marginals.request import CountRequest
 from ..utils.undefined import WEIGHTS_AND_FRACTION, WEIGHTS_WITHOUT_SAMPLE, WILDCARD_DIS
-from ..utils.validation import check_word, share, whole_number
+from ..utils.validation import as_list, check_word, share, whole_number
 from .missing import MissingValues
 
 # How missing values can be taken.
 MISSING = ("category", "ignore", "wildcard", "error")
+# The most columns of a set where nobody says, of a table that has so many.
+DEFAULT_SIZE = 3
 
 
 @dataclass(frozen=True)
 class SudaRequest:
-    """reads: what is read of the table, and how; its columns are the key variables. Others: as of `gpupif.suda`."""
+    """reads: what is read of the table, and how; its columns are the key variables. size_given: whether somebody asked
+    for `max_size`. Others: as of `gpupif.suda`.
+    """
 
     reads: CountRequest
     max_size: int
+    size_given: bool
     missing: str
     sampling_fraction: float | None
     contributions: bool
@@ -40,7 +45,9 @@ class SudaRequest:
         weights: Hashable = None,
     ) -> SudaRequest:
         """From arguments as they come; raises InputError."""
-        size = whole_number("max_size", max_size, "columns")
+        given = max_size is not None
+        size = whole_number("max_size", max_size, "columns") if given else DEFAULT_SIZE
+        _check_named_once(columns)
         fraction = None if sampling_fraction is None else share("sampling_fraction", sampling_fraction)
         check_word("missing", missing, MISSING)
         if weights is not None and fraction is not None:
@@ -48,11 +55,16 @@ class SudaRequest:
         if missing == "wildcard" and (weights is not None or fraction is not None):
             raise WILDCARD_DIS.refusal()
         read_as = "error" if missing == "error" else "category"
-        return cls(CountRequest(columns, weights, read_as), size, missing, fraction, contributions)
+        return cls(CountRequest(columns, weights, read_as), size, given, missing, fraction, contributions)
+
+    def for_columns(self, columns: int) -> SudaRequest:
+        """The request for a table with so many key variables; raises InputError where larger sets were asked for."""
+        if self.size_given:
+            check_size(columns, self.max_size)
+        return replace(self, max_size=min(self.max_size, columns))
 
     def set_weights(self, columns: int) -> list[float]:
-        """What an MSU of each size adds to a score; raises InputError for a size beyond so many columns."""
-        check_size(columns, self.max_size)
+        """What an MSU of each size adds to a score."""
         return msu_weights(columns, self.max_size)
 
     def missing_values(self, columns: Sequence[Column]) -> MissingValues | None:
@@ -61,6 +73,16 @@ class SudaRequest:
             return None
         codes = tuple(column.cardinality - 1 if column.missing else -1 for column in columns)
         return MissingValues(codes, self.missing == "wildcard")
+
+
+def _check_named_once(columns: Sequence[Hashable] | None) -> None:
+    """Raise InputError for a column that is named twice: sets of it and itself there are none."""
+    named = [] if columns is None else list(columns)
+    for column in as_list("columns", columns or []):
+        if named.count(column) > 1:
+            raise InputError(
+                f"columns: expected different columns, got {column!r} {named.count(column)} times. Name it once."
+            )
 
 
 def sample_units(column: Column) -> Units:

@@ -19,8 +19,8 @@ from ..io.write import check_output, row_groups, write_tables
 from ..marginals.coded_table import Coded
 from ..results.riskiest import highest
 from ..rows.threads import Workers
-from ..utils.display import Displayable, Heading, as_text, draw_table
-from ..utils.validation import whole_number
+from ..utils.display import Displayable, Heading, as_text, draw_table, plural
+from ..utils.validation import check_path, whole_number
 from .request import SudaRequest
 from .search_by_counting import FewRows
 from .search_in_memory import Uniques
@@ -52,9 +52,10 @@ class SudaSummary(Displayable):
 
     def print(self, console: Console) -> None:
         dis = "" if self.dis is None else f", DIS [bold]{self.dis:.4f}[/]"
+        by = "1 column" if self.max_size == 1 else f"{self.max_size} columns or fewer"
         console.print(
-            f"[bold]{self.rows:,}[/] rows, {self.unique_rows:,} unique on all columns, [bold]{self.scored_rows:,}"
-            f"[/] singled out by {self.max_size} columns or fewer{dis}",
+            f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')}, {self.unique_rows:,} unique on all columns, "
+            f"[bold]{self.scored_rows:,}[/] singled out by {by}{dis}",
             highlight=False,
         )
         console.print()
@@ -112,9 +113,11 @@ class SpecialUniques:
             self._dis_scores = dis_suda(self._scores, self.unique_rows, self.dis, len(self.columns))
 
     def __repr__(self) -> str:
+        scored = int((self._scores > 0).sum())
         return (
-            f"<{type(self).__name__} of {self.rows:,} rows x {len(self.columns)} columns, sets of up to "
-            f"{self.max_size}: {int((self._scores > 0).sum()):,} rows with a score>"
+            f"<{type(self).__name__} of {self.rows:,} {plural(self.rows, 'row')} x {len(self.columns)} "
+            f"{plural(len(self.columns), 'column')}, sets of up to {self.max_size}: {scored:,} "
+            f"{plural(scored, 'row')} with a score>"
         )
 
     def _of_rows(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -240,8 +243,9 @@ class SpecialUniques:
 
         Columns: suda, dis_suda (where there is a DIS), msu_1, msu_2, ..., and where they were asked for
         contribution_<column>. The file appears whole or not at all. overwrite: replace one that exists. Raises
-        OutputError where it cannot be written or its name ends otherwise.
+        OutputError where it cannot be written or its name ends otherwise, and InputError for what is no path.
         """
+        check_path("path", path, "a file to write")
         check_output(path, overwrite)
         write_tables((self._part(start, stop) for start, stop in row_groups(self.rows)), path, overwrite=overwrite)
 

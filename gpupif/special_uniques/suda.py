@@ -14,14 +14,14 @@ from ..marginals.coded_table import code_columns
 from ..rows.threads import Workers
 from ..utils.config import resources
 from ..utils.progress import Reporter, announce_compilation
-from .request import SudaRequest, check_size
+from .request import SudaRequest
 from .result import SpecialUniques
 from .search import search_codes, search_stream
 
 
 def suda(
     table: Any,
-    max_size: int = 3,
+    max_size: int | None = None,
     columns: Sequence[Hashable] | None = None,
     *,
     weights: Hashable = None,
@@ -52,9 +52,9 @@ def suda(
         each, what is unique on each set of columns is counted on disk; then only the MSUs have to fit. Sets of columns
         that do not fit into a GPU's memory are searched on the host. What comes out is the same, to the last bit.
     max_size:
-        M, the most columns that an MSU may have, from 1 to the number of columns.
+        M, the most columns that an MSU may have, from 1 to the number of columns; default 3, or all of fewer columns.
     columns:
-        The key variables; default all, but for that of the weights.
+        The key variables, each named once; default all, but for that of the weights.
     weights:
         A column with the sampling weight of each row, 1 or more: how many people of the population it stands for. Who
         is unique in the sample does not depend on them; they give DIS and DIS-SUDA scores in place of a sampling
@@ -137,19 +137,20 @@ def suda(
         if reads.in_streams(table):
             with reads.open_temporary_table(table, report) as stream:
                 opened = time.perf_counter()
-                _check(request, stream.chunks.columns[: len(reads.chosen(stream.names))], stream.chunks.rows)
+                request = _fit(request, stream.chunks.columns[: len(reads.chosen(stream.names))], stream.chunks.rows)
                 coded, found = search_stream(stream, request, report, here.memory, engine)
         else:
             with Workers() as workers:
                 coded = code_columns(table, reads, workers, report)
             opened = time.perf_counter()
-            _check(request, coded.columns, coded.rows)
+            request = _fit(request, coded.columns, coded.rows)
             found = search_codes(coded, request, report, here.memory_limit, here.temp, engine)
     seconds = {"encode": opened - started, "search": time.perf_counter() - opened}
     return SpecialUniques(coded, found, request, seconds)
 
 
-def _check(request: SudaRequest, columns: Sequence[Column], rows: int) -> None:
-    """Raise InputError for sets of more columns than there are, and warn of identifiers."""
-    check_size(len(columns), request.max_size)
+def _fit(request: SudaRequest, columns: Sequence[Column], rows: int) -> SudaRequest:
+    """The request for these columns, with a warning of identifiers; raises InputError for sets of more columns."""
+    fitted = request.for_columns(len(columns))
     warn_of_unique(columns, rows)
+    return fitted

@@ -109,9 +109,9 @@ def config(
         How a GPU finds rows that agree: "cudf" (cuDF hashes their keys), "rotation" (they are sorted), or "auto":
         "cudf" where it is installed. GPUPIF_GPU_GROUPING.
     memory_limit:
-        The memory that the process may take, such as "8GiB", or in bytes; "auto": 60 % of what is free. With a limit,
-        tables of files are always read in streams; with "auto" those are that do not fit. Workers of Dask have limits
-        of their own. GPUPIF_MEMORY_LIMIT.
+        The memory that the process may take, what it holds already included, such as "8GiB", or in bytes; "auto": 60 %
+        of what is free beside that. With a limit, tables of files are always read in streams; with "auto" those are
+        that do not fit. Workers of Dask have limits of their own. GPUPIF_MEMORY_LIMIT.
     temp:
         A folder for temporary files; "auto": beside the output, or the system's where there is none. GPUPIF_TEMP.
     progress:

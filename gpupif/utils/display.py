@@ -89,6 +89,11 @@ def as_found(value: Any) -> str:
     return f"{value:.15g}" if isinstance(value, float) and value == value else as_text(value)
 
 
+def plural(number: int, noun: str) -> str:
+    """A noun as it stands behind a number: "column" behind 1, else "columns"."""
+    return noun if number == 1 else f"{noun}s"
+
+
 def as_percent(share: float) -> str:
     """A share in percent, four digits."""
     return f"{100 * share:.4g} %"

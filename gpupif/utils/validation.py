@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
@@ -162,6 +163,12 @@ def percents(argument: str, given: Any) -> Any:
     if array.dtype.kind not in "iuf" or not ((array >= 0) & (array <= 100)).all():
         raise InputError(f"{argument}: expected percentiles from 0 to 100, got {brief(given)}.")
     return array.astype(np.float64)
+
+
+def check_path(argument: str, path: Any, of: str) -> None:
+    """Raise InputError where an argument is no path. of: what it is to be the path of."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"{argument}: expected the path of {of}, got {brief(path)}.")
 
 
 def check_word(argument: str, word: Any, words: Sequence[str]) -> None:

@@ -138,6 +138,12 @@ def test_bad_population(arguments, kind, fragments):
     assert [fragment for fragment in fragments if fragment not in str(caught.value)] == []
 
 
+def test_what_is_no_table_is_named_once():
+    for find in (lambda: gpupif.score(FRAME, population=5), lambda: gpupif.risk(FRAME, "sex", population=5)):
+        with pytest.raises(InputError, match=r"^population: expected a pandas, .* got builtins\.int"):
+            find()
+
+
 def test_unknown_word():
     with pytest.raises(InputError, match="lacks: expected 'error' or 'count', got 'ignore'"):
         gpupif.Population(FRAME, lacks="ignore")

@@ -220,9 +220,14 @@ BAD = {
     "missing": ("w", [1, 1, None, 1, 1], ["weights", "'w'", "row 2", "missing"]),
     "infinite": ("w", [1, 1, 1, np.inf, 1], ["weights", "'w'", "row 3", "inf"]),
     "text": ("w", ["1", "2", "many", "x", "3"], ["weights", "'w'", "row 2", "'many'"]),
-    "truth values": ("w", [True] * 5, ["weights", "'w'", "row 0", "True"]),
+    "text alone": (
+        "w",
+        list("ffmmm"),
+        ["weights", "'w'", "none of its values is a number", "Name a column of numbers"],
+    ),
+    "truth values": ("w", [True] * 5, ["weights", "'w'", "none of its values is a number, True for one"]),
     "nobody": ("w", [0] * 5, ["weights", "'w'", "more than 0", "all 5 are 0"]),
-    "dates": ("w", pd.date_range("2000", periods=5), ["weights", "'w'", "row 0", "2000"]),
+    "dates": ("w", pd.date_range("2000", periods=5), ["weights", "'w'", "none of its values is a number, 2000-01-01"]),
 }
 
 
@@ -271,7 +276,8 @@ def test_command_line(run, folder, ending):
     assert_written(folder / "scores.parquet", gpupif.score(table, ["cig", "cohort_size"], weights="w"))
     assert_refused(run("score", f"t.{ending}", "-o", "s.csv", "--weights", "v"), ["--weights", "no column 'v'"])
     assert_refused(
-        run("score", f"t.{ending}", "-o", "s.csv", "--weights", "sex"), ["--weights", "'sex'", "row 0", "'f'"]
+        run("score", f"t.{ending}", "-o", "s.csv", "--weights", "sex"),
+        ["--weights", "'sex'", "none of its values", "'f'"],
     )
 
 

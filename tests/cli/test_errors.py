@@ -59,6 +59,23 @@ BAD = {
         ["people.csv", "--measures", "emd", "--distance", "sex=ordered"],
         ["--distance: column 'sex'", "order"],
     ),
+    "no distance": (
+        ["people.csv", "--measures", "emd", "--distance", "sex=foo"],
+        ["--distance: column 'sex': expected ordered, nominal or a .json file", "got 'foo'"],
+    ),
+    "weights in words": (["people.csv", "--weights", "sex"], ["--weights: column 'sex'", "Name a column of numbers"]),
+    "lacking rows of no population": (
+        ["people.csv", "--population-lacks", "count"],
+        ["--population-lacks: goes with --population"],
+    ),
+    "any attacker who knows too many": (
+        ["people.csv", "--attacker", "a=sex", "--attacker-any", "n=3"],
+        ["--attacker-any: 'n': expected at most 2", "with --among"],
+    ),
+    "an attacker beside any": (
+        ["people.csv", "--attacker-any=n=1", "--attacker", "b=agee"],
+        ["--attacker: 'b': no column 'agee'"],
+    ),
     "unknown column": (["people.csv", "--columns", "agee"], ["'agee'", "'age', 'sex', 'a=b'"]),
     "no column": (["people.csv", "--columns", ""], ["columns", "at least one"]),
     "line break in columns": (["people.csv", "--columns", "age\nsex"], ["columns"]),

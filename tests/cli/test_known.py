@@ -75,6 +75,7 @@ def test_one_of_several_attackers(tmp_path):
         (["--known-any", "2", "--known", "age"], "--known-any: goes in place of --known"),
         (["--known-any", "9"], "known: expected at most 3"),
         (["--attacker-any", "a=9"], "attackers: 'a': expected at most 3"),
+        (["--attacker", "b=age", "--attacker-any", "a=1", "--among", "x"], "attackers: 'a': among: no column 'x'"),
         (["--attacker-any", "a=two"], "--attacker-any: expected NAME=NUMBER, such as anyone=2; got 'a=two'"),
         (["--attacker-any", "2"], "--attacker-any: expected NAME=NUMBER"),
         (["--attacker-any", "a=1", "--attacker", "a=age"], "--attacker: 'a' is named twice"),

@@ -81,6 +81,11 @@ CLI_BAD = [
     (["--quasi-identifiers", "age", "--population-size", "2"], "--population-size: expected at least the 5 rows"),
     (["--quasi-identifiers", "age", "--models", "t"], "--models: expected only 'k'"),
     (["--quasi-identifiers", "age", "--population", "people.csv"], "--population: it lacks 4 of the table's 5 rows"),
+    (["--quasi-identifiers", "age", "--population-lacks", "count"], "--population-lacks: goes with --population"),
+    (
+        ["--quasi-identifiers", "age", "--threshold", "20%"],
+        "Invalid value for '--threshold': expected a number, such as 0.2. `gpupif risk --help` says",
+    ),
     (["--quasi-identifiers", "age", "--population-lacks", "x"], "--population-lacks: expected 'error' or 'count'"),
 ]
 

@@ -50,6 +50,8 @@ def test_command(folder, run):
         (["people.csv", "-o", "people.csv"], "the output is the input"),
         (["people.csv", "-o", "scores.doc"], "expected an output name ending in"),
         (["people.csv", "--contributions"], "--contributions: goes with -o"),
+        (["people.csv", "--overwrite"], "--overwrite: goes with -o"),
+        (["people.csv", "--compression", "snappy"], "--compression: goes with -o"),
     ],
 )
 def test_command_refuses(folder, run, arguments, words):

@@ -10,8 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
+from gpupif.dask.worker import worker_device
 from gpupif.dask.write import check_written
 from gpupif.io.checkpoints import work_folder
+from gpupif.results.provenance import read_description
 
 # Dask 2026.8 uses what pandas 3.1 is going to drop.
 pytestmark = [pytest.mark.dask, pytest.mark.filterwarnings("ignore:The inplace keyword")]
@@ -38,6 +40,24 @@ def test_other_scores_are_replaced(tmp_path):
     assert all(name.startswith("all_c") for name in pd.read_parquet(out))
     assert len(pd.read_parquet(out)) == 40
     assert names(tmp_path) == ["scores"]
+
+
+def test_the_device_that_ran_is_told_as_soon_as_it_is_known(tmp_path):
+    ran = worker_device("auto")
+    scores = make(50, 3)
+    assert scores.device == "auto"
+    scores.to_parquet(tmp_path / "scores")
+    assert scores.device == ran
+    stored = gpupif.open_scores(tmp_path / "scores")
+    assert (stored.device, stored.summary().device) == (ran, ran)
+    # Each file is written before what all of them say together.
+    part = read_description(tmp_path / "scores" / "part-000000.parquet")
+    assert part.about.device == "each worker's own"
+    assert make(50, 3).summary().device == ran
+    with gpupif.config(device="cpu"):
+        asked = make(50, 3)
+    asked.to_parquet(tmp_path / "asked")
+    assert read_description(tmp_path / "asked" / "part-000000.parquet").about.device == asked.device == "cpu"
 
 
 def test_what_was_there_stays_where_writing_fails(tmp_path, monkeypatch):

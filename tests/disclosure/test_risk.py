@@ -179,7 +179,7 @@ def test_population_uniques_and_json():
     assert found.worst["enhanced_beta"] == math.inf
     assert document["classes"]["k"] == 1
     assert document["attributes"][0]["attribute"] == "ill"
-    assert repr(found) == "<DisclosureRisk of 6 rows: k = 1, 1 sensitive attributes>"
+    assert repr(found) == "<DisclosureRisk of 6 rows: k = 1, 1 sensitive attribute>"
     for text in ("k, rows of the smallest class", "unique in the population of 60", "enh. beta", "age=1"):
         assert text in str(found)
 
@@ -217,7 +217,7 @@ def test_population_of_other_kinds_and_values(tmp_path):
         (people[["sex"]], "population: no column 'age' in the population. Columns that exist: 'sex'"),
         (people.set_axis(["age", "age"], axis=1), "population: expected different column names, repeated are age"),
         (people.head(0), "population: expected at least one row"),
-        (3, "population: table: expected a pandas"),
+        (3, "^population: expected a pandas"),
     ):
         with pytest.raises(InputError, match=message):
             gpupif.risk(frame, ["age", "sex"], "ill", population=population)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import traceback
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ import pytest
 from rich.console import Console
 
 import gpupif
-from gpupif.errors import InputError
+from gpupif.errors import InputError, NotScoredError
 from tests.helpers import naive, naive_attack
 
 pytestmark = pytest.mark.every_engine
@@ -211,6 +212,10 @@ def test_attributes(scores):
     for error in (InputError, AttributeError):
         with pytest.raises(error, match="measures: 'entropy' was not scored"):
             scores.entropy  # noqa: B018
+    for ask in (lambda: scores.population_size, lambda: scores["population_size"]):
+        with pytest.raises(NotScoredError, match=r"'population_size' was not scored .*score\(table, population=...\)"):
+            ask()
+    assert not hasattr(scores, "population_size")
     column = scores.columns[0]
     with pytest.raises(InputError, match=f"Scores of one column are scores.{scores.measures[0]}"):
         scores[column]
@@ -219,6 +224,32 @@ def test_attributes(scores):
     assert scores.persist().cig.equals(scores.cig)
     with pytest.raises(InputError, match="'cig' was not scored"):
         gpupif.score(pd.DataFrame(TABLE), ["csf"]).fig()
+
+
+@pytest.mark.parametrize(("name", "near"), [("cigg", "cig"), ("CSF", "csf"), ("cohort_sizes", "cohort_size")])
+def test_misspelt_measures(scores, name, near):
+    hint = rf"Did you mean '{near}'\?"
+    for ask in (lambda: scores[name], lambda: scores.array(name), lambda: scores.top(1, by=name)):
+        with pytest.raises(NotScoredError, match=f"There is no such measure. {hint} `gpupif measures`"):
+            ask()
+    with pytest.raises(AttributeError, match=hint) as caught:
+        getattr(scores, name)
+    assert "".join(traceback.format_exception(caught.value)).count("Did you mean") == 1
+    assert not hasattr(scores, name)
+    with pytest.raises(AttributeError, match=r"Did you mean 'summary'\?"):
+        _ = scores.sumary
+
+
+def test_one_row_and_one_column_in_words():
+    scores = gpupif.score(pd.DataFrame({"sex": ["f"]}), known=[])
+    assert str(scores.summary()).startswith("1 row x 1 column scored, 1 distinct row, device")
+    assert "x 1 column: cig, csf" in repr(scores)
+
+
+@pytest.mark.parametrize("write", ["to_parquet", "write"])
+def test_scores_are_written_to_a_path(scores, write):
+    with pytest.raises(InputError, match="path: expected the path of a file or folder to write, got 3"):
+        getattr(scores, write)(3)
 
 
 def test_known_nothing_and_known_all_but_the_target():

@@ -83,6 +83,11 @@ def test_column_lists_that_are_none(argument):
     assert_refused(InputError, [argument, "['age']"], **{argument: [["age"]]})
 
 
+def test_known_that_is_neither_columns_nor_a_number():
+    expected = ["known: expected a list of column names, or how many of them as a whole number", "got True"]
+    assert_refused(InputError, expected, known=True)
+
+
 def test_no_column_to_score():
     assert_refused(InputError, ["columns", "at least one column", "empty list"], columns=[])
 

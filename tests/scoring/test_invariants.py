@@ -122,6 +122,22 @@ def test_more_partitions_than_one_radix_pass_takes():
         assert len(np.unique(block_of[ages == age])) == 1
 
 
+@pytest.mark.parametrize("missing", ["category", "wildcard"])
+def test_priors_and_accuracies_of_columns_that_are_only_known_play_no_role(missing):
+    table = gpupif.datasets.census(40, seed=1)[["age", "sex", "region"]]
+    if missing == "wildcard":
+        table.loc[::5, "sex"] = None
+    attack = {"measures": list(MEASURES), "columns": ["region"], "known": ["age", "sex"], "missing": missing}
+    values = [value for value in table["sex"].unique() if isinstance(value, str)]
+    without = gpupif.score(table, **attack)
+    beside = gpupif.score(
+        table, **attack, priors={"sex": dict(zip(values, (0.9, 0.1), strict=True))}, accuracies={"age": 0.2}
+    )
+    assert beside.weights == without.weights
+    for measure in MEASURES:
+        pd.testing.assert_frame_equal(beside[measure], without[measure], check_exact=True)
+
+
 def test_auto_device_is_the_cpu_without_cuda(monkeypatch):
     from gpupif.gpu.status import CudaStatus
 

@@ -52,6 +52,7 @@ def test_warning_where_the_attacker_knows_nothing(table, arguments, hint):
     with pytest.warns(gpupif.NothingKnownWarning, match=hint):
         gpupif.score(table, **arguments)
     assert warned(table, **arguments, known=[]) == []
+    assert warned(table, **arguments, known=0) == []
     assert warned(FRAME) == []
 
 

@@ -6,6 +6,7 @@ import doctest
 import json
 import math
 
+import dask.dataframe
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -105,6 +106,19 @@ def test_dis_at_its_ends():
     assert suda(same, 2).summary().to_dict()["top"] == []
 
 
+def test_sets_of_up_to_3_columns_or_all_of_fewer(tmp_path):
+    EXAMPLE.to_parquet(tmp_path / "t.parquet")
+    two = list(EXAMPLE)[:2]
+    for columns, size in ((two, 2), (two[:1], 1), (None, 3)):
+        wanted = suda(EXAMPLE, size, columns).score.tolist()
+        for table in (EXAMPLE, tmp_path / "t.parquet", dask.dataframe.from_pandas(EXAMPLE, 2)):
+            found = suda(table, columns=columns)
+            assert found.max_size == size
+            assert list(found.score) == wanted
+    with gpupif.config(memory_limit="1GiB"):
+        assert suda(tmp_path / "t.parquet", columns=two).score.tolist() == suda(EXAMPLE, 2, two).score.tolist()
+
+
 def test_kinds_of_tables(tmp_path):
     frame = EXAMPLE.set_index(np.arange(10) * 7)
     path = tmp_path / "t.parquet"
@@ -158,6 +172,7 @@ def test_summary_prints_and_is_json():
         ({"sampling_fraction": 0}, "sampling_fraction: expected a number above 0"),
         ({"sampling_fraction": 1.5}, "sampling_fraction: expected a number above 0"),
         ({"columns": ["gender", "age"]}, "no column 'age'"),
+        ({"columns": ["gender", "gender"]}, "columns: expected different columns, got 'gender' 2 times"),
         ({"missing": "no"}, "missing: expected"),
     ],
 )
