@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import gpupif
-from gpupif.dask.worker import worker_device
 from gpupif.dask.write import check_written
+from gpupif.engines.choose import choose_engine, requested_device
 from gpupif.io.checkpoints import work_folder
 from gpupif.results.provenance import read_description
 
@@ -43,8 +43,9 @@ def test_other_scores_are_replaced(tmp_path):
 
 
 def test_the_device_that_ran_is_told_as_soon_as_it_is_known(tmp_path):
-    ran = worker_device("auto")
-    scores = make(50, 3)
+    with gpupif.config(device="auto"):
+        ran = choose_engine(requested_device()).device
+        scores, others = make(50, 3), make(50, 3)
     assert scores.device == "auto"
     scores.to_parquet(tmp_path / "scores")
     assert scores.device == ran
@@ -53,7 +54,7 @@ def test_the_device_that_ran_is_told_as_soon_as_it_is_known(tmp_path):
     # Each file is written before what all of them say together.
     part = read_description(tmp_path / "scores" / "part-000000.parquet")
     assert part.about.device == "each worker's own"
-    assert make(50, 3).summary().device == ran
+    assert others.summary().device == ran
     with gpupif.config(device="cpu"):
         asked = make(50, 3)
     asked.to_parquet(tmp_path / "asked")
