@@ -340,7 +340,7 @@ def test_example():
         ({"known": AnyKnown(1, among=["agee"])}, "among: no column 'agee' in the table. Did you mean 'age'"),
         ({"known": 1, "columns": ["x"]}, "columns: no column 'x'"),
         ({"known": 10**5000}, "known: expected columns, or how many of them, 0 or more; got a number of thousands"),
-        ({"known": True}, "known: expected a list of column names, got True"),
+        ({"known": True}, "known: expected a list of column names, or how many of them as a whole number, 2 say; got True"),
         (
             {"known": 2.0},
             "known: expected a list of column names, or how many of them as a whole number, 2 say; got 2.0",

@@ -163,7 +163,7 @@ BAD = [
     ),
     (("age", "ill"), {"population": cut(pd.DataFrame({"age": [1]}), [])["age"]}, InputError, "got a Dask Series"),
     (("age", "ill"), {"population": "no.parquet"}, TableReadError, "no.parquet: no such file"),
-    (("ill", "one"), {"population": 3}, InputError, "population: table: expected a pandas"),
+    (("ill", "one"), {"population": 3}, InputError, "population: expected a pandas"),
 ]
 
 

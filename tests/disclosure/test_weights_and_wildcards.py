@@ -379,7 +379,7 @@ BAD = [
     ({"sensitive": "one"}, "sensitive: column 'one': expected at least two different values, got 'x' in all rows"),
     ({"weights": "v"}, "weights: no column 'v' in the table"),
     ({"weights": ["w"]}, "weights: expected the name of a column of the table, got list"),
-    ({"weights": "ill"}, "weights: column 'ill'.*: expected a number of people, 0 or more, got 'a'"),
+    ({"weights": "ill"}, "weights: column 'ill': expected numbers of people, 0 or more; none of its values is a number, 'a' for one"),
     ({"weights": "w", "missing": "category", "population_size": 50}, "population_size: does not go with weights=: it"),
     ({"weights": "none", "missing": "category"}, "weights: column 'none': expected weights that sum to more than 0"),
     ({"missing": "wild"}, "missing: expected 'category' or 'error' or 'wildcard', got 'wild'"),
