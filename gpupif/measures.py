@@ -438,13 +438,13 @@ def find_measure(name: str) -> Measure:
 
 
 def as_risk(measure: Measure, scores: Any) -> Any:
-    """Scores as numbers that are the higher the riskier; a size of 0, of rows of weight 0 alone, is the last of all.
+    """Scores as numbers that are the higher the riskier; of a cohort of nobody, whose size is 0, they are the last.
 
     scores: an array of host or device.
     """
     if not measure.low_is_risky:
         return scores
-    return -_swapped(measure, scores, 0, math.inf)
+    return -_swapped(measure, scores, 0, _last(scores))
 
 
 def from_risk(measure: Measure, risks: Any) -> Any:
@@ -452,14 +452,22 @@ def from_risk(measure: Measure, risks: Any) -> Any:
     if not measure.low_is_risky:
         return risks
     # The negative of 0 would be -0.0.
-    return _swapped(measure, 0 - risks, math.inf, 0)
+    return _swapped(measure, 0 - risks, _last(risks), 0)
+
+
+def _last(scores: Any) -> float:
+    """Beyond all scores of their type."""
+    import numpy as np
+
+    return math.inf if scores.dtype.kind == "f" else int(np.iinfo(scores.dtype).max)
 
 
 def _swapped(measure: Measure, scores: Any, one: float, other: float) -> Any:
-    """Scores with `other` in place of `one` where they are sizes that may be 0: estimates, in floating point."""
+    """Scores with `other` in place of `one`, where 0 says that nobody is in the cohort; whole sizes never are 0."""
     import numpy as np
 
-    may_be_0 = measure.is_size and scores.dtype.kind == "f"
+    of_values = measure.statistic is not None and measure.statistic.kind == "VALUES"
+    may_be_0 = of_values or (measure.is_size and scores.dtype.kind == "f")
     return np.where(scores == one, other, scores) if may_be_0 else scores
 
 

@@ -119,9 +119,9 @@ LITTLE_AT_ONCE = {
     },
     "cuda": {
         "known_subsets.FOLDED_BYTES": 1,
-        "cuda.numbering.SLOTS": 3,
-        "cuda.numbering.SLOTS_PER_ROW": 1,
-        "cuda.numbering.COUNTERS": 6,
+        "cuda.grouping.SLOTS": 3,
+        "cuda.grouping.SLOTS_PER_ROW": 1,
+        "cuda.grouping.COUNTERS": 6,
     },
 }
 

@@ -9,11 +9,10 @@ from typing import Any
 from ..measures import POPULATION_SIZE, Measure, as_weighted, resolve_measures
 from ..utils.validation import as_list, as_mapping, check_exist, check_unique, check_weights, check_word
 from .distances import CategoryOrder
-from .known_subsets import AnyKnown, Known, among_of, as_attackers, as_known
+from .known_subsets import AnyKnown, Known, among_of, as_attackers, as_known, folded_names
 from .population import Population
 from .prior_files import as_accuracies, as_priors
 from .request import MISSING, ScoreRequest, resolve_columns
-from .worst_mean import folded_names
 
 Measures = str | Iterable[str]
 # What may be said of what an attacker knows: columns, any few of some, or of all by their number.

@@ -1,11 +1,11 @@
-"""Which sets of columns an attacker may know who knows any few of them: all, or a sample drawn by a seed."""
+"""Attackers who know any few columns: which sets of them, all or drawn by a seed, and what a cell has of its scores."""
 
 from __future__ import annotations
 
 import math
 import random
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -13,11 +13,14 @@ import numpy as np
 
 from ..engines.base import KnownSubset
 from ..errors import InputError
+from ..measures import Measure
 from ..utils.display import plural
 from ..utils.validation import MOST, as_list, brief, whole_number
 
 # Subsets that are scored at most, of all targets together, and how many distinct rows they may have together.
 MOST_SUBSETS, MOST_VISITS = 2 * 10**6, 10**13
+# What each cell has of its scores over all subsets, in the order in which outputs have them.
+FOLDS = ("worst", "mean")
 
 
 @dataclass(frozen=True)
@@ -260,3 +263,25 @@ def _check_work(asked: AnyKnown, possible: int, scored: int, targets: int, rows:
             f"subsets: {asked.subsets:,} for each of {targets} columns are too many to score on {rows:,} rows. Give at "
             f"most subsets={max(1, most // targets)}."
         )
+
+
+def fold_of(measure: Measure, what: str) -> Measure:
+    """What a cell has of a measure's worst or mean: weighted already, and a mean of whole numbers is none."""
+    return replace(measure, weighted=False, dtype=measure.dtype if what == "worst" else None)
+
+
+def folded(measures: Sequence[Measure]) -> tuple[Measure, ...]:
+    """Both of each measure, under the names of outputs: <measure>_worst, <measure>_mean."""
+    return tuple(
+        replace(fold_of(measure, what), name=folded_name(measure.name, what)) for measure in measures for what in FOLDS
+    )
+
+
+def folded_name(measure: str, what: str) -> str:
+    """What the worst or the mean of a measure is called in outputs."""
+    return f"{measure}_{what}"
+
+
+def folded_names(measures: Sequence[str]) -> list[str]:
+    """The names of both of each measure, in order."""
+    return [folded_name(measure, what) for measure in measures for what in FOLDS]

@@ -101,26 +101,17 @@ class MatchedPopulation:
         self.times = np.bincount(found.number[rows:], minlength=several)
         self._codes = joined.layout.unpack(found.rows.keys)
         if not any(joined.wildcards):
-            if lacks == "error":
-                self._refuse_absent(joined)
+            matched = MatchedRows(found.rows.keys, self.sampled, self.times)
+            short = matched.lacking()
+            if lacks == "error" and len(short.keys):
+                row = first_absent(self.number, self.times)
+                assert row is not None
+                raise lacks_error(short.absent, rows, row, *matched.about(self.number[row], joined))
             self.times = np.maximum(self.sampled, self.times)
         counts = [np.zeros_like(own) for own in joined.counts]
         for own, total in zip(self._codes, counts, strict=True):
             add_times(own, self.times, total)
         self._joined = joined.settled(counts, lacks)
-
-    def _refuse_absent(self, joined: JoinedColumns) -> None:
-        """Raise InputError where the sample has rows that the population lacks."""
-        sampled, in_population = self.sampled, self.times
-        short = sampled > in_population
-        if not short.any():
-            return
-        lacking = int((sampled - in_population)[short].sum())
-        # The first row after as many equal ones as the population has.
-        row = int(np.argmax(earlier_equal(self.number) >= in_population[self.number]))
-        which = int(self.number[row])
-        hint = joined.absent_value_hint([int(codes[which]) for codes in self._codes])
-        raise lacks_error(lacking, len(self.number), row, int(in_population[which]), int(sampled[which]), hint)
 
     def priors(self, columns: Sequence[Column]) -> dict[Hashable, Prior]:
         """The distribution in the population of each column, for some of the sample's columns."""
@@ -222,25 +213,23 @@ class MatchedRows(NamedTuple):
     sampled: npt.NDArray[np.int64]
     in_population: npt.NDArray[np.int64]
 
-    @classmethod
-    def of(
-        cls,
-        keys: npt.NDArray[np.uint64],
-        times: npt.NDArray[np.int64],
-        from_table: npt.NDArray[np.bool_],
-        workers: Workers,
-    ) -> MatchedRows:
-        """Rows that may repeat, each so many times, from the table or else from the population."""
-        found = distinct_rows(Rows(keys), len(keys), workers)
-        sampled, in_population = np.zeros((2, len(found.rows.keys)), np.int64)
-        add_times(found.number, np.where(from_table, times, 0), sampled)
-        add_times(found.number, np.where(from_table, 0, times), in_population)
-        return cls(found.rows.keys, sampled, in_population)
+    @property
+    def absent(self) -> int:
+        """How many more rows the table has than the population, of rows that `lacking` gives back."""
+        return int((self.sampled - self.in_population).sum())
 
     def lacking(self) -> MatchedRows:
         """Those of which the population has fewer than the table."""
-        lacks = self.sampled > self.in_population
-        return MatchedRows(self.keys[lacks], self.sampled[lacks], self.in_population[lacks])
+        return self.some(self.sampled > self.in_population)
+
+    def some(self, which: Any) -> MatchedRows:
+        """Those at some places."""
+        return MatchedRows(self.keys[which], self.sampled[which], self.in_population[which])
+
+    def about(self, which: int, joined: JoinedColumns) -> tuple[int, int, str]:
+        """What `lacks_error` says of one of them; joined: the columns, with the population's own counts."""
+        codes = [int(own[0]) for own in joined.layout.unpack(self.keys[which][None])]
+        return int(self.in_population[which]), int(self.sampled[which]), joined.absent_value_hint(codes)
 
 
 def earlier_equal(which: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -253,17 +242,30 @@ def earlier_equal(which: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return earlier
 
 
-def lacks_error(
-    lacking: int, rows: int, row: int | None, in_population: int, sampled: int, unknown: str = ""
-) -> InputError:
+def number_among(keys: npt.NDArray[np.uint64], rows: npt.NDArray[np.uint64], workers: Workers) -> npt.NDArray[np.int64]:
+    """For each row which of these different keys it has, or how many there are where it has none of them."""
+    both = np.concatenate([keys, rows])
+    number = distinct_rows(Rows(both), len(both), workers).number[len(keys) :].astype(np.int64)
+    return np.minimum(number, np.int64(len(keys)))
+
+
+def first_absent(which: npt.NDArray[Any], room: npt.NDArray[np.int64]) -> int | None:
+    """The first row that comes after as many rows of the same kind as there is room for; None where there is none.
+
+    which: the kind of each row. room: by kind.
+    """
+    absent = np.flatnonzero(earlier_equal(which) >= room[which])
+    return int(absent[0]) if len(absent) else None
+
+
+def lacks_error(lacking: int, rows: int, row: int, in_population: int, sampled: int, unknown: str) -> InputError:
     """The error of a population that lacks rows of a table of so many.
 
-    row: the first of them, where that is known. in_population, sampled: how many equal ones the population has, and the
-    table. unknown: what else is to be said of it, a sentence, see `JoinedColumns.absent_value_hint`.
+    row: the first of them. in_population, sampled: how many equal ones the population has, and the table. unknown: what
+    else is to be said of it, a sentence, see `JoinedColumns.absent_value_hint`.
     """
-    first = "; of some equal ones" if row is None else f", the first row {row} (from 0): of equal ones"
     return InputError(
-        f"population: it lacks {lacking:,} of the table's {rows:,} rows{first} it has {in_population:,}, the table "
-        f"{sampled:,}.{unknown} Give the population that the table was drawn from, or count them as part of it: "
-        "gpupif.Population(table, lacks='count')."
+        f"population: it lacks {lacking:,} of the table's {rows:,} rows, the first row {row} (from 0): of equal ones "
+        f"it has {in_population:,}, the table {sampled:,}.{unknown} Give the population that the table was drawn from, "
+        "or count them as part of it: gpupif.Population(table, lacks='count')."
     )

@@ -17,7 +17,7 @@ from ..frames.arrow_frame import FileFrame
 from ..frames.base import Frame
 from ..frames.open import open_frame
 from ..io.formats import READ_ENDINGS
-from ..io.scan import open_source
+from ..io.read import open_source
 from ..utils.validation import check_unique
 from .priors import SUM_TOLERANCE, TextPrior, priors_from_json
 

@@ -16,10 +16,9 @@ from ..errors import InputError, NearlyUniqueWarning, NothingKnownWarning, Prior
 from ..measures import POPULATION_SIZE, Measure
 from ..utils.validation import as_list, brief, check_exist, check_unique, within
 from .distances import CategoryOrder, make_axis
-from .known_subsets import AnyKnown, Known, KnownSubsets, among_of, check_known, choose_subsets
+from .known_subsets import AnyKnown, Known, KnownSubsets, among_of, check_known, choose_subsets, folded
 from .priors import Prior, make_prior
 from .weights import TableWeights
-from .worst_mean import folded
 
 # From so many rows on, a column with so large a share of different values is named in a warning.
 UNIQUE_ROWS = 50

@@ -22,7 +22,6 @@ from ..utils.config import config
 
 if TYPE_CHECKING:
     from ..attack.arguments import Arguments
-    from .options import FileOptions
 
 Found = TypeVar("Found")
 
@@ -81,15 +80,25 @@ def score_on_cluster(
     }
 
 
-def find_anywhere(find: Callable[..., Found], table: Path, pick: Pick, place: Place, streams: FileOptions) -> Found:
+def find_anywhere(
+    find: Callable[..., Found],
+    table: Path,
+    pick: Pick,
+    place: Place,
+    sep: str | None,
+    memory_limit: str | None,
+    temp: Path | None,
+) -> Found:
     """What `find` finds in the files of a table: here, or in the Dask frame of a Parquet file or folder on a cluster.
 
     find: takes files or a Dask frame. pick: the columns that are needed, None for all that do not only label rows.
-    Raises what `find` does; InputError, DeviceError.
+    sep, memory_limit, temp: of files that are read here, refused where a cluster reads them. Raises what `find` does;
+    InputError, DeviceError.
     """
     if not place.named:
-        return find(find_input(table, streams.sep))
-    check_place(place, streams._asdict(), "reads Parquet, and whose workers have memory of their own")
+        return find(find_input(table, sep))
+    here = {"sep": sep, "memory_limit": memory_limit, "temp": temp}
+    check_place(place, here, "reads Parquet, and whose workers have memory of their own")
     files = read_files("table", find_input(table), pick)
     kept = [name for name in files.names if name not in files.index_names] or files.names
     frame = files.frame if pick(files.names) is not None or kept == files.names else files.frame[kept]

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -81,14 +81,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 
 # Outputs that are in place already, where a signal comes afterwards.
 complete: list[Path] = []
-
-
-class FileOptions(NamedTuple):
-    """Options for files that are read here, not on a cluster."""
-
-    sep: str | None
-    memory_limit: str | None
-    temp: Path | None
 
 
 @contextlib.contextmanager

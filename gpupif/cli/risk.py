@@ -80,9 +80,8 @@ def risk(
         missing=missing,
     )
     pick = partial(pick_needed, known, attributes or [], weights=weights)
-    streams = options.FileOptions(sep, memory_limit, temp)
     with configured(quiet, device, gpu_grouping, memory_limit, temp):
-        found = find_anywhere(find, table, pick, Place(scheduler, workers), streams)
+        found = find_anywhere(find, table, pick, Place(scheduler, workers), sep, memory_limit, temp)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)
 
 

@@ -75,11 +75,12 @@ def suda(
         sampling_fraction=sampling_fraction,
         contributions=contributions,
     )
-    streams = options.FileOptions(sep, memory_limit, temp)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp, compression=compression):
         if output is not None:
             check_output(output, overwrite, find_input(table, sep).places)
-        found = find_anywhere(find, table, CountRequest(names, weights).pick, Place(scheduler, workers), streams)
+        found = find_anywhere(
+            find, table, CountRequest(names, weights).pick, Place(scheduler, workers), sep, memory_limit, temp
+        )
         if output is not None:
             found.write(output, overwrite)
             complete.append(output)

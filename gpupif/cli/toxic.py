@@ -35,7 +35,6 @@ def toxic(
 
     request = CountRequest(as_names(columns), weights, missing)
     find = partial(toxic_pairs, size=size, columns=request.columns, top=top, weights=weights, missing=missing)
-    streams = options.FileOptions(sep, memory_limit, temp)
     with configured(quiet, device, memory_limit=memory_limit, temp=temp):
-        found = find_anywhere(find, table, request.pick, Place(scheduler, workers), streams)
+        found = find_anywhere(find, table, request.pick, Place(scheduler, workers), sep, memory_limit, temp)
     show(lambda: {"input": str(table), **found.to_dict()}, found.print, as_json, quiet)

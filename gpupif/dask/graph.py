@@ -51,6 +51,14 @@ class Graph:
         self.tasks[key] = Task(key, function, *arguments)
         return TaskRef(key)
 
+    def given(self, stage: str, value: Any) -> Result:
+        """A task that returns what is given here: one, for it may hold much that others share."""
+        return self.one(stage, _itself, value)
+
+    def all(self, stage: str, results: Sequence[Result]) -> Result:
+        """A task that returns the list of these results."""
+        return self.one(stage, _listed, *results)
+
     def each(self, stage: str, function: Callable[..., Any], *arguments: Any) -> list[Result]:
         """A task for each item of those arguments that are lists or ranges; what is none all tasks take."""
         assert len({len(one) for one in arguments if isinstance(one, list | range)}) == 1, stage
@@ -88,6 +96,14 @@ class Graph:
         """The result of a task, lazy."""
         layer = f"delayed-{result.key[0]}"
         return Delayed(result.key, HighLevelGraph.from_collections(layer, self.tasks, dependencies=()), layer=layer)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _listed(*results: Any) -> list[Any]:
+    return list(results)
 
 
 class Marked(Mapping[Key, Any]):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from gpupif.kernels.codes import add_times
 
 from ..attack.joined_columns import SAMPLE
-from ..attack.population import MatchedRows, lacks_error
+from ..attack.population import MatchedRows, first_absent, lacks_error, number_among
 from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from . import partition as partition_tasks
@@ -49,64 +50,157 @@ def send_joined_rows(
     return pack(parcel_rows(rows.keys, rows.counts, to, parts, source, origin))
 
 
-def match_rows(population: PopulationPlan, part: int, frame: pd.DataFrame) -> MatchedRows:
+class AbsentInPartition(NamedTuple):
+    """Rows that the population lacks, the first of each of which it lacks lies in this partition of the table.
+
+    partition: its number; rows: the different ones; room: how often each comes in it before the first that is lacking.
+    """
+
+    partition: int
+    rows: MatchedRows
+    room: npt.NDArray[np.int64]
+
+
+class MetRows(NamedTuple):
+    """The different rows of both tables that met in a part.
+
+    first: those that the population lacks, in the first partition that has such; None where it lacks none.
+    """
+
+    rows: MatchedRows
+    first: AbsentInPartition | None
+
+
+def match_rows(population: PopulationPlan, part: int, frame: pd.DataFrame) -> MetRows:
     """The distinct rows of both tables that were sent to a part, matched."""
-    words, parcels = population.columns.layout.words + 1, unpack(frame, part)
-    items = rows_in(parcels, words)
-    origin = np.repeat([one.cut for one in parcels], [one.items.size // words for one in parcels])
-    if not len(items):
-        nothing = np.zeros(0, np.int64)
-        return MatchedRows(items[:, :-1], nothing, nothing)
+    words = population.columns.layout.words
+    parcels = unpack(frame, part)
+    ours = [parcel for parcel in parcels if parcel.cut == SAMPLE]
+    mine, theirs = (rows_in(some, words + 1) for some in (ours, parcels[len(ours) :]))
+    keys = np.concatenate([mine[:, :words], theirs[:, :words]])
+    if not len(keys):
+        return MetRows(MatchedRows(keys, *np.zeros((2, 0), np.int64)), None)
     with task_workers() as workers:
-        return MatchedRows.of(
-            np.ascontiguousarray(items[:, :-1]), items[:, -1].astype(np.int64), origin == SAMPLE, workers
-        )
+        found = distinct_rows(Rows(keys), len(keys), workers)
+    number, times = found.number[: len(mine)], mine[:, words].astype(np.int64)
+    sampled, in_population = np.zeros((2, len(found.rows.keys)), np.int64)
+    add_times(number, times, sampled)
+    add_times(found.number[len(mine) :], theirs[:, words].astype(np.int64), in_population)
+    rows = MatchedRows(found.rows.keys, sampled, in_population)
+    sources, sizes = np.array([(one.source, one.items.size // (words + 1)) for one in ours], np.int64).reshape(-1, 2).T
+    return MetRows(rows, _first_partition(rows, number, np.repeat(sources, sizes), times))
+
+
+def _first_partition(
+    rows: MatchedRows, number: npt.NDArray[Any], sources: npt.NDArray[np.int64], times: npt.NDArray[np.int64]
+) -> AbsentInPartition | None:
+    """The first partition with rows that the population lacks; None where there is none.
+
+    number: of each distinct row of a partition, which of `rows` it is; sources: its partition, which ascend; times: how
+    often it is there.
+    """
+    lacking = np.flatnonzero((rows.sampled > rows.in_population)[number])
+    if not len(lacking):
+        return None
+    order = lacking[np.argsort(number[lacking], kind="stable")]
+    number, sources, times = number[order], sources[order], times[order]
+    before = np.cumsum(times) - times
+    begins = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
+    before -= np.repeat(before[begins], np.diff(np.append(begins, len(number))))
+    # Each is lacking from the row on that comes after as many as the population has.
+    room = rows.in_population[number] - before
+    first = (room >= 0) & (room < times)
+    partition = sources[first].min()
+    first &= sources == partition
+    return AbsentInPartition(int(partition), rows.some(number[first]), room[first])
 
 
 class AbsentRowTotals(NamedTuple):
-    """Rows of the table that the population lacks: how many; distinct ones; of one kind, its codes, how many the
-    population has and how many the table has; by column, how many have each joined value.
+    """Rows of the table that the population lacks: how many; distinct ones; by column, how many have each joined value.
+
+    first: those in the first partition that has such; None where there are none, or where that does not matter.
     """
 
     rows: int
     distinct: int
-    codes: list[int]
-    in_population: int
-    sampled: int
     counts: list[npt.NDArray[np.int64]]
+    first: AbsentInPartition | None
 
 
-def find_absent_rows(population: PopulationPlan, matched: MatchedRows) -> tuple[Rows, AbsentRowTotals]:
-    """The matched rows of a part that the population lacks, with multiplicities, and their totals.
+def find_absent_rows(lacks: str, population: PopulationPlan, met: MetRows) -> tuple[Rows, AbsentRowTotals]:
+    """The rows that met in a part that the population lacks, with multiplicities, and their totals.
 
-    Where missing values are wildcards no row is known to be lacking.
+    Where missing values are wildcards no row is known to be lacking. The first matters where `lacks` is "error".
     """
-    short = matched.lacking()
+    short, first = met.rows.lacking(), met.first if lacks == "error" else None
     if any(population.columns.wildcards):
-        short = MatchedRows(short.keys[:0], short.sampled[:0], short.in_population[:0])
+        short, first = short.some(slice(0)), None
     rows = Rows(short.keys, short.sampled - short.in_population)
-    codes = population.columns.layout.unpack(rows.keys)
     counts = [np.zeros(len(values), np.int64) for values in population.columns.values]
-    for own, total in zip(codes, counts, strict=True):
+    for own, total in zip(population.columns.layout.unpack(rows.keys), counts, strict=True):
         add_times(own, rows.counts, total)
-    one = (int(short.in_population[0]), int(short.sampled[0])) if len(short.keys) else (0, 0)
-    first = [int(own[0]) for own in codes if len(own)]
-    return rows, AbsentRowTotals(int(rows.counts.sum()), len(rows.keys), first, *one, counts)
+    return rows, AbsentRowTotals(short.absent, len(rows.keys), counts, first)
 
 
 def add_absent_rows(*parts: AbsentRowTotals) -> AbsentRowTotals:
     """The totals of several parts together."""
-    one = next((part for part in parts if part.rows), parts[0])
-    counts = [np.sum(several, axis=0) for several in zip(*(part.counts for part in parts), strict=True)]
-    rows, distinct = (sum(several) for several in zip(*((part.rows, part.distinct) for part in parts), strict=True))
-    return one._replace(rows=rows, distinct=distinct, counts=counts)
+    rows, distinct, counts, firsts = zip(*parts, strict=True)
+    added = [np.sum(several, axis=0) for several in zip(*counts, strict=True)]
+    return AbsentRowTotals(sum(rows), sum(distinct), added, _earliest([first for first in firsts if first is not None]))
 
 
-def settle_population(lacks: str, population: PopulationPlan, lacking: AbsentRowTotals) -> PopulationPlan:
+def _earliest(several: list[AbsentInPartition]) -> AbsentInPartition | None:
+    """Those of the first of their partitions, together."""
+    if not several:
+        return None
+    partition = min(one.partition for one in several)
+    several = [one for one in several if one.partition == partition]
+    kinds = MatchedRows(*map(np.concatenate, zip(*(one.rows for one in several), strict=True)))
+    return AbsentInPartition(partition, kinds, np.concatenate([one.room for one in several]))
+
+
+class FirstAbsent(NamedTuple):
+    """Some partitions of the table: how many rows they have; and of the first that the population lacks its number
+    among these, and what else `lacks_error` says of it; None where there is none.
+    """
+
+    rows: int
+    first: tuple[int, int, int, str] | None
+
+
+def find_first_absent(
+    population: PopulationPlan,
+    lacking: AbsentRowTotals,
+    partition: int,
+    local: partition_tasks.EncodedPartition,
+    number: npt.NDArray[Any],
+) -> FirstAbsent:
+    """The first row that the population lacks, if it is in this partition; number: see `PartitionIndex`."""
+    if lacking.first is None or lacking.first.partition != partition:
+        return FirstAbsent(len(number), None)
+    _, kinds, room = lacking.first
+    keys = joined_rows(population, SAMPLE, local).keys
+    with task_workers() as workers:
+        which = number_among(kinds.keys, keys, workers)[number]
+    # Of other rows there are never too many.
+    row = first_absent(which, np.append(room, len(number)))
+    assert row is not None
+    return FirstAbsent(len(number), (row, *kinds.about(which[row], population.columns)))
+
+
+def add_partitions(*several: FirstAbsent) -> FirstAbsent:
+    """Partitions that follow each other, together."""
+    starts = accumulate((one.rows for one in several), initial=0)
+    found = ((start + one.first[0], *one.first[1:]) for start, one in zip(starts, several, strict=False) if one.first)
+    return FirstAbsent(sum(one.rows for one in several), next(found, None))
+
+
+def settle_population(
+    population: PopulationPlan, lacks: str, lacking: AbsentRowTotals, first: FirstAbsent | None
+) -> PopulationPlan:
     """The population with the rows, or values, that it lacked; raises InputError where that is an error."""
-    if lacks == "error" and lacking.rows:
-        unknown = population.columns.absent_value_hint(lacking.codes)
-        raise lacks_error(lacking.rows, population.rows, None, lacking.in_population, lacking.sampled, unknown)
+    if first is not None and first.first is not None:
+        raise lacks_error(lacking.rows, population.rows, *first.first)
     return population.with_lacking(lacking.rows, lacking.distinct, lacking.counts, lacks)
 
 

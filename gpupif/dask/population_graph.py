@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +26,9 @@ from .one_part import check_matched_in_one_part
 from .plan import PartitionTotals, PopulationPlan, join
 from .population import (
     add_absent_rows,
+    add_partitions,
     find_absent_rows,
+    find_first_absent,
     joined_rows,
     match_rows,
     project_rows,
@@ -69,9 +71,10 @@ def build_population_graph(
     mine = graph.each("local", itemgetter(0), encoded)
     totals = partition_tasks.find_totals(graph, request, mine, "-met")
     meeting = add_matching_tasks(graph, mine, totals, population, request, names, device)
-    compared = graph.each("compare", find_absent_rows, meeting.joined, meeting.matched)
-    lacking = graph.tree("lacking", add_absent_rows, graph.each("lacks", itemgetter(1), compared))
-    settled = graph.one("settle", settle_population, lacks, meeting.joined, lacking)
+    compared = graph.each("compare", find_absent_rows, lacks, meeting.joined, meeting.matched)
+    number = graph.each("number", attrgetter("number"), graph.each("index", itemgetter(1), encoded))
+    several = graph.each("lacks", itemgetter(1), compared)
+    settled = add_settling_tasks(graph, lacks, meeting, several, mine, number)
     added = graph.each("added-rows", itemgetter(0), compared)
     return PopulationGraph(graph, request.read, encoded, settled, meeting.rows, added)
 
@@ -120,6 +123,23 @@ def add_matching_tasks(
     return MatchingTasks(joined, people, matched)
 
 
+def add_settling_tasks(
+    graph: Graph, lacks: str, matching: MatchingTasks, absent: list[Result], mine: list[Result], number: list[Result]
+) -> Result:
+    """Add the tasks that refuse what the population lacks, or have it count there; the settled population.
+
+    absent: what it lacks, by part. mine, number: of the table, its encoded partitions, and of each row there which
+    distinct row it is.
+    """
+    lacking = graph.tree("lacking", add_absent_rows, absent)
+    first = None
+    if lacks == "error":
+        count = range(len(mine))
+        each = graph.each("first-lacking", find_first_absent, matching.joined, lacking, count, mine, number)
+        first = graph.tree("first", add_partitions, each)
+    return graph.one("settle", settle_population, matching.joined, lacks, lacking, first)
+
+
 def checked_in_one_part(population: PopulationPlan, totals: PartitionTotals) -> PopulationPlan:
     """The same; raises InputError as `check_matched_in_one_part`. totals: of the table."""
     check_matched_in_one_part(population, totals.distinct)
@@ -154,8 +174,4 @@ def _partitions(graph: Graph, population: Any, used: Sequence[Hashable]) -> list
     if is_dask(population):
         narrow = population[list(used)] if list(population.columns) != list(used) else population
         return graph.take(narrow)
-    return [graph.one("population", _itself, population)]
-
-
-def _itself(population: Any) -> Any:
-    return population
+    return [graph.given("population", population)]

@@ -230,7 +230,7 @@ class DaskBacking(Backing):
         missing = [fact for fact in facts if fact not in self._facts]
         several = [self._fact(graph, number, *fact) for number, fact in enumerate(missing)]
         several += [] if result is None else [result]
-        together = graph.value(graph.one("together", _several, *several))
+        together = graph.value(graph.all("together", several))
         found = _compute(together if written is None else delayed(_first)(together, written))
         self._facts.update(zip(missing, found, strict=False))
         if ("plan", attacker := self.attackers[0].name) in missing:
@@ -260,10 +260,6 @@ def _compute(lazy: Any) -> Any:
 
 def _compute_result(graph: Graph, result: Result) -> Any:
     return _compute(graph.value(result))
-
-
-def _several(*results: Any) -> list[Any]:
-    return list(results)
 
 
 def _first(result: Any, _: Any) -> Any:

@@ -16,10 +16,11 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from ..attack.population import MatchedRows, Population
+from ..attack.population import Population
 from ..attack.request import ScoreRequest
 from ..dask import partition as partition_tasks
 from ..dask import plan as plans
@@ -28,8 +29,8 @@ from ..dask.graph import Graph, Result
 from ..dask.parcels import rows_in, unpack
 from ..dask.partition import EncodedPartition
 from ..dask.plan import PartitionTotals, Plan, PopulationPlan, WeightedCounts, Weights
-from ..dask.population import AbsentRowTotals, add_absent_rows, find_absent_rows, settle_population
-from ..dask.population_graph import MatchingTasks, add_matching_tasks, open_dask_population
+from ..dask.population import AbsentRowTotals, MetRows, find_absent_rows
+from ..dask.population_graph import add_matching_tasks, add_settling_tasks, open_dask_population
 from ..dask.shuffle import Routes
 from ..dask.watch import compute
 from ..dask.worker import task_engine, task_workers, warn_clients
@@ -57,7 +58,8 @@ def assess_dask(table: Any, request: RiskRequest, population: Population | None)
     score_request = as_score_request(request, known_orders(table, walked))
     people = None if population is None else open_dask_population(population.table, request.quasi_identifiers)
     graph = Graph()
-    local = graph.each("encode", encode_rows, request, score_request, graph.take(table[request.read]))
+    encoded = graph.each("encode", encode_rows, request, score_request, graph.take(table[request.read]))
+    local, number = (graph.each(what, itemgetter(place), encoded) for place, what in enumerate(("local", "number")))
     names = list(table.columns)
     totals, weighing = partition_tasks.count_values(graph, score_request, names, local)
     planned = graph.one("plan", plan_risk, request, score_request, names, totals, *weighing)
@@ -69,7 +71,13 @@ def assess_dask(table: Any, request: RiskRequest, population: Population | None)
         compared = replace(score_request, used=known, targets=[], known=known, weights=None)
         totals = graph.one("totals-known", first_columns, len(known), totals)
         matching = add_matching_tasks(graph, local, totals, people, compared, names, request.device, overlapping=True)
-        last = graph.one("with-classes", with_classes, last, *_compare(graph, planned, matching, population.lacks))
+        several = graph.each("compare", compare_classes, population.lacks, planned, matching.joined, matching.matched)
+        absent, own = (
+            graph.each(what, itemgetter(place), several) for place, what in enumerate(("lacks", "own-classes"))
+        )
+        settled = add_settling_tasks(graph, population.lacks, matching, absent, local, number)
+        classes = graph.tree("classes", PopulationClasses.total, own)
+        last = graph.one("with-classes", with_classes, last, settled, classes)
     watch = Stopwatch()
     with Reporter() as report, watch("compute"):
         found: Assessed = compute(graph.value(last), report)
@@ -98,26 +106,17 @@ def _search(graph: Graph, request: RiskRequest, planned: Result, search: Result,
     return graph.one("conclude", conclude, planned, search, first, second, again)
 
 
-def _compare(graph: Graph, planned: Result, matching: MatchingTasks, lacks: str) -> tuple[Result, Result]:
-    """Add the tasks that find the classes in the population, and refuse what that lacks."""
-    compared = graph.each("compare", compare_classes, planned, matching.joined, matching.matched)
-    lacking = graph.tree("lacking", add_absent_rows, graph.each("lacks", itemgetter(0), compared))
-    settled = graph.one("settle", settle_population, lacks, matching.joined, lacking)
-    classes = graph.tree("classes", PopulationClasses.total, graph.each("classes-of-parts", itemgetter(1), compared))
-    return settled, classes
-
-
 def first_columns(known: int, totals: PartitionTotals) -> PartitionTotals:
     """Totals of so many columns of a table, those that come first."""
     return totals._replace(values=totals.values[:known], first_missing=totals.first_missing[:known])
 
 
 def compare_classes(
-    plan: Plan, people: PopulationPlan, matched: MatchedRows
+    lacks: str, plan: Plan, people: PopulationPlan, met: MetRows
 ) -> tuple[AbsentRowTotals, PopulationClasses]:
     """Of the rows that met in a part what the population lacks, and the classes of the table."""
-    _, lacking = find_absent_rows(people, matched)
-    return lacking, classes_of_matched(people.columns, matched, task_engine(plan.device))
+    _, lacking = find_absent_rows(lacks, people, met)
+    return lacking, classes_of_matched(people.columns, met.rows, task_engine(plan.device))
 
 
 def with_classes(found: Assessed, settled: PopulationPlan, classes: PopulationClasses) -> Assessed:
@@ -125,18 +124,26 @@ def with_classes(found: Assessed, settled: PopulationPlan, classes: PopulationCl
     return replace(found, in_population=classes)
 
 
-def encode_rows(request: RiskRequest, score_request: ScoreRequest, partition: Any) -> EncodedPartition:
-    """The distinct rows of a partition; where there is no sensitive attribute, with a constant one."""
-    local, _ = partition_tasks.encode_partition(replace(score_request, used=request.columns), request.device, partition)
+def encode_rows(
+    request: RiskRequest, score_request: ScoreRequest, partition: Any
+) -> tuple[EncodedPartition, npt.NDArray[Any]]:
+    """The distinct rows of a partition; where there is no sensitive attribute, with a constant one.
+
+    And for each row which distinct row it is.
+    """
+    local, index = partition_tasks.encode_partition(
+        replace(score_request, used=request.columns), request.device, partition
+    )
     if request.sensitive:
-        return local
+        return local, index.number
     rows, place = int(local.times.sum()), len(request.columns)
     constant = ValueCounts(pa.array([0][:rows], pa.int64()), np.array([rows][:rows]), 0)
-    return local._replace(
+    local = local._replace(
         codes=_with_item(local.codes, place, np.zeros(len(local.times), np.uint8)),
         values=_with_item(local.values, place, constant),
         first_missing=_with_item(local.first_missing, place, -1),
     )
+    return local, index.number
 
 
 def _with_item(items: list[Any], place: int, item: Any) -> list[Any]:

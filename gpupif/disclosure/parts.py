@@ -24,9 +24,7 @@ class Parts:
     """The parts of an encoded table; to be gone through more than once.
 
     job: for all of it, without codes of rows; the columns known come first. folder: for what is cut. report: hears of
-    it; what: the table is, in words, where that has to be said. share: how many of the rows that there is memory for
-    are looked at at once, where more than scores is made of them. weights: their units, and the place of the chunks'
-    column that holds them, where rows have weights.
+    it. weights: their units, and the place of the chunks' column that holds them, where rows have weights.
 
     Raises InputError where missing values match every value and the distinct rows, which are one part then, are too
     many.
@@ -39,8 +37,6 @@ class Parts:
         budget: Budget,
         folder: Path,
         report: Reporter,
-        what: str = "",
-        share: float = 1.0,
         weights: tuple[Units, int] | None = None,
     ) -> None:
         self._job = job
@@ -48,9 +44,8 @@ class Parts:
         self._weights = weights or ()
         self._folder = folder
         self._report = report
-        self._what = what
-        self.limit = max(1, int(share * budget.part_rows(job)))
-        self._planned = budget.planned_rows(self.limit, chunks.rows, len(job.counts))
+        self._limit = budget.part_rows(job)
+        self._planned = budget.planned_rows(self._limit, chunks.rows, len(job.counts))
         with Workers() as workers:
             self._whole, self._cut = self._prepare(workers)
 
@@ -68,17 +63,12 @@ class Parts:
 
     def _prepare(self, workers: Workers) -> tuple[TablePart | None, Partitioned | None]:
         """The whole table as one part, or where its distinct rows are too many, cut."""
-        self._report.stage(f"collapse{self._what}", self._table.rows, "rows")
+        self._report.stage("collapse", self._table.rows, "rows")
         with contextlib.suppress(TooManyRowsError):
-            return self._collapse(self._table, self._job.targets, self.limit, workers, self._report.advance), None
+            return self._collapse(self._table, self._job.targets, self._limit, workers, self._report.advance), None
         if self._job.wildcards:
-            raise InputError(
-                f"missing: 'wildcard' compares all different rows with each other, and these have to fit into memory: "
-                f"they are more than {self.limit:,} of the {self._table.rows:,} rows, for which the memory limit has "
-                "room. Raise it (memory_limit), name fewer quasi-identifiers or sensitive attributes, or use "
-                "missing='category'."
-            )
-        self._report.stage(f"cut{self._what}", self._table.rows, "rows")
+            raise too_many_to_compare(self._limit, self._table.rows)
+        self._report.stage("cut", self._table.rows, "rows")
         parts = max(2, -(-self._table.rows // self._planned))
         return None, self._cut_up(self._table, parts, self._folder, None, workers, self._report.advance)
 
@@ -100,12 +90,12 @@ class Parts:
     ) -> Iterator[TablePart]:
         """What a part is looked at in. tried: it cannot be cut by the quasi-identifiers any more."""
         # One attribute of one class has not many more rows than it has values.
-        limit = math.inf if tried and len(targets) == 1 else self.limit
+        limit = math.inf if tried and len(targets) == 1 else self._limit
         with contextlib.suppress(TooManyRowsError):
             yield self._collapse(chunks, targets, limit, workers)
             return
         if not tried:
-            finer = self._cut_up(chunks, -(-2 * chunks.rows // self.limit), folder, span, workers)
+            finer = self._cut_up(chunks, -(-2 * chunks.rows // self._limit), folder, span, workers)
             try:
                 # Else it is one class, or two that the next cut would not part either.
                 if max(map(sum, finer.sizes)) < chunks.rows:
@@ -142,5 +132,14 @@ class Parts:
         """A part with some of the targets; raises TooManyRowsError where it has more than `limit` distinct rows."""
         used = [*self._job.known, *targets]
         packing = Packing.of(self._job.cardinalities, used, *self._weights)
-        rows = collapse(chunks, packing, self.limit // 2, workers, limit, done=done)
+        rows = collapse(chunks, packing, self._limit // 2, workers, limit, done=done)
         return TablePart.of(self._job, targets, used, rows.keys, *rows.sums)
+
+
+def too_many_to_compare(limit: int, rows: int) -> InputError:
+    """The error of more than `limit` distinct rows in a table of so many, where missing values match every value."""
+    return InputError(
+        f"missing: 'wildcard' compares all different rows with each other, and these have to fit into memory: they are "
+        f"more than {limit:,} of the {rows:,} rows, for which the memory limit has room. Raise it (memory_limit), name "
+        "fewer quasi-identifiers or sensitive attributes, or use missing='category'."
+    )

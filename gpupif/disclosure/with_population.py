@@ -1,21 +1,19 @@
 """A table beside the population that it is a part of: the sizes of its equivalence classes in both.
 
 In memory they are matched at once. A table or a population that is read in streams is compared part by part, in parts
-that hold equal rows of both: the table that a row is of takes the place of a sensitive attribute. Where missing values
-match every value, all distinct rows of both are one part.
+that hold equal rows of both. Where missing values match every value, all distinct rows of both are one part.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Hashable, Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from ..attack.joined_columns import SAMPLE, JoinedColumns, counting_job
+from ..attack.joined_columns import JoinedColumns
 from ..attack.population import (
     MatchedRows,
     Population,
@@ -30,13 +28,14 @@ from ..engines.base import Engine
 from ..io.base import Source
 from ..out_of_core.budget import Budget
 from ..out_of_core.chunks import MemoryChunks, TableChunks
+from ..out_of_core.collapse import TooManyRowsError
 from ..out_of_core.joined_rows import AbsentRows, JoinedTables
 from ..out_of_core.temporary_table import TemporaryTable, in_streams, open_temporary_table
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from ..utils.validation import check_exist
 from .journalist import PopulationClasses
-from .parts import Parts
+from .parts import too_many_to_compare
 from .request import RiskRequest
 
 # Of the rows that there is memory for: they are matched, beside the part that they come in.
@@ -115,26 +114,22 @@ def _in_parts(
     folder: Path,
     report: Reporter,
 ) -> PopulationClasses:
-    known = len(request.quasi_identifiers)
-    joined = JoinedTables(table, people, known, request.missing)
+    joined = JoinedTables(table, people, len(request.quasi_identifiers), request.missing)
     columns = joined.columns.settled(joined.columns.counts, lacks)
-    rows = joined.rows(range(known))
-    origins = np.array([table.rows, people.rows])
-    wildcards = [place for place, matches_all in enumerate(columns.wildcards) if matches_all]
-    job = counting_job([*columns.counts, origins], [known], list(range(known)), wildcards)
-    parts = Parts(job, rows, budget, folder / "population", report, " with the population", SHARE)
-    report.stage("compare with the population", rows.rows, "rows")
-    lacking = AbsentRows(joined, parts.limit)
+    limit = max(1, int(SHARE * budget.part_rows(columns.classes_job())))
+    lacking = AbsentRows(joined, limit)
+    cut = folder / "population"
+    cut.mkdir()
     found: list[PopulationClasses] = []
-    with contextlib.closing(parts), Workers() as workers:
-        for part in parts:
-            *codes, origin = part.job.codes
-            keys = columns.layout.pack(codes, workers)
-            matched = MatchedRows.of(keys, part.times, origin == SAMPLE, workers)
+    try:
+        for matched in joined.matched(budget, limit, cut, report):
             found = [PopulationClasses.total(*found, classes_of_matched(columns, matched, engine))]
-            if lacks == "error" and not wildcards:
+            if lacks == "error" and not any(columns.wildcards):
                 lacking.add(matched.lacking())
-            report.advance(int(part.times.sum()))
+    except TooManyRowsError:
+        raise too_many_to_compare(limit, table.rows + people.rows) from None
+    finally:
+        shutil.rmtree(cut)
     short = lacking.found()
     if short["lacking"]:
         raise lacks_error(short["lacking"], table.rows, *short["first"])

@@ -85,8 +85,7 @@ class DaskCounts(SetCounts):
         local = graph.each("local", itemgetter(0), encoded)
         asked, count = tuple(sets), range(len(local))
         sent = graph.each("send", send_combinations, asked, len(local), self._asked, whole, count, local)
-        # A task of its own, for it may hold much that all parts share.
-        shared = graph.one("make", _same, make)
+        shared = graph.given("make", make)
         there = graph.shuffle("out", sent)
         parts = graph.each("count", count_part, asked, self._asked, shared, whole, count, there)
         result = graph.one("result", _result, whole, graph.tree("found", add_found, parts))
@@ -176,10 +175,6 @@ def count_part(
 def add_found(*parts: list[list[Any]]) -> list[list[Any]]:
     """What was found in several parts, by set."""
     return [[one for part in several for one in part] for several in zip(*parts, strict=True)]
-
-
-def _same(make: MakeFind) -> MakeFind:
-    return make
 
 
 def _result(whole: TablePlan, found: list[list[Any]]) -> tuple[str, CountResult]:

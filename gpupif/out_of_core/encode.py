@@ -16,7 +16,7 @@ from ..encoding.merge import ColumnMerger, EncodedPart, ValueCounts, encode_part
 from ..errors import InputError, TableReadError
 from ..io.base import Source
 from ..io.ipc_batches import BatchReader, BatchWriter, write_batch
-from ..io.scan import in_chunks
+from ..io.read import in_chunks
 from ..rows.threads import Workers
 from ..utils.progress import Reporter
 from .chunks import EncodedChunks

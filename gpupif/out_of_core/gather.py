@@ -1,10 +1,13 @@
-"""The last stage: scores of all parts put together in the order of the table, and what a summary needs of them."""
+"""The last stage: scores of all parts, and of all attackers, put together in the order of the table.
+
+What a summary needs of them is kept meanwhile.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
@@ -186,3 +189,41 @@ def prefetched(items: Iterator[Any]) -> Generator[Any]:
             coming = pool.submit(here.run, make)
             yield item
             del item
+
+
+class AttackerGatherers:
+    """The gatherers of all attackers, in order, by fold; of one without a name under None."""
+
+    def __init__(self, gatherers: Mapping[str | None, Mapping[str, Gatherer]]) -> None:
+        self._gatherers = {(name, fold): one for name, folds in gatherers.items() for fold, one in folds.items()}
+        # Attackers, folds and measures in the order of the score columns.
+        self._order = [
+            (name, fold, measure)
+            for name, folds in gatherers.items()
+            for measure in next(iter(folds.values())).measures
+            for fold in folds
+        ]
+
+    def make_folders(self) -> None:
+        """Make the places of facts."""
+        for gatherer in self._gatherers.values():
+            gatherer.folder.mkdir(exist_ok=True)
+
+    def nothing(self) -> list[npt.NDArray[Any]]:
+        """The score columns, without rows."""
+        return [
+            np.empty(0, self._gatherers[name, fold].types[measure])
+            for name, fold, measure in self._order
+            for _ in self._gatherers[name, fold].job.targets
+        ]
+
+    def chunks(self, first: int, last: int, sizes: Sequence[int], row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
+        """See `Gatherer`; the arrays of all, in the order of the score columns."""
+        with contextlib.ExitStack() as closing:
+            made = [
+                closing.enter_context(contextlib.closing(gatherer.chunks(first, last, sizes, row)))
+                for gatherer in self._gatherers.values()
+            ]
+            for several in zip(*made, strict=True):
+                parts = dict(zip(self._gatherers, several, strict=True))
+                yield {f"{name}:{fold}:{measure}": parts[name, fold][measure] for name, fold, measure in self._order}

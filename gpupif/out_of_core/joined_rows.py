@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..attack.joined_columns import POPULATION, SAMPLE, JoinedColumns
-from ..attack.population import MatchedRows, earlier_equal
+from ..attack.population import MatchedRows, first_absent, number_among
+from ..attack.weights import Units
 from ..io.ipc_batches import BatchReader
-from ..rows.distinct import distinct_rows
 from ..rows.keys import code_type
-from ..rows.partition import Rows
 from ..rows.threads import Workers
+from ..utils.progress import Reporter
+from .budget import Budget
 from .chunks import Chunks, TableChunks
+from .collapse import Packing, TooManyRowsError, collapse
+from .shuffle import HashRange, hash_partition
 
 # Of the rows that fit into memory, one in so many may wait to be looked up.
 LOOK_UP_SHARE = 16
@@ -91,15 +96,60 @@ class JoinedTables:
     def __init__(self, table: TableChunks, population: TableChunks, used: int, missing: str) -> None:
         self.table = table
         self._population = population
+        self._places = range(used)
         self.columns = JoinedColumns.of(table.columns[:used], population.columns[:used], missing)
 
-    def rows(self, places: Sequence[int], extra: ExtraRows | None = None) -> JoinedRows:
-        """The rows of both tables, with the columns at these places."""
-        return JoinedRows(self.table, self._population, places, self.columns.joins, extra)
+    def rows(self, places: Sequence[int] | None = None, extra: ExtraRows | None = None) -> JoinedRows:
+        """The rows of both tables, with all columns used, or those at these places."""
+        some = self._places if places is None else places
+        return JoinedRows(self.table, self._population, some, self.columns.joins, extra)
+
+    def matched(self, budget: Budget, limit: int, folder: Path, report: Reporter) -> Iterator[MatchedRows]:
+        """The distinct rows of both: at once where they are not more than `limit`, else in parts on disk.
+
+        folder: an empty one, for these. Where missing values match every value there are no parts, so that it raises
+        TooManyRowsError.
+        """
+        rows = self.rows()
+        parts = -(-rows.rows // budget.planned_rows(limit, rows.rows, len(self._places)))
+        report.stage("compare with the population", rows.rows, "rows")
+        with Workers() as workers:
+            yield from self._matched(rows, HashRange(), parts, limit, folder, report, workers)
+
+    def _matched(
+        self,
+        chunks: Chunks,
+        hashes: HashRange,
+        parts: int,
+        limit: int,
+        folder: Path,
+        report: Reporter,
+        workers: Workers,
+    ) -> Iterator[MatchedRows]:
+        """The distinct rows of chunks with these hashes, in so many parts if need be."""
+        in_population = Units(np.array([0, 1]), 1.0, self._population.rows)
+        packing = Packing(self._places, self.columns.layout, in_population)
+        with contextlib.suppress(TooManyRowsError):
+            found = collapse(chunks, packing, limit // 2, workers, limit, len(self.table.sizes), done=report.advance)
+            yield MatchedRows(found.keys, *found.sums)
+            return
+        if any(self.columns.wildcards):
+            raise TooManyRowsError
+        report.stage("cut with the population", chunks.rows, "rows")
+        cardinalities = [len(counts) for counts in self.columns.counts]
+        folder.mkdir(exist_ok=True)
+        cut = hash_partition(
+            chunks, cardinalities, self._places, parts, folder, workers, hashes, report.advance, keep_ids=False
+        )
+        report.stage("compare with the population", chunks.rows, "rows")
+        for part, piece, span in cut.each(hashes, drop=True):
+            finer = -(-2 * piece.rows // limit)
+            yield from self._matched(piece, span, finer, limit, folder / f"{part}", Reporter(visible=False), workers)
+            report.advance(piece.rows)
 
     def keys(self, number: int, workers: Workers) -> npt.NDArray[np.uint64]:
         """Row keys of a chunk of the table, over all columns."""
-        own = self.table.some_codes(number, range(len(self.columns.joins)))
+        own = self.table.some_codes(number, self._places)
         return self.columns.layout.pack(self.columns.codes(own, SAMPLE), workers)
 
 
@@ -119,7 +169,7 @@ class AbsentRows:
 
     def add(self, short: MatchedRows) -> None:
         """Further rows that the population has less often than the table."""
-        self._rows += int((short.sampled - short.in_population).sum())
+        self._rows += short.absent
         self._waiting.append(short)
         if sum(len(one.keys) for one in self._waiting) > self._limit:
             self._look_up()
@@ -144,17 +194,11 @@ class AbsentRows:
             for number, size in enumerate(self._joined.table.sizes):
                 if not len(short.keys) or start >= self._first[0]:
                     return
-                keys = np.concatenate([short.keys, self._joined.keys(number, workers)])
-                which = distinct_rows(Rows(keys), len(keys), workers).number[len(short.keys) :]
-                which = np.minimum(which, len(short.keys)).astype(np.int64)
-                over = np.flatnonzero(earlier_equal(which) >= room[which])
-                if len(over):
-                    if start + over[0] < self._first[0]:
-                        one = which[over[0]]
-                        codes = self._joined.columns.layout.unpack(short.keys[one][None])
-                        hint = self._joined.columns.absent_value_hint([int(own[0]) for own in codes])
-                        counted = int(short.in_population[one]), int(short.sampled[one])
-                        self._first = (start + int(over[0]), *counted, hint)
+                which = number_among(short.keys, self._joined.keys(number, workers), workers)
+                row = first_absent(which, room)
+                if row is not None:
+                    if start + row < self._first[0]:
+                        self._first = (start + row, *short.about(which[row], self._joined.columns))
                     return
                 room -= np.bincount(which, minlength=len(room))
                 start += size

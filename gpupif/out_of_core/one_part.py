@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..attack.known_subsets import KnownSubsets
+from ..attack.known_subsets import FOLDS, KnownSubsets, fold_of
 from ..attack.weights import Units
-from ..attack.worst_mean import FOLDS, fold_of
 from ..engines.base import AnyKnownResult, AnyKnownShares, Job
 from ..engines.known_subsets import score_attacker
 from ..engines.known_subsets_memory import AnyKnownNeeds, collapsing_bytes, share_memory

@@ -70,7 +70,7 @@ class PartScorer:
             return self._score_whole(chunks, one, out)
         used = sorted({*self.job.known, *one.targets})
         with contextlib.suppress(TooManyRowsError):
-            collapsed = self.distinct(chunks, used, math.inf if forced else self.limit)
+            collapsed = self._distinct(chunks, used, math.inf if forced else self.limit)
             return self._score_collapsed(chunks, one, out, used, collapsed)
         return self._score_cut(chunks, one, out, folder, hashes)
 
@@ -78,7 +78,7 @@ class PartScorer:
         """Number of distinct rows of a part over all its columns."""
         everything = range(len(self.job.cardinalities))
         with contextlib.suppress(TooManyRowsError):
-            return len(self.distinct(chunks, everything, self.limit))
+            return len(self._distinct(chunks, everything, self.limit))
         parts = -(-2 * chunks.rows // self.limit)
         with Workers() as workers:
             finer = hash_partition(
@@ -86,7 +86,7 @@ class PartScorer:
             )
         total = 0
         for _, piece, _ in finer.each():
-            total += len(self.distinct(piece, everything))
+            total += len(self._distinct(piece, everything))
         shutil.rmtree(finer.folder)
         return total
 
@@ -189,7 +189,7 @@ class PartScorer:
                     found.gains[target] = multiset(gains[place], times, workers)
         return values, found
 
-    def distinct(self, chunks: Chunks, used: Sequence[int], limit: float = math.inf) -> DistinctRows:
+    def _distinct(self, chunks: Chunks, used: Sequence[int], limit: float = math.inf) -> DistinctRows:
         """The distinct rows of a part over some columns, see `collapse`; raises TooManyRowsError for over `limit`."""
         with Workers() as workers:
             return collapse(chunks, self._packing(used), self.limit, workers, limit)

@@ -17,21 +17,18 @@ import numpy.typing as npt
 from gpupif.kernels.codes import add_times
 
 from ..attack.known_subsets import KnownSubsets
-from ..attack.population import MatchedRows, lacks_error
+from ..attack.population import lacks_error
 from ..attack.priors import Prior
 from ..attack.request import ScoreRequest
 from ..attack.weights import Units
 from ..encoding.column import Column
-from ..engines.base import SILENT, Job
+from ..engines.base import Job
 from ..io.ipc_batches import BatchReader, BatchWriter
 from ..rows.keys import code_type
-from ..rows.threads import Workers
 from .chunks import EncodedChunks
 from .joined_rows import AbsentRows, ExtraRows, JoinedTables
 from .one_part import runs_by_fold
-from .part_scoring import PartScorer
 from .passes import PartitionedRun, RunContext
-from .shuffle import Partitioned, hash_partition
 
 
 class EncodedPopulation:
@@ -65,47 +62,27 @@ class EncodedPopulation:
         """Find the table's rows that the population lacks: kept in a file, or, where that is an error, the first of
         them.
         """
-        store, budget, report = self.context.store, self.context.budget, self.context.report
-        every = range(len(self.request.used))
-        rows = self._joined.rows(every)
-        job = self._joined.columns.sizes_job(self.request)
-        limit = budget.part_rows(job)
-        parts = -(-rows.rows // budget.planned_rows(limit, rows.rows, len(every)))
+        store, budget = self.context.store, self.context.budget
         started = time.perf_counter()
-
-        def partition() -> Any:
-            report.stage("compare with the population", rows.rows, "rows")
-            with Workers() as workers:
-                folder = store.fresh("lacking-cut")
-                whole = hash_partition(
-                    rows, job.cardinalities, every, parts, folder, workers, done=report.advance, keep_ids=False
-                )
-                return whole.sizes
-
-        pieces = Partitioned(store.part("lacking-cut"), store.once("lacking-cut", partition))
-        found: dict[str, Any] = store.once("lacking", partial(self._compare, pieces, job, limit, lacks))
+        job = self._joined.columns.sizes_job(self.request)
+        found: dict[str, Any] = store.once("lacking", partial(self._compare, job, budget.part_rows(job), lacks))
         store.drop("lacking-cut")
         self.context.timed("compare", started)
         return found
 
-    def _compare(self, pieces: Partitioned, job: Job, limit: int, lacks: str) -> dict[str, Any]:
-        units = Units(np.array([0, 1]), 1.0, self.population.rows)
-        every = range(len(job.counts))
-        layout = self._joined.columns.layout
-        scorer = PartScorer(self.context.engine, job, limit, SILENT, units)
+    def _compare(self, job: Job, limit: int, lacks: str) -> dict[str, Any]:
+        _, store, budget, report, _ = self.context
         lacking = AbsentRows(self._joined, limit)
         added = 0
         schema = {str(place): np.dtype(code_type(len(counts))).name for place, counts in enumerate(job.counts)}
-        with BatchWriter(self.context.store.fresh("lacking") / "rows.arrow", schema | {"times": "int64"}) as writer:
-            for _, chunks, _ in pieces.each():
-                rows = scorer.distinct(chunks, every)
-                both, in_population = rows.sums
-                short = MatchedRows(rows.keys, both - in_population, in_population).lacking()
+        with BatchWriter(store.fresh("lacking") / "rows.arrow", schema | {"times": "int64"}) as writer:
+            for matched in self._joined.matched(budget, limit, store.fresh("lacking-cut"), report):
+                short = matched.lacking()
                 if lacks == "error":
                     lacking.add(short)
                 elif len(short.keys):
                     times = short.sampled - short.in_population
-                    writer.write([*layout.unpack(short.keys), times])
+                    writer.write([*self._joined.columns.layout.unpack(short.keys), times])
                     added += int(times.sum())
         return lacking.found() if lacks == "error" else {"lacking": added}
 

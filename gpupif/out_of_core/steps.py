@@ -30,7 +30,7 @@ from .budget import Budget
 from .chunks import EncodedChunks, SomeColumns
 from .encode import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
 from .explain import FilesExplainer
-from .gather_attackers import AttackerGatherers
+from .gather import AttackerGatherers
 from .one_part import runs_by_fold
 from .options import OutputOptions, PopulationFiles
 from .passes import PartitionedRun, RunContext

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import InputError
 from ..io.base import Source
 from ..io.ipc_batches import disk_errors
-from ..io.scan import open_source
+from ..io.read import open_source
 from ..utils.config import resources
 from ..utils.memory import default_limit, resident_bytes
 from ..utils.progress import Reporter

@@ -26,8 +26,7 @@ from ..results.base import ScoresDescription
 from ..results.provenance import FOLDER_FILE, in_one_file, to_metadata, write_folder_file
 from ..utils.progress import Reporter
 from .budget import Budget
-from .gather import RowReader, prefetched
-from .gather_attackers import AttackerGatherers
+from .gather import AttackerGatherers, RowReader, prefetched
 from .options import OutputOptions
 
 # By measure (targets, rows).

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..attack.known_subsets import KnownSubsets
+from ..attack.known_subsets import FOLDS, KnownSubsets, folded_name
 from ..attack.priors import AsDict
-from ..attack.worst_mean import FOLDS, folded_name
 from ..engines.fold import mean_of, worst_of
 from ..measures import Measure
 from .figures import ColumnFacts, Figures

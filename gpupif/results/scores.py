@@ -53,7 +53,7 @@ class Scores:
     of one; ``scores.worst`` has the worst score of each cell over all of them, and ``scores.mean`` the mean. All that
     is said of ``scores`` itself (``scores.cig``, `fig`, `rig`, `pif`, `top`) is said of the worst: the highest score,
     or the lowest of measures where low is risky (``prior``, ``cohort_size``, ``class_size``, ``entropy``,
-    ``distinct_values``, ``population_size``), but a size of 0 (weights), that of nobody, only where there is no other.
+    ``distinct_values``, ``population_size``), but 0 of a cohort of nobody (weights) only where there is no other.
     wCIG is weighted with the weight of each attacker before. The worst scores of two cells may be against different
     attackers, so that `fig`, `rig` and `pif`, sums, are what no single one need reach.
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from ..attack.known_subsets import fold_of
 from ..attack.priors import AsDict
-from ..attack.worst_mean import fold_of
 from ..errors import InputError, TableReadError, reason_of
 from ..io.common import Stamp, check_unchanged
 from ..io.formats import CSV, written_format

@@ -17,7 +17,7 @@ from ..frames.open import open_file
 from ..io.base import Source
 from ..io.common import every_column
 from ..io.paths import find_input
-from ..io.scan import open_source
+from ..io.read import open_source
 from ..io.score_files import is_file
 from ..io.write import attacker_names, check_output
 from ..out_of_core.options import OutputOptions, PopulationFiles

@@ -56,10 +56,6 @@ def place(rows: npt.NDArray[np.int64], values: npt.NDArray[Any], names: pd.Index
     return partition_tasks.frame_of(every, index, names)
 
 
-def _listed(*results: Any) -> list[Any]:
-    return list(results)
-
-
 class DaskSpecialUniques(SpecialUniques):
     """Special uniques of a Dask frame; made by `gpupif.suda`.
 
@@ -124,8 +120,8 @@ def find_in_dask(table: Any, request: SudaRequest, device: DeviceRequest) -> Das
     found = find_minimal(counts, names, request)
     graph = Graph()
     encoded, whole = counts.add_plan(graph)
-    parts = graph.each("hits", find_rows, whole, graph.one("minimal", dict, found.minimal), encoded)
-    results = compute(graph.value(graph.one("all", _listed, *parts)), Reporter(visible=False))
+    parts = graph.each("hits", find_rows, whole, graph.given("minimal", found.minimal), encoded)
+    results = compute(graph.value(graph.all("all", parts)), Reporter(visible=False))
     starts = [0, *accumulate(rows for rows, _ in results)]
     hits = [
         {set_: rows + start for set_, rows in one.items()} for start, (_, one) in zip(starts, results, strict=False)

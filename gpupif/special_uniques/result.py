@@ -1,10 +1,11 @@
-"""Special uniques of a table, and the scores of its rows."""
+"""Special uniques of a table: the scores of its rows from their minimal sample uniques (MSUs), and a summary."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +19,58 @@ from ..io.write import check_output, row_groups, write_tables
 from ..marginals.coded_table import Coded
 from ..results.riskiest import highest
 from ..rows.threads import Workers
-from ..utils.display import plural
+from ..utils.display import Displayable, Heading, as_text, draw_table, plural
 from ..utils.validation import check_path, whole_number
 from .request import SudaRequest
 from .search_by_counting import FewRows
 from .search_in_memory import Uniques
-from .summary import TOP_ROWS, SudaSummary
-from .weights import dis_suda, estimated_intrusion, intrusion
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+TOP_ROWS = 10
+
+
+@dataclass(frozen=True)
+class SudaSummary(Displayable):
+    """Special uniques of a table; made by `SpecialUniques.summary`. Prints as tables.
+
+    rows, unique_rows, dis: see `SpecialUniques`. scored_rows: with a score above 0.
+    sizes: one row a size of MSUs; msus (of all rows together), rows (with at least one), smallest (rows that have none
+    of fewer columns). columns: one row a column; msus with it, and contribution, the part of all scores that comes from
+    these, 0 to 1 (an MSU counts for each of its columns). top: the rows with the highest scores.
+    """
+
+    rows: int
+    unique_rows: int
+    scored_rows: int
+    max_size: int
+    dis: float | None
+    sizes: pd.DataFrame
+    columns: pd.DataFrame
+    top: pd.DataFrame
+
+    def print(self, console: Console) -> None:
+        dis = "" if self.dis is None else f", DIS [bold]{self.dis:.4f}[/]"
+        by = "1 column" if self.max_size == 1 else f"{self.max_size} columns or fewer"
+        console.print(
+            f"[bold]{self.rows:,}[/] {plural(self.rows, 'row')}, {self.unique_rows:,} unique on all columns, "
+            f"[bold]{self.scored_rows:,}[/] singled out by {by}{dis}",
+            highlight=False,
+        )
+        console.print()
+        top = self.top
+        if "index" in top and (top["index"] == top["row"]).all():
+            top = top.drop(columns="index")
+        for title, frame in (
+            ("Minimal sample uniques by size", self.sizes.reset_index(names="columns")),
+            ("Part of all scores by column", self.columns.reset_index()),
+            ("Rows at the highest risk", top),
+        ):
+            if len(frame):
+                first, *others = map(str, frame.columns)
+                headings = [Heading(first, text=True, show=as_text), *(Heading(name, folds=True) for name in others)]
+                console.print(draw_table(title, headings, frame.itertuples(index=False, name=None)))
 
 
 class SpecialUniques:
@@ -216,3 +262,27 @@ class SpecialUniques:
             for place, name in enumerate(self.columns):
                 columns[f"contribution_{name}"] = self._found.shares[number, place] / scores
         return pa.table(columns)
+
+
+def intrusion(unique: int, paired: int, fraction: float) -> float:
+    """DIS: the probability that a match with a unique row of a sample is right (Skinner and Elliot 2002)."""
+    wrong = paired * (1 - fraction)
+    return unique * fraction / (unique * fraction + wrong) if unique else 0.0
+
+
+def estimated_intrusion(unique: int, paired: int, people: float) -> float:
+    """DIS where rows have sampling weights, those in pairs `people` together (Skinner and Carter 2003)."""
+    return unique / (unique + max(0.0, people - paired)) if unique else 0.0
+
+
+def dis_suda(scores: npt.NDArray[np.float64], unique: int, dis: float, columns: int) -> npt.NDArray[np.float64]:
+    """DIS-SUDA of scores of rows of a table with so many columns and unique rows; 0 where the score is 0."""
+    power = 1 + (8 - columns) / 20
+    out = np.zeros(len(scores))
+    scored = scores > 0
+    raised = scores[scored] ** power
+    # Sorted, so that the order of the rows does not matter.
+    adjusted = raised * np.sum(1 / np.sort(raised))
+    if dis > 0:
+        out[scored] = 1 / (1 + (unique / dis - unique) / adjusted)
+    return out

@@ -209,8 +209,7 @@ def test_any_table_has_the_bits_of_the_one_in_memory(way, attack, pieces, dtype)
     try:
         wanted = MEMORY.score(frame, ALL, dtype=dtype, **options)
     except gpupif.InputError as error:
-        # Not every way can tell which row is the first that a population lacks.
-        with pytest.raises(gpupif.InputError, match=re.escape(str(error).partition(", the first")[0])):
+        with pytest.raises(gpupif.InputError, match=f"^{re.escape(str(error))}$"):
             way.score(frame, ALL, pieces, dtype=dtype, **options)
         return
     assert_same_outcomes(way.score(frame, ALL, pieces, dtype=dtype, **options), wanted)

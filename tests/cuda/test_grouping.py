@@ -9,7 +9,6 @@ import gpupif
 from gpupif.datasets import census
 from gpupif.engines.cpu.engine import CpuEngine
 from gpupif.engines.cuda import grouping as cuda_grouping
-from gpupif.engines.cuda import numbering as cuda_numbering
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.engines.cuda.grouping import GROUPINGS
 from gpupif.engines.cuda.rows import DeviceRows
@@ -71,8 +70,8 @@ WAYS = {
 @pytest.mark.parametrize(("table", "arguments"), WAYS.values(), ids=WAYS)
 def test_same_bits_hashed_and_sorted(monkeypatch, table, arguments, share):
     # So that pairs of numbers and codes are grouped as rows are, too.
-    monkeypatch.setattr(cuda_numbering, "SLOTS", 1)
-    monkeypatch.setattr(cuda_numbering, "SLOTS_PER_ROW", 1)
+    monkeypatch.setattr(cuda_grouping, "SLOTS", 1)
+    monkeypatch.setattr(cuda_grouping, "SLOTS_PER_ROW", 1)
     libraries = {name: [Counting()] for name in GROUPINGS}
     hashed, again, sorted_ = (
         score(CudaEngine(libraries=libraries[name], share=share, grouping=name), table(), **arguments)

@@ -11,8 +11,8 @@ import pytest
 import gpupif
 from gpupif.datasets import census
 from gpupif.engines.cpu.engine import CpuEngine
+from gpupif.engines.cuda import grouping as cuda_grouping
 from gpupif.engines.cuda import known_subsets as cuda_any_known
-from gpupif.engines.cuda import numbering as cuda_numbering
 from gpupif.engines.cuda.engine import CudaEngine
 from gpupif.engines.cuda.grouping import GROUPINGS
 from gpupif.engines.cuda.known_subsets import AnyKnownJob
@@ -171,8 +171,8 @@ def test_memory_may_run_out_anywhere(once, share):
 @pytest.mark.parametrize("columns", [3, 25])
 def test_memory_is_planned_for_what_is_taken(monkeypatch, columns):
     """NumPy's arrays are those that CuPy would make."""
-    monkeypatch.setattr(cuda_numbering, "SLOTS", 1)
-    monkeypatch.setattr(cuda_numbering, "COUNTERS", 1)
+    monkeypatch.setattr(cuda_grouping, "SLOTS", 1)
+    monkeypatch.setattr(cuda_grouping, "COUNTERS", 1)
     frame = census(1000, columns=columns)
     job, sets, _ = question(frame, 1, ["cig", "entropy"])
     job = replace(job, targets=[0, 1])
@@ -187,13 +187,13 @@ def test_memory_is_planned_for_what_is_taken(monkeypatch, columns):
     assert library.peak - 2 * score_bytes(job) < there + plan(job, sets, 2)
 
 
-@pytest.mark.parametrize("slots", [1, cuda_numbering.SLOTS])
+@pytest.mark.parametrize("slots", [1, cuda_grouping.SLOTS])
 def test_numbers_of_rows_may_need_64_bits(monkeypatch, slots):
-    monkeypatch.setattr(cuda_numbering, "SLOTS", slots)
-    monkeypatch.setattr(cuda_numbering, "SLOTS_PER_ROW", 1)
+    monkeypatch.setattr(cuda_grouping, "SLOTS", slots)
+    monkeypatch.setattr(cuda_grouping, "SLOTS_PER_ROW", 1)
     job, sets, _ = question(census(50, columns=5), 2)
     narrow = score_sets(CudaEngine(), job, sets, Total())
-    monkeypatch.setattr(cuda_numbering, "WIDE_ROWS", 1)
+    monkeypatch.setattr(cuda_grouping, "WIDE_ROWS", 1)
     wide = score_sets(CudaEngine(), job, sets, Total())
     for ours, theirs in ((wide.worst, narrow.worst), (wide.mean, narrow.mean)):
         assert {name: scores.tobytes() for name, scores in ours.items()} == {

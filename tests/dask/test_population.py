@@ -57,6 +57,32 @@ def test_kinds_of_populations(tmp_path):
         assert_same(scores, expected)
 
 
+# Rows that the population has not at all, or fewer of, in this partition or an earlier one.
+LACKING = {
+    "none there": (["a", "c", "b"], [1]),
+    "after others": (["a", "b", "a", "a", "b", "a"], [2, 4]),
+    "in the middle": (["b", "b", "a", "a", "a", "c"], [1, 1]),
+    "several kinds": (["a", "b", "e", "d", "b", "c", "b", "a"], [2, 2, 5, 8]),
+}
+
+
+@pytest.mark.parametrize(("values", "edges"), LACKING.values(), ids=LACKING)
+@pytest.mark.parametrize("asks", ["score", "risk"])
+def test_rows_that_a_population_lacks_are_named_as_in_memory(asks, values, edges):
+    def ask(table, people):
+        if asks == "risk":
+            return gpupif.risk(table, ["x", "y"], population=people)
+        return gpupif.score(table, population=people).population_size.head()
+
+    table = pd.DataFrame({"x": values, "y": [1] * len(values)})
+    people = pd.DataFrame({"x": ["a", "b", "a", "b"], "y": [1, 1, 1, 1]})
+    with pytest.raises(gpupif.InputError, match="the first row") as expected, gpupif.config(device="cpu"):
+        ask(table, people)
+    with pytest.raises(gpupif.InputError) as error:
+        ask(cut(table, edges), cut(people, [1]))
+    assert str(error.value) == str(expected.value)
+
+
 def test_one_more_shuffle_whatever_the_number_of_columns():
     for columns in (2, 30):
         frame = gpupif.datasets.census(40, columns=columns)
@@ -117,7 +143,7 @@ def test_a_population_that_is_no_parquet(tmp_path):
         (CENSUS.iloc[:0], "population: expected at least one row"),
         (CENSUS.assign(age=CENSUS["age"].where(CENSUS.index != 7)), "^population: column 'age': 1 missing value, .* 7"),
         (CENSUS.astype({"age": str}), "'age'.* in the table and .*string in the population"),
-        (CENSUS.iloc[:20], r"population: it lacks \d+ of the table's 120 rows; of some equal ones it has \d+"),
+        (CENSUS.iloc[:20], r"population: it lacks \d+ of the table's 120 rows, the first row \d+ \(from 0\): of equal"),
     ],
 )
 def test_bad_populations_are_refused_when_dask_computes(people, match):

@@ -255,7 +255,7 @@ BAD = [
     ),
     (("age", "ill"), {"memory_limit": "much"}, InputError, "memory_limit: expected a size such as '2GiB'"),
     (("age", "ill"), {"temp": "no/such"}, OutputError, "temp: no/such is no folder that can be written to"),
-    (("age", "ill"), {"population": 3}, InputError, "population: table: expected a pandas"),
+    (("age", "ill"), {"population": 3}, InputError, "population: expected a pandas"),
     (("age", "ill"), {"population": "no.parquet"}, TableReadError, "no.parquet: no such file"),
     (("age", "ill"), {"population": FRAME.drop(columns="age")}, InputError, "population: no column 'age' in the popul"),
     (

@@ -244,9 +244,9 @@ def fold(facts, subsets):
 
 
 def worst_of(measure, scores):
-    """The riskiest of the scores that are known, NaN for none; a size of 0, that of nobody, where there is no other."""
+    """The riskiest of the scores that are known, NaN for none; 0, of a cohort of nobody, where there is no other."""
     known = [one for one in scores if not math.isnan(one)]
-    if measure in SIZES and any(known):
+    if measure in (*SIZES, "distinct_values") and any(known):
         known = [size for size in known if size > 0]
     return (min if measure in LOW_IS_RISKY else max)(known, default=math.nan)
 

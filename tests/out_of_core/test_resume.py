@@ -56,6 +56,7 @@ def test_resume_says_whether_it_goes_on(tmp_path, monkeypatch, capfd):
 OTHER = {
     "columns scored": {"columns": ["age", "sex"]},
     "columns known": {"known": ["age", "sex"]},
+    "subsets of known columns": {"known": 2},
     "accuracies": {"accuracies": {"age": 0.5}},
     "priors": {"priors": {"sex": {"Female": 0.5, "Male": 0.5}}},
     "dtype": {"dtype": "float32"},

@@ -21,8 +21,7 @@ from ...utils.information import Sizes
 from ..cpu.count_tables import DENSE, Combinations, key_layout
 from ..cpu.counting import SubsetCounter
 from .distinct_rows import CudaSingles
-from .rows import find_runs, pack_device_keys
-from .sorting import lowest_bit, narrow_words, sort_keys
+from .rows import find_runs, lowest_bit, narrow_words, pack_device_keys, sort_keys
 
 # Arrays of 8 bytes a row that are there at the same time at most, beside codes, times and keys: order before and after
 # a sort, the sort's own buffers, counts, heads, starts and sizes of runs.

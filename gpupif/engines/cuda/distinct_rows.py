@@ -12,8 +12,7 @@ import numpy.typing as npt
 from ...gpu.base import DeviceMemoryError, Library
 from ...rows.keys import KeyLayout
 from ..cpu.count_tables import key_layout
-from .rows import find_runs, pack_device_keys
-from .sorting import sort_keys
+from .rows import find_runs, pack_device_keys, sort_keys
 
 
 class _Device:

@@ -22,12 +22,11 @@ from ...rows.threads import Workers
 from ...utils.information import column_weight, conditional_entropy, entropy_of_counts
 from ..base import AnyKnownResult, Job, KnownSubset, Progress
 from ..known_subsets import FoldedScores
-from .grouping import Grouping, collapse_table
+from .grouping import Grouping, RowNumberer, collapse_table, numbering_bytes
 from .memory import accumulator_bytes, all_values, fixed_bytes, row_bytes
-from .numbering import RowNumberer, numbering_bytes
-from .outbox import Outbox
 from .rows import DeviceRows, sizes_of, upload_rows
 from .scores import TargetUploader, score_targets
+from .whole_table import Outbox
 
 # Arrays of scores of all rows, of 8 bytes each, that are there at once while they go to where they are kept.
 SPREAD_ARRAYS = 4

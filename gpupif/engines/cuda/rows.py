@@ -9,10 +9,9 @@ from typing import Any
 from gpupif.kernels.cuda import rows as kernels
 
 from ...gpu.base import Library
-from ...rows.keys import Field, KeyLayout
+from ...rows.keys import WORD_BITS, Field, KeyLayout
 from ...rows.partition import Rows
 from ...utils.information import Sizes
-from .sorting import in_few_bytes
 
 # Of up to so many rows their places, and what is numbered by them, take 4 bytes instead of 8. Signed, for kernels
 # subtract from them.
@@ -145,3 +144,27 @@ def sizes_of(library: Library, counts: Any, total: int) -> Sizes:
     narrow = several.astype("uint32") if total < 1 << 32 else several
     sizes, times = library.xp.unique(narrow, return_counts=True)
     return Sizes.of(library.to_host(sizes), library.to_host(times))
+
+
+def lowest_bit(layout: KeyLayout, word: int) -> int:
+    """The lowest bit of one word of keys that a column has; the highest where none has any."""
+    return min((one.shift for one in layout.fields.values() if one.word == word and one.mask), default=WORD_BITS - 1)
+
+
+def in_few_bytes(words: Any, bits: int) -> Any:
+    """Whole numbers of so many bits in as few bytes as hold them."""
+    return words.astype(next(f"uint{width}" for width in (8, 16, 32, 64) if bits <= width))
+
+
+def narrow_words(words: Any, low: int) -> Any:
+    """One word of keys from this bit on, in as few bytes as hold it."""
+    return in_few_bytes(words >> low, WORD_BITS - low)
+
+
+def sort_keys(library: Library, keys: Any, layout: KeyLayout) -> Any:
+    """The order that sorts keys (words, rows)."""
+    order = None
+    for word in reversed(range(layout.words)):
+        part = narrow_words(keys[word], lowest_bit(layout, word))
+        order = library.stable_order(part) if order is None else order[library.stable_order(part[order])]
+    return order

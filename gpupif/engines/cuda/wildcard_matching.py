@@ -18,8 +18,7 @@ from gpupif.kernels.cuda import wildcards as kernels
 from ...gpu.base import Library
 from ...rows.keys import KeyLayout
 from ..wildcards import WildcardColumns
-from .rows import DeviceRows, Runs, find_runs
-from .sorting import in_few_bytes, lowest_bit, narrow_words
+from .rows import DeviceRows, Runs, find_runs, in_few_bytes, lowest_bit, narrow_words
 
 EVERYTHING = np.array([~np.uint64(0)])
 
