@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..utils.display import Heading, as_found, as_percent, as_text, draw_table
+from ..utils.display import Heading, as_found, as_percent, as_text, draw_table, plural
 from .classes import AttackRisk, ClassRisks
 from .estimated import EstimatedRisks
 from .homogeneity import Group
@@ -27,8 +27,8 @@ def heading(rows: int, known: int, classes: int | None, device: str, seconds: Ma
     spent = ", ".join(f"{stage} {took:.2f} s" for stage, took in seconds.items())
     found = "overlapping" if classes is None else f"[bold]{classes:,}[/]"
     return (
-        f"[bold]{rows:,}[/] rows, {known} quasi-identifiers: {found} equivalence classes, device [bold]{device}[/], "
-        f"{spent}"
+        f"[bold]{rows:,}[/] {plural(rows, 'row')}, {known} {plural(known, 'quasi-identifier')}: {found} equivalence "
+        f"{'class' if classes == 1 else 'classes'}, device [bold]{device}[/], {spent}"
     )
 
 

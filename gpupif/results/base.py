@@ -16,6 +16,7 @@ from ..attack.known_subsets import FOLDS, KnownSubsets, folded_name
 from ..attack.priors import AsDict
 from ..engines.fold import mean_of, worst_of
 from ..measures import Measure
+from ..utils.display import plural
 from .figures import ColumnFacts, Figures
 from .packed_priors import pack_priors
 from .summary import Summary
@@ -278,7 +279,7 @@ class Backing(ABC):
 
     def size(self) -> str:
         """How many rows, or partitions, there are, in words; computes nothing."""
-        return f"{self.rows:,} rows"
+        return f"{self.rows:,} {plural(self.rows, 'row')}"
 
     @abstractmethod
     def where(self) -> str:
