@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import time
 from functools import partial
 from importlib import import_module
-from threading import Event
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,7 +14,6 @@ import pytest
 
 import gpupif
 from gpupif.errors import InputError, TableReadError
-from gpupif.io.write import write_tables
 from tests.helpers.command_line import COMMAND, LIMITED, assert_refused, start
 from tests.helpers.pieces import assert_same, census_folder, in_pieces, nothing_left
 from tests.helpers.runs_that_fail import MEASURES, fail
@@ -48,37 +45,6 @@ def test_failures_leave_only_what_resume_can_use(tmp_path, monkeypatch, name, re
             gpupif.score_files(source, tmp_path / "out", MEASURES, resume=resume), gpupif.score(source, MEASURES)
         )
     assert nothing_left(tmp_path)
-
-
-@pytest.mark.slow
-def test_score_files_written_beside_one_that_fails(tmp_path, monkeypatch):
-    source = census_folder(tmp_path / "in", rows=120, files=2)
-    begun, failed, written = Event(), Event(), []
-
-    def write(parts, file, done, describe, real=write_tables):
-        if file.name == "000.parquet":
-            assert begun.wait(30)
-            try:
-                next(iter(parts))
-                raise KeyboardInterrupt
-            finally:
-                failed.set()
-
-        def advance(rows):
-            begun.set()
-            assert failed.wait(30)
-            time.sleep(0.05)
-            written.append(rows)
-            done(rows)
-
-        real(parts, file, advance, describe=describe)
-
-    monkeypatch.setattr("gpupif.out_of_core.write.write_tables", write)
-    with in_pieces(3, 40), pytest.raises(KeyboardInterrupt):
-        gpupif.score_files(source, tmp_path / "out", MEASURES)
-    # Of 20.
-    assert 1 <= len(written) < 10
-    assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
 def touch_after(monkeypatch, name, file):
