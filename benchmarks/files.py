@@ -1,10 +1,10 @@
 """From a Parquet file to a Parquet file of scores: `python -m benchmarks.files`.
 
-CIG and CSF of every cell of the synthetic census: `gpupif score TABLE -o SCORES`, and Polars, DuckDB and pandas doing
-the same (see `frame_files`, `duckdb_files`), each in a process of its own, in turns; seconds from the start of the
-process to its end. The first run of each is told beside its best. `gpupif` compiles nothing in them: a small table is
-scored before. Then writing alone: the same scores in memory, by `Scores.to_parquet` and by Polars, in one process.
-Scores are compared with each other. Writes benchmarks/results/files.json.
+CIG and CSF of every cell of the synthetic census: `gpupif score TABLE -o SCORES --measures cig,csf`, and Polars, DuckDB
+and pandas doing the same (see `frame_files`, `duckdb_files`), each in a process of its own, in turns; seconds from the
+start of the process to its end. The first run of each is told beside its best. `gpupif` compiles nothing in them: a
+small table is scored before. Then writing alone: the same scores in memory, by `Scores.to_parquet` and by Polars, in
+one process. Scores are compared with each other. Writes benchmarks/results/files.json.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def command(contender: str, table: Path, output: Path, temporary: Path) -> list[
     """What is run; the table lies in a folder of its own."""
     if contender == OURS:
         # -P: the gpupif that is installed, not the folder of that name in the place where it runs.
-        score = ["-P", "-m", "gpupif", "score", str(table), "-o", str(output)]
+        score = ["-P", "-m", "gpupif", "score", str(table), "-o", str(output), "--measures", "cig,csf"]
         return [sys.executable, *score, "--json", "--overwrite", "--device", "cpu"]
     if contender == "duckdb":
         program = ["benchmarks.duckdb_files", str(table.parent), str(output), "--temp", str(temporary)]
