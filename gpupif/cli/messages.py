@@ -34,9 +34,9 @@ def as_options(message: str) -> str:
     message = re.sub(r"gpupif\.Population\(table, lacks='(\w+)'\)", r"--population-lacks \1", message)
     message = re.sub(r"gpupif\.config\((\w+='[\w:]*')\)", r"\1", message)
     names = (
-        "columns|known|priors|accuracies|weights|measures|missing|dtype|device|gpu_grouping|compression|sep|output|memory_limit|temp|"
-        "rows_per_file|population_lacks|population_size|population|size|top|quasi_identifiers|sensitive|models|l|distance|"
-        "k|threshold|groups|sampling_fraction|max_size|contributions|among|subsets|seed"
+        "columns|known|priors|accuracies|weights|measures|missing|dtype|device|gpu_grouping|compression|sep|output|"
+        "memory_limit|temp|rows_per_file|population_lacks|population_size|population|size|top|quasi_identifiers|"
+        "sensitive|models|l|distance|k|threshold|groups|sampling_fraction|max_size|contributions|among|subsets|seed"
     )
     if any(argument.startswith("--known-any") for argument in sys.argv):
         message = re.sub(r"^known:", "--known-any:", message)

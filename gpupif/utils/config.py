@@ -123,7 +123,8 @@ def config(
     compression:
         How files of scores are compressed: "zstd" (small), "lz4" (fast), "snappy", "none", or "auto": "zstd" for
         Parquet, "lz4" for Feather, which has no "snappy"; CSV is not compressed. Columns that would not get smaller
-        are not either. Of a Dask DataFrame Dask writes, see `Scores.to_parquet`. GPUPIF_COMPRESSION.
+        are not either. Scores of a Dask DataFrame heed it, too, unless `Scores.to_parquet` is given Dask's own option.
+        GPUPIF_COMPRESSION.
 
     Returns
     -------
