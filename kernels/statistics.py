@@ -95,7 +95,9 @@ def of_value(statistic, p, log2_share, q, log2_q):
 @kernel
 def finish_largest(kind, largest):
     """The statistic, from the largest of what is said of its values."""
-    return max(0.0, log2(largest) if kind == RENYI_MOST else largest)
+    if kind == RENYI_MOST:
+        largest = log2(largest)
+    return max(0.0, largest)
 
 
 @kernel
