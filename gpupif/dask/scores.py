@@ -19,17 +19,16 @@ from ..io.write import output_names
 from ..results.base import (
     AttackerOutcome,
     Backing,
-    Cells,
     Explainer,
     QueryResult,
     RunDescription,
-    ScoredAttacker,
     ScoreQuery,
     ScoresDescription,
     WriteRequest,
 )
 from ..results.figures import ColumnFacts
 from ..results.in_memory import index_table
+from ..results.outputs import Cells, ScoredAttacker
 from ..results.packed_priors import pack_priors
 from ..results.provenance import in_one_file, to_metadata
 from ..rows.distinct import distinct_rows

@@ -15,8 +15,9 @@ from ..attack.known_subsets import KnownSubsets
 from ..attack.priors import Prior
 from ..measures import find_measure
 from ..results.asked_cells import AskedCells
-from ..results.base import MEAN, Cell
+from ..results.base import Cell
 from ..results.figures import ColumnFacts, Figures, summary_columns
+from ..results.outputs import MEAN
 from ..results.riskiest import cell_records, riskiest
 from ..results.summary import TOP_CELLS, Summary
 from .chunks import TableChunks

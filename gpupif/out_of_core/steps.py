@@ -17,8 +17,9 @@ from ..io.base import Source
 from ..io.checkpoints import BEGUN, FINISHED, Store, identity
 from ..io.common import stamps_of
 from ..io.score_files import ScoreFile, is_file, plan_outputs
-from ..results.base import AttackerOutcome, RunDescription, ScoredAttacker, ScoresDescription, of_each_fold
+from ..results.base import AttackerOutcome, RunDescription, ScoresDescription
 from ..results.figures import ColumnFacts
+from ..results.outputs import ScoredAttacker, of_each_fold
 from ..results.packed_priors import pack_priors
 from ..results.provenance import describe_files, describe_request
 from ..results.scores import Scores

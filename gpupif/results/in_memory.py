@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,18 +24,22 @@ from .asked_cells import AskedCells
 from .base import (
     AttackerOutcome,
     Cell,
-    Cells,
-    Explainer,
+    CellSource,
     OutcomeBacking,
     QueryResult,
+    RowExplainer,
+    RowValues,
     RunDescription,
-    ScoredAttacker,
     ScoreQuery,
     WriteRequest,
 )
+from .cell_layout import CellLayout
 from .figures import ColumnFacts, Figures
+from .local_cells import LocalCells
+from .outputs import Cells, ScoredAttacker
 from .provenance import to_metadata
 from .riskiest import riskiest_in
+from .selection import PIECE_ROWS, CellQuery, ScoredRows
 
 
 class MemoryBacking(OutcomeBacking):
@@ -126,6 +130,21 @@ class MemoryBacking(OutcomeBacking):
                 top = riskiest_in(query.by.measure, scores[query.by], shown, query.top)
         return QueryResult(figures, of_columns, of_rows, top)
 
+    def cells(self, query: CellQuery) -> CellSource:
+        labels, encoded = index_table(self._frame), self.row_values()
+        columns = None if encoded is None else encoded.columns
+        layout = CellLayout.of(self.about.columns, query.types, columns, labels)
+
+        def rows(outputs: Sequence[str]) -> Iterator[ScoredRows]:
+            values = self.row_values()
+            with self._frame.active():
+                for start in range(0, self.rows, PIECE_ROWS):
+                    stop = min(self.rows, start + PIECE_ROWS)
+                    arrays = {output: on_host(self._values[output][:, start:stop]) for output in outputs}
+                    yield ScoredRows(start, arrays, None if values is None else values.between(start, stop))
+
+        return LocalCells(query, layout, rows)
+
     def joined(self, outputs: Mapping[str, Cells]) -> Any:
         names = output_names(list(outputs), self.about.columns, [])
         columns = (column for cells in outputs.values() for column in self.array(cells))
@@ -209,7 +228,7 @@ def _percentiles(numbers: Any, query: Sequence[float]) -> list[float]:
     return [float(number) for number in on_host(np.percentile(numbers, list(query)))]
 
 
-class TableExplainer(Explainer):
+class TableExplainer(RowExplainer):
     """What one attacker sees of the cells of a table in memory.
 
     columns, job: of the columns that are scored or known, with the codes of all rows. weights: where the attacker knows
@@ -236,6 +255,14 @@ class TableExplainer(Explainer):
             return None
         with self._frame.active():
             return [index[row] for row in rows]
+
+    def row_values(self) -> RowValues:
+        job = self._job
+
+        def between(start: int, stop: int) -> Callable[[int], npt.NDArray[Any]]:
+            return lambda target: on_host(job.codes[job.targets[target]][start:stop])
+
+        return RowValues([self._columns[target] for target in job.targets], between)
 
     def values(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
         with self._frame.active():

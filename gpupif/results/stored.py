@@ -12,7 +12,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from ..attack.known_subsets import fold_of
 from ..attack.priors import AsDict
 from ..errors import InputError, TableReadError, reason_of
 from ..io.common import Stamp, check_unchanged
@@ -20,11 +19,15 @@ from ..io.formats import CSV, written_format
 from ..io.write import output_names, write_tables
 from ..rows.threads import Workers
 from ..utils.percentiles import ONCE, SHIFTS, DigitCounts, PercentileSearch
-from .base import Cell, Cells, OutcomeBacking, QueryResult, ScoreQuery, ScoresDescription, WriteRequest
+from .base import Cell, CellSource, OutcomeBacking, QueryResult, ScoreQuery, ScoresDescription, WriteRequest
+from .cell_layout import CellLayout
 from .figures import ColumnFacts, Figures
+from .local_cells import LocalCells
+from .outputs import Cells, ScoreView
 from .packed_priors import PackedPrior
 from .provenance import to_metadata
 from .riskiest import riskiest, riskiest_in
+from .selection import CellQuery, ScoredRows
 from .stored_frame import StoredFrame
 
 # Columns whose percentiles are found at once: each takes up to 2 MiB of counts.
@@ -63,14 +66,7 @@ class FileBacking(OutcomeBacking):
             name: PackedPrior(name, description.priors.get(str(name)), str(path)) for name in self.about.columns
         }
         self._rows = rows
-        self._types = {
-            attacker.output(measure.name, fold): fold_of(measure, fold).type_in(self.about.dtype)
-            if len(attacker.folds) > 1 or attacker.only
-            else measure.type_in(self.about.dtype)
-            for attacker in self.attackers
-            for measure in self.about.measures
-            for fold in attacker.folds
-        }
+        self._types = ScoreView(self.about.measures, tuple(self.attackers), self.about.dtype).types()
 
     @property
     def rows(self) -> int:
@@ -90,6 +86,19 @@ class FileBacking(OutcomeBacking):
 
     def frame(self, cells: Cells) -> StoredFrame:
         return self._frame({"": cells}, list(self.about.columns))
+
+    def cells(self, query: CellQuery) -> CellSource:
+        encoded = self.row_values()
+        layout = CellLayout.of(self.about.columns, query.types, None if encoded is None else encoded.columns)
+
+        def rows(outputs: Sequence[str]) -> Iterator[ScoredRows]:
+            values, start = self.row_values(), 0
+            for arrays in self._pieces(outputs):
+                stop = start + next(iter(arrays.values())).shape[1]
+                yield ScoredRows(start, arrays, None if values is None else values.between(start, stop))
+                start = stop
+
+        return LocalCells(query, layout, rows)
 
     def joined(self, outputs: Mapping[str, Cells]) -> StoredFrame:
         return self._frame(outputs, output_names(list(outputs), self.about.columns, []))

@@ -1,0 +1,63 @@
+"""Cells that were asked for in place of all, as a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from ..io.write import check_output
+from ..utils.validation import check_path
+from .base import CellSource, ScoresDescription
+from .lazy_table import LazyTable
+
+
+class CellTable(LazyTable):
+    """Cells of a table, one row each; made by `Scores.cells`.
+
+    Columns: row (position in the table, from 0), column, value (as text, as `Priors.to_frame` has it; None where it is
+    missing; left out where the table is not at hand), and every score, named <measure>, <measure>_worst,
+    <attacker>_<measure> and so on: as the columns of score files, but for the column. Behind them the index of a pandas
+    table, as pandas stores it, where it is more than row numbers.
+
+    Nothing is found before it is asked for, and then anew each time. Anything that takes Arrow's stream of batches
+    (Polars, DuckDB, pyarrow, pandas 2.2 and later) takes it as it is.
+    """
+
+    def __init__(
+        self, source: CellSource, describe: Callable[[bool], ScoresDescription], inputs: Callable[[], list[Path]]
+    ) -> None:
+        self._source = source
+        self._schema = source.schema
+        self._describe = describe
+        self._inputs = inputs
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._schema.names)
+
+    def _what(self) -> str:
+        return "cells"
+
+    def to_arrow(self) -> pa.Table:
+        return pa.concat_tables(self._source.tables())
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """All cells, some at a time."""
+        for table in self._source.tables():
+            yield from table.to_batches()
+
+    def write(self, path: str | os.PathLike[str], overwrite: bool = True) -> int:
+        """Write the cells to a Parquet, CSV or Feather file, by its ending, whole or not at all; how many there are.
+
+        Of scores of a Dask frame to a folder of Parquet files, which the workers write. The files say what they are of,
+        as score files do, but that `open_scores` refuses them. overwrite: replace a file that exists, or a folder that
+        holds nothing but what gpupif wrote. Raises OutputError where they cannot be written.
+        """
+        check_path("path", path, "a file or folder to write")
+        if not self._source.writes_folders:
+            check_output(path, overwrite, self._inputs())
+        return self._source.write(path, overwrite, self._describe)
