@@ -180,10 +180,10 @@ class WriteRequest:
 class CellSource(ABC):
     """Cells that were asked for, found where the scores lie.
 
-    schema: of their tables, see `CellLayout`. writes_folders: in place of files.
+    columns: names of those of their tables, but for labels of rows. writes_folders: in place of files.
     """
 
-    schema: pa.Schema
+    columns: Sequence[str]
     writes_folders = False
 
     @abstractmethod

@@ -47,7 +47,12 @@ class CellLayout:
             return cls(columns, scores, None, labels)
         texts = [pa.array(column.texts(), pa.large_string()) for column in encoded]
         starts = np.cumsum([0, *map(len, texts[:-1])]).tolist()
-        return cls(columns, scores, (pa.concat_arrays(texts), starts), labels)
+        return cls(columns, scores, (pa.chunked_array(texts, pa.large_string()).combine_chunks(), starts), labels)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns, but for those of the labels."""
+        return [ROW, COLUMN, *([] if self.values is None else [VALUE]), *self.scores]
 
     @property
     def schema(self) -> pa.Schema:

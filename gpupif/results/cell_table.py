@@ -30,25 +30,17 @@ class CellTable(LazyTable):
         self, source: CellSource, describe: Callable[[bool], ScoresDescription], inputs: Callable[[], list[Path]]
     ) -> None:
         self._source = source
-        self._schema = source.schema
         self._describe = describe
         self._inputs = inputs
 
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return list(self._schema.names)
+        self.columns = list(source.columns)
 
-    def _what(self) -> str:
-        return "cells"
-
-    def to_arrow(self) -> pa.Table:
-        return pa.concat_tables(self._source.tables())
+    def __repr__(self) -> str:
+        return f"<CellTable of {', '.join(self.columns)}; read by head, to_pandas, to_polars, to_arrow>"
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """All cells, some at a time."""
         for table in self._source.tables():
-            yield from table.to_batches()
+            yield from table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
 
     def write(self, path: str | os.PathLike[str], overwrite: bool = True) -> int:
         """Write the cells to a Parquet, CSV or Feather file, by its ending, whole or not at all; how many there are.

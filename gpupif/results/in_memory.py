@@ -215,6 +215,11 @@ def index_table(frame: Frame) -> pa.Table | None:
     index = frame.host_index()
     if index is None or (index.equals(pd.RangeIndex(frame.rows)) and index.name is None):
         return None
+    return index_columns(index)
+
+
+def index_columns(index: pd.Index[Any]) -> pa.Table:
+    """Labels of rows, as pandas stores them. Raises OutputError."""
     try:
         return pa.Table.from_pandas(pd.DataFrame(index=index, columns=pd.Index([], dtype=object)))
     except (pa.ArrowException, TypeError) as error:

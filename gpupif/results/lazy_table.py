@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -11,29 +12,17 @@ import pyarrow as pa
 
 
 class LazyTable(ABC):
-    """Rows that come in batches of one schema; a subclass says where from.
+    """Rows that come in batches; a subclass says where from. columns: their names."""
 
-    Anything that takes Arrow's stream of batches (Polars, DuckDB, pyarrow, pandas 2.2 and later, `gpupif.score`) takes
-    it as it is.
-    """
-
-    _schema: pa.Schema
-
-    def __repr__(self) -> str:
-        kinds = ", ".join(f"{field.name} {field.type}" for field in self._schema)
-        return f"<{type(self).__name__} of {self._what()}: {kinds}; read by head, to_pandas, to_polars, to_arrow>"
-
-    @abstractmethod
-    def _what(self) -> str:
-        """What it has, in words."""
+    columns: Sequence[Hashable]
 
     @abstractmethod
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """All rows, in order, some at a time."""
+        """All rows, in order, some at a time; at least one batch."""
 
     def to_arrow(self) -> pa.Table:
         """All rows as a pyarrow Table."""
-        return pa.Table.from_batches(self.to_batches(), self._schema)
+        return pa.Table.from_batches(self.to_batches())
 
     def to_pandas(self) -> pd.DataFrame:
         """All rows as a pandas DataFrame."""
@@ -54,7 +43,7 @@ class LazyTable(ABC):
             rows += found[-1].num_rows
             if rows >= n:
                 break
-        return self._as_pandas(pa.Table.from_batches(found, self._schema))
+        return self._as_pandas(pa.Table.from_batches(found))
 
     def _as_pandas(self, table: pa.Table) -> pd.DataFrame:
         frame: pd.DataFrame = table.to_pandas()
@@ -62,5 +51,7 @@ class LazyTable(ABC):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Arrow's stream of all batches."""
-        reader = pa.RecordBatchReader.from_batches(self._schema, self.to_batches())
+        batches = self.to_batches()
+        first = next(batches)
+        reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
         return reader.__arrow_c_stream__(requested_schema)

@@ -16,7 +16,7 @@ from .provenance import to_metadata
 from .selection import CellQuery, ScoredRows
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class LocalCells(CellSource):
     """See `CellSource`. rows: gives the scores of some outputs, rows in order."""
 
@@ -24,9 +24,8 @@ class LocalCells(CellSource):
     layout: CellLayout
     rows: Callable[[Sequence[str]], Iterator[ScoredRows]]
 
-    @property
-    def schema(self) -> pa.Schema:  # type: ignore[override]
-        return self.layout.schema
+    def __post_init__(self) -> None:
+        self.columns = self.layout.names
 
     def tables(self) -> Iterator[pa.Table]:
         pieces = (piece for rows in self.rows(self.query.outputs) for piece in rows.pieces())

@@ -71,7 +71,7 @@ class Selection:
         by = None if self.top is None else named[self.by or view.default.name]
         nothing = {output: np.empty((0, 0), kind) for output, kind in view.types().items()}
         types = {name: cells.of(nothing).dtype.name for name, cells in view.outputs().items()}
-        return CellQuery(self.condition, self.top, by, named, view.outputs(), types)
+        return CellQuery(self.condition, self.top, by, named, view.outputs(), types, self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """As `Selection.of` takes it."""
@@ -139,9 +139,9 @@ class ScoredRows(NamedTuple):
     codes: Callable[[int], npt.NDArray[Any]] | None
 
     def pieces(self) -> Iterator[ScoredRows]:
-        """The same rows, fewer at a time."""
+        """The same rows, fewer at a time; of no rows one."""
         rows = next(iter(self.arrays.values())).shape[1]
-        for start in range(0, rows, PIECE_ROWS):
+        for start in range(0, max(rows, 1), PIECE_ROWS):
             yield self._between(slice(start, min(rows, start + PIECE_ROWS)))
 
     def _between(self, rows: slice) -> ScoredRows:
@@ -153,7 +153,7 @@ class ScoredRows(NamedTuple):
 class CellQuery:
     """A `Selection` of scores. named: what its names are; shown: what is said of the cells, by the name of the column.
 
-    by: None where not the riskiest are asked for. types: of what is shown.
+    by: None where not the riskiest are asked for. types: of what is shown. asked: as `Selection.to_dict` has it.
     """
 
     condition: Condition | None
@@ -162,6 +162,7 @@ class CellQuery:
     named: Mapping[str, Cells]
     shown: Mapping[str, Cells]
     types: Mapping[str, str]
+    asked: Mapping[str, Any]
 
     @property
     def outputs(self) -> list[str]:
@@ -171,9 +172,14 @@ class CellQuery:
         return list(dict.fromkeys(output for cells in several for output in cells.outputs))
 
     def search(self, pieces: Iterable[ScoredRows], workers: Workers) -> Iterator[FoundCells]:
-        """The cells, found in pieces of a table that follow each other; those that `top` asks for are the last.
+        """The cells, found in pieces of a table that follow each other: in order, the riskiest of all in one go."""
+        found = self.search_in_order(pieces, workers)
+        return found if self.top is None else (cells.by_risk() for cells in found)
 
-        No more cells are kept than twice as many as these, and those of a few pieces.
+    def search_in_order(self, pieces: Iterable[ScoredRows], workers: Workers) -> Iterator[FoundCells]:
+        """As `search`, but the riskiest too in the order of the table.
+
+        Of these no more cells are kept than twice as many as are asked for, and those of a few pieces.
         """
         waiting: list[FoundCells] = []
         least = None
@@ -188,7 +194,7 @@ class CellQuery:
                     waiting = [FoundCells.together(waiting).riskiest(self.top)]
                     least = waiting[0].risks.min()  # type: ignore[union-attr]
         if self.top is not None:
-            yield FoundCells.together(waiting).riskiest(self.top).by_risk()
+            yield FoundCells.together(waiting).riskiest(self.top)
 
     def find(self, piece: ScoredRows, least: Any = None) -> FoundCells:
         """Those of a piece, in the order of the table.

@@ -32,11 +32,12 @@ class StoredFrame(LazyTable):
             [(str(name), pa.from_numpy_dtype(np.dtype(kind))) for name, kind in zip(columns, types, strict=True)]
         )
 
-    def _what(self) -> str:
-        return f"{len(self.columns)} {plural(len(self.columns), 'column')}"
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{field.name} {field.type}" for field in self._schema)
+        columns = f"{len(self.columns)} {plural(len(self.columns), 'column')}"
+        return f"<StoredFrame of {columns}: {kinds}; read by head, to_pandas, to_polars, to_arrow>"
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """All rows, in order, some at a time."""
         for columns in self._read():
             yield pa.record_batch([pa.array(column) for column in columns], schema=self._schema)
 
