@@ -111,7 +111,7 @@ def _sum(*counts: int) -> int:
 
 
 def _count(part: SomeCells) -> int:
-    return part.cells.num_rows
+    return len(part.cells)
 
 
 def _layout(columns: Sequence[Hashable], types: Mapping[str, str], plan: Plan) -> CellLayout:
@@ -163,8 +163,9 @@ def _riskiest_with_labels(layout: CellLayout, cells: FoundCells, *labels: pd.Ind
 def _counts_rows(starts: Sequence[int], number: int, index: PartitionIndex) -> bool:
     """Whether the labels of a partition are the numbers of its rows, and no more."""
     labels = row_labels(index)
-    return labels.name is None and labels.equals(pd.RangeIndex(*starts[number : number + 2]))
+    return labels.name is None and labels.equals(pd.RangeIndex(starts[number], starts[number + 1]))
 
 
 def _as_frame(part: SomeCells) -> pd.DataFrame:
-    return part.cells.to_pandas().set_axis(part.labels)
+    frame: pd.DataFrame = part.cells.to_pandas().set_axis(part.labels)
+    return frame

@@ -21,6 +21,7 @@ from ..io.ipc_batches import disk_errors, write_batch
 from ..measures import POPULATION_SIZE, find_measure
 from ..results.base import Cell
 from ..results.figures import SUMMARISED, Figures
+from ..results.outputs import ScoredAttacker
 from ..results.riskiest import riskiest_in
 from ..results.summary import TOP_CELLS
 from ..rows.threads import Workers
@@ -192,17 +193,17 @@ def prefetched(items: Iterator[Any]) -> Generator[Any]:
 
 
 class AttackerGatherers:
-    """The gatherers of all attackers, in order, by fold; of one without a name under None."""
+    """The gatherers of all attackers, in order, by fold."""
 
-    def __init__(self, gatherers: Mapping[str | None, Mapping[str, Gatherer]]) -> None:
-        self._gatherers = {(name, fold): one for name, folds in gatherers.items() for fold, one in folds.items()}
-        # Attackers, folds and measures in the order of the score columns.
-        self._order = [
-            (name, fold, measure)
-            for name, folds in gatherers.items()
+    def __init__(self, gatherers: Sequence[tuple[ScoredAttacker, Mapping[str, Gatherer]]]) -> None:
+        self._gatherers = {(one.name, fold): each for one, folds in gatherers for fold, each in folds.items()}
+        # By output, attackers, folds and measures in the order of the score columns.
+        self._order = {
+            attacker.output(measure, fold): (attacker.name, fold, measure)
+            for attacker, folds in gatherers
             for measure in next(iter(folds.values())).measures
             for fold in folds
-        ]
+        }
 
     def make_folders(self) -> None:
         """Make the places of facts."""
@@ -213,12 +214,12 @@ class AttackerGatherers:
         """The score columns, without rows."""
         return [
             np.empty(0, self._gatherers[name, fold].types[measure])
-            for name, fold, measure in self._order
+            for name, fold, measure in self._order.values()
             for _ in self._gatherers[name, fold].job.targets
         ]
 
     def chunks(self, first: int, last: int, sizes: Sequence[int], row: int) -> Generator[dict[str, npt.NDArray[Any]]]:
-        """See `Gatherer`; the arrays of all, in the order of the score columns."""
+        """See `Gatherer`; the arrays of all by output, in the order of the score columns."""
         with contextlib.ExitStack() as closing:
             made = [
                 closing.enter_context(contextlib.closing(gatherer.chunks(first, last, sizes, row)))
@@ -226,4 +227,4 @@ class AttackerGatherers:
             ]
             for several in zip(*made, strict=True):
                 parts = dict(zip(self._gatherers, several, strict=True))
-                yield {f"{name}:{fold}:{measure}": parts[name, fold][measure] for name, fold, measure in self._order}
+                yield {output: parts[name, fold][measure] for output, (name, fold, measure) in self._order.items()}

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 from ..errors import InputError
 from ..io.base import Source
+from ..io.formats import WRITTEN_ENDINGS
 from ..io.score_files import is_file
+from ..results.selection import Selection
 from ..utils.config import resources
 from ..utils.validation import whole_number
 
@@ -32,6 +34,7 @@ class OutputOptions:
     resume: bool = False
     overwrite: bool = False
     keep_input: bool = False
+    selection: Selection | None = None
 
     @classmethod
     def from_arguments(
@@ -41,8 +44,12 @@ class OutputOptions:
         resume: bool = False,
         overwrite: bool = False,
         keep_input: bool = False,
+        selection: Selection | None = None,
     ) -> OutputOptions:
-        """Check what `score_files` says of its output, and add what `gpupif.config` says; raises InputError."""
+        """Check what `score_files` says of its output, and add what `gpupif.config` says; raises InputError.
+
+        selection: cells that are to be written in place of all scores; None: all scores.
+        """
         if not isinstance(output, str | os.PathLike) or not str(output):
             raise InputError(f"output: expected the name of a file or folder for the scores, got {output!r}.")
         target = Path(output)
@@ -50,5 +57,20 @@ class OutputOptions:
             rows_per_file = whole_number("rows_per_file", rows_per_file, "rows")
             if is_file(target):
                 raise InputError(f"rows_per_file: {target} is a single file. Name a folder as output, or leave it out.")
+        if selection is not None:
+            _check_cells(target, rows_per_file, keep_input)
         here = resources()
-        return cls(target, here.memory, here.temp, rows_per_file, bool(resume), bool(overwrite), bool(keep_input))
+        given = (rows_per_file, bool(resume), bool(overwrite), bool(keep_input))
+        return cls(target, here.memory, here.temp, *given, selection)
+
+
+def _check_cells(output: Path, rows_per_file: int | None, keep_input: bool) -> None:
+    """Raise InputError for an output of cells that is no file, or for options of an output of all scores."""
+    if not is_file(output):
+        raise InputError(
+            f"output: cells (where=, top=) are written to one file: expected a name ending in "
+            f"{', '.join(WRITTEN_ENDINGS)}, got {output}."
+        )
+    if rows_per_file is not None or keep_input:
+        name = "keep_input" if rows_per_file is None else "rows_per_file"
+        raise InputError(f"{name}: goes with the scores of all cells, not with where= and top=. Leave it out.")

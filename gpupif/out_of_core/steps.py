@@ -19,7 +19,8 @@ from ..io.common import stamps_of
 from ..io.score_files import ScoreFile, is_file, plan_outputs
 from ..results.base import AttackerOutcome, RunDescription, ScoresDescription
 from ..results.figures import ColumnFacts
-from ..results.outputs import ScoredAttacker, of_each_fold
+from ..results.kept_cells import KeptCells
+from ..results.outputs import ScoredAttacker, ScoreView, of_each_fold
 from ..results.packed_priors import pack_priors
 from ..results.provenance import describe_files, describe_request
 from ..results.scores import Scores
@@ -28,6 +29,7 @@ from ..results.summary import Summary
 from ..utils.progress import Reporter
 from .attacker_run import AttackerRun
 from .budget import Budget
+from .cells import ChunkCells
 from .chunks import EncodedChunks, SomeColumns
 from .encode import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
 from .explain import FilesExplainer
@@ -109,7 +111,7 @@ class Steps:
         }
         prior_of = next(iter(each.values())).prior_of
         findings = RunFindings(prior_of, explainers, self._summaries, self.spilled)
-        return stored_scores(self._place, self.request, self.about, finished, findings)
+        return stored_scores(self.options, self._place, self.request, self.about, finished, findings)
 
     @cached_property
     def about(self) -> RunDescription:
@@ -118,10 +120,15 @@ class Steps:
 
     def _take(self, runs: AttackerRuns, chunks: EncodedChunks, outputs: list[ScoreFile]) -> dict[str, Any]:
         """The steps from codes to written scores; what is kept of them."""
+        attackers = self._attackers(runs)
         gatherers = AttackerGatherers(
-            {name: {fold: run.score() for fold, run in folds.items()} for name, folds in runs.items()}
+            [(one, {fold: run.score() for fold, run in runs[one.name].items()}) for one in attackers]
         )
         started = time.perf_counter()
+        if self.options.selection is not None:
+            query = self.options.selection.query(ScoreView(self.about.measures, attackers, self.about.dtype))
+            places = [self.request.read.index(name) for name in self.request.targets]
+            self.writer.cells = ChunkCells(query, chunks, places)
         self.writer.write(gatherers, chunks.sizes, outputs, partial(self._describe, runs, chunks.rows, outputs))
         for source in (self.source, None if self.population is None else self.population.source):
             if source is not None:
@@ -139,25 +146,34 @@ class Steps:
             "files": [piece.path for piece in outputs],
         }
 
+    def _attackers(self, runs: AttackerRuns) -> tuple[ScoredAttacker, ...]:
+        """All attackers, in order."""
+        return tuple(
+            ScoredAttacker(name, tuple(one.known), next(iter(runs[name].values())).subsets)
+            for name, one in self.request.by_attacker().items()
+        )
+
     def _describe(
         self, runs: AttackerRuns, rows: int, outputs: Sequence[ScoreFile], with_summaries: bool
     ) -> ScoresDescription:
         """What score files say of themselves."""
         outcomes = [
             AttackerOutcome(
-                ScoredAttacker(name, tuple(one.known), next(iter(runs[name].values())).subsets),
-                of_each_fold({fold: run.weights for fold, run in runs[name].items()}),
-                next(iter(runs[name].values())).scoring.distinct_rows(),
-                summaries={fold: run.summary for fold, run in runs[name].items()} if with_summaries else {},
+                one,
+                of_each_fold({fold: run.weights for fold, run in runs[one.name].items()}),
+                next(iter(runs[one.name].values())).scoring.distinct_rows(),
+                summaries={fold: run.summary for fold, run in runs[one.name].items()} if with_summaries else {},
             )
-            for name, one in self.request.by_attacker().items()
+            for one in self._attackers(runs)
         ]
         run = next(iter(next(iter(runs.values())).values()))
         facts = run.column_facts
         values = {name: fact.distinct_values for name, fact in zip(self.request.targets, facts, strict=True)}
         priors = pack_priors({name: run.prior_of[name] for name in values}, values)
         files = [] if is_file(self.options.output) else [piece.path for piece in outputs]
-        return ScoresDescription(self.about, outcomes, facts, priors, rows, files)
+        selection = self.options.selection
+        cells = None if selection is None else selection.to_dict()
+        return ScoresDescription(self.about, outcomes, facts, priors, rows, files, cells)
 
     def _encoded_population(self, chunks: EncodedChunks) -> EncodedPopulation | None:
         """The population, if any, beside the table with these rows."""
@@ -237,6 +253,7 @@ def about_run(
 
 
 def stored_scores(
+    options: OutputOptions,
     output: Path,
     request: ScoreRequest,
     about: RunDescription,
@@ -263,5 +280,7 @@ def stored_scores(
         ColumnFacts(int(row["distinct_values"]), float(row["prior_entropy"])) for _, row in first.columns.iterrows()
     ]
     by_column = {name: findings.prior_of[name] for name in request.targets if name in findings.prior_of}
-    description = ScoresDescription(replace(about, seconds=dict(first.seconds)), outcomes, facts)
-    return Scores(FileBacking(output, stamps_of(files), description, first.rows, findings.spilled, by_column))
+    cells = None if options.selection is None else options.selection.to_dict()
+    description = ScoresDescription(replace(about, seconds=dict(first.seconds)), outcomes, facts, cells=cells)
+    kind = FileBacking if options.selection is None else KeptCells
+    return Scores(kind(output, stamps_of(files), description, first.rows, findings.spilled, by_column))

@@ -26,6 +26,7 @@ from ..results.base import ScoresDescription
 from ..results.provenance import FOLDER_FILE, in_one_file, to_metadata, write_folder_file
 from ..utils.progress import Reporter
 from .budget import Budget
+from .cells import ChunkCells
 from .gather import AttackerGatherers, RowReader, prefetched
 from .options import OutputOptions
 
@@ -35,7 +36,10 @@ Scores = dict[str, Any]
 
 @dataclass(eq=False)
 class ScoreWriter:
-    """Writes score files to the folder `scores` in `folder`, each of which appears whole, and publishes them."""
+    """Writes score files to the folder `scores` in `folder`, each of which appears whole, and publishes them.
+
+    cells: those that are to be written in place of all scores.
+    """
 
     source: Source
     request: ScoreRequest
@@ -43,6 +47,7 @@ class ScoreWriter:
     folder: Path
     budget: Budget
     report: Reporter
+    cells: ChunkCells | None = None
 
     def write(
         self,
@@ -86,6 +91,10 @@ class ScoreWriter:
             contextlib.closing(gatherer.chunks(first, last, sizes, run[0].start)) as made,
             contextlib.closing(prefetched(made)) as chunks,
         ):
+            if self.cells is not None:
+                file = self.folder / "scores" / run[0].path
+                write_tables(self.cells.tables(chunks, self.report), file, describe=self._metadata)
+                return
             rows = RowReader(chunks, ends[first] - sizes[first], _rows_in, _some_rows)
             for piece in run:
                 file = self.folder / "scores" / piece.path

@@ -36,7 +36,7 @@ class CellTable(LazyTable):
         self.columns = list(source.columns)
 
     def __repr__(self) -> str:
-        return f"<CellTable of {', '.join(self.columns)}; read by head, to_pandas, to_polars, to_arrow>"
+        return f"<CellTable of {', '.join(map(str, self.columns))}; read by head, to_pandas, to_polars, to_arrow>"
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         for table in self._source.tables():
@@ -46,7 +46,7 @@ class CellTable(LazyTable):
         """Write the cells to a Parquet, CSV or Feather file, by its ending, whole or not at all; how many there are.
 
         Of scores of a Dask frame to a folder of Parquet files, which the workers write. The files say what they are of,
-        as score files do, but that `open_scores` refuses them. overwrite: replace a file that exists, or a folder that
+        as score files do: `open_scores` opens them again. overwrite: replace a file that exists, or a folder that
         holds nothing but what gpupif wrote. Raises OutputError where they cannot be written.
         """
         check_path("path", path, "a file or folder to write")

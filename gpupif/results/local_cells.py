@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -35,11 +35,16 @@ class LocalCells(CellSource):
     def write(
         self, path: str | os.PathLike[str], overwrite: bool, describe: Callable[[bool], ScoresDescription]
     ) -> int:
-        written = 0
+        return write_cells(self.tables(), path, overwrite, lambda: to_metadata(describe(True)))
 
-        def done(cells: int) -> None:
-            nonlocal written
-            written += cells
 
-        write_tables(self.tables(), path, done, overwrite, lambda: to_metadata(describe(True)))
-        return written
+def write_cells(
+    tables: Iterator[pa.Table],
+    path: str | os.PathLike[str],
+    overwrite: bool,
+    describe: Callable[[], Mapping[bytes, bytes]],
+) -> int:
+    """Write tables of cells to a file; how many cells there were. See `write_tables`."""
+    written: list[int] = []
+    write_tables(tables, path, written.append, overwrite, describe)
+    return sum(written)

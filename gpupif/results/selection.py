@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..errors import InputError, did_you_mean
 from ..measures import as_risk, is_measure
 from ..rows.threads import Workers
+from ..utils.display import plural
 from ..utils.validation import brief, whole_number
 from .condition import Condition, parse_condition
 from .outputs import Cells, ScoreView
@@ -39,6 +40,11 @@ class Selection:
             raise InputError(f"by: expected the name of a measure, got {brief(by)}.")
         condition = None if where is None else parse_condition(where)
         return cls(where, None if top is None else whole_number("top", top, "cells"), by, condition)
+
+    def __str__(self) -> str:
+        cells = "cells" if self.top is None else f"{self.top:,} riskiest {plural(self.top, 'cell')}"
+        by = "" if self.by is None else f" by {self.by}"
+        return f"the {cells}{by}{'' if self.text is None else f' where {self.text}'}"
 
     @classmethod
     def if_any(cls, where: Any = None, top: Any = None, by: Any = None) -> Selection | None:

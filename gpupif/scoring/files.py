@@ -23,6 +23,7 @@ from ..io.write import attacker_names, check_output
 from ..out_of_core.options import OutputOptions, PopulationFiles
 from ..out_of_core.run import score_source
 from ..results.scores import Scores
+from ..results.selection import Selection
 from ..utils.config import resources
 from ..utils.docs import documented_as
 from ..utils.memory import default_limit, resident_bytes
@@ -54,6 +55,9 @@ def score_files(
     resume: bool = False,
     overwrite: bool = False,
     keep_input: bool = False,
+    where: str | None = None,
+    top: int | None = None,
+    by: str | None = None,
 ) -> Scores:
     """Score a table of files of any size, as `score` does, and write the scores to files.
 
@@ -75,6 +79,10 @@ def score_files(
         fails, too.
     overwrite, keep_input:
         Replace what exists; put the table's columns before the scores (those of CSV as text).
+    where, top, by:
+        Write some cells in place of all scores, one row each, as `Scores.cells` has them for these arguments: those
+        where a condition holds, ``"cig >= 3"``, or so many of the riskiest, or both. The output is one file then, and
+        ``scores.cells()`` what is in it.
 
     Returns
     -------
@@ -119,9 +127,19 @@ def score_files(
         missing=missing,
         dtype=dtype,
     )
-    options = OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input)
+    selection = Selection.if_any(where, top, by)
+    options = OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input, selection)
+    check_selection(selection, arguments)
     path, population = _as_path("source", source), _open_population(arguments)
     return _score_on_disk(path, arguments, options, choose_engine(requested_device()), population)
+
+
+def check_selection(selection: Selection | None, arguments: Arguments) -> None:
+    """Raise InputError for cells that are asked for by scores that are not."""
+    if selection is not None:
+        prefixes = {name: "" if name is None else f"{name}_" for name in arguments.outputs}
+        outputs = [f"{prefixes[name]}{output}" for name, several in arguments.outputs.items() for output in several]
+        selection.check(arguments.names, outputs)
 
 
 def score_file(path: str | os.PathLike[str], arguments: Arguments, options: OutputOptions) -> Scores:
@@ -129,6 +147,7 @@ def score_file(path: str | os.PathLike[str], arguments: Arguments, options: Outp
 
     It is done in memory where the output is one file, no memory limit is set, no run is resumed, and the table fits.
     """
+    check_selection(options.selection, arguments)
     population = _open_population(arguments)
     if is_file(options.output):
         places = [*find_input(path).places, *([] if population is None else population.source.found.places)]
@@ -181,12 +200,16 @@ def _score_in_memory(
         frame = open_file(path, every_column if options.keep_input else arguments.needed, engine.frames)
     names = [name for name in frame.names if name not in (*frame.index_names, arguments.weights)]
     targets = list(dict.fromkeys(arguments.columns or names))
-    attacker_names(arguments.outputs, targets, frame.names if options.keep_input else [])
+    if options.selection is None:
+        attacker_names(arguments.outputs, targets, frame.names if options.keep_input else [])
     scores = score_table(frame, arguments)
     started = time.perf_counter()
     with Reporter() as report:
         report.stage("write", scores.rows, "rows")
-        scores.write(options.output, options.keep_input, options.overwrite, report.advance)
+        if options.selection is None:
+            scores.write(options.output, options.keep_input, options.overwrite, report.advance)
+        else:
+            scores.cells(**options.selection.to_dict()).write(options.output, options.overwrite)
     scores.seconds["write"] = time.perf_counter() - started
     return scores
 
