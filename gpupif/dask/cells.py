@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -75,14 +76,20 @@ class DaskCells(CellSource):
             table = table.replace_schema_metadata(beside.schema.metadata)
         yield table
 
-    def write(self, path: Any, overwrite: bool, describe: Callable[[bool], ScoresDescription]) -> int:
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        overwrite: bool,
+        describe: Callable[[bool], ScoresDescription],
+        options: Mapping[str, Any],
+    ) -> int:
         """See `CellSource`: to a folder, a file for each partition, or one for the riskiest."""
         graph, parts, _ = self._tasks()
         frames = graph.each("frames", _as_frame, parts)
         meta = _as_frame(SomeCells(self._layout.schema.empty_table(), self.meta.index[:0]))
         frame = graph.frame("frames", frames, meta, (None,) * (len(frames) + 1))
         count = graph.tree("count", _sum, graph.each("counts", _count, parts))
-        options = {"schema": {name: kind for name, kind in TEXTS.items() if name in self.columns}}
+        options = {"schema": TEXTS, **options}
         return int(self.write_frame(frame, path, overwrite, options, describe, graph, count))
 
     def _tasks(self) -> tuple[Graph, list[Result], Result]:

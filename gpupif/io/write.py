@@ -122,6 +122,12 @@ def write_tables(
         ) from error
 
 
+def write_text(text: str, path: str | os.PathLike[str], overwrite: bool) -> None:
+    """Write a text to a file, whole or not at all."""
+    with _replacing(Path(path), overwrite) as sink:
+        sink.write(text.encode())
+
+
 def write_device_columns(
     library: FrameLibrary,
     columns: Mapping[str, Any],

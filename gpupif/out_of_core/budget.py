@@ -165,6 +165,9 @@ def check_disk(
     written = int(rows * each * targets * len(request.outputs))
     if options.keep_input:
         written += source.bytes
+    if options.selection is not None or options.summary_only:
+        # Few, it is to be hoped.
+        written = 0
     same = spill.stat().st_dev == output.stat().st_dev
     for folder, needed, what, mend in (
         (spill, spilled + written * same, "spill files", ELSEWHERE),

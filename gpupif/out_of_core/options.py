@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +37,7 @@ class OutputOptions:
     overwrite: bool = False
     keep_input: bool = False
     selection: Selection | None = None
+    summary_only: bool = False
 
     @classmethod
     def from_arguments(
@@ -48,8 +51,15 @@ class OutputOptions:
     ) -> OutputOptions:
         """Check what `score_files` says of its output, and add what `gpupif.config` says; raises InputError.
 
-        selection: cells that are to be written in place of all scores; None: all scores.
+        output: None for no scores, only what they come to. selection: cells that are to be written in place of all
+        scores; None: all scores.
         """
+        here = resources()
+        if output is None:
+            _check_nothing_written(rows_per_file, resume, overwrite, keep_input, selection)
+            # A name for the run's temporary files.
+            place = (here.temp or Path(tempfile.gettempdir())) / f"gpupif-summary-{secrets.token_hex(8)}.parquet"
+            return cls(place, here.memory, here.temp, summary_only=True)
         if not isinstance(output, str | os.PathLike) or not str(output):
             raise InputError(f"output: expected the name of a file or folder for the scores, got {output!r}.")
         target = Path(output)
@@ -59,9 +69,25 @@ class OutputOptions:
                 raise InputError(f"rows_per_file: {target} is a single file. Name a folder as output, or leave it out.")
         if selection is not None:
             _check_cells(target, rows_per_file, keep_input)
-        here = resources()
         given = (rows_per_file, bool(resume), bool(overwrite), bool(keep_input))
         return cls(target, here.memory, here.temp, *given, selection)
+
+
+def _check_nothing_written(
+    rows_per_file: Any, resume: bool, overwrite: bool, keep_input: bool, selection: Selection | None
+) -> None:
+    """Raise InputError for options of an output where there is none."""
+    options = {
+        "rows_per_file": rows_per_file,
+        "resume": resume,
+        "overwrite": overwrite,
+        "keep_input": keep_input,
+        "where": None if selection is None else selection.text,
+        "top": None if selection is None else selection.top,
+    }
+    for name, value in options.items():
+        if value not in (None, False):
+            raise InputError(f"{name}: goes with an output; none is named (output=None). Name one, or leave it out.")
 
 
 def _check_cells(output: Path, rows_per_file: int | None, keep_input: bool) -> None:

@@ -19,7 +19,7 @@ from ..io.common import stamps_of
 from ..io.score_files import ScoreFile, is_file, plan_outputs
 from ..results.base import AttackerOutcome, RunDescription, ScoresDescription
 from ..results.figures import ColumnFacts
-from ..results.kept_cells import KeptCells
+from ..results.kept_cells import KeptCells, SummaryOnly
 from ..results.outputs import ScoredAttacker, ScoreView, of_each_fold
 from ..results.packed_priors import pack_priors
 from ..results.provenance import describe_files, describe_request
@@ -100,8 +100,9 @@ class Steps:
             chunks.close()
             if people is not None:
                 people.close()
-        about_to_publish()
-        self.writer.publish(outputs, finished["identity"])
+        if not self.options.summary_only:
+            about_to_publish()
+            self.writer.publish(outputs, finished["identity"])
         each = {name: next(iter(folds.values())) for name, folds in runs.items()}
         explainers = {
             name: FilesExplainer(
@@ -142,8 +143,8 @@ class Steps:
                 [name, fold, replace(summary, seconds=self.seconds).to_stored()]
                 for (name, fold), summary in self._summaries.items()
             ],
-            "identity": identity(self.writer.staged(outputs)),
-            "files": [piece.path for piece in outputs],
+            "identity": [] if self.options.summary_only else identity(self.writer.staged(outputs)),
+            "files": [] if self.options.summary_only else [piece.path for piece in outputs],
         }
 
     def _attackers(self, runs: AttackerRuns) -> tuple[ScoredAttacker, ...]:
@@ -282,5 +283,5 @@ def stored_scores(
     by_column = {name: findings.prior_of[name] for name in request.targets if name in findings.prior_of}
     cells = None if options.selection is None else options.selection.to_dict()
     description = ScoresDescription(replace(about, seconds=dict(first.seconds)), outcomes, facts, cells=cells)
-    kind = FileBacking if options.selection is None else KeptCells
+    kind = SummaryOnly if options.summary_only else FileBacking if options.selection is None else KeptCells
     return Scores(kind(output, stamps_of(files), description, first.rows, findings.spilled, by_column))

@@ -62,6 +62,11 @@ class ScoreWriter:
         with disk_errors(folder):
             folder.mkdir(exist_ok=True)
             gatherer.make_folders()
+        if self.options.summary_only:
+            self.report.stage("look through", sum(sizes), "rows")
+            for size, _ in zip(sizes, gatherer.chunks(0, len(sizes), sizes, 0), strict=True):
+                self.report.advance(size)
+            return
         _remove_others(folder, outputs)
         left = [piece for piece in outputs if not (folder / piece.path).exists()]
         self.report.stage("write", sum(sizes), "rows")

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ..attack.priors import AsDict
 from ..encoding.column import Column
+from ..errors import InputError
 from ..measures import Measure
 from ..utils.display import plural
 from .figures import ColumnFacts, Figures
@@ -177,6 +178,14 @@ class WriteRequest:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+def refuse_options(options: Mapping[str, Any], method: str) -> None:
+    """Raise InputError for an option of a method that only Dask's one takes."""
+    if options:
+        raise InputError(
+            f"{next(iter(options))}: goes with scores of a Dask frame only, whose {method} takes it. Leave it out."
+        )
+
+
 class CellSource(ABC):
     """Cells that were asked for, found where the scores lie.
 
@@ -190,11 +199,22 @@ class CellSource(ABC):
     def tables(self) -> Iterator[pa.Table]:
         """All of them, some at a time; at least one table, of no cells perhaps."""
 
+    def count(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.tables()))
+
     @abstractmethod
     def write(
-        self, path: str | os.PathLike[str], overwrite: bool, describe: Callable[[bool], ScoresDescription]
+        self,
+        path: str | os.PathLike[str],
+        overwrite: bool,
+        describe: Callable[[bool], ScoresDescription],
+        options: Mapping[str, Any],
     ) -> int:
-        """Write them, with what files say of themselves, and say how many there are. Raises OutputError."""
+        """Write them, with what files say of themselves, and say how many there are. Raises OutputError.
+
+        options: of a library that writes folders.
+        """
 
 
 class Backing(ABC):

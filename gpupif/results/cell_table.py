@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from ..io.write import check_output
 from ..utils.validation import check_path
-from .base import CellSource, ScoresDescription
+from .base import CellSource, ScoresDescription, refuse_options
 from .lazy_table import LazyTable
 
 
@@ -42,14 +43,20 @@ class CellTable(LazyTable):
         for table in self._source.tables():
             yield from table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
 
-    def write(self, path: str | os.PathLike[str], overwrite: bool = True) -> int:
+    def count(self) -> int:
+        """How many cells there are: where nothing says so, all are found."""
+        return self._source.count()
+
+    def write(self, path: str | os.PathLike[str], overwrite: bool = True, **options: Any) -> int:
         """Write the cells to a Parquet, CSV or Feather file, by its ending, whole or not at all; how many there are.
 
         Of scores of a Dask frame to a folder of Parquet files, which the workers write. The files say what they are of,
         as score files do: `open_scores` opens them again. overwrite: replace a file that exists, or a folder that
-        holds nothing but what gpupif wrote. Raises OutputError where they cannot be written.
+        holds nothing but what gpupif wrote. options: as of `Scores.to_parquet`, of a Dask frame only. Raises
+        OutputError where they cannot be written, and InputError for other options.
         """
         check_path("path", path, "a file or folder to write")
         if not self._source.writes_folders:
             check_output(path, overwrite, self._inputs())
-        return self._source.write(path, overwrite, self._describe)
+            refuse_options(options, "write")
+        return self._source.write(path, overwrite, self._describe, options)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
 
 from ..errors import NotScoredError
+from ..io.common import Stamp
 from .base import CellSource, QueryResult, ScoreQuery, ScoresDescription, WriteRequest
 from .cell_layout import COLUMN, ROW, VALUE
 from .local_cells import write_cells
@@ -20,15 +23,8 @@ from .selection import CellQuery, Selection
 from .stored_base import StoredBacking
 
 
-class KeptCells(StoredBacking):
-    """Cells in a file, in place of all scores."""
-
-    def __init__(self, path: Any, stamps: Any, description: ScoresDescription, *given: Any) -> None:
-        super().__init__(path, stamps, description, *given)
-        self._selection = Selection.of(**(description.cells or {}))
-
-    def where(self) -> str:
-        return f"{super().where()}, which holds {self._selection}"
+class WithoutScores(StoredBacking):
+    """What scores come to, where they are not kept."""
 
     def frame(self, cells: Cells) -> NoReturn:
         raise self._not_there()
@@ -52,6 +48,44 @@ class KeptCells(StoredBacking):
         raise self._not_there()
 
     def cells(self, query: CellQuery) -> CellSource:
+        raise self._not_there()
+
+    @abstractmethod
+    def _not_there(self) -> NotScoredError:
+        """Said to who asks for scores."""
+
+
+class SummaryOnly(WithoutScores):
+    """Scores that nobody keeps."""
+
+    def __init__(self, path: Path, *given: Any) -> None:
+        super().__init__(path, *given)
+        self.path = None
+
+    def where(self) -> str:
+        return f"device {self.about.device}; not kept"
+
+    def _column_types(self) -> dict[str, pa.DataType]:
+        return {}
+
+    def _not_there(self) -> NotScoredError:
+        return NotScoredError(
+            "scores: were not kept, for no output was named (output=None), only what they come to. Score the table "
+            "again with an output."
+        )
+
+
+class KeptCells(WithoutScores):
+    """Cells in a file, in place of all scores."""
+
+    def __init__(self, path: Path, stamps: Mapping[Path, Stamp], description: ScoresDescription, *given: Any) -> None:
+        super().__init__(path, stamps, description, *given)
+        self._selection = Selection.of(**(description.cells or {}))
+
+    def where(self) -> str:
+        return f"{super().where()}, which holds {self._selection}"
+
+    def cells(self, query: CellQuery) -> CellSource:
         """See `Backing`; raises NotScoredError for others than those that are there."""
         if query.asked != Selection().to_dict() or list(query.shown) != list(self._view.outputs()):
             raise self._not_there()
@@ -70,6 +104,11 @@ class KeptCells(StoredBacking):
         """Names of the columns of the file."""
         with self._reading():
             return list(self._dataset().schema.names)
+
+    def count(self) -> int:
+        """How many cells there are."""
+        with self._reading():
+            return int(self._dataset().count_rows())
 
     def describe(self, description: ScoresDescription) -> ScoresDescription:
         """What a copy of the file is to say."""
@@ -102,7 +141,14 @@ class _StoredCells(CellSource):
     def tables(self) -> Iterator[pa.Table]:
         return self.kept.tables()
 
+    def count(self) -> int:
+        return self.kept.count()
+
     def write(
-        self, path: str | os.PathLike[str], overwrite: bool, describe: Callable[[bool], ScoresDescription]
+        self,
+        path: str | os.PathLike[str],
+        overwrite: bool,
+        describe: Callable[[bool], ScoresDescription],
+        options: Mapping[str, Any],
     ) -> int:
         return write_cells(self.tables(), path, overwrite, lambda: to_metadata(self.kept.describe(describe(True))))

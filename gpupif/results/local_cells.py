@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -33,7 +34,11 @@ class LocalCells(CellSource):
             yield from self.layout.tables(self.query.search(pieces, workers))
 
     def write(
-        self, path: str | os.PathLike[str], overwrite: bool, describe: Callable[[bool], ScoresDescription]
+        self,
+        path: str | os.PathLike[str],
+        overwrite: bool,
+        describe: Callable[[bool], ScoresDescription],
+        options: Mapping[str, Any],
     ) -> int:
         return write_cells(self.tables(), path, overwrite, lambda: to_metadata(describe(True)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from ..measures import MEASURES, POPULATION_SIZE, Measure, is_measure, suggest_m
 from ..utils.display import plural
 from ..utils.validation import check_path, percents, whole_number
 from .attacker_summary import AttackerSummary, summarize_attackers
-from .base import AttackerOutcome, Backing, Cell, ScoreQuery, ScoresDescription, WriteRequest
+from .base import AttackerOutcome, Backing, Cell, ScoreQuery, ScoresDescription, WriteRequest, refuse_options
 from .cell_table import CellTable
 from .figures import OF_COLUMNS, OF_ROWS, SUMMARISED, summary_columns
 from .outputs import MEAN, WORST, Cells, ScoredAttacker, ScoreView
@@ -374,7 +374,7 @@ class Scores:
         check_path("path", path, "a file or folder to write")
         if not self._backing.writes_folders:
             check_output(path, overwrite, self._inputs(), PARQUET.written)
-            self._refuse_options(options, "to_parquet")
+            refuse_options(options, "to_parquet")
         self._backing.write(replace(self._writing(path, keep_input, overwrite), options=options))
 
     def write(
@@ -397,16 +397,8 @@ class Scores:
         others.
         """
         if not self._backing.writes_folders:
-            self._refuse_options(options, "persist")
+            refuse_options(options, "persist")
         return Scores(self._backing.persist(**options), self._attackers, self._fold)
-
-    @staticmethod
-    def _refuse_options(options: Mapping[str, Any], method: str) -> None:
-        """Raise InputError for an option of a method that only Dask's one takes."""
-        if options:
-            raise InputError(
-                f"{next(iter(options))}: goes with scores of a Dask frame only, whose {method} takes it. Leave it out."
-            )
 
     def _of_fold(self, fold: str) -> Scores:
         """These scores over all attackers; of one with a list of columns they are its own."""

@@ -62,8 +62,7 @@ class Selection:
                 continue
             if is_measure(name):
                 raise InputError(
-                    f"{argument}: {name!r} is not scored (scored: {', '.join(measures)}). Add it to the measures "
-                    "(measures=, --measures)."
+                    f"{argument}: {name!r} is not scored (scored: {', '.join(measures)}). Add it with measures=."
                 )
             raise InputError(
                 f"{argument}: expected the name of a score ({', '.join(there)}), got {name!r}."

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..attack.arguments import Arguments, Knowledge, Measures
 from ..engines.base import Engine
@@ -38,7 +38,7 @@ KEY_WORDS = 2
 @documented_as(score)
 def score_files(
     source: str | os.PathLike[str],
-    output: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None,
     measures: Measures = ("cig", "csf"),
     columns: Sequence[Hashable] | None = None,
     *,
@@ -71,7 +71,8 @@ def score_files(
         such as ``data/**/*.csv``.
     output:
         Where the scores go: a file name ending in .parquet, .csv or .feather, or a folder, which gets one Parquet file
-        for each file of the table.
+        for each file of the table. None: nowhere; there is only what they come to then, ``summary()``, `fig`, `weights`
+        and so on, for less time and disk.
     rows_per_file:
         Of a folder: score files of so many rows instead.
     resume:
@@ -142,14 +143,22 @@ def check_selection(selection: Selection | None, arguments: Arguments) -> None:
         selection.check(arguments.names, outputs)
 
 
-def score_file(path: str | os.PathLike[str], arguments: Arguments, options: OutputOptions) -> Scores:
+class WrittenScores(NamedTuple):
+    """Scores, and of cells that were written in place of all how many there are."""
+
+    scores: Scores
+    cells: int | None = None
+
+
+def score_file(path: str | os.PathLike[str], arguments: Arguments, options: OutputOptions) -> WrittenScores:
     """Score files and write the scores, on disk or in memory.
 
-    It is done in memory where the output is one file, no memory limit is set, no run is resumed, and the table fits.
+    It is done in memory where the output is one file, or none, no memory limit is set, no run is resumed, and the table
+    fits.
     """
     check_selection(options.selection, arguments)
     population = _open_population(arguments)
-    if is_file(options.output):
+    if is_file(options.output) and not options.summary_only:
         places = [*find_input(path).places, *([] if population is None else population.source.found.places)]
         check_output(options.output, options.overwrite or options.resume, places)
     engine = choose_engine(requested_device())
@@ -163,7 +172,8 @@ def score_file(path: str | os.PathLike[str], arguments: Arguments, options: Outp
                 "is scored part by part, on disk.",
                 file=sys.stderr,
             )
-    return _score_on_disk(path, arguments, options, engine, population)
+    scores = _score_on_disk(path, arguments, options, engine, population)
+    return WrittenScores(scores, None if options.selection is None else scores.cells().count())
 
 
 def memory_needed(source: Source, used: int, targets: int, measures: int) -> int:
@@ -194,7 +204,7 @@ def _score_on_disk(
 
 def _score_in_memory(
     path: str | os.PathLike[str], arguments: Arguments, options: OutputOptions, engine: Engine
-) -> Scores:
+) -> WrittenScores:
     with Reporter() as report:
         report.stage("read", None, "rows")
         frame = open_file(path, every_column if options.keep_input else arguments.needed, engine.frames)
@@ -203,15 +213,17 @@ def _score_in_memory(
     if options.selection is None:
         attacker_names(arguments.outputs, targets, frame.names if options.keep_input else [])
     scores = score_table(frame, arguments)
-    started = time.perf_counter()
+    if options.summary_only:
+        return WrittenScores(scores)
+    started, cells = time.perf_counter(), None
     with Reporter() as report:
         report.stage("write", scores.rows, "rows")
         if options.selection is None:
             scores.write(options.output, options.keep_input, options.overwrite, report.advance)
         else:
-            scores.cells(**options.selection.to_dict()).write(options.output, options.overwrite)
+            cells = scores.cells(**options.selection.to_dict()).write(options.output, options.overwrite)
     scores.seconds["write"] = time.perf_counter() - started
-    return scores
+    return WrittenScores(scores, cells)
 
 
 def _open_population(arguments: Arguments) -> PopulationFiles | None:
