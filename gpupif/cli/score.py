@@ -141,7 +141,9 @@ def score(
             asked_cells = {"where": where, "min_cig": min_cig, "top": top, "by": by}
             of_a_cluster = {"scheduler": scheduler, "workers": workers}
             _check_summary(output, overwrite, {**asked_cells, "compression": compression, **given, **of_a_cluster})
-            scores, cells = score_file(find_input(table, sep), asked, OutputOptions.from_arguments(None))
+            scores, cells = score_file(
+                find_input(table, sep), asked, OutputOptions.from_arguments(None, summary_only=True)
+            )
             document = {"input": str(table), **scores.summary().to_dict(), "request": scores.provenance}
             if output is not None:
                 write_text(options.as_document(document), output, overwrite)

@@ -48,15 +48,16 @@ class OutputOptions:
         overwrite: bool = False,
         keep_input: bool = False,
         selection: Selection | None = None,
+        summary_only: bool = False,
     ) -> OutputOptions:
         """Check what `score_files` says of its output, and add what `gpupif.config` says; raises InputError.
 
-        output: None for no scores, only what they come to. selection: cells that are to be written in place of all
-        scores; None: all scores.
+        selection: cells that are to be written in place of all scores; None: all scores. summary_only: no output, only
+        what the scores come to.
         """
         here = resources()
-        if output is None:
-            _check_nothing_written(rows_per_file, resume, overwrite, keep_input, selection)
+        if summary_only:
+            _check_nothing_written(output, rows_per_file, resume, overwrite, keep_input, selection)
             # A name for the run's temporary files.
             place = (here.temp or Path(tempfile.gettempdir())) / f"gpupif-summary-{secrets.token_hex(8)}.parquet"
             return cls(place, here.memory, here.temp, summary_only=True)
@@ -74,10 +75,16 @@ class OutputOptions:
 
 
 def _check_nothing_written(
-    rows_per_file: Any, resume: bool, overwrite: bool, keep_input: bool, selection: Selection | None
+    output: Any,
+    rows_per_file: Any,
+    resume: bool,
+    overwrite: bool,
+    keep_input: bool,
+    selection: Selection | None,
 ) -> None:
-    """Raise InputError for options of an output where there is none."""
+    """Raise InputError for an output where there is to be none, or for its options."""
     options = {
+        "output": output,
         "rows_per_file": rows_per_file,
         "resume": resume,
         "overwrite": overwrite,
@@ -87,7 +94,9 @@ def _check_nothing_written(
     }
     for name, value in options.items():
         if value not in (None, False):
-            raise InputError(f"{name}: goes with an output; none is named (output=None). Name one, or leave it out.")
+            raise InputError(
+                f"{name}: goes with scores that are written, not with summary_only. Leave one of them out."
+            )
 
 
 def _check_cells(output: Path, rows_per_file: int | None, keep_input: bool) -> None:

@@ -70,8 +70,7 @@ class SummaryOnly(WithoutScores):
 
     def _not_there(self) -> NotScoredError:
         return NotScoredError(
-            "scores: were not kept, for no output was named (output=None), only what they come to. Score the table "
-            "again with an output."
+            "scores: were not kept, only what they come to (summary_only). Score the table again, without that."
         )
 
 

@@ -38,7 +38,7 @@ KEY_WORDS = 2
 @documented_as(score)
 def score_files(
     source: str | os.PathLike[str],
-    output: str | os.PathLike[str] | None,
+    output: str | os.PathLike[str] | None = None,
     measures: Measures = ("cig", "csf"),
     columns: Sequence[Hashable] | None = None,
     *,
@@ -58,6 +58,7 @@ def score_files(
     where: str | None = None,
     top: int | None = None,
     by: str | None = None,
+    summary_only: bool = False,
 ) -> Scores:
     """Score a table of files of any size, as `score` does, and write the scores to files.
 
@@ -71,8 +72,7 @@ def score_files(
         such as ``data/**/*.csv``.
     output:
         Where the scores go: a file name ending in .parquet, .csv or .feather, or a folder, which gets one Parquet file
-        for each file of the table. None: nowhere; there is only what they come to then, ``summary()``, `fig`, `weights`
-        and so on, for less time and disk.
+        for each file of the table.
     rows_per_file:
         Of a folder: score files of so many rows instead.
     resume:
@@ -84,6 +84,9 @@ def score_files(
         Write some cells in place of all scores, one row each, as `Scores.cells` has them for these arguments: those
         where a condition holds, ``"cig >= 3"``, or so many of the riskiest, or both. The output is one file then, and
         ``scores.cells()`` what is in it.
+    summary_only:
+        Write no scores, and name no output: there is only what they come to, ``summary()``, ``fig()``, ``weights`` and
+        so on, for less time and disk.
 
     Returns
     -------
@@ -129,7 +132,9 @@ def score_files(
         dtype=dtype,
     )
     selection = Selection.if_any(where, top, by)
-    options = OutputOptions.from_arguments(output, rows_per_file, resume, overwrite, keep_input, selection)
+    options = OutputOptions.from_arguments(
+        output, rows_per_file, resume, overwrite, keep_input, selection, summary_only
+    )
     check_selection(selection, arguments)
     path, population = _as_path("source", source), _open_population(arguments)
     return _score_on_disk(path, arguments, options, choose_engine(requested_device()), population)
