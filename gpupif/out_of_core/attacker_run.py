@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from ..attack.known_subsets import KnownSubsets
 from ..attack.priors import Prior
+from ..engines.partition_plan import WeightSums
 from ..measures import find_measure
 from ..results.asked_cells import AskedCells
 from ..results.base import Cell
-from ..results.figures import ColumnFacts, Figures, summary_columns
+from ..results.figures import ColumnFacts, summary_columns
 from ..results.outputs import MEAN
-from ..results.riskiest import cell_records, riskiest
-from ..results.summary import TOP_CELLS, Summary
+from ..results.riskiest import cell_records
+from ..results.summary import Summary
 from .chunks import TableChunks
-from .gather import ChunkFacts, Gatherer
+from .fold import Folding
+from .folded import FoldedGatherer
+from .gather import Gatherer, ScoreFacts
 from .one_part import FoldRun
 from .passes import PartitionedRun
 from .summary import codes_of_row, gain_percentiles, row_gain_percentiles
@@ -41,16 +44,36 @@ class AttackerRun:
     prior_of: Mapping[Hashable, Prior]
     subsets: KnownSubsets | None
     population_scoring: PartitionedRun | None = None
+    _gatherer: ScoreFacts = field(init=False)
 
     def score(self) -> Gatherer:
         """Score the table in parts; the gatherer of the scores."""
-        scoring, job = self.scoring, self.scoring.job
+        scoring = self.scoring
         sums = scoring.score()
         if self.population_scoring is not None:
             self.population_scoring.score()
-        (self.weights,) = sums.by_fold(job, self.chunks.rows if scoring.units is None else scoring.units.total).values()
-        self._gatherer = Gatherer(scoring, self.weights, scoring.file("facts"), self.population_scoring)
-        return self._gatherer
+        self._find_weights(sums)
+        gatherer = Gatherer(scoring, self.weights, scoring.file("facts"), self.population_scoring)
+        self._gatherer = gatherer
+        return gatherer
+
+    @property
+    def knows_cells_by_part(self) -> bool:
+        """Whether all scores of a cell are made in one part, so that these can be folded there."""
+        return self.population_scoring is None and not isinstance(self.scoring, FoldRun)
+
+    def fold(self, folding: Folding) -> FoldedGatherer:
+        """Score the table in parts, and keep of the scores only what is needed."""
+        scoring = self.scoring
+        scoring.folding = folding
+        self._find_weights(scoring.score())
+        gatherer = FoldedGatherer(scoring, self.weights, scoring.file("facts"), folding)
+        self._gatherer = gatherer
+        return gatherer
+
+    def _find_weights(self, sums: WeightSums) -> None:
+        units = self.scoring.units
+        (self.weights,) = sums.by_fold(self.scoring.job, self.chunks.rows if units is None else units.total).values()
 
     @property
     def column_facts(self) -> list[ColumnFacts]:
@@ -65,10 +88,8 @@ class AttackerRun:
         scoring, context, job = self.scoring, self.scoring.context, self.scoring.job
         context.report.stage("summarise", None, "")
         gatherer, chunks = self._gatherer, self.chunks
-        facts = [ChunkFacts.read(gatherer.facts(number)) for number in range(len(chunks.sizes))]
-        figures = Figures.together(*(chunk.figures for chunk in facts))
+        figures, cells = gatherer.figures_and_top(len(chunks.sizes))
         percentiles = gain_percentiles(job, chunks.rows, scoring.gains)
-        cells = riskiest((cell for chunk in facts for cell in chunk.top), TOP_CELLS)
         summary = Summary(
             rows=chunks.rows,
             distinct_rows=scoring.distinct_rows(),

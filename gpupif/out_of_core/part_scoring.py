@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
 from .chunks import Chunks
 from .collapse import Packing, TooManyRowsError, collapse, packed_chunks
+from .fold import Folding, FoldWriter
 from .part_result import Multiset, PartResult
 from .shuffle import HashRange, Partitioned, PartScores, hash_partition
 
@@ -38,6 +40,10 @@ def score_columns(job: Job, targets: Sequence[int]) -> dict[str, str]:
     return {
         f"{target}:{measure.name}": measure.type_in("float64") for target in targets for measure in part_measures(job)
     }
+
+
+# Opens what scores of a part are written to.
+OpenWriter = Callable[[], contextlib.AbstractContextManager[Any]]
 
 
 @dataclass(eq=False)
@@ -60,19 +66,30 @@ class PartScorer:
         self.entropies = [entropy_of_counts(counts) for counts in self.job.counts]
 
     def score(
-        self, chunks: Chunks, one: Pass, out: Path, folder: Path, hashes: HashRange, forced: bool = False
+        self,
+        chunks: Chunks,
+        one: Pass,
+        out: Path,
+        folder: Path,
+        hashes: HashRange,
+        forced: bool = False,
+        folding: Folding | None = None,
     ) -> PartResult:
         """Write the scores of a part, chunk by chunk, to `out`.
 
-        folder: for what is cut again. forced: it cannot be cut any more.
+        folder: for what is cut again. forced: it cannot be cut any more. folding: what is kept of them, if not all.
         """
+        if folding is None:
+            writer: Any = partial(score_writer, out, self.job, one.targets)
+        else:
+            writer = partial(FoldWriter, out, folding, self.job, one.targets, chunks.sizes)
         if chunks.rows <= self.limit and self.asked is None:
-            return self._score_whole(chunks, one, out)
+            return self._score_whole(chunks, one, writer)
         used = sorted({*self.job.known, *one.targets})
         with contextlib.suppress(TooManyRowsError):
             collapsed = self._distinct(chunks, used, math.inf if forced else self.limit)
-            return self._score_collapsed(chunks, one, out, used, collapsed)
-        return self._score_cut(chunks, one, out, folder, hashes)
+            return self._score_collapsed(chunks, one, writer, used, collapsed)
+        return self._score_cut(chunks, one, writer, folder, hashes)
 
     def count_distinct(self, chunks: Chunks, folder: Path) -> int:
         """Number of distinct rows of a part over all its columns."""
@@ -90,12 +107,12 @@ class PartScorer:
         shutil.rmtree(finer.folder)
         return total
 
-    def _score_whole(self, chunks: Chunks, one: Pass, out: Path) -> PartResult:
+    def _score_whole(self, chunks: Chunks, one: Pass, open_writer: OpenWriter) -> PartResult:
         columns = range(len(self.job.cardinalities))
         codes = chunks.all_codes()
         weights = None if self.units is None else self.units.times(codes.pop())
         result, found = self._run(one, columns, codes, None, weights, self.progress)
-        with score_writer(out, self.job, one.targets) as writer:
+        with open_writer() as writer:
             start = 0
             for size in chunks.sizes:
                 writer.write([values[start : start + size] for values in result])
@@ -103,13 +120,13 @@ class PartScorer:
         return found
 
     def _score_collapsed(
-        self, chunks: Chunks, one: Pass, out: Path, used: Sequence[int], collapsed: DistinctRows
+        self, chunks: Chunks, one: Pass, open_writer: OpenWriter, used: Sequence[int], collapsed: DistinctRows
     ) -> PartResult:
         packing = self._packing(used)
         codes = packing.layout.unpack(collapsed.keys)
         times, *weights = collapsed.sums
         result, found = self._run(one, used, codes, times, next(iter(weights), None), SILENT)
-        with score_writer(out, self.job, one.targets) as writer, Workers() as workers:
+        with open_writer() as writer, Workers() as workers:
             for piece in packed_chunks(chunks, packing, lambda: self.limit, workers, self.asked):
                 both = np.concatenate([collapsed.keys, piece.keys])
                 number = distinct_rows(Rows(both), len(both), workers).number[len(collapsed) :]
@@ -120,7 +137,9 @@ class PartScorer:
                     self.progress.advance(rows * len(one.targets))
         return found
 
-    def _score_cut(self, chunks: Chunks, one: Pass, out: Path, folder: Path, hashes: HashRange) -> PartResult:
+    def _score_cut(
+        self, chunks: Chunks, one: Pass, open_writer: OpenWriter, folder: Path, hashes: HashRange
+    ) -> PartResult:
         found = PartResult()
         parts = -(-2 * chunks.rows // self.limit)
         halves = one.halves(self.job.known, self.entropies)
@@ -138,17 +157,17 @@ class PartScorer:
                 forced = len(halves) == 1 and piece.rows == chunks.rows
                 place = pieces.folder / f"{part}"
                 found.add(self.score(piece, half, pieces.scores(part), place, inner, forced))
-        self._put_together(chunks, one, halves, cuts, out)
+        self._put_together(chunks, one, halves, cuts, open_writer)
         for pieces in cuts:
             shutil.rmtree(pieces.folder)
         return found
 
     def _put_together(
-        self, chunks: Chunks, one: Pass, halves: Sequence[Pass], cuts: Sequence[Partitioned], out: Path
+        self, chunks: Chunks, one: Pass, halves: Sequence[Pass], cuts: Sequence[Partitioned], open_writer: OpenWriter
     ) -> None:
         """The scores of several cuts of the same rows, each for some of the targets, in the order of these rows."""
         schema = score_columns(self.job, one.targets)
-        with score_writer(out, self.job, one.targets) as writer, Workers() as workers, contextlib.ExitStack() as files:
+        with open_writer() as writer, Workers() as workers, contextlib.ExitStack() as files:
             gatherings = [
                 files.enter_context(PartScores(pieces, list(score_columns(self.job, half.targets))))
                 for half, pieces in zip(halves, cuts, strict=True)

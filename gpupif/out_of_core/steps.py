@@ -33,6 +33,7 @@ from .cells import ChunkCells
 from .chunks import EncodedChunks, SomeColumns
 from .encode import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
 from .explain import FilesExplainer
+from .fold import Folding
 from .gather import AttackerGatherers
 from .one_part import runs_by_fold
 from .options import OutputOptions, PopulationFiles
@@ -121,16 +122,7 @@ class Steps:
 
     def _take(self, runs: AttackerRuns, chunks: EncodedChunks, outputs: list[ScoreFile]) -> dict[str, Any]:
         """The steps from codes to written scores; what is kept of them."""
-        attackers = self._attackers(runs)
-        gatherers = AttackerGatherers(
-            [(one, {fold: run.score() for fold, run in runs[one.name].items()}) for one in attackers]
-        )
-        started = time.perf_counter()
-        if self.options.selection is not None:
-            query = self.options.selection.query(ScoreView(self.about.measures, attackers, self.about.dtype))
-            places = [self.request.read.index(name) for name in self.request.targets]
-            self.writer.cells = ChunkCells(query, chunks, places)
-        self.writer.write(gatherers, chunks.sizes, outputs, partial(self._describe, runs, chunks.rows, outputs))
+        started = self._write(runs, chunks, outputs)
         for source in (self.source, None if self.population is None else self.population.source):
             if source is not None:
                 source.check_unchanged(source.found.files)
@@ -146,6 +138,36 @@ class Steps:
             "identity": [] if self.options.summary_only else identity(self.writer.staged(outputs)),
             "files": [] if self.options.summary_only else [piece.path for piece in outputs],
         }
+
+    def _write(self, runs: AttackerRuns, chunks: EncodedChunks, outputs: list[ScoreFile]) -> float:
+        """Score the table, and write what is asked for; when writing began."""
+        attackers, describe = self._attackers(runs), partial(self._describe, runs, chunks.rows, outputs)
+        selection = self.options.selection
+        view = ScoreView(self.about.measures, attackers, self.about.dtype)
+        query = None if selection is None else selection.query(view)
+        places = [self.request.read.index(name) for name in self.request.targets]
+        only = next(iter(next(iter(runs.values())).values()))
+        if (query is not None or self.options.summary_only) and len(runs) == 1 and only.knows_cells_by_part:
+            folding = Folding.of(query, view)
+            if folding is not None:
+                folded = only.fold(folding)
+                started = time.perf_counter()
+                self.report.stage("write" if query is not None else "put together", chunks.rows, "rows")
+                folded.make_folder()
+                if query is None:
+                    for _ in folded.cells(chunks, places, self.report):
+                        pass
+                else:
+                    self.writer.write_cells(folded.tables(chunks, places, self.report), outputs[0], describe)
+                return started
+        gatherers = AttackerGatherers(
+            [(one, {fold: run.score() for fold, run in runs[one.name].items()}) for one in attackers]
+        )
+        started = time.perf_counter()
+        if query is not None:
+            self.writer.cells = ChunkCells(query, chunks, places)
+        self.writer.write(gatherers, chunks.sizes, outputs, describe)
+        return started
 
     def _attackers(self, runs: AttackerRuns) -> tuple[ScoredAttacker, ...]:
         """All attackers, in order."""

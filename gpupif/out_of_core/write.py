@@ -76,6 +76,16 @@ class ScoreWriter:
             with disk_errors(folder):
                 write_folder_file(folder / FOLDER_FILE, pq.read_schema(folder / outputs[0].path), describe(True))
 
+    def write_cells(
+        self, tables: Iterator[pa.Table], output: ScoreFile, describe: Callable[[bool], ScoresDescription]
+    ) -> None:
+        """Write cells to the only score file; describe: as of `write`."""
+        file = self.folder / "scores" / output.path
+        self._describe = describe
+        with disk_errors(file):
+            file.parent.mkdir(exist_ok=True)
+        write_tables(tables, file, describe=self._metadata)
+
     def _write_files(
         self, gatherer: AttackerGatherers, sizes: Sequence[int], outputs: Sequence[ScoreFile], left: Sequence[ScoreFile]
     ) -> None:
@@ -97,8 +107,7 @@ class ScoreWriter:
             contextlib.closing(prefetched(made)) as chunks,
         ):
             if self.cells is not None:
-                file = self.folder / "scores" / run[0].path
-                write_tables(self.cells.tables(chunks, self.report), file, describe=self._metadata)
+                self.write_cells(self.cells.tables(chunks, self.report), run[0], self._describe)
                 return
             rows = RowReader(chunks, ends[first] - sizes[first], _rows_in, _some_rows)
             for piece in run:

@@ -66,6 +66,20 @@ class Figures:
         joined = each("sums", lambda parts: [part for piece in parts for part in piece])
         return cls(joined, each("cells", sum), each("highest", max), each("lowest", min))
 
+    @classmethod
+    def beside(cls, several: Sequence[tuple[Sequence[int], Figures]]) -> Figures:
+        """Those of all columns, of some columns each, by their places."""
+        order = np.argsort([place for places, _ in several for place in places])
+
+        def each(name: str) -> dict[str, list[Any]]:
+            found = {}
+            for measure in getattr(several[0][1], name):
+                joined = [one for _, figures in several for one in getattr(figures, name)[measure]]
+                found[measure] = [joined[place] for place in order]
+            return found
+
+        return cls(each("sums"), each("cells"), each("highest"), each("lowest"))
+
     def total(self, measure: str, column: int) -> float:
         """The sum of a column's scores: exactly that of the sums of its pieces, in any order."""
         return math.fsum(self.sums[measure][column])

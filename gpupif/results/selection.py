@@ -154,6 +154,30 @@ class ScoredRows(NamedTuple):
         return ScoredRows(self.first + rows.start, arrays, None if of is None else lambda target: of(target)[rows])
 
 
+class Riskiest:
+    """The n riskiest of cells that come in the order of the table; no more than twice as many are kept.
+
+    least: None, or, where so many are there, such a risk that only riskier cells come in question.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.least: Any = None
+        self._n = n
+        self._waiting: list[FoundCells] = []
+
+    def add(self, cells: FoundCells) -> None:
+        """Cells that come after all that were added."""
+        self._waiting.append(cells)
+        if sum(len(one.rows) for one in self._waiting) >= 2 * self._n:
+            found = self.found()
+            assert found.risks is not None
+            self._waiting, self.least = [found], found.risks.min()
+
+    def found(self) -> FoundCells:
+        """The riskiest, in the order of the table."""
+        return FoundCells.together(self._waiting).riskiest(self._n)
+
+
 @dataclass(frozen=True)
 class CellQuery:
     """A `Selection` of scores. named: what its names are; shown: what is said of the cells, by the name of the column.
@@ -172,9 +196,8 @@ class CellQuery:
     @property
     def outputs(self) -> list[str]:
         """The outputs that are looked at."""
-        names = [] if self.condition is None else self.condition.names
-        several = [*self.shown.values(), *(self.named[name] for name in names), *([] if self.by is None else [self.by])]
-        return list(dict.fromkeys(output for cells in several for output in cells.outputs))
+        shown = [output for cells in self.shown.values() for output in cells.outputs]
+        return list(dict.fromkeys([*shown, *self.looked_at]))
 
     def search(self, pieces: Iterable[ScoredRows], workers: Workers) -> Iterator[FoundCells]:
         """The cells, found in pieces of a table that follow each other: in order, the riskiest of all in one go."""
@@ -186,25 +209,34 @@ class CellQuery:
 
         Of these no more cells are kept than twice as many as are asked for, and those of a few pieces.
         """
-        waiting: list[FoundCells] = []
-        least = None
+        kept = None if self.top is None else Riskiest(self.top)
         each = iter(pieces)
         while wave := list(islice(each, workers.threads)):
+            least = None if kept is None else kept.least
             for found in workers.run(self.find, [(piece, least) for piece in wave]):
-                if self.top is None:
+                if kept is None:
                     yield found
-                    continue
-                waiting.append(found)
-                if sum(len(one.rows) for one in waiting) >= 2 * self.top:
-                    waiting = [FoundCells.together(waiting).riskiest(self.top)]
-                    least = waiting[0].risks.min()  # type: ignore[union-attr]
-        if self.top is not None:
-            yield FoundCells.together(waiting).riskiest(self.top)
+                else:
+                    kept.add(found)
+        if kept is not None:
+            yield kept.found()
 
-    def find(self, piece: ScoredRows, least: Any = None) -> FoundCells:
+    @property
+    def looked_at(self) -> list[str]:
+        """The outputs by which cells are chosen."""
+        names = [] if self.condition is None else self.condition.names
+        several = [*(self.named[name] for name in names), *([] if self.by is None else [self.by])]
+        return list(dict.fromkeys(output for cells in several for output in cells.outputs))
+
+    def risks(self, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[Any] | None:
+        """How risky some cells are, a single row of them; None where that is not asked."""
+        return None if self.by is None else as_risk(self.by.measure, self.by.of(arrays))[0]
+
+    def find(self, piece: ScoredRows, least: Any = None, shown: bool = True) -> FoundCells:
         """Those of a piece, in the order of the table.
 
-        least: none that is not riskier comes in question, for so many as are asked for are in the rows before.
+        least: none that is not riskier comes in question, for so many as are asked for are in the rows before. shown:
+        whether they get scores.
         """
         arrays = piece.arrays
         first = next(iter(arrays.values()))
@@ -223,15 +255,7 @@ class CellQuery:
             for target in np.unique(targets):
                 mine = targets == target
                 codes[mine] = piece.codes(target)[rows[mine]]
-        some = {output: arrays[output][targets, rows][None] for output in self._outputs_shown}
-        return FoundCells(
-            rows + piece.first,
-            targets,
-            codes,
-            None if risks is None else risks[targets, rows],
-            [cells.of(some)[0] for cells in self.shown.values()],
-        )
-
-    @property
-    def _outputs_shown(self) -> list[str]:
-        return list(dict.fromkeys(output for cells in self.shown.values() for output in cells.outputs))
+        several = self.shown.values() if shown else []
+        some = {output: arrays[output][targets, rows][None] for cells in several for output in cells.outputs}
+        scores = [cells.of(some)[0] for cells in several]
+        return FoundCells(rows + piece.first, targets, codes, None if risks is None else risks[targets, rows], scores)
