@@ -38,15 +38,13 @@ class FoldedGatherer(ScoreFacts):
         self._best: list[Cell] = []
 
     def figures_and_top(self, chunks: int) -> tuple[Figures, list[Cell]]:
-        passes = zip(self._scoring.passes, self._scoring.cuts, strict=True)
         each = [
-            (
-                sorted(self.job.targets.index(target) for target in one.targets),
-                Figures.together(*(Figures(**_facts(pieces, part)["figures"]) for part in _parts(pieces))),
-            )
-            for one, pieces in passes
+            Figures.together(*(Figures(**_facts(pieces, part)["figures"]) for part in _parts(pieces)))
+            for pieces in self._scoring.cuts
         ]
-        return Figures.beside(each), riskiest(self._best, TOP_CELLS)
+        places = [place for one in self._scoring.passes for place in sorted(map(self.job.targets.index, one.targets))]
+        figures = Figures.beside(*each).of_columns(np.argsort(places).tolist())
+        return figures, riskiest(self._best, TOP_CELLS)
 
     def tables(self, chunks: TableChunks, places: Sequence[int], report: Reporter) -> Iterator[pa.Table]:
         """Tables of the cells; places: of the scored columns among those of the chunks."""
@@ -132,8 +130,8 @@ class _BestCell(NamedTuple):
 class _ChunkPiece(NamedTuple):
     """What was kept of the rows of a chunk that lie in one part.
 
-    rows: of the chunk, in the order of the part. gains: none where CIG was not scored. best: the riskiest cells of the part that are here, each with its
-    place among these rows.
+    rows: of the chunk, in the order of the part. gains: sums of their CIG, none where it was not scored. best: the
+    riskiest cells of the part that are here, each with its place among these rows.
     """
 
     rows: npt.NDArray[Any]

@@ -18,7 +18,7 @@ from ..errors import InputError
 from ..measures import Measure
 from ..utils.display import plural
 from .figures import ColumnFacts, Figures
-from .outputs import Cells, ScoredAttacker
+from .outputs import Cells, ScoredAttacker, outputs_of
 from .packed_priors import pack_priors
 from .selection import CellQuery
 from .summary import Summary
@@ -50,16 +50,20 @@ class ScoreQuery:
     shown: Sequence[Cells] = ()
 
     @property
+    def looked_at(self) -> list[Cells]:
+        """The cells whose scores are looked at in all rows."""
+        several = [*self.figures.values(), *(one for one in (self.gains, self.by) if one is not None)]
+        return list(dict.fromkeys(several))
+
+    @property
     def cells(self) -> list[Cells]:
         """All cells that the query is of."""
-        several = [*self.figures.values(), *self.shown]
-        several += [one for one in (self.gains, self.by) if one is not None]
-        return list(dict.fromkeys(several))
+        return list(dict.fromkeys([*self.looked_at, *self.shown]))
 
     @property
     def outputs(self) -> list[str]:
         """The outputs that hold them."""
-        return list(dict.fromkeys(output for cells in self.cells for output in cells.outputs))
+        return outputs_of(self.cells)
 
 
 class QueryResult(NamedTuple):

@@ -67,18 +67,26 @@ class Figures:
         return cls(joined, each("cells", sum), each("highest", max), each("lowest", min))
 
     @classmethod
-    def beside(cls, several: Sequence[tuple[Sequence[int], Figures]]) -> Figures:
-        """Those of all columns, of some columns each, by their places."""
-        order = np.argsort([place for places, _ in several for place in places])
+    def beside(cls, *several: Figures) -> Figures:
+        """Those of the same rows in further columns together, in the order of the columns."""
+        return cls(
+            *(
+                {
+                    measure: [column for one in several for column in getattr(one, name)[measure]]
+                    for measure in getattr(several[0], name)
+                }
+                for name in ("sums", "cells", "highest", "lowest")
+            )
+        )
 
-        def each(name: str) -> dict[str, list[Any]]:
-            found = {}
-            for measure in getattr(several[0][1], name):
-                joined = [one for _, figures in several for one in getattr(figures, name)[measure]]
-                found[measure] = [joined[place] for place in order]
-            return found
-
-        return cls(each("sums"), each("cells"), each("highest"), each("lowest"))
+    def of_columns(self, places: Sequence[int]) -> Figures:
+        """Those of some of the columns, in this order."""
+        return Figures(
+            *(
+                {measure: [columns[place] for place in places] for measure, columns in getattr(self, name).items()}
+                for name in ("sums", "cells", "highest", "lowest")
+            )
+        )
 
     def total(self, measure: str, column: int) -> float:
         """The sum of a column's scores: exactly that of the sums of its pieces, in any order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -85,6 +85,11 @@ class Cells(NamedTuple):
             each = [array[place] for array in several]
             scores[:] = worst_of(self.measure, each) if worst else mean_of(each)
         return folded
+
+
+def outputs_of(several: Iterable[Cells]) -> list[str]:
+    """The outputs that hold the scores of these cells."""
+    return list(dict.fromkeys(output for cells in several for output in cells.outputs))
 
 
 @dataclass(frozen=True)

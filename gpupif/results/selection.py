@@ -16,7 +16,7 @@ from ..rows.threads import Workers
 from ..utils.display import plural
 from ..utils.validation import brief, whole_number
 from .condition import Condition, parse_condition
-from .outputs import Cells, ScoreView
+from .outputs import Cells, ScoreView, outputs_of
 
 # Rows that are looked at in one go.
 PIECE_ROWS = 1 << 16
@@ -196,8 +196,7 @@ class CellQuery:
     @property
     def outputs(self) -> list[str]:
         """The outputs that are looked at."""
-        shown = [output for cells in self.shown.values() for output in cells.outputs]
-        return list(dict.fromkeys([*shown, *self.looked_at]))
+        return list(dict.fromkeys([*outputs_of(self.shown.values()), *self.looked_at]))
 
     def search(self, pieces: Iterable[ScoredRows], workers: Workers) -> Iterator[FoundCells]:
         """The cells, found in pieces of a table that follow each other: in order, the riskiest of all in one go."""
@@ -225,8 +224,7 @@ class CellQuery:
     def looked_at(self) -> list[str]:
         """The outputs by which cells are chosen."""
         names = [] if self.condition is None else self.condition.names
-        several = [*(self.named[name] for name in names), *([] if self.by is None else [self.by])]
-        return list(dict.fromkeys(output for cells in several for output in cells.outputs))
+        return outputs_of([*(self.named[name] for name in names), *([] if self.by is None else [self.by])])
 
     def risks(self, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[Any] | None:
         """How risky some cells are, a single row of them; None where that is not asked."""
@@ -256,6 +254,6 @@ class CellQuery:
                 mine = targets == target
                 codes[mine] = piece.codes(target)[rows[mine]]
         several = self.shown.values() if shown else []
-        some = {output: arrays[output][targets, rows][None] for cells in several for output in cells.outputs}
+        some = {output: arrays[output][targets, rows][None] for output in outputs_of(several)}
         scores = [cells.of(some)[0] for cells in several]
         return FoundCells(rows + piece.first, targets, codes, None if risks is None else risks[targets, rows], scores)
