@@ -187,7 +187,6 @@ def test_full_disk(folder):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["score", "people.csv"], "-o: expected the name of a file or folder for the scores."),
         (["score", "people.csv", "-o", "x.parquet", "--knwon", "a"], "No such option: --knwon"),
         (["score", "people.csv", "-o", "x.parquet", "--known-any", "two"], "'--known-any': expected a whole number."),
         (["scores"], "No such command 'scores'."),

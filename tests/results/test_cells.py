@@ -16,7 +16,6 @@ from pyarrow import csv
 
 import gpupif
 from gpupif import AnyKnown, InputError
-from tests.attack.test_any_attack_any_way import Case
 from tests.helpers.attacks import frames_of
 from tests.helpers.command_line import contents
 from tests.helpers.naive_cells import asked_cells
@@ -39,8 +38,24 @@ class Asked(NamedTuple):
         return {"holds": self.holds, "top": self.asked.get("top"), "risk": self.risk}
 
 
-ONE = Case("all columns", "rows", "alone", "categories", "own")
-NAMED = Case("any, named", "weights", "population", "categories", "own")
+# Rows that repeat, cohorts of one and of many, values that are missing.
+PEOPLE = {
+    "sex": [*"ffmm", None, *"mffmfm", None],
+    "age": [30, 30, 40, 40, 30, 40, 50, 30, 40, 50, 30, 40],
+    "town": ["A", "B", "A", "A", "B", "B", None, "A", "A", "B", "A", "B"],
+    "job": [*"abaabbcabcab"],
+    "people": [1, 0, 2, 0, 1, 3, 0, 1, 2, 0, 4, 1],
+}
+NAMES = ["sex", "age", "town", "job"]
+ONE = {"columns": NAMES}
+NAMED = {
+    "columns": ["job", "town"],
+    "attackers": {"friend": ["sex", "job"], "anybody": AnyKnown(1, among=["sex", "age", "town"])},
+    "weights": "people",
+    "population": {name: PEOPLE[name] * 2 for name in NAMES},
+}
+ANY_TWO = {"columns": NAMES, "known": 2, "weights": "people", "missing": "wildcard"}
+SUPPRESSED = {"columns": ["job", "town", "sex"], "known": ["sex", "age", "town"], "missing": "wildcard"}
 
 
 def worst(cell, measure, fold=max):
@@ -78,30 +93,30 @@ CASES = {
         ),
     ),
     "any two": (
-        Case("any 2", "zeros", "alone", "wildcards", "own"),
+        ANY_TWO,
         Asked({"where": "csf_mean > 0.1"}, lambda cell: cell["csf_mean"] > 0.1),
     ),
     "unknown": (
-        Case("columns", "rows", "alone", "wildcards", "own"),
+        SUPPRESSED,
         Asked({"where": "csf < 1 or csf >= 1"}, lambda cell: not np.isnan(cell["csf"])),
     ),
 }
 QUICK = ["both", "top by size", "several"]
 
 
-def found_in(way, case, asked, dtype="float64"):
-    table, options = frames_of(case.table, case.options)
+def found_in(way, options, asked, dtype="float64"):
+    table, options = frames_of(PEOPLE, options)
     return way.score(table, MEASURES, dtype=dtype, cells=asked.asked, **options)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", CASES)
 def test_as_defined(name, dtype):
-    case, asked = CASES[name]
-    table, options = frames_of(case.table, case.options)
+    given, asked = CASES[name]
+    table, options = frames_of(PEOPLE, given)
     scores = MEMORY.score(table, MEASURES, dtype=dtype, **options).frame
-    expected = asked_cells(table, case.options["columns"], scores, **asked.meant)
-    found = found_in(MEMORY, case, asked, dtype)
+    expected = asked_cells(table, given["columns"], scores, **asked.meant)
+    found = found_in(MEMORY, given, asked, dtype)
     pd.testing.assert_frame_equal(found, expected, check_exact=True, check_dtype=len(expected) > 0)
     assert (len(found) == 0) == (name == "none")
 
@@ -110,10 +125,10 @@ def test_as_defined(name, dtype):
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
 )
 def test_the_same_in_every_way(way, name):
-    case, asked = CASES[name]
+    given, asked = CASES[name]
     for dtype in ("float64", "float32"):
-        found = found_in(way, case, asked, dtype)
-        pd.testing.assert_frame_equal(found, found_in(MEMORY, case, asked, dtype), check_exact=True)
+        found = found_in(way, given, asked, dtype)
+        pd.testing.assert_frame_equal(found, found_in(MEMORY, given, asked, dtype), check_exact=True)
 
 
 def test_ties_are_cut_by_row_and_column(way):
