@@ -23,7 +23,7 @@ from ..results.riskiest import cell_records
 from ..results.summary import Summary
 from .chunks import TableChunks
 from .fold import Folding
-from .folded import FoldedGatherer
+from .folded import FoldFacts
 from .gather import Gatherer, ScoreFacts
 from .one_part import FoldRun
 from .passes import PartitionedRun
@@ -57,19 +57,13 @@ class AttackerRun:
         self._gatherer = gatherer
         return gatherer
 
-    @property
-    def knows_cells_by_part(self) -> bool:
-        """Whether all scores of a cell are made in one part, so that these can be folded there."""
-        return self.population_scoring is None and not isinstance(self.scoring, FoldRun)
-
-    def fold(self, folding: Folding) -> FoldedGatherer:
-        """Score the table in parts, and keep of the scores only what is needed."""
-        scoring = self.scoring
-        scoring.folding = folding
-        self._find_weights(scoring.score())
-        gatherer = FoldedGatherer(scoring, self.weights, scoring.file("facts"), folding)
-        self._gatherer = gatherer
-        return gatherer
+    def fold(self, folding: Folding) -> FoldFacts:
+        """Score the table in parts, and keep of the scores only what is needed; what a summary needs, to be filled."""
+        self.scoring.folding = folding
+        self._find_weights(self.scoring.score())
+        facts = FoldFacts(self.scoring.job, self.weights, self.scoring.file("facts"))
+        self._gatherer = facts
+        return facts
 
     def _find_weights(self, sums: WeightSums) -> None:
         units = self.scoring.units

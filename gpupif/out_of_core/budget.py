@@ -162,8 +162,8 @@ def check_disk(
     kept = len({computed_measure(measure) for measure in request.outputs})
     scores = SCORE_BYTES * targets * kept
     few = options.selection is not None or options.summary_only
-    if few and attackers == 1 and request.any_known is None and population is None and request.missing != "wildcard":
-        # Sums of rows, of each pass.
+    if few and attackers == 1 and population is None:
+        # Sums of rows, of each pass or fold.
         scores = 2 * FOLDED_BYTES
     spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(request.read) + scores + 8))
     # The population is encoded, and cut with the table.

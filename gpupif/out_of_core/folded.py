@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..engines.partition_plan import Pass, computed_measure, part_measures
+from ..engines.base import Job
+from ..engines.partition_plan import part_measures
 from ..io.ipc_batches import BatchReader, write_batch
 from ..results.base import Cell
 from ..results.cell_layout import CellLayout
@@ -22,83 +23,102 @@ from ..results.selection import FoundCells, Riskiest
 from ..results.summary import TOP_CELLS
 from ..utils.progress import Reporter
 from .chunks import TableChunks
-from .fold import Folding, PartFiles
+from .fold import Folding, PartFiles, RawScores
 from .gather import ScoreFacts
 from .passes import PartitionedRun
 from .shuffle import Partitioned
 
 
-class FoldedGatherer(ScoreFacts):
-    """What was kept of the scores of a table: cells that were asked for, and what a summary needs; see `Gatherer`."""
+class FoldFacts(ScoreFacts):
+    """What a summary needs of the scores of one fold. figures, top: when all parts were put together."""
 
-    def __init__(self, scoring: PartitionedRun, weights: Sequence[float], folder: Path, folding: Folding) -> None:
-        super().__init__(scoring.job, weights, folder)
-        self._scoring = scoring
-        self._query = folding.query
-        self._best: list[Cell] = []
+    def __init__(self, job: Job, weights: Sequence[float], folder: Path) -> None:
+        super().__init__(job, weights, folder)
+        self.figures: Figures | None = None
+        self.top: list[Cell] = []
 
     def figures_and_top(self, chunks: int) -> tuple[Figures, list[Cell]]:
-        each = [
-            Figures.together(*(Figures(**_facts(pieces, part)["figures"]) for part in _parts(pieces)))
-            for pieces in self._scoring.cuts
-        ]
-        places = [place for one in self._scoring.passes for place in sorted(map(self.job.targets.index, one.targets))]
-        figures = Figures.beside(*each).of_columns(np.argsort(places).tolist())
-        return figures, riskiest(self._best, TOP_CELLS)
+        assert self.figures is not None
+        return self.figures, riskiest(self.top, TOP_CELLS)
+
+
+class FoldedGatherer:
+    """Puts what was kept of the scores against one attacker together.
+
+    scoring: of the first fold, beside whose parts all folds lie. facts: of each fold, to be filled.
+    """
+
+    def __init__(self, scoring: PartitionedRun, folding: Folding, facts: Mapping[str, FoldFacts]) -> None:
+        self._passes = list(zip(scoring.passes, scoring.cuts, strict=True))
+        self._targets = list(scoring.job.targets)
+        self._folding = folding
+        self._facts = facts
+        # In the order in which parts keep them.
+        each = [RawScores(fold, one.name) for fold, fact in facts.items() for one in part_measures(fact.job)]
+        self._place_of = {raw: place for place, raw in enumerate(each)}
 
     def tables(self, chunks: TableChunks, places: Sequence[int], report: Reporter) -> Iterator[pa.Table]:
         """Tables of the cells; places: of the scored columns among those of the chunks."""
-        assert self._query is not None
+        query = self._folding.query
+        assert query is not None
         columns = [chunks.columns[place] for place in places]
-        layout = CellLayout.of([column.name for column in columns], self._query.types, columns)
+        layout = CellLayout.of([column.name for column in columns], query.types, columns)
         found = self.cells(chunks, places, report)
-        if self._query.top is not None:
-            kept = Riskiest(self._query.top)
+        if query.top is not None:
+            kept = Riskiest(query.top)
             for cells in found:
                 kept.add(cells)
             found = iter([kept.found().by_risk()])
         yield from layout.tables(found)
 
     def cells(self, chunks: TableChunks, places: Sequence[int], report: Reporter) -> Iterator[FoundCells]:
-        """The cells of each chunk, in the order of the table; what a summary needs is kept meanwhile."""
-        self._best = []
+        """The cells of each chunk, in the order of the table; the facts of the folds are filled meanwhile."""
+        self._put_figures_together()
         with contextlib.ExitStack() as files:
-            passes = [
-                files.enter_context(_PassReader(one, pieces, self._query is not None))
-                for one, pieces in zip(self._scoring.passes, self._scoring.cuts, strict=True)
-            ]
+            passes = [files.enter_context(_PassReader(pieces, self._folding)) for _, pieces in self._passes]
             start = 0
             for number, size in enumerate(chunks.sizes):
-                gains = np.zeros(size)
+                gains = {fold: np.zeros(size) for fold, fact in self._facts.items() if "cig" in fact.types}
                 found = []
-                for one in passes:
-                    for piece in one.pieces(number):
-                        if len(piece.gains):
-                            gains[piece.rows] += piece.gains
-                        self._best += [self._cell(best, start + int(piece.rows[place])) for place, best in piece.best]
-                        if piece.cells is not None:
-                            found.append(piece.cells)
-                if "cig" in self.types:
-                    write_batch(self.gains(number), {"rig": gains})
-                if found and self._query is not None:
-                    yield self._found(FoundCells.together(found), start, chunks, places, number)
+                for piece in (piece for one in passes for piece in one.pieces(number)):
+                    for fold, sums in gains.items():
+                        sums[piece.rows] += piece.gains[fold]
+                    for fold, place, best in piece.best:
+                        self._facts[fold].top.append(self._cell(fold, best, start + int(piece.rows[place])))
+                    if piece.cells is not None:
+                        found.append(piece.cells)
+                for fold, sums in gains.items():
+                    write_batch(self._facts[fold].gains(number), {"rig": sums})
+                if found:
+                    yield self._found(FoundCells.together(found), start, chunks.some_codes(number, places))
                 start += size
                 report.advance(size)
 
-    def _cell(self, best: _BestCell, row: int) -> Cell:
-        scores = self._scores([np.array([score]) for score in best.scores], np.array([best.target]))
-        return Cell(best.risk, row, best.target, [scores[name][0].item() for name in self.measures])
+    def _put_figures_together(self) -> None:
+        places = [place for one, _ in self._passes for place in sorted(map(self._targets.index, one.targets))]
+        order = np.argsort(places).tolist()
+        for fold, fact in self._facts.items():
+            of_passes = [
+                Figures.together(*(Figures(**_facts(pieces, part)[fold]["figures"]) for part in _parts(pieces)))
+                for _, pieces in self._passes
+            ]
+            fact.figures, fact.top = Figures.beside(*of_passes).of_columns(order), []
 
-    def _found(
-        self, cells: FoundCells, start: int, chunks: TableChunks, places: Sequence[int], number: int
-    ) -> FoundCells:
-        """Cells of a chunk that begins at row `start`, of several parts, in order, with their values and scores."""
-        query = self._query
+    def _cell(self, fold: str, best: _BestCell, row: int) -> Cell:
+        scores = self._scores([np.array([score]) for score in best.scores], np.array([best.target]))
+        of_fold = [scores[name] for name, output in self._folding.outputs.items() if output.raw.fold == fold]
+        return Cell(best.risk, row, best.target, [one[0].item() for one in of_fold])
+
+    def _found(self, cells: FoundCells, start: int, of_rows: Sequence[npt.NDArray[Any]]) -> FoundCells:
+        """Cells of a chunk that begins at row `start`, of several parts, in order, with their values and scores.
+
+        of_rows: the codes of the chunk's rows by scored column.
+        """
+        query = self._folding.query
         assert query is not None
         cells = cells.take(np.lexsort((cells.targets, cells.rows)))
-        scores = self._scores(cells.scores, cells.targets)
-        arrays = {output: scores[one.measure.name][None] for output, one in query.shown.items()}
-        codes, of_rows = np.empty(len(cells.rows), np.int64), chunks.some_codes(number, places)
+        arrays = {output: scores[None] for output, scores in self._scores(cells.scores, cells.targets).items()}
+        codes = np.empty(len(cells.rows), np.int64)
         for target in np.unique(cells.targets):
             mine = cells.targets == target
             codes[mine] = of_rows[target][cells.rows[mine]]
@@ -106,15 +126,13 @@ class FoldedGatherer(ScoreFacts):
         return FoundCells(cells.rows + start, cells.targets, codes, query.risks(arrays), shown)
 
     def _scores(self, raw: Sequence[npt.NDArray[Any]], targets: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[Any]]:
-        """By measure, scores as they were made in the type and with the weights that they are to have."""
-        place_of = {measure.name: place for place, measure in enumerate(part_measures(self.job))}
-        weights = np.array(self.weights)
+        """By output, scores as they were made in the type and with the weights that they are to have."""
         found = {}
-        for measure in self.job.measures:
-            values = raw[place_of[computed_measure(measure)]]
-            found[measure.name] = (weights[targets] * values if measure.weighted else values).astype(
-                self.types[measure.name], copy=False
-            )
+        for name, output in self._folding.outputs.items():
+            values = raw[self._place_of[output.raw]]
+            if output.weighted:
+                values = np.array(self._facts[output.raw.fold].weights)[targets] * values
+            found[name] = values.astype(output.dtype, copy=False)
         return found
 
 
@@ -130,29 +148,36 @@ class _BestCell(NamedTuple):
 class _ChunkPiece(NamedTuple):
     """What was kept of the rows of a chunk that lie in one part.
 
-    rows: of the chunk, in the order of the part. gains: sums of their CIG, none where it was not scored. best: the
-    riskiest cells of the part that are here, each with its place among these rows.
+    rows: of the chunk, in the order of the part. gains: by fold sums of their CIG, none where it was not scored. best:
+    the riskiest cells of the part that are here, each with its fold and its place among these rows.
     """
 
     rows: npt.NDArray[Any]
-    gains: npt.NDArray[np.float64]
-    best: list[tuple[int, _BestCell]]
+    gains: dict[str, npt.NDArray[np.float64]]
+    best: list[tuple[str, int, _BestCell]]
     cells: FoundCells | None
 
 
 class _PassReader:
-    """Reads what was kept of the parts of a pass, chunk by chunk; a context manager. cells: whether cells were."""
+    """Reads what was kept of the parts of a pass, chunk by chunk; a context manager."""
 
-    def __init__(self, one: Pass, pieces: Partitioned, cells: bool) -> None:
+    def __init__(self, pieces: Partitioned, folding: Folding) -> None:
         self._pieces = pieces
+        self._folds = list(folding.best)
         self._files = contextlib.ExitStack()
         self._parts = _parts(pieces)
         paths = {part: PartFiles.of(pieces.scores(part)) for part in self._parts}
         self._gains = {part: self._files.enter_context(BatchReader(path.gains)) for part, path in paths.items()}
-        self._cells = {
-            part: self._files.enter_context(BatchReader(path.cells)) for part, path in paths.items() if cells
+        kept = {} if folding.query is None else paths
+        self._cells = {part: self._files.enter_context(BatchReader(path.cells)) for part, path in kept.items()}
+        self._best = {
+            part: [
+                (fold, _BestCell(row, target, risk, scores))
+                for fold, facts in _facts(pieces, part).items()
+                for row, target, risk, *scores in facts["best"]
+            ]
+            for part in self._parts
         }
-        self._best = {part: [_best(*facts) for facts in _facts(pieces, part)["best"]] for part in self._parts}
         # Rows of each part in the chunks before.
         self._before = dict.fromkeys(self._parts, 0)
 
@@ -170,8 +195,9 @@ class _PassReader:
             if not size:
                 continue
             rows = np.arange(start, start + size) if order is None else order[start : start + size]
-            best = [(cell.row - before, cell) for cell in self._best[part] if before <= cell.row < before + size]
-            (gains,) = self._gains[part].arrays(chunk)
+            here = range(before, before + size)
+            best = [(fold, cell.row - before, cell) for fold, cell in self._best[part] if cell.row in here]
+            gains = dict(zip(self._folds, self._gains[part].arrays(chunk), strict=True))
             cells = None
             if part in self._cells:
                 places, targets, *scores = self._cells[part].arrays(chunk)
@@ -181,15 +207,12 @@ class _PassReader:
             self._before[part] += size
 
 
-def _best(row: int, target: int, risk: float, *scores: Any) -> _BestCell:
-    return _BestCell(row, target, risk, list(scores))
-
-
 def _parts(pieces: Partitioned) -> list[int]:
     """The parts that have rows."""
     return [part for part in range(pieces.parts) if any(pieces.sizes[part])]
 
 
 def _facts(pieces: Partitioned, part: int) -> dict[str, Any]:
+    """By fold what was kept of a part."""
     facts: dict[str, Any] = json.loads(PartFiles.of(pieces.scores(part)).facts.read_text())
     return facts

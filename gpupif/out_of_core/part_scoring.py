@@ -30,7 +30,7 @@ from ..rows.threads import Workers
 from ..utils.information import entropy_of_counts
 from .chunks import Chunks
 from .collapse import Packing, TooManyRowsError, collapse, packed_chunks
-from .fold import Folding, FoldWriter
+from .fold import Folding, FoldWriter, RawScores
 from .part_result import Multiset, PartResult
 from .shuffle import HashRange, Partitioned, PartScores, hash_partition
 
@@ -82,7 +82,9 @@ class PartScorer:
         if folding is None:
             writer: Any = partial(score_writer, out, self.job, one.targets)
         else:
-            writer = partial(FoldWriter, out, folding, self.job, one.targets, chunks.sizes)
+            kinds = {RawScores("", measure.name): measure.type_in("float64") for measure in part_measures(self.job)}
+            places = [self.job.targets.index(target) for target in one.targets]
+            writer = partial(FoldWriter, out, folding, kinds, places, chunks.sizes)
         if chunks.rows <= self.limit and self.asked is None:
             return self._score_whole(chunks, one, writer)
         used = sorted({*self.job.known, *one.targets})

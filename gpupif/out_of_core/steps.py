@@ -34,6 +34,7 @@ from .chunks import EncodedChunks, SomeColumns
 from .encode import JOINED, encode_files, open_encoded, rows_read, weigh_chunks
 from .explain import FilesExplainer
 from .fold import Folding
+from .folded import FoldedGatherer
 from .gather import AttackerGatherers
 from .one_part import runs_by_fold
 from .options import OutputOptions, PopulationFiles
@@ -146,20 +147,23 @@ class Steps:
         view = ScoreView(self.about.measures, attackers, self.about.dtype)
         query = None if selection is None else selection.query(view)
         places = [self.request.read.index(name) for name in self.request.targets]
-        only = next(iter(next(iter(runs.values())).values()))
-        if (query is not None or self.options.summary_only) and len(runs) == 1 and only.knows_cells_by_part:
+        folding = None
+        if (query is not None or self.options.summary_only) and len(attackers) == 1 and self.population is None:
             folding = Folding.of(query, view)
-            if folding is not None:
-                folded = only.fold(folding)
-                started = time.perf_counter()
-                self.report.stage("write" if query is not None else "put together", chunks.rows, "rows")
-                folded.make_folder()
-                if query is None:
-                    for _ in folded.cells(chunks, places, self.report):
-                        pass
-                else:
-                    self.writer.write_cells(folded.tables(chunks, places, self.report), outputs[0], describe)
-                return started
+        if folding is not None:
+            (folds,) = runs.values()
+            facts = {fold: run.fold(folding) for fold, run in folds.items()}
+            folded = FoldedGatherer(next(iter(folds.values())).scoring, folding, facts)
+            started = time.perf_counter()
+            self.report.stage("put together" if query is None else "write", chunks.rows, "rows")
+            for one in facts.values():
+                one.make_folder()
+            if query is None:
+                for _ in folded.cells(chunks, places, self.report):
+                    pass
+            else:
+                self.writer.write_cells(folded.tables(chunks, places, self.report), outputs[0], describe)
+            return started
         gatherers = AttackerGatherers(
             [(one, {fold: run.score() for fold, run in runs[one.name].items()}) for one in attackers]
         )
