@@ -354,3 +354,28 @@ def test_outputs_that_cells_have_not(run, folder):
     assert (folder / "cells.parquet").read_bytes() == kept
     assert run("score", "people.csv", "-o", "cells.parquet", "--top", "2", "--overwrite", "-q").code == 0
     assert pq.read_metadata(folder / "cells.parquet").num_rows == 2
+
+
+@pytest.mark.dask
+@pytest.mark.usefixtures("dask_in_one_thread")
+@pytest.mark.parametrize(
+    "asked", [{"where": "cig > 2"}, {"top": 7}, {"where": "cig > 1e3"}], ids=["where", "top", "none"]
+)
+def test_folders_that_dask_writes(tmp_path, asked):
+    import dask.dataframe as dd
+
+    table = TABLE.set_index(pd.Index([f"p{number}" for number in range(len(TABLE))], name="person"))
+    scores = gpupif.score(dd.from_pandas(table, npartitions=3, sort=False), known=1)
+    expected = gpupif.score(table, known=1).cells(**asked).to_pandas()
+    assert scores.cells(**asked).write(tmp_path / "cells") == len(expected)
+    opened = gpupif.open_scores(tmp_path / "cells")
+    pd.testing.assert_frame_equal(opened.cells().to_pandas(), expected, check_exact=True, check_column_type=False)
+    pd.testing.assert_frame_equal(scores.cells(**asked).to_pandas(), expected, check_exact=True)
+    assert opened.cells().count() == len(expected)
+    assert opened.weights == scores.weights
+    scores.cells(top=1).write(tmp_path / "cells", write_index=False)
+    assert pd.read_parquet(tmp_path / "cells").columns[:3].tolist() == ["row", "column", "value"]
+    with pytest.raises(gpupif.OutputError, match="exists already"):
+        scores.cells(top=1).write(tmp_path / "cells", overwrite=False)
+    with pytest.raises(InputError, match="write_index: goes with scores of a Dask frame only"):
+        gpupif.score(table).cells().write(tmp_path / "cells.parquet", write_index=False)
