@@ -318,7 +318,7 @@ class Scores:
         >>> scores.cells("cig > 1", top=3).to_pandas().round(3)
            row     column    value    cig    csf
         0    0  eye_color     blue  1.807  0.714
-        1    4       name     Emil  1.307  0.714
+        1    6       name  Charlie  1.807  0.714
         2    0       name    Anton  1.307  0.357
 
         """
