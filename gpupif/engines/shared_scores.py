@@ -101,7 +101,8 @@ def _put_target(
 
 def put_rows(found: TargetScores, taken: Sequence[Taken], start: int, outs: Sequence[npt.NDArray[Any]]) -> None:
     """Fill arrays of one length with scores of the rows from `start` on, each with what is taken for it."""
-    where = found.number[start : start + len(outs[0])], found.places, np.empty(spread.CHUNK, found.places.dtype)
+    number = found.number[start : start + (len(outs[0]) if outs else 0)]
+    where = number, found.places, np.empty(spread.CHUNK, found.places.dtype)
     for types, several in _by_type(taken):
         slots = tuple(np.array([taken[k].slot for k in some], np.int64) for some in several)
         factors = np.array([taken[k].factor for some in several for k in some])

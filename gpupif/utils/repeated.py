@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from gpupif.kernels.dictionary import number_values
 
-# Different values at most: of their numbers a cache of the second level holds many.
-MOST_DISTINCT = 1 << 17
+# Different values at most: finding them takes less time than compressing all, up to so many.
+MOST_DISTINCT = 1 << 19
 # Values that tell whether those of a column repeat, and the share of different ones above which they do not.
-SAMPLE, SAMPLE_DIFFERENT = 1 << 14, 3 / 8
+SAMPLE, SAMPLE_DIFFERENT = 1 << 14, 3 / 4
 
 
 def find_repeated(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint32]] | None:
