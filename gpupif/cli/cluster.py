@@ -35,7 +35,7 @@ def score_on_cluster(
     overwrite: bool,
     asked: Arguments,
     elsewhere: Mapping[str, Any],
-    selection: Selection | None,
+    selection: Selection | None = None,
 ) -> dict[str, Any]:
     """Score a Parquet file or folder on a cluster.
 

@@ -9,25 +9,39 @@ import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from ..attack.known_subsets import KnownSubsets
 from ..attack.priors import Prior
+from ..engines.base import Job
 from ..engines.partition_plan import WeightSums
 from ..measures import find_measure
 from ..results.asked_cells import AskedCells
 from ..results.base import Cell
-from ..results.figures import ColumnFacts, summary_columns
+from ..results.figures import ColumnFacts, Figures, summary_columns
 from ..results.outputs import MEAN
-from ..results.riskiest import cell_records
-from ..results.summary import Summary
+from ..results.riskiest import cell_records, riskiest
+from ..results.summary import TOP_CELLS, Summary
 from .chunks import TableChunks
 from .fold import Folding
-from .folded import FoldFacts
 from .gather import Gatherer, ScoreFacts
 from .one_part import FoldRun
 from .passes import PartitionedRun
 from .summary import codes_of_row, gain_percentiles, row_gain_percentiles
+
+
+class FoldFacts(ScoreFacts):
+    """What a summary needs of the scores of one fold. figures, top: when all parts were put together."""
+
+    def __init__(self, job: Job, weights: Sequence[float], folder: Path) -> None:
+        super().__init__(job, weights, folder)
+        self.figures: Figures | None = None
+        self.top: list[Cell] = []
+
+    def figures_and_top(self, chunks: int) -> tuple[Figures, list[Cell]]:
+        assert self.figures is not None
+        return self.figures, riskiest(self.top, TOP_CELLS)
 
 
 @dataclass(eq=False)

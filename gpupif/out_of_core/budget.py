@@ -162,9 +162,9 @@ def check_disk(
     kept = len({computed_measure(measure) for measure in request.outputs})
     scores = SCORE_BYTES * targets * kept
     few = options.selection is not None or options.summary_only
-    if few and attackers == 1 and population is None:
+    if few and population is None and (attackers == 1 or options.summary_only):
         # Sums of rows, of each pass or fold.
-        scores = 2 * FOLDED_BYTES
+        scores = 2 * FOLDED_BYTES * attackers
     spilled = int(rows * ((1 + 2 * attackers) * CODE_BYTES * len(request.read) + scores + 8))
     # The population is encoded, and cut with the table.
     spilled += int(CODE_BYTES * len(request.used) * (people + 2 * attackers * (people + rows * bool(people))))

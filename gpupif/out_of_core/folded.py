@@ -5,57 +5,46 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..engines.base import Job
 from ..engines.partition_plan import part_measures
 from ..io.ipc_batches import BatchReader, write_batch
 from ..results.base import Cell
 from ..results.cell_layout import CellLayout
 from ..results.figures import Figures
-from ..results.riskiest import riskiest
 from ..results.selection import FoundCells, Riskiest
-from ..results.summary import TOP_CELLS
 from ..utils.progress import Reporter
+from .attacker_run import AttackerRun
 from .chunks import TableChunks
 from .fold import Folding, PartFiles, RawScores
-from .gather import ScoreFacts
-from .passes import PartitionedRun
 from .shuffle import Partitioned
 
 
-class FoldFacts(ScoreFacts):
-    """What a summary needs of the scores of one fold. figures, top: when all parts were put together."""
-
-    def __init__(self, job: Job, weights: Sequence[float], folder: Path) -> None:
-        super().__init__(job, weights, folder)
-        self.figures: Figures | None = None
-        self.top: list[Cell] = []
-
-    def figures_and_top(self, chunks: int) -> tuple[Figures, list[Cell]]:
-        assert self.figures is not None
-        return self.figures, riskiest(self.top, TOP_CELLS)
-
-
 class FoldedGatherer:
-    """Puts what was kept of the scores against one attacker together.
+    """Scores a table against one attacker, and puts together what is kept of the scores.
 
-    scoring: of the first fold, beside whose parts all folds lie. facts: of each fold, to be filled.
+    runs: of the attacker, by fold.
     """
 
-    def __init__(self, scoring: PartitionedRun, folding: Folding, facts: Mapping[str, FoldFacts]) -> None:
-        self._passes = list(zip(scoring.passes, scoring.cuts, strict=True))
-        self._targets = list(scoring.job.targets)
+    def __init__(self, runs: Mapping[str, AttackerRun], folding: Folding) -> None:
+        self._facts = {fold: run.fold(folding) for fold, run in runs.items()}
+        # What is kept of all folds lies with the first.
+        first = next(iter(runs.values())).scoring
+        self._passes = list(zip(first.passes, first.cuts, strict=True))
+        self._targets = list(first.job.targets)
         self._folding = folding
-        self._facts = facts
         # In the order in which parts keep them.
-        each = [RawScores(fold, one.name) for fold, fact in facts.items() for one in part_measures(fact.job)]
+        each = [RawScores(fold, one.name) for fold, fact in self._facts.items() for one in part_measures(fact.job)]
         self._place_of = {raw: place for place, raw in enumerate(each)}
+
+    def put_together(self, chunks: TableChunks, places: Sequence[int], report: Reporter) -> None:
+        """Fill the facts for the summaries, where no cells are asked for; see `tables`."""
+        for _ in self.cells(chunks, places, report):
+            pass
 
     def tables(self, chunks: TableChunks, places: Sequence[int], report: Reporter) -> Iterator[pa.Table]:
         """Tables of the cells; places: of the scored columns among those of the chunks."""
@@ -74,6 +63,8 @@ class FoldedGatherer:
     def cells(self, chunks: TableChunks, places: Sequence[int], report: Reporter) -> Iterator[FoundCells]:
         """The cells of each chunk, in the order of the table; the facts of the folds are filled meanwhile."""
         self._put_figures_together()
+        for fact in self._facts.values():
+            fact.make_folder()
         with contextlib.ExitStack() as files:
             passes = [files.enter_context(_PassReader(pieces, self._folding)) for _, pieces in self._passes]
             start = 0

@@ -24,6 +24,7 @@ from ..results.outputs import ScoredAttacker, ScoreView, of_each_fold
 from ..results.packed_priors import pack_priors
 from ..results.provenance import describe_files, describe_request
 from ..results.scores import Scores
+from ..results.selection import CellQuery
 from ..results.stored import FileBacking
 from ..results.summary import Summary
 from ..utils.progress import Reporter
@@ -147,22 +148,17 @@ class Steps:
         view = ScoreView(self.about.measures, attackers, self.about.dtype)
         query = None if selection is None else selection.query(view)
         places = [self.request.read.index(name) for name in self.request.targets]
-        folding = None
-        if (query is not None or self.options.summary_only) and len(attackers) == 1 and self.population is None:
-            folding = Folding.of(query, view)
-        if folding is not None:
-            (folds,) = runs.values()
-            facts = {fold: run.fold(folding) for fold, run in folds.items()}
-            folded = FoldedGatherer(next(iter(folds.values())).scoring, folding, facts)
+        foldings = self._foldings(query, view)
+        if foldings is not None:
+            folded = [FoldedGatherer(runs[name], folding) for name, folding in foldings.items()]
             started = time.perf_counter()
-            self.report.stage("put together" if query is None else "write", chunks.rows, "rows")
-            for one in facts.values():
-                one.make_folder()
-            if query is None:
-                for _ in folded.cells(chunks, places, self.report):
-                    pass
-            else:
-                self.writer.write_cells(folded.tables(chunks, places, self.report), outputs[0], describe)
+            if query is not None:
+                self.report.stage("write", chunks.rows, "rows")
+                self.writer.write_cells(folded[0].tables(chunks, places, self.report), outputs[0], describe)
+                return started
+            self.report.stage("put together", chunks.rows * len(folded), "rows")
+            for one in folded:
+                one.put_together(chunks, places, self.report)
             return started
         gatherers = AttackerGatherers(
             [(one, {fold: run.score() for fold, run in runs[one.name].items()}) for one in attackers]
@@ -172,6 +168,17 @@ class Steps:
             self.writer.cells = ChunkCells(query, chunks, places)
         self.writer.write(gatherers, chunks.sizes, outputs, describe)
         return started
+
+    def _foldings(self, query: CellQuery | None, view: ScoreView) -> dict[str | None, Folding] | None:
+        """What is kept of the scores against each attacker, by name; None where all scores are needed."""
+        wanted = query is not None or self.options.summary_only
+        # The scores of a cell against several attackers are not made in one part, nor are sizes in a population.
+        together = query is not None and len(view.attackers) > 1
+        if not wanted or together or self.population is not None:
+            return None
+        each = {one.name: Folding.of(query, replace(view, attackers=(one,))) for one in view.attackers}
+        foldings = {name: folding for name, folding in each.items() if folding is not None}
+        return foldings if len(foldings) == len(each) else None
 
     def _attackers(self, runs: AttackerRuns) -> tuple[ScoredAttacker, ...]:
         """All attackers, in order."""
