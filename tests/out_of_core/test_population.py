@@ -146,9 +146,9 @@ def test_files_that_change_meanwhile(tmp_path, monkeypatch):
     real = parts.PartScorer.score
     file = people / "000.parquet"
 
-    def changing(*given):
+    def changing(*given, **named):
         file.touch()
-        return real(*given)
+        return real(*given, **named)
 
     monkeypatch.setattr(parts.PartScorer, "score", changing)
     with in_pieces(60, 100), pytest.raises(TableReadError, match=r"people/000\.parquet: the file changed"):
