@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..results.base import CellSource, ScoresDescription
-from ..results.cell_layout import CellLayout
+from ..results.cell_layout import CellLayout, check_labels
 from ..results.in_memory import index_columns
 from ..results.selection import CellQuery, FoundCells, ScoredRows
 from .explain import TableTasks, row_codes, row_labels, row_starts
@@ -58,6 +58,7 @@ class DaskCells(CellSource):
     writes_folders = True
 
     def __post_init__(self) -> None:
+        check_labels(self.meta.index.names, self.query.types)
         self._layout = CellLayout.of(self.columns_scored, self.query.types, [])
         self.columns = self._layout.names
 

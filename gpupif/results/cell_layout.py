@@ -16,6 +16,14 @@ from .selection import FoundCells
 ROW, COLUMN, VALUE = "row", "column", "value"
 
 
+def check_labels(names: Iterable[Hashable], scores: Iterable[str]) -> None:
+    """Raise OutputError for labels of rows that are called what another column is; scores: names of theirs."""
+    taken = {ROW, COLUMN, VALUE, *scores}
+    for name in names:
+        if name in taken:
+            raise OutputError(f"output: two columns would be called {name!r}. Rename the index of the table.")
+
+
 @dataclass(frozen=True)
 class CellLayout:
     """How cells become tables. columns: names of the scored ones. scores: types by name of the columns of scores.
@@ -39,10 +47,7 @@ class CellLayout:
         labels: pa.Table | None = None,
     ) -> CellLayout:
         """encoded: the scored columns with their values. Raises OutputError where two columns have the same name."""
-        taken = {ROW, COLUMN, VALUE, *scores}
-        for name in [] if labels is None else labels.column_names:
-            if name in taken:
-                raise OutputError(f"output: two columns would be called {name!r}. Rename the index of the table.")
+        check_labels([] if labels is None else labels.column_names, scores)
         if encoded is None:
             return cls(columns, scores, None, labels)
         texts = [pa.array(column.texts(), pa.large_string()) for column in encoded]
