@@ -377,8 +377,8 @@ def test_folders_that_dask_writes(tmp_path, asked):
     assert pd.read_parquet(tmp_path / "cells").columns[:3].tolist() == ["row", "column", "value"]
     with pytest.raises(gpupif.OutputError, match="exists already"):
         scores.cells(top=1).write(tmp_path / "cells", overwrite=False)
+    renamed = gpupif.score(dd.from_pandas(table.rename_axis("cig_mean"), npartitions=3, sort=False), known=1)
     with pytest.raises(gpupif.OutputError, match="two columns would be called 'cig_mean'"):
-        renamed = dd.from_pandas(table.rename_axis("cig_mean"), npartitions=3, sort=False)
-        gpupif.score(renamed, known=1).cells(top=1)
+        renamed.cells(top=1)
     with pytest.raises(InputError, match="write_index: goes with scores of a Dask frame only"):
         gpupif.score(table).cells().write(tmp_path / "cells.parquet", write_index=False)
