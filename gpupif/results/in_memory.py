@@ -207,7 +207,7 @@ class MemoryBacking(OutcomeBacking):
                 metadata = to_metadata(writing.describe(True))
                 write_device_columns(library, columns, self.rows, path, writing.done, overwrite, metadata)
                 return
-            parts = (rows.between(start, stop) for start, stop in row_groups(self.rows))
+            parts = (rows.between(start, stop) for start, stop in row_groups(self.rows, len(rows.names)))
             write_tables(parts, path, writing.done, overwrite, lambda: to_metadata(writing.describe(True)))
 
 
