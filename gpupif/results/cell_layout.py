@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..encoding.column import Column
 from ..errors import OutputError
-from ..io.write import ROWS_PER_GROUP
+from ..utils.arrays import GROUP_ROWS
 from .selection import FoundCells
 
 ROW, COLUMN, VALUE = "row", "column", "value"
@@ -87,7 +87,7 @@ class CellLayout:
             if not len(cells.rows):
                 continue
             waiting.append(self.table(cells))
-            if sum(map(len, waiting)) >= ROWS_PER_GROUP:
+            if sum(map(len, waiting)) >= GROUP_ROWS:
                 yield pa.concat_tables(waiting).combine_chunks()
                 waiting = []
         if waiting:
