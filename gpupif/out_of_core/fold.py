@@ -148,9 +148,10 @@ class FoldWriter:
             if self._cells is not None:
                 self._cells.__exit__(*error)
 
-    def write(self, columns: Sequence[npt.NDArray[Any]]) -> None:
+    def write(self, scores: Sequence[Any]) -> None:
         """The scores of the part's rows of a chunk: one target after the other, of each all kinds."""
-        size, kinds = len(columns[0]), len(self._kinds)
+        columns, kinds = [np.asarray(column) for column in scores], len(self._kinds)
+        size = len(columns[0])
         raw = {
             kind: [columns[place * kinds + number] for place in self._order] for number, kind in enumerate(self._kinds)
         }

@@ -227,7 +227,7 @@ class OnePartRun(TableRun):
         """Write scores of distinct rows as those of all rows, chunk by chunk of the table."""
         arrays = [array[place] for place in range(len(group)) for array in values.values()]
         out = Partitioned(folder, [self.table.sizes]).scores(0)
-        with score_writer(out, self.fold_job(fold), group) as writer:
+        with score_writer(out, self.fold_job(fold), group, arrays) as writer:
             self._write_rows(arrays, writer)
 
     def _fold(self, folding: Folding, by_fold: dict[str, dict[str, Any]], group: Sequence[int], folder: Path) -> None:
