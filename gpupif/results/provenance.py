@@ -188,7 +188,7 @@ def read_description(file: Path) -> ScoresDescription | None:
         document["priors"],
         document["rows"],
         document["files"],
-        document["cells"],
+        document.get("cells"),
     )
 
 
