@@ -18,6 +18,8 @@ import pyarrow as pa
 from gpupif.kernels import partition as kernels
 
 from ..rows.keys import KeyLayout
+from ..rows.partition import Rows
+from .words import WordReader, WordWriter
 
 # The column that Dask's shuffles go by.
 TO = "_partitions"
@@ -29,27 +31,22 @@ META = pd.DataFrame({TO: np.empty(0, np.int64), "source": np.empty(0, np.int64),
 
 
 class Parcel(NamedTuple):
-    """64-bit items from partition `source` to partition `to`, of the cut with number `cut` (see `shuffle`).
+    """64-bit words from partition `source` to partition `to`, of the cut with number `cut` (see `shuffle`).
 
-    items: an array, or several that follow each other.
+    words: an array, or several that follow each other.
     """
 
     to: int
     source: int
     cut: int
-    items: Any
+    words: Any
 
 
 def pack(parcels: Sequence[Parcel]) -> pd.DataFrame:
-    """A frame of these parcels; their items side by side in one array."""
-    several = [parcel.items if isinstance(parcel.items, list) else [parcel.items] for parcel in parcels]
-    edges = np.cumsum([0, *(sum(items.size for items in arrays) for arrays in several)])
-    room = np.empty(edges[-1], np.uint64)
-    start = 0
-    for array in (array for arrays in several for array in arrays):
-        # In the array's own shape, so that no copy comes before this one.
-        room[start : start + array.size].reshape(array.shape)[...] = array.view(np.uint64)
-        start += array.size
+    """A frame of these parcels; their words side by side in one array."""
+    several = [parcel.words if isinstance(parcel.words, list) else [parcel.words] for parcel in parcels]
+    edges = np.cumsum([0, *(sum(words.size for words in arrays) for arrays in several)])
+    room = np.concatenate([np.empty(0, np.uint64), *(words for arrays in several for words in arrays)], dtype=np.uint64)
     buffers = [None, pa.py_buffer(8 * edges), pa.py_buffer(room)]
     data = pa.Array.from_buffers(pa.large_binary(), len(parcels), buffers)
     numbers = np.array([parcel[:3] for parcel in parcels], np.int64).reshape(-1, 3)
@@ -60,14 +57,22 @@ def pack(parcels: Sequence[Parcel]) -> pd.DataFrame:
 def parcel_rows(
     keys: npt.NDArray[np.uint64], counts: Any, to: npt.NDArray[Any], parts: int, source: int, cut: int
 ) -> list[Parcel]:
-    """Rows in parcels to the parts `to`: their keys, and last how often each occurs, unless counts is None."""
+    """Rows in parcels to the parts `to`: their keys, and how often each occurs, unless counts is None."""
     order, stretches = order_by_part(to, parts)
-    words = keys.shape[1]
-    items = np.empty((len(order), words + (counts is not None)), np.uint64)
-    items[:, :words] = keys[order]
-    if counts is not None:
-        items[:, words] = counts[order]
-    return [Parcel(part, source, cut, items[start:stop]) for part, start, stop in stretches]
+    columns = [keys[order, word] for word in range(keys.shape[1])]
+    columns += [] if counts is None else [counts[order].astype(np.uint64)]
+    return [
+        Parcel(part, source, cut, _rows_as_words([column[start:stop] for column in columns]))
+        for part, start, stop in stretches
+    ]
+
+
+def _rows_as_words(columns: Sequence[npt.NDArray[np.uint64]]) -> list[npt.NDArray[np.uint64]]:
+    writer = WordWriter()
+    writer.put(len(columns[0]), len(columns))
+    for column in columns:
+        writer.put_numbers(column)
+    return writer.arrays
 
 
 def order_by_part(to: npt.NDArray[Any], parts: int) -> tuple[npt.NDArray[np.intp], list[tuple[int, int, int]]]:
@@ -88,15 +93,33 @@ def part_of_keys(
     return ids
 
 
-def rows_in(parcels: Iterable[Parcel], words: int) -> npt.NDArray[np.uint64]:
-    """The items of some parcels, one after the other, in rows of so many words."""
-    return np.concatenate([np.empty((0, words), np.uint64), *(parcel.items.reshape(-1, words) for parcel in parcels)])
+def row_count(parcel: Parcel) -> int:
+    """How many rows came in a parcel."""
+    return int(parcel.words[0])
+
+
+def rows_in(parcels: Iterable[Parcel], words: int) -> Rows:
+    """The rows of some parcels, one after the other: keys of so many words, and how often each occurs if that came."""
+    several = list(parcels)
+    size = sum(map(row_count, several))
+    keys, counts, start = np.empty((size, words), np.uint64), np.empty(size, np.int64), 0
+    counted = not several
+    for parcel in several:
+        reader = WordReader(parcel.words)
+        rows, columns = reader.take(2).tolist()
+        for word in range(words):
+            keys[start : start + rows, word] = reader.take_numbers(rows)
+        counted = columns > words
+        if counted:
+            counts[start : start + rows] = reader.take_numbers(rows)
+        start += rows
+    return Rows(keys, counts) if counted else Rows(keys)
 
 
 def unpack(frame: pd.DataFrame, to: int) -> list[Parcel]:
-    """The parcels that reached partition `to`, by cut and source; their items in one dimension, not to be written."""
+    """The parcels that reached partition `to`, by cut and source; their words in one array, not to be written."""
     array = pa.array(frame["data"].array)
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-    items = [np.frombuffer(value.as_buffer(), np.uint64) for chunk in chunks for value in chunk]
-    numbers = zip(frame["source"].tolist(), frame["cut"].tolist(), items, strict=True)
+    words = [np.frombuffer(value.as_buffer(), np.uint64) for chunk in chunks for value in chunk]
+    numbers = zip(frame["source"].tolist(), frame["cut"].tolist(), words, strict=True)
     return sorted((Parcel(to, *one) for one in numbers), key=lambda parcel: (parcel.cut, parcel.source))

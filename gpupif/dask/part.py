@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from ..utils.arrays import on_host
 from .one_part import shares_of
-from .parcels import Parcel, pack, rows_in, unpack
+from .packed_scores import Room, SentScores, pack_scores
+from .parcels import Parcel, pack, row_count, rows_in, unpack
 from .plan import Plan
 from .shuffle import Routes
 from .worker import task_engine, task_workers
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, WeightSums]:
     """Score the rows that reached a part; returns the parcels that go back, and what weights are made of."""
-    engine = task_engine(plan.device)
+    engine, sent = task_engine(plan.device), SentScores.of(plan.request)
     back: list[Parcel] = []
     sums: list[WeightSums] = []
     for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
@@ -37,28 +38,29 @@ def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tu
         parcels = [parcel for parcel in several if parcel.source < routes.partitions]
         if not parcels:
             continue
-        targets = routes.cuts[cut].targets
-        words = plan.layout.words + 1
+        targets, words = routes.cuts[cut].targets, plan.layout.words
         others = rows_in((parcel for parcel in several if parcel.source >= routes.partitions), words)
-        values, found = _Scorer(plan, engine, targets, rows_in(parcels, words), others).score()
-        ends = np.cumsum([0, *(parcel.items.size // words for parcel in parcels)]).tolist()
-        back += [
-            Parcel(parcel.source, part, cut, [scores[:, start:stop] for scores in values])
-            for parcel, (start, stop) in zip(parcels, pairwise(ends), strict=True)
-        ]
+        rows = rows_in(parcels, words)
+        values, found = _Scorer(plan, engine, targets, rows, others).score()
+        sizes = list(map(row_count, parcels))
+        room, edges = Room(max(sizes), len(values)), pairwise(accumulate(sizes, initial=0))
+        for parcel, (start, stop) in zip(parcels, edges, strict=True):
+            own = [scores[:, start:stop] for scores in values]
+            packed = pack_scores(sent, plan.layout, rows.keys[start:stop], targets, own, room)
+            back.append(Parcel(parcel.source, part, cut, packed))
         sums.append(found)
     return pack(back), WeightSums.total(*sums)
 
 
 @dataclass(eq=False)
 class _Scorer:
-    """Rows of the table in one part, and `others` of the population; both as keys and counts."""
+    """Rows of the table in one part, and `others` of the population."""
 
     plan: Plan
     engine: Engine
     targets: list[int]
-    rows: npt.NDArray[np.uint64]
-    others: npt.NDArray[np.uint64]
+    rows: Rows
+    others: Rows
 
     @cached_property
     def _sets(self) -> Sequence[KnownSubset] | None:
@@ -68,9 +70,9 @@ class _Scorer:
     def score(self) -> tuple[list[npt.NDArray[Any]], WeightSums]:
         """Scores (targets, rows) of each of the outputs that has scores of its own; what weights are made of."""
         plan = self.plan
-        codes = plan.layout.unpack(self.rows)
+        codes = plan.layout.unpack(self.rows.keys)
         codes = codes if plan.population is None else plan.population.own(codes)
-        job = part_job(plan.job, self.targets, codes, self.rows[:, -1].astype(np.int64))
+        job = part_job(plan.job, self.targets, codes, self.rows.counts)
         if self._sets is not None:
             # Weights are of each set, so that scores are weighted before they are folded.
             job = replace(job, measures=plan.job.measures)
@@ -82,7 +84,7 @@ class _Scorer:
 
     def _score(self, job: Job) -> EngineResult | AnyKnownResult:
         sets = self._sets
-        shares = None if sets is None else shares_of(self.plan, job, sets, len(self.rows), len(self.others))
+        shares = None if sets is None else shares_of(self.plan, job, sets, len(self.rows.keys), len(self.others.keys))
         return score_attacker(self.engine, compact_codes(job), sets, SILENT, shares)
 
     def _population_sizes(self) -> list[npt.NDArray[Any]]:
@@ -90,10 +92,10 @@ class _Scorer:
 
         A row that agrees with none, as is possible where missing values are wildcards, counts itself.
         """
-        plan, asked = self.plan, len(self.rows)
+        plan, asked = self.plan, len(self.rows.keys)
         assert plan.population is not None
-        counts = np.concatenate([np.zeros(asked, np.int64), self.others[:, -1].astype(np.int64)])
-        keys = np.ascontiguousarray(np.concatenate([self.rows, self.others])[:, :-1])
+        counts = np.concatenate([np.zeros(asked, np.int64), self.others.counts])
+        keys = np.concatenate([self.rows.keys, self.others.keys])
         with task_workers() as workers:
             found = distinct_rows(Rows(keys, counts), int(counts.sum()), workers)
         job = replace(

@@ -301,11 +301,11 @@ def _send_distinct(parts: int, plan: Plan, source: int, rows: Rows) -> pd.DataFr
 
 
 def _count_distinct(plan: Plan, part: int, frame: pd.DataFrame) -> int:
-    keys = rows_in(unpack(frame, part), plan.layout.words)
-    if not len(keys):
+    rows = rows_in(unpack(frame, part), plan.layout.words)
+    if not len(rows.keys):
         return 0
     with task_workers() as workers:
-        return len(distinct_rows(Rows(keys), len(keys), workers).rows.keys)
+        return len(distinct_rows(rows, len(rows.keys), workers).rows.keys)
 
 
 def _scores_in(frame: Any) -> Any:

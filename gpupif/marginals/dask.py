@@ -164,10 +164,9 @@ def count_part(
             columns = sets[number].columns
             cardinalities = [whole.columns[column].cardinality for column in columns]
             layout = key_layout(cardinalities)
-            items = rows_in(group, layout.words + 1)
-            counter = counting.counter([list(range(len(columns)))], cardinalities, len(items))
-            codes = layout.unpack(np.ascontiguousarray(items[:, :-1]))
-            counter.add(codes, items[:, -1].astype(np.int64))
+            rows = rows_in(group, layout.words)
+            counter = counting.counter([list(range(len(columns)))], cardinalities, len(rows.keys))
+            counter.add(layout.unpack(rows.keys), rows.counts)
             found[number].append(find(columns, counter, 0))
     return found
 

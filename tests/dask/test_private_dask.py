@@ -46,7 +46,7 @@ def test_parcels_arrive_where_their_column_says(method, dask_in_one_thread):
     assert len(arrived) == len(parts), ADAPT
     for to, frame in enumerate(arrived):
         found = graph.value(graph.one("arrived", unpack, frame, to, number=to)).compute()
-        assert [(one.to, one.source, one.items.tolist()) for one in found] == [
+        assert [(one.to, one.source, one.words.tolist()) for one in found] == [
             (to, source, [to] * (source + 1)) for source in parts
         ], ADAPT
 

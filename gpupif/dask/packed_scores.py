@@ -1,0 +1,202 @@
+"""Scores of rows on their way home: those that differ once, and for each row which of them are its own.
+
+A row that is alone in its cohort has the same scores as any other row of its value that is, and most rows are. So for
+each column most rows of a value have the value's *usual* scores, which are sent once, with a bit for each row that has
+them. Of the others, what is said of cohorts and what is said of their cells are apart: each is sent once for all rows
+of which the same is said, and each row has two numbers, in as few bits as they need. Scores stay as they are, to the
+last bit, whatever they are scores of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpupif.kernels import parcels as kernels
+
+from ..attack.request import ScoreRequest
+from ..engines.partition_plan import computed_measure
+from ..measures import Measure
+from ..rows.keys import Field, KeyLayout
+from .words import WORD_BITS, WordReader, WordWriter, words_for
+
+
+@dataclass(frozen=True)
+class SentScores:
+    """What is sent of each cell, as 64 bits each.
+
+    numbers: by name of what parts compute, which of their scores it is; groups: those that are numbered together, what
+    is said of whole cohorts, and of cells.
+    """
+
+    numbers: Mapping[str, int]
+    groups: list[list[int]]
+
+    @classmethod
+    def of(cls, request: ScoreRequest) -> SentScores:
+        """What has to be sent for what is asked for."""
+        of_cohort = {computed_measure(measure): measure.of_cohort for measure in request.outputs}
+        numbers = {name: number for number, name in enumerate(of_cohort)}
+        both = ([numbers[name] for name, kind in of_cohort.items() if kind is wanted] for wanted in (True, False))
+        return cls(numbers, [group for group in both if group])
+
+    def place(self, measure: Measure) -> tuple[int, int]:
+        """Where the scores are that an output is made from: in which group, and which of it."""
+        number = self.numbers[computed_measure(measure)]
+        return next((group, own.index(number)) for group, own in enumerate(self.groups) if number in own)
+
+
+class Room:
+    """Memory for packing so many scores of at most so many rows, used for one target after the other."""
+
+    def __init__(self, rows: int, scores: int) -> None:
+        self._items = np.empty(rows * scores, np.uint64)
+        self.usual, self.votes, self.others, self.numbers, self.first = np.empty((5, rows), np.uint32)
+        self.slots = np.empty(1 << slot_bits(rows), np.uint32)
+
+    def items(self, scores: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
+        """Scores of the same rows, as bits, in one array (scores, rows)."""
+        shape = len(scores), len(scores[0])
+        items = self._items[: shape[0] * shape[1]].reshape(shape)
+        for own, given in zip(items, scores, strict=True):
+            own[:] = given.view(np.uint64)
+        return items
+
+
+def slot_bits(rows: int) -> int:
+    """Base-2 logarithm of the slots in which items of so many rows are looked up: half of them are used at most."""
+    return max(4, (2 * rows).bit_length())
+
+
+def pack_scores(
+    sent: SentScores,
+    layout: KeyLayout,
+    keys: npt.NDArray[np.uint64],
+    targets: Sequence[int],
+    values: Sequence[npt.NDArray[Any]],
+    room: Room,
+) -> list[npt.NDArray[np.uint64]]:
+    """Scores (targets, rows) of rows with these keys, an array for each of those sent, as words."""
+    writers = [WordWriter() for _ in targets]
+    for place, (target, writer) in enumerate(zip(targets, writers, strict=True)):
+        items = room.items([values[number][place] for group in sent.groups for number in group])
+        _put_target(writer, sent, keys, _field_of(layout, target, len(keys)), items, room)
+    head = np.array([len(keys), *(writer.size for writer in writers)], np.uint64)
+    return [head, *(words for writer in writers for words in writer.arrays)]
+
+
+def _field_of(layout: KeyLayout, target: int, rows: int) -> Field:
+    """Where keys hold a target's value; all rows are of one value where there may be more values than rows."""
+    field = layout.fields[target]
+    return field if field.mask < rows else Field(0, 0, 0)
+
+
+def _put_target(
+    writer: WordWriter,
+    sent: SentScores,
+    keys: npt.NDArray[np.uint64],
+    field: Field,
+    items: npt.NDArray[np.uint64],
+    room: Room,
+) -> None:
+    """Put the scores of one target. items: see `Room.items`, group by group."""
+    rows = len(keys)
+    usual, votes = room.usual[: field.mask + 1], room.votes[: field.mask + 1]
+    usual[:] = rows
+    votes[:] = 0
+    kernels.find_usual(keys, *field, items, usual, votes)
+    flags = np.zeros(words_for(rows), np.uint64)
+    others = room.others[: kernels.find_others(keys, *field, items, usual, flags, room.others)]
+    writer.put(len(others))
+    writer.put_array(flags)
+    writer.put_array(items[:, usual[usual < rows]])
+    start = 0
+    for group in sent.groups:
+        _put_others(writer, items[start : start + len(group)], others, room)
+        start += len(group)
+
+
+def _put_others(writer: WordWriter, items: npt.NDArray[np.uint64], others: npt.NDArray[np.uint32], room: Room) -> None:
+    """Put the items of rows that have not the usual ones: those that differ, and for each row the number of its own."""
+    bits = slot_bits(len(others))
+    slots, numbers = room.slots[: 1 << bits], room.numbers[: len(others)]
+    slots[:] = 0
+    first = room.first[: kernels.number_items(items, others, WORD_BITS - bits, slots, numbers, room.first)]
+    width = max(0, len(first) - 1).bit_length()
+    if words_for(width * len(others)) + len(items) * len(first) < len(items) * len(others):
+        writer.put(len(first))
+        writer.put_bits(numbers, 0, width)
+        writer.put_array(items[:, first])
+    else:
+        # Each row's own, in their order.
+        writer.put(len(others))
+        writer.put_array(items[:, others])
+
+
+class GroupScores(NamedTuple):
+    """Scores of one target, of a group of `SentScores`.
+
+    items: (scores, items), as bits, those that differ and perhaps some again; places: which of them each row has.
+    """
+
+    items: npt.NDArray[np.uint64]
+    places: npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False)
+class PackedScores:
+    """What `pack_scores` made of the scores of rows with these keys."""
+
+    sent: SentScores
+    layout: KeyLayout
+    keys: npt.NDArray[np.uint64]
+    targets: Sequence[int]
+    words: npt.NDArray[np.uint64]
+
+    @property
+    def complete(self) -> bool:
+        """Whether they are the scores of so many rows, and nothing is missing."""
+        head = self.words[: 1 + len(self.targets)].tolist()
+        return len(head) == 1 + len(self.targets) and [head[0], len(head) + sum(head[1:])] == [
+            len(self.keys),
+            len(self.words),
+        ]
+
+    def unpack(
+        self, target: int, items: Sequence[list[npt.NDArray[np.uint64]]], places: Sequence[npt.NDArray[np.uint32]]
+    ) -> None:
+        """Add the items of a target to those of others, and put into `places` which of them each row has; by group."""
+        rows, before = len(self.keys), 1 + len(self.targets)
+        start = before + int(self.words[1 : 1 + self.targets.index(target)].sum())
+        words = WordReader(self.words[start:])
+        field = _field_of(self.layout, target, rows)
+        ranks = np.zeros(field.mask + 1, np.uint32)
+        values = kernels.rank_values(self.keys, *field, ranks)
+        (others,), flags = words.take(1).tolist(), words.take(words_for(rows))
+        usual = words.take(sum(map(len, self.sent.groups)) * values).reshape(-1, values)
+        numbers, start = np.empty(others, np.uint32), 0
+        for group, table, out in zip(self.sent.groups, items, places, strict=True):
+            first = sum(own.shape[1] for own in table)
+            (different,) = words.take(1).tolist()
+            if different < others:
+                words.take_bits(0, (different - 1).bit_length(), numbers)
+            else:
+                numbers[:] = np.arange(others)
+            table += [usual[start : start + len(group)], words.take(len(group) * different).reshape(len(group), -1)]
+            kernels.find_places(self.keys, *field, ranks, flags, numbers, first, first + values, out)
+            start += len(group)
+
+
+def unpack_target(sent: SentScores, parts: Sequence[PackedScores], target: int) -> list[GroupScores]:
+    """The scores of one target that came from some parts, by group, of the rows of these parts together."""
+    edges = [0, *accumulate(len(part.keys) for part in parts)]
+    items: list[list[npt.NDArray[np.uint64]]] = [[] for _ in sent.groups]
+    places = [np.empty(edges[-1], np.uint32) for _ in sent.groups]
+    for part, (start, stop) in zip(parts, pairwise(edges), strict=True):
+        part.unpack(target, items, [own[start:stop] for own in places])
+    return [GroupScores(np.concatenate(own, axis=1), where) for own, where in zip(items, places, strict=True)]

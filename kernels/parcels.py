@@ -1,0 +1,146 @@
+"""What travels between machines, made small: numbers in as few bits as they need, scores as numbers of different ones.
+
+Most rows of a value have the same scores: those that are alone in their cohorts. These *usual* scores of a value travel
+once, a bit says which rows have them, and the others name theirs among those that differ.
+"""
+
+from __future__ import annotations
+
+from numba import int64, uint64
+
+from gpupif.kernels.hashing import mix
+from gpupif.kernels.jit import kernel
+
+
+@kernel
+def pack_bits(numbers, shift, width, words):
+    """Put `width` bits (1 to 64) of each number, from `shift` on, into `words`, one after the other from the lowest bit.
+
+    No other bits of the numbers are set. words: of 64 bits, as many as are needed.
+    """
+    held, bits, word = uint64(0), uint64(0), 0
+    for i in range(numbers.size):
+        number = uint64(numbers[i]) >> uint64(shift)
+        held |= number << bits
+        bits += uint64(width)
+        if bits >= uint64(64):
+            words[word] = held
+            word += 1
+            bits -= uint64(64)
+            held = number >> (uint64(width) - bits) if bits else uint64(0)
+    if bits:
+        words[word] = held
+
+
+@kernel
+def unpack_bits(words, shift, width, numbers):
+    """The numbers that `pack_bits` put into words."""
+    mask = ~uint64(0) >> (uint64(64) - uint64(width))
+    for i in range(numbers.size):
+        bit = uint64(i) * uint64(width)
+        word, start = bit >> uint64(6), bit & uint64(63)
+        number = words[word] >> start
+        if start + uint64(width) > uint64(64):
+            number |= words[word + uint64(1)] << (uint64(64) - start)
+        numbers[i] = (number & mask) << uint64(shift)
+
+
+@kernel
+def find_usual_number(numbers):
+    """The number that more than half of these are, if there is one; else one of them."""
+    usual, votes = numbers[0], 0
+    for i in range(numbers.size):
+        if votes == 0:
+            usual = numbers[i]
+        votes += 1 if numbers[i] == usual else -1
+    return usual
+
+
+@kernel
+def same_items(items, a, b):
+    """Whether rows a and b have the same items; items: (scores, rows)."""
+    same = True
+    for k in range(len(items)):
+        same &= items[k, a] == items[k, b]
+    return same
+
+
+@kernel
+def find_usual(keys, word, shift, mask, items, usual, votes):
+    """usual[v] = a row with value v and, if more than half of the rows of that value have the same items, with those.
+
+    The value of a row is a field of its key. items: (scores, rows), as bits. usual stays as it is where no row has the
+    value. votes: zeros, one for each value.
+    """
+    for row in range(len(keys)):
+        value = (keys[row, word] >> uint64(shift)) & uint64(mask)
+        if votes[value] == 0:
+            usual[value] = row
+        votes[value] += 1 if same_items(items, row, usual[value]) else -1
+
+
+@kernel
+def find_others(keys, word, shift, mask, items, usual, flags, others):
+    """Rows that have not the usual items of their value; returns how many.
+
+    flags: zeros, a bit for each row, of which those of rows with usual items are set.
+    """
+    number = 0
+    for row in range(len(keys)):
+        value = (keys[row, word] >> uint64(shift)) & uint64(mask)
+        same = same_items(items, row, usual[value])
+        flags[row >> 6] |= uint64(same) << uint64(row & 63)
+        others[number] = row
+        number += not same
+    return number
+
+
+@kernel
+def number_items(items, rows, shift, slots, numbers, first):
+    """numbers[i] = which of the different items rows[i] has, in order of first appearance; returns how many differ.
+
+    items: (scores, rows), as bits. slots: zeros, more than different items, 2^(64 - shift) of them: each holds a
+    number, from 1 on. first: gets the row of each number.
+    """
+    found, last = int64(0), slots.size - 1
+    for i in range(rows.size):
+        row, hashed = rows[i], uint64(0)
+        for k in range(len(items)):
+            hashed = mix(hashed ^ items[k, row])
+        slot = int64(hashed >> uint64(shift))
+        while slots[slot] != 0 and not same_items(items, row, first[slots[slot] - 1]):
+            slot = (slot + 1) & last
+        if slots[slot] == 0:
+            first[found] = row
+            found += 1
+            slots[slot] = found
+        numbers[i] = slots[slot] - 1
+    return found
+
+
+@kernel
+def rank_values(keys, word, shift, mask, ranks):
+    """ranks[v] = how many smaller values the rows have; returns how many they have. ranks: zeros, one for each value."""
+    for row in range(len(keys)):
+        ranks[(keys[row, word] >> uint64(shift)) & uint64(mask)] = 1
+    found = 0
+    for value in range(ranks.size):
+        there = ranks[value]
+        ranks[value] = found
+        found += there
+    return found
+
+
+@kernel
+def find_places(keys, word, shift, mask, ranks, flags, numbers, first, second, places):
+    """Where the items of each row are: behind `first` by the rank of its value, if its flag is set; else behind
+    `second` by the next of `numbers`.
+    """
+    other = 0
+    for row in range(len(keys)):
+        if (flags[row >> 6] >> uint64(row & 63)) & uint64(1):
+            value = (keys[row, word] >> uint64(shift)) & uint64(mask)
+            places[row] = first + ranks[value]
+        else:
+            places[row] = second + numbers[other]
+            other += 1
