@@ -14,7 +14,7 @@ from gpupif.kernels.jit import kernel
 
 @kernel
 def pack_bits(numbers, shift, width, words):
-    """Put `width` bits (1 to 64) of each number, from `shift` on, into `words`, one after the other from the lowest bit.
+    """Put `width` bits (1 to 64) of each number, from `shift` on, into words, one after the other from the lowest bit.
 
     No other bits of the numbers are set. words: of 64 bits, as many as are needed.
     """
@@ -66,13 +66,13 @@ def same_items(items, a, b):
 
 
 @kernel
-def find_usual(keys, word, shift, mask, items, usual, votes):
-    """usual[v] = a row with value v and, if more than half of the rows of that value have the same items, with those.
+def find_usual(keys, word, shift, mask, items, step, usual, votes):
+    """usual[v] = a row with value v, with the items that most rows of the value have if more than half have the same.
 
-    The value of a row is a field of its key. items: (scores, rows), as bits. usual stays as it is where no row has the
-    value. votes: zeros, one for each value.
+    The value of a row is a field of its key. items: (scores, rows), as bits. Only every so many rows are looked at:
+    usual stays as it is for a value that none of these has. votes: zeros, one for each value.
     """
-    for row in range(len(keys)):
+    for row in range(0, len(keys), step):
         value = (keys[row, word] >> uint64(shift)) & uint64(mask)
         if votes[value] == 0:
             usual[value] = row
@@ -81,17 +81,22 @@ def find_usual(keys, word, shift, mask, items, usual, votes):
 
 @kernel
 def find_others(keys, word, shift, mask, items, usual, flags, others):
-    """Rows that have not the usual items of their value; returns how many.
+    """Rows that have not the usual items of their value; returns how many. flags: a bit for each row, set where it has.
 
-    flags: zeros, a bit for each row, of which those of rows with usual items are set.
+    usual: see `find_usual`; the number of rows where none is known: then the first row of the value is.
     """
-    number = 0
-    for row in range(len(keys)):
-        value = (keys[row, word] >> uint64(shift)) & uint64(mask)
-        same = same_items(items, row, usual[value])
-        flags[row >> 6] |= uint64(same) << uint64(row & 63)
-        others[number] = row
-        number += not same
+    number, rows = 0, len(keys)
+    for start in range(0, rows, 64):
+        flag = uint64(0)
+        for row in range(start, min(start + 64, rows)):
+            value = (keys[row, word] >> uint64(shift)) & uint64(mask)
+            if usual[value] == rows:
+                usual[value] = row
+            same = same_items(items, row, usual[value])
+            flag |= uint64(same) << uint64(row - start)
+            others[number] = row
+            number += not same
+        flags[start >> 6] = flag
     return number
 
 
@@ -120,7 +125,7 @@ def number_items(items, rows, shift, slots, numbers, first):
 
 @kernel
 def rank_values(keys, word, shift, mask, ranks):
-    """ranks[v] = how many smaller values the rows have; returns how many they have. ranks: zeros, one for each value."""
+    """ranks[v] = how many smaller values rows have; returns how many values they have. ranks: zeros, one for each."""
     for row in range(len(keys)):
         ranks[(keys[row, word] >> uint64(shift)) & uint64(mask)] = 1
     found = 0
@@ -134,13 +139,15 @@ def rank_values(keys, word, shift, mask, ranks):
 @kernel
 def find_places(keys, word, shift, mask, ranks, flags, numbers, first, second, places):
     """Where the items of each row are: behind `first` by the rank of its value, if its flag is set; else behind
-    `second` by the next of `numbers`.
+    `second` by the next of `numbers`, of which the last is read but not used.
     """
-    other = 0
-    for row in range(len(keys)):
-        if (flags[row >> 6] >> uint64(row & 63)) & uint64(1):
-            value = (keys[row, word] >> uint64(shift)) & uint64(mask)
-            places[row] = first + ranks[value]
-        else:
-            places[row] = second + numbers[other]
-            other += 1
+    other, rows = uint64(0), len(keys)
+    for start in range(0, rows, 64):
+        flag = flags[start >> 6]
+        for row in range(start, min(start + 64, rows)):
+            # Both are looked up, for whether a row has the usual scores cannot be foreseen.
+            usual = first + ranks[(keys[row, word] >> uint64(shift)) & uint64(mask)]
+            own = second + numbers[other]
+            places[row] = usual if flag & uint64(1) else own
+            other += uint64(1) - (flag & uint64(1))
+            flag >>= uint64(1)

@@ -25,6 +25,9 @@ from ..measures import Measure
 from ..rows.keys import Field, KeyLayout
 from .words import WORD_BITS, WordReader, WordWriter, words_for
 
+# Rows of a parcel that say which scores are usual: about so many.
+VOTES = 1 << 14
+
 
 @dataclass(frozen=True)
 class SentScores:
@@ -109,8 +112,8 @@ def _put_target(
     usual, votes = room.usual[: field.mask + 1], room.votes[: field.mask + 1]
     usual[:] = rows
     votes[:] = 0
-    kernels.find_usual(keys, *field, items, usual, votes)
-    flags = np.zeros(words_for(rows), np.uint64)
+    kernels.find_usual(keys, *field, items, max(1, rows // VOTES), usual, votes)
+    flags = np.empty(words_for(rows), np.uint64)
     others = room.others[: kernels.find_others(keys, *field, items, usual, flags, room.others)]
     writer.put(len(others))
     writer.put_array(flags)
@@ -179,14 +182,14 @@ class PackedScores:
         values = kernels.rank_values(self.keys, *field, ranks)
         (others,), flags = words.take(1).tolist(), words.take(words_for(rows))
         usual = words.take(sum(map(len, self.sent.groups)) * values).reshape(-1, values)
-        numbers, start = np.empty(others, np.uint32), 0
+        numbers, start = np.empty(others + 1, np.uint32), 0
         for group, table, out in zip(self.sent.groups, items, places, strict=True):
             first = sum(own.shape[1] for own in table)
             (different,) = words.take(1).tolist()
             if different < others:
-                words.take_bits(0, (different - 1).bit_length(), numbers)
+                words.take_bits(0, (different - 1).bit_length(), numbers[:others])
             else:
-                numbers[:] = np.arange(others)
+                numbers[:others] = np.arange(others)
             table += [usual[start : start + len(group)], words.take(len(group) * different).reshape(len(group), -1)]
             kernels.find_places(self.keys, *field, ranks, flags, numbers, first, first + values, out)
             start += len(group)

@@ -46,7 +46,7 @@ def pack(parcels: Sequence[Parcel]) -> pd.DataFrame:
     """A frame of these parcels; their words side by side in one array."""
     several = [parcel.words if isinstance(parcel.words, list) else [parcel.words] for parcel in parcels]
     edges = np.cumsum([0, *(sum(words.size for words in arrays) for arrays in several)])
-    room = np.concatenate([np.empty(0, np.uint64), *(words for arrays in several for words in arrays)], dtype=np.uint64)
+    room = np.concatenate([np.empty(0, np.uint64), *(words for arrays in several for words in arrays)])
     buffers = [None, pa.py_buffer(8 * edges), pa.py_buffer(room)]
     data = pa.Array.from_buffers(pa.large_binary(), len(parcels), buffers)
     numbers = np.array([parcel[:3] for parcel in parcels], np.int64).reshape(-1, 3)

@@ -11,7 +11,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
