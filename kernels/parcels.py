@@ -10,6 +10,7 @@ from numba import int64, uint64
 
 from gpupif.kernels.hashing import mix
 from gpupif.kernels.jit import kernel
+from gpupif.kernels.stream import finish_stores, store_past_cache
 
 
 @kernel
@@ -54,6 +55,42 @@ def find_usual_number(numbers):
             usual = numbers[i]
         votes += 1 if numbers[i] == usual else -1
     return usual
+
+
+@kernel
+def part_numbers(numbers, usual, flags, others):
+    """Put the numbers that are not the usual one into others; returns how many. flags: see `join_numbers`."""
+    found = 0
+    for start in range(0, numbers.size, 64):
+        flag = uint64(0)
+        for i in range(start, min(start + 64, numbers.size)):
+            same = numbers[i] == usual
+            flag |= uint64(same) << uint64(i - start)
+            others[found] = numbers[i]
+            found += not same
+        flags[start >> 6] = flag
+    return found
+
+
+@kernel
+def join_numbers(flags, usual, others, numbers):
+    """Numbers that are the usual one where their bit of the flags is set, else the next of the others."""
+    found = 0
+    for i in range(numbers.size):
+        if (flags[i >> 6] >> uint64(i & 63)) & uint64(1):
+            numbers[i] = usual
+        else:
+            numbers[i] = others[found]
+            found += 1
+
+
+@kernel
+def any_bits(numbers):
+    """The bits that are set in any of the numbers."""
+    bits = uint64(0)
+    for i in range(numbers.size):
+        bits |= numbers[i]
+    return bits
 
 
 @kernel
@@ -151,3 +188,18 @@ def find_places(keys, word, shift, mask, ranks, flags, numbers, first, second, p
             places[row] = usual if flag & uint64(1) else own
             other += uint64(1) - (flag & uint64(1))
             flag >>= uint64(1)
+
+
+@kernel
+def place_rows(source_rows, sent, place, first, places):
+    """places[source_rows[i]] = first + place[sent[i]]."""
+    for i in range(source_rows.size):
+        places[source_rows[i]] = first + place[sent[i]]
+
+
+@kernel
+def spread_items(items, places, index, out):
+    """out[i] = items[places[index[i]]]."""
+    for i in range(index.size):
+        store_past_cache(out, i, items[places[index[i]]])
+    finish_stores()

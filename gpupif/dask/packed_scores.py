@@ -23,7 +23,7 @@ from ..attack.request import ScoreRequest
 from ..engines.partition_plan import computed_measure
 from ..measures import Measure
 from ..rows.keys import Field, KeyLayout
-from .words import WORD_BITS, WordReader, WordWriter, words_for
+from .words import WORD_BITS, Empty, WordReader, WordWriter, words_for
 
 # Rows of a parcel that say which scores are usual: about so many.
 VOTES = 1 << 14
@@ -55,12 +55,16 @@ class SentScores:
 
 
 class Room:
-    """Memory for packing so many scores of at most so many rows, used for one target after the other."""
+    """Memory for packing so many scores of at most so many rows, used for one target after the other.
 
-    def __init__(self, rows: int, scores: int) -> None:
-        self._items = np.empty(rows * scores, np.uint64)
-        self.usual, self.votes, self.others, self.numbers, self.first = np.empty((5, rows), np.uint32)
-        self.slots = np.empty(1 << slot_bits(rows), np.uint32)
+    empty: makes it, and the words that come out.
+    """
+
+    def __init__(self, rows: int, scores: int, empty: Empty = np.empty) -> None:
+        self._items = empty(rows * scores, np.uint64)
+        self.usual, self.votes, self.others, self.numbers, self.first = empty((5, rows), np.uint32)
+        self.slots = empty(1 << slot_bits(rows), np.uint32)
+        self.empty = empty
 
     def items(self, scores: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
         """Scores of the same rows, as bits, in one array (scores, rows)."""
@@ -85,7 +89,7 @@ def pack_scores(
     room: Room,
 ) -> list[npt.NDArray[np.uint64]]:
     """Scores (targets, rows) of rows with these keys, an array for each of those sent, as words."""
-    writers = [WordWriter() for _ in targets]
+    writers = [WordWriter(room.empty) for _ in targets]
     for place, (target, writer) in enumerate(zip(targets, writers, strict=True)):
         items = room.items([values[number][place] for group in sent.groups for number in group])
         _put_target(writer, sent, keys, _field_of(layout, target, len(keys)), items, room)
@@ -113,7 +117,7 @@ def _put_target(
     usual[:] = rows
     votes[:] = 0
     kernels.find_usual(keys, *field, items, max(1, rows // VOTES), usual, votes)
-    flags = np.empty(words_for(rows), np.uint64)
+    flags = room.empty(words_for(rows), np.uint64)
     others = room.others[: kernels.find_others(keys, *field, items, usual, flags, room.others)]
     writer.put(len(others))
     writer.put_array(flags)
@@ -171,18 +175,22 @@ class PackedScores:
         ]
 
     def unpack(
-        self, target: int, items: Sequence[list[npt.NDArray[np.uint64]]], places: Sequence[npt.NDArray[np.uint32]]
+        self,
+        target: int,
+        items: Sequence[list[npt.NDArray[np.uint64]]],
+        places: Sequence[npt.NDArray[np.uint32]],
+        empty: Empty,
     ) -> None:
         """Add the items of a target to those of others, and put into `places` which of them each row has; by group."""
         rows, before = len(self.keys), 1 + len(self.targets)
         start = before + int(self.words[1 : 1 + self.targets.index(target)].sum())
-        words = WordReader(self.words[start:])
+        words = WordReader(self.words[start:], empty)
         field = _field_of(self.layout, target, rows)
         ranks = np.zeros(field.mask + 1, np.uint32)
         values = kernels.rank_values(self.keys, *field, ranks)
         (others,), flags = words.take(1).tolist(), words.take(words_for(rows))
         usual = words.take(sum(map(len, self.sent.groups)) * values).reshape(-1, values)
-        numbers, start = np.empty(others + 1, np.uint32), 0
+        numbers, start = empty(others + 1, np.uint32), 0
         for group, table, out in zip(self.sent.groups, items, places, strict=True):
             first = sum(own.shape[1] for own in table)
             (different,) = words.take(1).tolist()
@@ -195,11 +203,16 @@ class PackedScores:
             start += len(group)
 
 
-def unpack_target(sent: SentScores, parts: Sequence[PackedScores], target: int) -> list[GroupScores]:
-    """The scores of one target that came from some parts, by group, of the rows of these parts together."""
+def unpack_target(
+    sent: SentScores, parts: Sequence[PackedScores], target: int, empty: Empty = np.empty
+) -> list[GroupScores]:
+    """The scores of one target that came from some parts, by group, of the rows of these parts together.
+
+    empty: makes their arrays.
+    """
     edges = [0, *accumulate(len(part.keys) for part in parts)]
     items: list[list[npt.NDArray[np.uint64]]] = [[] for _ in sent.groups]
-    places = [np.empty(edges[-1], np.uint32) for _ in sent.groups]
+    places = [empty(edges[-1], np.uint32) for _ in sent.groups]
     for part, (start, stop) in zip(parts, pairwise(edges), strict=True):
-        part.unpack(target, items, [own[start:stop] for own in places])
+        part.unpack(target, items, [own[start:stop] for own in places], empty)
     return [GroupScores(np.concatenate(own, axis=1), where) for own, where in zip(items, places, strict=True)]

@@ -18,8 +18,9 @@ import pyarrow as pa
 from gpupif.kernels import partition as kernels
 
 from ..rows.keys import KeyLayout
-from ..rows.partition import Rows
-from .words import WordReader, WordWriter
+from ..rows.partition import Blocks, Rows, id_type, partition_by
+from ..rows.threads import Workers
+from .words import Empty, WordReader, WordWriter
 
 # The column that Dask's shuffles go by.
 TO = "_partitions"
@@ -54,33 +55,38 @@ def pack(parcels: Sequence[Parcel]) -> pd.DataFrame:
     return frame.assign(data=pd.Series(pd.array(data, dtype=BYTES)))
 
 
-def parcel_rows(
-    keys: npt.NDArray[np.uint64], counts: Any, to: npt.NDArray[Any], parts: int, source: int, cut: int
-) -> list[Parcel]:
-    """Rows in parcels to the parts `to`: their keys, and how often each occurs, unless counts is None."""
-    order, stretches = order_by_part(to, parts)
-    columns = [keys[order, word] for word in range(keys.shape[1])]
-    columns += [] if counts is None else [counts[order].astype(np.uint64)]
-    return [
-        Parcel(part, source, cut, _rows_as_words([column[start:stop] for column in columns]))
-        for part, start, stop in stretches
-    ]
+def parcel_memory(rows: Rows) -> int:
+    """Bytes to work in while rows are made parcels, twice; what is not touched takes none."""
+    return 8 * len(rows.keys) * (4 * int(rows.keys.shape[1]) + 8)
 
 
-def _rows_as_words(columns: Sequence[npt.NDArray[np.uint64]]) -> list[npt.NDArray[np.uint64]]:
-    writer = WordWriter()
-    writer.put(len(columns[0]), len(columns))
-    for column in columns:
-        writer.put_numbers(column)
-    return writer.arrays
+def parcel_rows(rows: Rows, to: npt.NDArray[Any], parts: int, source: int, cut: int, workers: Workers) -> list[Parcel]:
+    """Rows in parcels to the parts `to`: their keys, and how often each occurs if that is known."""
+    parcels = []
+    blocks = order_by_part(rows, to, parts, workers)
+    counts = blocks.rows.counts
+    for part, start, stop in stretches(blocks):
+        writer = WordWriter(workers.empty)
+        writer.put(stop - start, len(counts) > 0)
+        for column in blocks.rows.keys[start:stop].T:
+            writer.put_numbers(np.ascontiguousarray(column))
+        if len(counts):
+            own = workers.empty(stop - start, np.uint64)
+            own[:] = counts[start:stop]
+            writer.put_numbers(own)
+        parcels.append(Parcel(part, source, cut, writer.arrays))
+    return parcels
 
 
-def order_by_part(to: npt.NDArray[Any], parts: int) -> tuple[npt.NDArray[np.intp], list[tuple[int, int, int]]]:
-    """Rows in order of the parts they travel to; and where in that order those of each part begin and end."""
-    narrow = to.astype(np.uint16 if parts <= 2**16 else np.uint32)
-    ends = np.cumsum(np.bincount(narrow, minlength=parts)).tolist()
-    stretches = [(part, start, stop) for part, (start, stop) in enumerate(pairwise([0, *ends])) if start < stop]
-    return np.argsort(narrow, kind="stable"), stretches
+def order_by_part(rows: Rows, to: npt.NDArray[Any], parts: int, workers: Workers) -> Blocks:
+    """Rows in order of the parts they travel to, a block for each."""
+    return partition_by(rows, to.astype(id_type(parts)), parts, workers)
+
+
+def stretches(blocks: Blocks) -> list[tuple[int, int, int]]:
+    """The parts that rows travel to, and where those of each begin and end in their order."""
+    edges = pairwise(blocks.offsets.tolist())
+    return [(part, start, stop) for part, (start, stop) in enumerate(edges) if start < stop]
 
 
 def part_of_keys(
@@ -98,20 +104,22 @@ def row_count(parcel: Parcel) -> int:
     return int(parcel.words[0])
 
 
-def rows_in(parcels: Iterable[Parcel], words: int) -> Rows:
-    """The rows of some parcels, one after the other: keys of so many words, and how often each occurs if that came."""
+def rows_in(parcels: Iterable[Parcel], words: int, empty: Empty = np.empty) -> Rows:
+    """The rows of some parcels, one after the other: keys of so many words, and how often each occurs if that came.
+
+    empty: makes their arrays.
+    """
     several = list(parcels)
     size = sum(map(row_count, several))
-    keys, counts, start = np.empty((size, words), np.uint64), np.empty(size, np.int64), 0
-    counted = not several
+    keys, counts, start = empty((size, words), np.uint64), empty(size, np.int64), 0
+    counted = False
     for parcel in several:
-        reader = WordReader(parcel.words)
-        rows, columns = reader.take(2).tolist()
+        reader = WordReader(parcel.words, empty)
+        rows, counted = reader.take(2).tolist()
         for word in range(words):
-            keys[start : start + rows, word] = reader.take_numbers(rows)
-        counted = columns > words
+            reader.take_numbers(keys[start : start + rows, word])
         if counted:
-            counts[start : start + rows] = reader.take_numbers(rows)
+            reader.take_numbers(counts[start : start + rows].view(np.uint64))
         start += rows
     return Rows(keys, counts) if counted else Rows(keys)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, groupby, pairwise
@@ -31,25 +31,34 @@ if TYPE_CHECKING:
 def score_part(plan: Plan, routes: Routes, part: int, frame: pd.DataFrame) -> tuple[pd.DataFrame, WeightSums]:
     """Score the rows that reached a part; returns the parcels that go back, and what weights are made of."""
     engine, sent = task_engine(plan.device), SentScores.of(plan.request)
+    several = unpack(frame, part)
     back: list[Parcel] = []
     sums: list[WeightSums] = []
-    for cut, group in groupby(unpack(frame, part), key=lambda parcel: parcel.cut):
-        several = list(group)
-        parcels = [parcel for parcel in several if parcel.source < routes.partitions]
-        if not parcels:
-            continue
-        targets, words = routes.cuts[cut].targets, plan.layout.words
-        others = rows_in((parcel for parcel in several if parcel.source >= routes.partitions), words)
-        rows = rows_in(parcels, words)
-        values, found = _Scorer(plan, engine, targets, rows, others).score()
-        sizes = list(map(row_count, parcels))
-        room, edges = Room(max(sizes), len(values)), pairwise(accumulate(sizes, initial=0))
-        for parcel, (start, stop) in zip(parcels, edges, strict=True):
-            own = [scores[:, start:stop] for scores in values]
-            packed = pack_scores(sent, plan.layout, rows.keys[start:stop], targets, own, room)
-            back.append(Parcel(parcel.source, part, cut, packed))
-        sums.append(found)
-    return pack(back), WeightSums.total(*sums)
+    words = plan.layout.words
+    # Keys and counts, and what scores are packed in: what is not touched takes none.
+    memory = sum(map(row_count, several)) * 8 * (words + 1 + 2 * len(sent.numbers) + 8)
+    with task_workers(memory) as workers:
+        for cut, group in groupby(several, key=lambda parcel: parcel.cut):
+            targets, own, others = routes.cuts[cut].targets, *_by_table(group, routes.partitions)
+            if not own:
+                continue
+            rows = rows_in(own, words, workers.empty)
+            scorer = _Scorer(plan, engine, targets, rows, rows_in(others, words, workers.empty))
+            values, found = scorer.score()
+            sums.append(found)
+            sizes = list(map(row_count, own))
+            room, edges = Room(max(sizes), len(values), workers.empty), pairwise(accumulate(sizes, initial=0))
+            for parcel, (start, stop) in zip(own, edges, strict=True):
+                some = [scores[:, start:stop] for scores in values]
+                packed = pack_scores(sent, plan.layout, rows.keys[start:stop], targets, some, room)
+                back.append(Parcel(parcel.source, part, cut, packed))
+        return pack(back), WeightSums.total(*sums)
+
+
+def _by_table(parcels: Iterable[Parcel], partitions: int) -> tuple[list[Parcel], list[Parcel]]:
+    """Parcels of the table's partitions, of which there are so many, and those of the population."""
+    several = list(parcels)
+    return [one for one in several if one.source < partitions], [one for one in several if one.source >= partitions]
 
 
 @dataclass(eq=False)

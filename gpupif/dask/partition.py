@@ -21,7 +21,7 @@ from ..rows.distinct import distinct_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import Rows
 from .graph import Graph, Result
-from .parcels import Parcel, pack, parcel_rows
+from .parcels import Parcel, pack, parcel_memory, parcel_rows
 from .plan import (
     PartitionTotals,
     Plan,
@@ -155,11 +155,11 @@ def send(plan: Plan, routes: Routes, source: int, *several: Rows) -> pd.DataFram
     several: its rows, and others that travel with them but do not come back.
     """
     parcels: list[Parcel] = []
-    with task_workers() as workers:
+    with task_workers(sum(map(parcel_memory, several))) as workers:
         for number, rows in enumerate(several):
             origin = source + number * routes.parts
             for sent in find_sends(rows, plan, routes, workers):
-                parcels += parcel_rows(sent.rows.keys, sent.rows.counts, sent.dest, routes.parts, origin, sent.cut)
+                parcels += parcel_rows(sent.rows, sent.dest, routes.parts, origin, sent.cut, workers)
     return pack(parcels)
 
 

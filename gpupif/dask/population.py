@@ -16,7 +16,7 @@ from ..rows.distinct import distinct_rows
 from ..rows.partition import Rows
 from . import partition as partition_tasks
 from . import plan
-from .parcels import pack, parcel_rows, part_of_keys, row_count, rows_in, unpack
+from .parcels import pack, parcel_memory, parcel_rows, part_of_keys, row_count, rows_in, unpack
 from .plan import PopulationPlan
 from .worker import task_workers
 
@@ -47,7 +47,8 @@ def send_joined_rows(
         return pack([])
     layout = population.columns.layout
     to = np.zeros(len(rows.keys), np.uint32) if wildcards else part_of_keys(rows.keys, layout, layout.fields, parts)
-    return pack(parcel_rows(rows.keys, rows.counts, to, parts, source, origin))
+    with task_workers(parcel_memory(rows)) as workers:
+        return pack(parcel_rows(rows, to, parts, source, origin, workers))
 
 
 class AbsentInPartition(NamedTuple):

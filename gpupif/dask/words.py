@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from gpupif.kernels import parcels as kernels
 
 WORD_BITS = 64
+# What makes arrays: `numpy.empty`, or of a run's working memory.
+Empty = Callable[..., npt.NDArray[Any]]
 
 
 def words_for(bits: int) -> int:
@@ -16,10 +21,11 @@ def words_for(bits: int) -> int:
 
 
 class WordWriter:
-    """Words to be read by a `WordReader`. arrays: of them, in order."""
+    """Words to be read by a `WordReader`. arrays: of them, in order; empty: makes them."""
 
-    def __init__(self) -> None:
+    def __init__(self, empty: Empty = np.empty) -> None:
         self.arrays: list[npt.NDArray[np.uint64]] = []
+        self._empty = empty
 
     def put(self, *words: int) -> None:
         """Put whole numbers from 0 on, below 2^64."""
@@ -29,10 +35,10 @@ class WordWriter:
         """Put words as they are."""
         self.arrays.append(words.reshape(-1))
 
-    def put_bits(self, numbers: npt.NDArray[np.unsignedinteger], shift: int, width: int) -> None:
+    def put_bits(self, numbers: npt.NDArray[np.unsignedinteger[Any]], shift: int, width: int) -> None:
         """Put numbers of which only so many bits from `shift` on are set."""
         if width:
-            words = np.empty(words_for(width * len(numbers)), np.uint64)
+            words = self._empty(words_for(width * len(numbers)), np.uint64)
             kernels.pack_bits(numbers, shift, width, words)
             self.arrays.append(words)
 
@@ -41,15 +47,17 @@ class WordWriter:
         bit each, and those that differ from it behind.
         """
         usual = kernels.find_usual_number(numbers)
-        differ = numbers != usual
-        others = numbers[differ]
+        flags, others = self._empty(words_for(len(numbers)), np.uint64), self._empty(len(numbers), np.uint64)
+        others = others[: kernels.part_numbers(numbers, usual, flags, others)]
         fields, own = bits_of(numbers), bits_of(others)
         apart = len(numbers) + own[1] * len(others) < fields[1] * len(numbers)
-        self.put(usual, apart, *(own if apart else fields))
         if apart:
-            self.put(len(others))
-            self.put_bits(differ.view(np.uint8), 0, 1)
-        self.put_bits(others if apart else numbers, *(own if apart else fields))
+            self.put(len(others), usual, *own)
+            self.put_array(flags)
+            self.put_bits(others, *own)
+        else:
+            self.put(len(numbers), 0, *fields)
+            self.put_bits(numbers, *fields)
 
     @property
     def size(self) -> int:
@@ -58,11 +66,12 @@ class WordWriter:
 
 
 class WordReader:
-    """Reads what a `WordWriter` wrote."""
+    """Reads what a `WordWriter` wrote. empty: makes arrays that are needed on the way."""
 
-    def __init__(self, words: npt.NDArray[np.uint64]) -> None:
+    def __init__(self, words: npt.NDArray[np.uint64], empty: Empty = np.empty) -> None:
         self._words = words
         self._place = 0
+        self._empty = empty
 
     def take(self, size: int) -> npt.NDArray[np.uint64]:
         """The next so many words."""
@@ -70,30 +79,26 @@ class WordReader:
         self._place += size
         return words
 
-    def take_bits(self, shift: int, width: int, numbers: npt.NDArray[np.unsignedinteger]) -> None:
+    def take_bits(self, shift: int, width: int, numbers: npt.NDArray[np.unsignedinteger[Any]]) -> None:
         """Read what `put_bits` put into `numbers`, of any type that holds them."""
         if width:
             kernels.unpack_bits(self.take(words_for(width * len(numbers))), shift, width, numbers)
         else:
             numbers[:] = 0
 
-    def take_numbers(self, size: int) -> npt.NDArray[np.uint64]:
-        """What `put_numbers` put."""
-        usual, apart, shift, width = self.take(4).tolist()
-        numbers = np.empty(self.take(1)[0] if apart else size, np.uint64)
-        differ = np.empty(size if apart else 0, np.uint8)
-        if apart:
-            self.take_bits(0, 1, differ)
-        self.take_bits(shift, width, numbers)
-        if not apart:
-            return numbers
-        both = np.full(size, usual, np.uint64)
-        both[differ.view(np.bool_)] = numbers
-        return both
+    def take_numbers(self, numbers: npt.NDArray[np.uint64]) -> None:
+        """Read what `put_numbers` put into `numbers`, of which there are as many."""
+        size, usual, shift, width = self.take(4).tolist()
+        if size == len(numbers):
+            self.take_bits(shift, width, numbers)
+            return
+        flags, others = self.take(words_for(len(numbers))), self._empty(size, np.uint64)
+        self.take_bits(shift, width, others)
+        kernels.join_numbers(flags, usual, others, numbers)
 
 
 def bits_of(numbers: npt.NDArray[np.uint64]) -> tuple[int, int]:
     """The lowest bit that is set in any of the numbers, and how many there are from it to the highest."""
-    together = int(np.bitwise_or.reduce(numbers, initial=0))
+    together = int(kernels.any_bits(numbers))
     lowest = (together & -together).bit_length() - 1 if together else 0
     return lowest, (together >> lowest).bit_length()

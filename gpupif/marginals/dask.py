@@ -27,6 +27,7 @@ from ..encoding.column import Column
 from ..engines.choose import DeviceRequest
 from ..engines.cpu.count_tables import key_layout
 from ..frames.dask_frame import check_dask_frame
+from ..rows.partition import Rows
 from ..utils.progress import Reporter
 from .base import CountResult, MakeFind, SetCounts, SetRequest, Total, with_counts
 from .request import CountRequest
@@ -148,7 +149,7 @@ def send_combinations(
             keys = layout.pack(found.codes, workers)
             columns = list(one.columns)
             to = part_of_keys(keys, layout, (columns.index(column) for column in one.by), parts)
-            parcels += parcel_rows(keys, found.counts, to, parts, source, number)
+            parcels += parcel_rows(Rows(keys, found.counts), to, parts, source, number, workers)
     return pack(parcels)
 
 
