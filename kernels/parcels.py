@@ -124,16 +124,22 @@ def find_others(keys, word, shift, mask, items, usual, flags, others):
     """
     number, rows = 0, len(keys)
     for start in range(0, rows, 64):
-        flag = uint64(0)
-        for row in range(start, min(start + 64, rows)):
+        stop = min(start + 64, rows)
+        for row in range(start, stop):
             value = (keys[row, word] >> uint64(shift)) & uint64(mask)
             if usual[value] == rows:
                 usual[value] = row
-            same = same_items(items, row, usual[value])
-            flag |= uint64(same) << uint64(row - start)
-            others[number] = row
-            number += not same
+        flag = ~uint64(0)
+        for k in range(len(items)):
+            own, same = items[k], uint64(0)
+            for row in range(start, stop):
+                value = (keys[row, word] >> uint64(shift)) & uint64(mask)
+                same |= uint64(own[row] == own[usual[value]]) << uint64(row - start)
+            flag &= same
         flags[start >> 6] = flag
+        for row in range(start, stop):
+            others[number] = row
+            number += 1 - int64((flag >> uint64(row - start)) & uint64(1))
     return number
 
 

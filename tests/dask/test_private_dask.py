@@ -38,7 +38,9 @@ def test_parcels_arrive_where_their_column_says(method, dask_in_one_thread):
     """The column of partitions is taken as it is, not hashed, and as many partitions come out as went in."""
     graph, parts = Graph(), range(3)
     sent = [
-        graph.one("sent", pack, [Parcel(to, source, 0, np.full(source + 1, to, np.uint64)) for to in parts], number=source)
+        graph.one(
+            "sent", pack, [Parcel(to, source, 0, np.full(source + 1, to, np.uint64)) for to in parts], number=source
+        )
         for source in parts
     ]
     with dask.config.set({"dataframe.shuffle.method": method}):
