@@ -46,8 +46,9 @@ class Out(NamedTuple):
     """Scores, and where those of each row are: of many rows they are the same, and stand there once.
 
     scores[t, place, k]: of measure k of target t, before weighting: those of a row are fetched at once. Places up to
-    `rows` are for scores of rows, block by block. Behind them stand those of each value whose cohort holds no other, of
-    one row, of two, ... up to `Targets.few` rows. places[t, row]: of the row's scores.
+    `rows` are for scores of rows, those of blocks that are scored together side by side. Behind them stand those of
+    each value whose cohort holds no other, of one row, of two, ... up to `Targets.few` rows. places[t, row]: of the
+    row's scores.
     """
 
     scores: npt.NDArray[np.float64]
@@ -277,12 +278,13 @@ def describe_cells(rows, cohorts, heads, target, targets, scratch):
 
 
 @kernel
-def score_blocks(rows, offsets, blocks, which, targets, wanted, memory, tally, out):
+def score_blocks(rows, offsets, blocks, which, targets, wanted, memory, tally, ends, out):
     """Score the cells of target columns in the blocks blocks[0] to blocks[1] - 1.
 
     rows: (keys, counts, hashes) of distinct rows in partition order. which: of the targets. memory: see `memory_for`,
     for the largest of these blocks. tally: (small, large, listed), one row per target, gets the cohorts' sizes, see
-    `count_sizes`. out: an `Out`, for these targets.
+    `count_sizes`. ends: by target where places for scores of these rows begin, and when all are there where they end.
+    out: an `Out`, for these targets.
     """
     room, scratch, ordered = memory
     small, large, listed = tally
@@ -300,8 +302,8 @@ def score_blocks(rows, offsets, blocks, which, targets, wanted, memory, tally, o
             scores, places = out.scores[t], out.places[t, start:stop]
             point_at_values(part[0], counts, target, targets, all_rows, places)
             alone = targets.alone[targets.values.first[target] :]
-            place = start + score_sizes(
-                *(counts, room.heads, start, scratch.sizes, wanted),
+            place = ends[t] + score_sizes(
+                *(counts, room.heads, ends[t], scratch.sizes, wanted),
                 *(all_rows, targets.few[target], alone, scores, places),
             )
             cohorts = find_cohorts(counts, room.heads, size, scratch)
@@ -312,3 +314,4 @@ def score_blocks(rows, offsets, blocks, which, targets, wanted, memory, tally, o
                 cohorts, target, targets.values, wanted, scratch, order, scratch.sizes, scores[place : place + cells]
             )
             point_at_cells(order, cells, place, places)
+            ends[t] = place + cells

@@ -37,6 +37,13 @@ def number_values(values, shift, slots, numbers, distinct):
 
 
 @kernel
+def count_numbers(numbers, times):
+    """Add to times[k] how often k is among the numbers."""
+    for i in range(numbers.size):
+        times[numbers[i]] += 1
+
+
+@kernel
 def pack_bits(numbers, width, words):
     """Numbers of `width` bits each, at most 32, one after the other from the lowest bit on, in words of 32 bits.
 

@@ -56,22 +56,24 @@ def spread_sizes(sizes, index, measure, unit, out):
 
 
 @kernel
-def spread(scores, picks, factors, index, outs, others):
-    """Scores of distinct rows (rows, measures) to rows of the table.
+def spread(scores, picks, factors, where, outs, others):
+    """Scores of distinct rows (places, measures) to rows of the table.
 
-    outs[m][i] = factors[m] * scores[index[i], picks[0][m]]; others, of another type, as outs, of picks[1], with the
-    factors behind. The scores of a row lie side by side, so all measures cost one access to far memory. There may be
-    more arrays than picks: always as many, so that it is compiled once for each pair of types.
+    where: (index, places, own): those of row i stand at places[index[i]]; own: memory for `CHUNK` of such places.
+    outs[m][i] = factors[m] * its scores[picks[0][m]]; others, of another type, as outs, of picks[1], with the factors
+    behind. The scores of a row lie side by side, so all measures cost one access to far memory. There may be more
+    arrays than picks: always as many, so that it is compiled once for each pair of types.
     """
-    numbers, rest = picks
+    (index, places, own), (numbers, rest) = where, picks
     rows = max(1, CHUNK // (numbers.size + rest.size))
     for first in range(0, index.size, rows):
-        part = index[first : first + rows]
+        last = min(first + rows, index.size)
+        part = own[: last - first]
+        look_up(places, index[first:last], part)
         for m in range(numbers.size):
-            spread_measure(scores, numbers[m], factors[m], part, outs[m][first : first + rows])
+            spread_measure(scores, numbers[m], factors[m], part, outs[m][first:last])
         for m in range(rest.size):
-            factor = factors[numbers.size + m]
-            spread_measure(scores, rest[m], factor, part, others[m][first : first + rows])
+            spread_measure(scores, rest[m], factors[numbers.size + m], part, others[m][first:last])
     finish_stores()
 
 

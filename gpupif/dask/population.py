@@ -97,14 +97,16 @@ def _first_partition(
 ) -> AbsentInPartition | None:
     """The first partition with rows that the population lacks; None where there is none.
 
-    number: of each distinct row of a partition, which of `rows` it is; sources: its partition, which ascend; times: how
-    often it is there.
+    number: of each distinct row of a partition, which of `rows` it is (with weights equal ones may come several times);
+    sources: its partition, which ascend; times: how often it is there.
     """
     lacking = np.flatnonzero((rows.sampled > rows.in_population)[number])
     if not len(lacking):
         return None
     order = lacking[np.argsort(number[lacking], kind="stable")]
-    number, sources, times = number[order], sources[order], times[order]
+    number, sources = number[order], sources[order]
+    together = np.flatnonzero(np.append(True, (number[1:] != number[:-1]) | (sources[1:] != sources[:-1])))
+    number, sources, times = number[together], sources[together], np.add.reduceat(times[order], together)
     before = np.cumsum(times) - times
     begins = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
     before -= np.repeat(before[begins], np.diff(np.append(begins, len(number))))

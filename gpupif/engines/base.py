@@ -41,19 +41,19 @@ class Job:
     codes: per column one code per row, 0 to its cardinality - 1, all of them in use unless rows have weight 0; of the
     host or of a device. counts: per column the number of rows with each code. priors: per column the prior by code,
     positive, but 0 for values of the table's own distribution that only rows of weight 0 have; log2_priors: its
-    logarithm, of that distribution log2 count - log2 rows, in units of 2^-unit_bits bits, by column. accuracies: per
-    column, in [0, 1]. targets: the columns to score; known: the columns the attacker knows (a target among them is not
-    known when it is itself scored). axes: per column where its values lie, None for one that is not asked for, or
-    altogether. whole: per column how many values the table has, and their prior mass, where codes are of some of them
-    only. times: how often each row occurs in the table (None: once), so that a row may stand for many; a row that
-    occurs 0 times is scored, and in no cohort. unit: with sampling weights, `times` and `counts` are in units of so
-    many people. scores_on: where the scores are to lie: "host", "device", or "either" for where they are made. The CPU
-    engine always has them on the host. extremes_only: only the lowest and highest scores are asked for, no scores of
-    rows. wildcards: columns whose missing values, the last code, match any value; that code has no prior. least: sizes
-    that are less are this, each before a mean over attackers is taken: 1 where a row whose cohort is empty counts
-    itself (None: they are as they are). class_without_target: a row's class is its cohort, even where others are scored
-    against an attacker who knows the target. distinct: no two rows are equal, so that equal ones need not be looked
-    for.
+    logarithm, of that distribution log2 count - log2 rows, in units of 2^-unit_bits bits, by column. accuracies:
+    per column, in [0, 1]. targets: the columns to score; known: the columns the attacker knows (a target among them
+    is not known when it is itself scored). axes: per column where its values lie, None for one that is not asked
+    for, or altogether. whole: per column how many values the table has, and their prior mass, where codes are of
+    some of them only. times: how often each row occurs in the table (None: once), so that a row may stand for many;
+    a row that occurs 0 times is scored, and in no cohort. unit: with sampling weights, `times` and `counts` are in
+    units of so many people. scores_on: where the scores are to lie: "host", "device" (the CPU engine has them on
+    the host all the same), or "either" for where and as they are made, then maybe as `SharedScores`. extremes_only:
+    only the lowest and highest scores are asked for, no scores of rows. wildcards: columns whose missing values,
+    the last code, match any value; that code has no prior. least: sizes that are less are this, each before a mean
+    over attackers is taken: 1 where a row whose cohort is empty counts itself (None: they are as they are).
+    class_without_target: a row's class is its cohort, even where others are scored against an attacker who knows
+    the target. distinct: no two rows are equal, so that equal ones need not be looked for.
     """
 
     codes: Sequence[npt.NDArray[Any]]
@@ -147,12 +147,13 @@ def select_columns(job: Job, columns: Sequence[int]) -> Job:
 class EngineResult:
     """What an engine gives back.
 
-    values: measure name to an array (targets, rows), each target contiguous, of the host or of a device. weights: per
-    target H(X|known) / H(X), 0 where H(X) is 0. distinct_rows: different rows over all columns of the job. cohorts: per
-    target the sizes of its cohorts; distinct: those of groups of rows that agree on the target too; where rows have
-    weights only sums over them. From these of all parts of a table its weights can be found. extremes: measure name to
-    the lowest and highest score of each target (targets, 2), where only these were asked for. through_host: that, and
-    why, a table was not scored as a whole on a GPU; empty where it was, and on the CPU.
+    values: measure name to an array (targets, rows), each target contiguous, of the host or of a device, or
+    `SharedScores`. weights: per target H(X|known) / H(X), 0 where H(X) is 0. distinct_rows: different rows over all
+    columns of the job. cohorts: per target the sizes of its cohorts; distinct: those of groups of rows that agree
+    on the target too; where rows have weights only sums over them. From these of all parts of a table its weights
+    can be found. extremes: measure name to the lowest and highest score of each target (targets, 2), where only
+    these were asked for. through_host: that, and why, a table was not scored as a whole on a GPU; empty where it
+    was, and on the CPU.
     """
 
     values: dict[str, npt.NDArray[Any]]

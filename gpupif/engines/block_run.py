@@ -15,6 +15,7 @@ from ..rows.threads import Workers
 from ..utils.information import LogSum, Sizes, column_weight, conditional_entropy, entropy_of_counts, small_logs
 from .base import EngineResult, Job, Progress
 from .cohort_sizes import CohortSizes
+from .shared_scores import SharedScores, Taken, TargetScores, put_rows
 
 if TYPE_CHECKING:
     from gpupif.kernels.blocks import Out
@@ -57,10 +58,11 @@ class Scorer(Protocol):
 class Results:
     """What a run has found so far: weights per target, and scores (targets, rows) of each measure or their extremes.
 
-    empty: makes the arrays that the scores are to be, of the host or a device, from shape and type.
+    empty: makes the arrays that the scores are to be, of the host or a device, from shape and type; None where scores
+    are to be `SharedScores`.
     """
 
-    def __init__(self, job: Job, empty: Callable[[tuple[int, int], str], Any] = np.empty) -> None:
+    def __init__(self, job: Job, empty: Callable[[tuple[int, int], str], Any] | None = np.empty) -> None:
         self.job = job
         self.layout = job.layout
         self.entropies = [entropy_of_counts(counts) for counts in job.counts]
@@ -69,8 +71,10 @@ class Results:
         self.cohorts, self.distinct = [nothing] * len(job.targets), [nothing] * len(job.targets)
         # Counted once: with `times` it is a sum.
         self.total = job.total
-        measures = () if job.extremes_only else job.measures
-        self.values = [empty((len(job.targets), job.rows), measure.type_in(job.dtype)) for measure in measures]
+        self.types = [measure.type_in(job.dtype) for measure in job.measures]
+        shape = (len(job.targets), job.rows)
+        self.values = [] if empty is None or job.extremes_only else [empty(shape, kind) for kind in self.types]
+        self._kept: dict[int, tuple[TargetScores, list[Taken]]] = {}
         self.extremes = np.zeros((len(job.measures), len(job.targets), 2))
 
     def weigh(self, column: int, cohorts: Sizes, distinct: Sizes) -> None:
@@ -82,6 +86,10 @@ class Results:
         self.distinct[target] = distinct.log_sum() if weighted else distinct
         conditional = conditional_entropy(cohorts.log_sum(), distinct.log_sum(), self.total)
         self.weights[target] = column_weight(conditional, self.entropies[column])
+
+    def keep(self, column: int, found: TargetScores, taken: list[Taken]) -> None:
+        """Have these be the scores of a target; taken: what of them, by measure."""
+        self._kept[self.job.targets.index(column)] = found, taken
 
     def factors(self, column: int) -> list[float]:
         """By what to multiply the scores of a target: its weight or 1, for each measure."""
@@ -96,17 +104,25 @@ class Results:
     def finished(self, distinct_rows: int) -> EngineResult:
         """What the engine gives back when all targets are scored."""
         names = [measure.name for measure in self.job.measures]
+        values: dict[str, Any] = {}
+        extremes: dict[str, Any] = {}
         if self.job.extremes_only:
-            values, extremes = {}, dict(zip(names, self.extremes, strict=True))
+            extremes = dict(zip(names, self.extremes, strict=True))
+        elif self._kept:
+            kept = [self._kept[target] for target in range(len(self.job.targets))]
+            found = [one for one, _ in kept]
+            for measure, (name, kind) in enumerate(zip(names, self.types, strict=True)):
+                values[name] = SharedScores(found, [taken[measure] for _, taken in kept], np.dtype(kind))
         else:
-            values, extremes = dict(zip(names, self.values, strict=True)), {}
+            values = dict(zip(names, self.values, strict=True))
         return EngineResult(values, self.weights, distinct_rows, self.cohorts, self.distinct, extremes)
 
 
 class BlockRun:
     """The state of a run: the job, its scorer and workers, and its results so far.
 
-    wanted: what is scored; slots: for each measure which of that it is. logs: log2 of small counts.
+    wanted: what is scored; slots: for each measure which of that it is. logs: log2 of small counts. shares: whether
+    scores are left as `SharedScores`, where the job takes them wherever they are made.
     """
 
     def __init__(self, job: Job, progress: Progress, workers: Workers, block_rows: int, scorer: Scorer) -> None:
@@ -118,9 +134,33 @@ class BlockRun:
         different, self.slots = deduplicate(job.measures)
         self.wanted = wanted_of(different, job.unit)
         self.logs = small_logs()
-        self.results = Results(job)
+        self.shares = job.scores_on == "either" and not job.extremes_only
+        self.results = Results(job, None if self.shares else np.empty)
         for values in self.results.values:
             self._touch(values)
+
+    def lasting(self, shape: int | tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
+        """An array for what `put` is given: of the working memory, unless scores stay there."""
+        if self.shares:
+            return np.empty(shape, dtype)
+        return self.workers.empty(shape, dtype)
+
+    def put(self, column: int, found: TargetScores) -> None:
+        """Bring the scores of a target to all rows, or keep them as they are."""
+        results = self.results
+        taken = [
+            Taken(slot, factor, np.dtype(kind))
+            for slot, factor, kind in zip(self.slots, results.factors(column), results.types, strict=True)
+        ]
+        if self.shares:
+            results.keep(column, found, taken)
+            return
+        outs = [values[self.job.targets.index(column)] for values in results.values]
+
+        def put(start: int, stop: int) -> None:
+            put_rows(found, taken, start, [out[start:stop] for out in outs])
+
+        self.workers.run(put, self.workers.ranges(self.job.rows))
 
     def _touch(self, values: npt.NDArray[Any]) -> None:
         """Have the memory of results made ready: getting it later would push the scores out of the caches."""

@@ -127,8 +127,14 @@ def _score_projection(run: BlockRun, tables: list[Distinct], layout: KeyLayout, 
 
 def row_index(run: BlockRun, order: npt.NDArray[Any], number: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """For each row of the table, known by the number of its distinct row, its place where these lie in `order`."""
-    place = run.workers.empty(len(order), order.dtype)
-    run.workers.run(lambda a, b: spread.invert(order[a:b], a, place), run.workers.ranges(len(order)))
-    index = run.workers.empty(run.job.rows, order.dtype)
+    place = places_in(order, run.workers)
+    index = run.lasting(run.job.rows, place.dtype)
     look_up_rows(place, number, index, run.workers)
     return index
+
+
+def places_in(order: npt.NDArray[Any], workers: Workers) -> npt.NDArray[Any]:
+    """Where in this order of distinct rows each of them is."""
+    place = workers.empty(len(order), index_type(len(order)))
+    workers.run(lambda a, b: spread.invert(order[a:b], a, place), workers.ranges(len(order)))
+    return place

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,15 +11,12 @@ import numpy.typing as npt
 from gpupif.kernels import spread
 from gpupif.kernels.blocks import Out
 
-from ..rows.distinct import look_up_rows
 from ..rows.keys import KeyLayout
 from ..rows.partition import CohortBlocks, index_type
 from ..utils.information import Sizes
 from .block_run import BlockRun, Targets
 from .cohort_sizes import CohortSizes
-
-# Measures that are brought to all rows at a time.
-AT_ONCE = 20
+from .shared_scores import TargetScores
 
 
 def score_group(
@@ -47,11 +44,7 @@ def score_group(
             if run.job.extremes_only:
                 find_extremes(run, out.scores[target], out.places[target], column)
             else:
-                places = out.places[target]
-                own = run.workers.empty(run.job.rows, places.dtype)
-                look_up_rows(places, index, own, run.workers)
-                spread_scores(run, out.scores[target], own, column)
-                del own
+                run.put(column, TargetScores(out.scores[target], out.places[target], index))
         # Before the next ones are made, so that they take the same memory.
         del out
         run.progress.advance(run.job.rows * len(columns))
@@ -61,8 +54,8 @@ def empty_out(run: BlockRun, targets: Targets, rows: int, values: int) -> Out:
     """Memory for the scores of so many rows, and values by themselves."""
     number = len(targets.columns)
     return Out(
-        run.workers.empty((number, rows + values, len(run.wanted.measures)), np.float64),
-        run.workers.empty((number, rows), index_type(rows + targets.values + 1)),
+        run.lasting((number, rows + values, len(run.wanted.measures)), np.float64),
+        run.lasting((number, rows), index_type(rows + targets.values + 1)),
     )
 
 
@@ -102,37 +95,3 @@ def find_extremes(run: BlockRun, scores: npt.NDArray[np.float64], places: npt.ND
     found = np.array(run.workers.run(find, run.workers.ranges(len(places))))
     low, high = found[:, run.slots, 0].min(axis=0), found[:, run.slots, 1].max(axis=0)
     run.results.add_extremes(column, low, high)
-
-
-def spread_scores(run: BlockRun, scores: npt.NDArray[np.float64], index: npt.NDArray[Any], column: int) -> None:
-    """Scores of one target (places, `run.wanted`) to all rows; index: the place of each row's."""
-    job, target = run.job, run.job.targets.index(column)
-    factors = np.array(run.results.factors(column))
-    for kind, some in _by_type([measure.type_in(job.dtype) for measure in job.measures], job.dtype):
-        slots, kept = np.array(run.slots)[some], np.array([job.measures[k].type_in(job.dtype) == kind for k in some])
-        values = [run.results.values[measure][target] for measure in some]
-        numbers = _padded([out for out, one in zip(values, kept, strict=True) if not one], job.dtype)
-        others = _padded([out for out, one in zip(values, kept, strict=True) if one], kind)
-
-        def spread_range(start: int, stop: int, part: Any = (slots, factors[some], kept, numbers, others)) -> None:
-            slots, factors, kept, numbers, others = part
-            own = index[start:stop]
-            outs = tuple(out[start:stop] for out in numbers), tuple(out[start:stop] for out in others)
-            spread.spread(scores, (slots[~kept], slots[kept]), factors, own, *outs)
-
-        run.workers.run(spread_range, run.workers.ranges(len(index)))
-
-
-def _by_type(types: Sequence[str], dtype: str) -> Iterator[tuple[str, list[int]]]:
-    """Measures of these types in groups of those of `dtype` and at most one other, which is given with them."""
-    mine = [measure for measure, kind in enumerate(types) if kind == dtype]
-    for kind in sorted({*types} - {dtype}) or ["int64"]:
-        measures = mine + [measure for measure, own in enumerate(types) if own == kind]
-        for first in range(0, len(measures), AT_ONCE):
-            yield kind, measures[first : first + AT_ONCE]
-        mine = []
-
-
-def _padded(outs: list[npt.NDArray[Any]], dtype: Any) -> tuple[npt.NDArray[Any], ...]:
-    """As many as kernels take."""
-    return (*outs, *(np.empty(0, dtype) for _ in range(AT_ONCE - len(outs))))

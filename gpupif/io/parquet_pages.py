@@ -13,8 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gpupif.kernels.dictionary import number_values, pack_bits
+from gpupif.kernels.dictionary import pack_bits
 
+from ..utils.repeated import find_repeated
 from .thrift import BINARY, I32, I64, LIST, STRUCT, Struct, read_struct, unsigned, write_struct
 
 # Types of numbers, encodings, kinds of pages and codecs, as the format numbers them.
@@ -25,10 +26,6 @@ CODECS = {"none": 0, "snappy": 1, "zstd": 6, "lz4": 7}
 # Fields of ColumnMetaData: the size of all pages, where these are, which is a place in the file, and what they hold.
 SIZE, DATA_PLACE, DICTIONARY_PLACE, STATISTICS = 7, 9, 11, 12
 PLACES = (DATA_PLACE, 10, DICTIONARY_PLACE, 14)
-# Values of a dictionary at most: of their numbers a cache of the second level holds many.
-MOST_DISTINCT = 1 << 17
-# Values that tell whether those of a column repeat, and the share of different ones above which they do not.
-SAMPLE, SAMPLE_DIFFERENT = 1 << 14, 3 / 8
 # Bytes that tell whether a column that does not repeat gets smaller, and the share from which on it does not.
 SAMPLE_BYTES, NOT_SMALLER = 1 << 16, 0.9
 
@@ -79,7 +76,7 @@ def _encode_by_arrow(column: pa.ChunkedArray, field: pa.Field, codec: str) -> li
 
 def _encode_numbers(values: npt.NDArray[Any], field: pa.Field, codec: str) -> ColumnChunk:
     """Numbers, none of them missing: a dictionary where they repeat, and where they do not as they are."""
-    found = _number(values)
+    found = find_repeated(values)
     # Which rows have a value: all.
     levels = b"" if not field.nullable else _with_size(_repeated(len(values), b"\1"))
     if found is None:
@@ -108,21 +105,6 @@ def _encode_numbers(values: npt.NDArray[Any], field: pa.Field, codec: str) -> Co
     if found is not None:
         metadata[DICTIONARY_PLACE] = I64, 0
     return ColumnChunk(pages.written, metadata)
-
-
-def _number(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint32]] | None:
-    """The values that differ, by their bits, in order of first appearance, and for each row which of them it has.
-
-    None where a dictionary costs time and saves little room.
-    """
-    sample = values[:: -(-len(values) // SAMPLE)]
-    most = min(MOST_DISTINCT, len(values) // 2)
-    if not most or len(np.unique(sample)) > SAMPLE_DIFFERENT * len(sample):
-        return None
-    bits, width = values.view(f"u{values.itemsize}"), most.bit_length() + 1
-    numbers, distinct = np.empty(len(bits), np.uint32), np.empty(most, bits.dtype)
-    count = number_values(bits, 64 - width, np.zeros(1 << width, np.uint32), numbers, distinct)
-    return None if count < 0 else (distinct[:count].view(values.dtype), numbers)
 
 
 def _packed(numbers: npt.NDArray[np.uint32], distinct: int) -> bytes:

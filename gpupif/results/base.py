@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -96,6 +96,11 @@ class Cells(NamedTuple):
         return folded
 
 
+def outputs_of(several: Iterable[Cells]) -> list[str]:
+    """The outputs that hold the scores of these cells."""
+    return list(dict.fromkeys(output for cells in several for output in cells.outputs))
+
+
 class Cell(NamedTuple):
     """A cell: how risky it is, where it is (target: place among the scored columns), and scores of it."""
 
@@ -122,16 +127,20 @@ class ScoreQuery:
     shown: Sequence[Cells] = ()
 
     @property
+    def looked_at(self) -> list[Cells]:
+        """The cells whose scores are looked at in all rows."""
+        several = [*self.figures.values(), *(one for one in (self.gains, self.by) if one is not None)]
+        return list(dict.fromkeys(several))
+
+    @property
     def cells(self) -> list[Cells]:
         """All cells that the query is of."""
-        several = [*self.figures.values(), *self.shown]
-        several += [one for one in (self.gains, self.by) if one is not None]
-        return list(dict.fromkeys(several))
+        return list(dict.fromkeys([*self.looked_at, *self.shown]))
 
     @property
     def outputs(self) -> list[str]:
         """The outputs that hold them."""
-        return list(dict.fromkeys(output for cells in self.cells for output in cells.outputs))
+        return outputs_of(self.cells)
 
 
 class QueryResult(NamedTuple):

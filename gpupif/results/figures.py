@@ -66,6 +66,19 @@ class Figures:
         joined = each("sums", lambda parts: [part for piece in parts for part in piece])
         return cls(joined, each("cells", sum), each("highest", max), each("lowest", min))
 
+    @classmethod
+    def beside(cls, *several: Figures) -> Figures:
+        """Those of the same rows in further columns together, in the order of the columns."""
+        return cls(
+            *(
+                {
+                    measure: [column for one in several for column in getattr(one, name)[measure]]
+                    for measure in getattr(several[0], name)
+                }
+                for name in ("sums", "cells", "highest", "lowest")
+            )
+        )
+
     def total(self, measure: str, column: int) -> float:
         """The sum of a column's scores: exactly that of the sums of its pieces, in any order."""
         return math.fsum(self.sums[measure][column])

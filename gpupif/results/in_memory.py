@@ -13,6 +13,7 @@ import pyarrow as pa
 from ..attack.priors import Prior
 from ..encoding.column import Column
 from ..engines.base import Job
+from ..engines.shared_scores import SharedScores, take_rows, take_target
 from ..errors import OutputError
 from ..frames.base import Frame
 from ..io.formats import PARQUET
@@ -32,17 +33,19 @@ from .base import (
     ScoredAttacker,
     ScoreQuery,
     WriteRequest,
+    outputs_of,
 )
 from .figures import ColumnFacts, Figures
+from .pieces import PieceFacts, column_percentiles, cut, look, row_percentiles
 from .provenance import to_metadata
-from .riskiest import riskiest_in
+from .riskiest import riskiest
 
 
 class MemoryBacking(OutcomeBacking):
     """Scores of a table in memory.
 
     outcomes: of each attacker, in order. values: by output (see `ScoredAttacker.named`) the scores, an array (scored
-    columns, rows) of host or device. priors: of the scored columns.
+    columns, rows) of host or device, or `SharedScores`. priors: of the scored columns.
     """
 
     def __init__(
@@ -58,10 +61,10 @@ class MemoryBacking(OutcomeBacking):
         self._values = dict(values)
         self._priors = priors
         self._frames: dict[Cells, Any] = {}
-        self._row_sums: dict[Cells, Any] = {}
-        for array in self._values.values():
-            if isinstance(array, np.ndarray):
-                array.setflags(write=False)
+        # Of the rows of each piece.
+        self._row_sums: dict[Cells, list[Any]] = {}
+        for output, array in values.items():
+            self._hold(output, array)
 
     @property
     def rows(self) -> int:
@@ -87,44 +90,72 @@ class MemoryBacking(OutcomeBacking):
     def array(self, cells: Cells) -> Any:
         if self._frame.from_file:
             for output in cells.outputs:
-                if hasattr(self._values[output], "get"):
-                    self._values[output] = on_host(self._values[output])
-                    self._values[output].setflags(write=False)
+                self._hold(output, on_host(self._values[output]))
         return self._scores(cells)
 
     def _scores(self, cells: Cells) -> Any:
         """Where they lie."""
+        for output in cells.outputs:
+            values = self._values[output]
+            if isinstance(values, SharedScores):
+                self._hold(output, values.all_rows())
         with self._frame.active():
             scores = cells.of(self._values)
         if isinstance(scores, np.ndarray):
             scores.setflags(write=False)
         return scores
 
-    def row_sums(self, cells: Cells, name: str) -> Any:
-        return self._frame.series(self._sums_of_rows(cells), name)
+    def _hold(self, output: str, scores: Any) -> None:
+        """Have these be the scores of an output, wherever they lie."""
+        if isinstance(scores, np.ndarray):
+            scores.setflags(write=False)
+        self._values[output] = scores
 
-    def _sums_of_rows(self, cells: Cells) -> Any:
-        if cells not in self._row_sums:
-            with self._frame.active():
-                self._row_sums[cells] = self._scores(cells).sum(axis=0, dtype=np.float64)
-        return self._row_sums[cells]
+    def row_sums(self, cells: Cells, name: str) -> Any:
+        sums = self._row_sums.get(cells)
+        if sums is None:
+            self.find(ScoreQuery(gains=cells, of_rows=(100,)))
+            sums = self._row_sums[cells]
+        if len(sums) > 1:
+            sums[:] = [np.concatenate(sums)]
+        return self._frame.series(sums[0], name)
 
     def find(self, query: ScoreQuery) -> QueryResult:
-        scores = {cells: self._scores(cells) for cells in query.cells}
-        of_columns: list[list[float]] = []
-        of_rows: list[float] = []
-        top: list[Cell] = []
+        values = {output: self._values[output] for output in outputs_of(query.looked_at)}
+        on_device = any(hasattr(array, "get") for array in values.values())
+        least = -np.inf
+
+        def look_at(start: int, stop: int) -> PieceFacts:
+            nonlocal least
+            columns = (take_target(values, target, start, stop) for target in range(len(self.about.columns)))
+            found = look(query, columns, start, lambda: least)
+            if query.top and len(found.top) == query.top:
+                least = max(least, found.top[-1].risk)
+            return found
+
         # A device has its own threads, and is that of the calling one.
-        with self._frame.active(), Workers(None if self._frame.device_frames() is None else 1) as workers:
-            figures = Figures.of({name: scores[cells] for name, cells in query.figures.items()}, workers)
+        with self._frame.active(), Workers(1 if on_device else None) as workers:
+            pieces = workers.run(look_at, [(0, self.rows)] if on_device else cut(self.rows, workers.threads))
+            figures = Figures.together(*(piece.figures for piece in pieces))
+            top = riskiest((cell for piece in pieces for cell in piece.top), query.top)
+            of_columns: list[list[float]] = []
+            of_rows: list[float] = []
             if query.gains is not None and query.of_columns:
-                of_columns = workers.run(_percentiles, [(gains, query.of_columns) for gains in scores[query.gains]])
+                columns = [(pieces, column, self.rows, query.of_columns) for column in range(len(self.about.columns))]
+                of_columns = workers.run(column_percentiles, columns)
             if query.gains is not None and query.of_rows:
-                of_rows = _percentiles(self._sums_of_rows(query.gains), query.of_rows)
-            if query.by is not None:
-                shown = [scores[cells] for cells in query.shown]
-                top = riskiest_in(query.by.measure, scores[query.by], shown, query.top)
-        return QueryResult(figures, of_columns, of_rows, top)
+                sums = self._row_sums[query.gains] = [piece.sums for piece in pieces]
+                of_rows = row_percentiles(sums, self.rows, query.of_rows, workers)
+            return QueryResult(figures, of_columns, of_rows, self._with_scores(top, query.shown))
+
+    def _with_scores(self, top: Sequence[Cell], shown: Sequence[Cells]) -> list[Cell]:
+        """Cells with these scores."""
+        values, found = {output: self._values[output] for output in outputs_of(shown)}, []
+        for cell in top:
+            taken = take_target(values, cell.target, cell.row, cell.row + 1)
+            arrays = {output: scores[None] for output, scores in taken.items()}
+            found.append(cell._replace(scores=[cells.of(arrays).item() for cells in shown]))
+        return found
 
     def joined(self, outputs: Mapping[str, Cells]) -> Any:
         names = output_names(list(outputs), self.about.columns, [])
@@ -132,54 +163,70 @@ class MemoryBacking(OutcomeBacking):
         return self._frame.named(dict(zip(names, columns, strict=True)))
 
     def to_arrow(self, outputs: Mapping[str, Cells], keep_input: bool) -> pa.Table:
-        return _Rows(self._frame, self._arrays(outputs), self.about.columns, keep_input).between(0, self.rows)
+        with Workers() as workers:
+            return self._output_rows(outputs, keep_input, workers).between(0, self.rows)
 
-    def _arrays(self, outputs: Mapping[str, Cells]) -> dict[str, Any]:
-        return {output: self._scores(cells) for output, cells in outputs.items()}
+    def _output_rows(self, outputs: Mapping[str, Cells], keep_input: bool, workers: Workers) -> _OutputRows:
+        values = {output: self._values[output] for output in outputs_of(outputs.values())}
+        return _OutputRows(self._frame, outputs, values, self.about.columns, keep_input, workers)
 
     def write(self, writing: WriteRequest) -> None:
         """See `Backing`.
 
         Scores on a device go straight from there to Parquet, others part by part through the host.
         """
-        arrays, path, overwrite = self._arrays(writing.outputs), writing.path, writing.overwrite
-        rows = _Rows(self._frame, arrays, self.about.columns, writing.keep_input)
+        path, overwrite = writing.path, writing.overwrite
         library = self._frame.device_frames()
-        there = all(hasattr(array, "get") for array in arrays.values())
-        if library is not None and there and rows.alone and str(path).lower().endswith(PARQUET.written):
-            columns = dict(zip(rows.names, (column for array in arrays.values() for column in array), strict=True))
-            metadata = to_metadata(writing.describe(True))
-            write_device_columns(library, columns, self.rows, path, writing.done, overwrite, metadata)
-            return
-        parts = (rows.between(start, stop) for start, stop in row_groups(self.rows))
-        write_tables(parts, path, writing.done, overwrite, lambda: to_metadata(writing.describe(True)))
+        with Workers() as workers:
+            rows = self._output_rows(writing.outputs, writing.keep_input, workers)
+            if library is not None and rows.scores_on_device and str(path).lower().endswith(PARQUET.written):
+                arrays = (self._scores(cells) for cells in writing.outputs.values())
+                columns = dict(zip(rows.names, (column for array in arrays for column in array), strict=True))
+                metadata = to_metadata(writing.describe(True))
+                write_device_columns(library, columns, self.rows, path, writing.done, overwrite, metadata)
+                return
+            parts = (rows.between(start, stop) for start, stop in row_groups(self.rows))
+            write_tables(parts, path, writing.done, overwrite, lambda: to_metadata(writing.describe(True)))
 
 
-class _Rows:
-    """Scores of a table, by output, with what goes beside them into an Arrow table; names: of the score columns.
+class _OutputRows:
+    """Rows of an output: scores of a table with what goes beside them; names: of the score columns.
 
-    The input stands before them where it is kept; behind them the index of a pandas table, as pandas stores it, where
-    it is more than row numbers. Raises OutputError where names collide.
+    outputs: the cells by output; values: the scores that these are made of. The input stands before them where it is
+    kept; behind them the index of a pandas table, as pandas stores it, where it is more than row numbers. Raises
+    OutputError where names collide.
     """
 
-    def __init__(self, frame: Frame, arrays: Mapping[str, Any], columns: Sequence[Hashable], keep_input: bool) -> None:
+    def __init__(
+        self,
+        frame: Frame,
+        outputs: Mapping[str, Cells],
+        values: Mapping[str, Any],
+        columns: Sequence[Hashable],
+        keep_input: bool,
+        workers: Workers,
+    ) -> None:
         self._frame = frame
-        self._arrays = arrays
+        self._outputs = outputs
+        self._values = values
+        self._workers = workers
         self._source = frame.arrow() if keep_input else None
         self._labels = index_table(frame)
         others = [name for table in (self._source, self._labels) if table for name in table.column_names]
-        self.names = output_names(list(arrays), columns, others)
+        self.names = output_names(list(outputs), columns, others)
 
     @property
-    def alone(self) -> bool:
-        """Whether nothing goes beside the scores."""
-        return self._source is None and self._labels is None
+    def scores_on_device(self) -> bool:
+        """Whether they are scores on a device, and nothing goes beside them."""
+        there = all(hasattr(array, "get") for array in self._values.values())
+        return there and self._source is None and self._labels is None
 
     def between(self, start: int, stop: int) -> pa.Table:
         """Some of the rows."""
         size = stop - start
         with self._frame.active():
-            arrays = [on_host(values[:, start:stop]) for values in self._arrays.values()]
+            taken = take_rows(self._values, start, stop, self._workers)
+            arrays = [on_host(cells.of(taken)) for cells in self._outputs.values()]
         columns, names = [pa.array(column) for array in arrays for column in array], self.names
         if self._source is not None:
             beside = self._source.slice(start, size)
@@ -203,10 +250,6 @@ def index_table(frame: Frame) -> pa.Table | None:
             f"output: the index of the table cannot be stored ({error}). Convert it, to text for instance, or drop "
             "it with reset_index(drop=True)."
         ) from error
-
-
-def _percentiles(numbers: Any, query: Sequence[float]) -> list[float]:
-    return [float(number) for number in on_host(np.percentile(numbers, list(query)))]
 
 
 class TableExplainer(Explainer):

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpupif.kernels.dictionary import count_numbers
 from gpupif.kernels.select import count_patterns
+
+from .repeated import find_repeated
 
 ONCE: npt.NDArray[np.int64] = np.empty(0, np.int64)
 DIGITS = 1 << 16
@@ -22,17 +25,43 @@ Pieces = Callable[[], Iterable[tuple[Any, Any]]]
 DigitCounts = dict[int, Any]
 
 
+def count_repeated(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Values, and how often each occurs; the same values and `ONCE` where too many of them are different."""
+    found = find_repeated(values)
+    if found is None:
+        return values, ONCE
+    distinct, numbers = found
+    times = np.zeros(len(distinct), np.int64)
+    count_numbers(numbers, times)
+    return distinct.copy(), times
+
+
 def percentiles(pieces: Pieces, total: int, wanted: Sequence[float]) -> list[float]:
     """Percentiles (linear, as `numpy.percentile` has them) of `total` numbers from 0 on, read four times.
 
     pieces: gives all numbers, each time it is called.
     """
+    return percentiles_of([pieces], total, wanted, lambda count, tasks: [count(*task) for task in tasks])
+
+
+def percentiles_of(
+    several: Sequence[Pieces], total: int, wanted: Sequence[float], run: Callable[..., Sequence[DigitCounts]]
+) -> list[float]:
+    """Percentiles of the numbers of several together; run: counts those of all, see `Workers.run`."""
     search = PercentileSearch.of(total, wanted)
-    for _ in SHIFTS:
+
+    def count(pieces: Pieces) -> DigitCounts:
         counts: DigitCounts = {}
         for numbers, times in pieces():
             search.count(numbers, times, counts)
-        search = search.narrowed(counts)
+        return counts
+
+    for _ in SHIFTS:
+        first, *others = run(count, [(pieces,) for pieces in several])
+        for counts in others:
+            for prefix, digits in counts.items():
+                first[prefix] = first[prefix] + digits if prefix in first else digits
+        search = search.narrowed(first)
     return search.found()
 
 

@@ -107,6 +107,12 @@ def test_both_tables_are_read_once():
     assert sorted(calls) == [(of, number) for of in ("people", "table") for number in (0, 1)]
 
 
+def test_the_first_row_that_is_lacking_where_equal_rows_have_other_weights():
+    table = pd.DataFrame({"age": ["old"] * 4, "people": [1.0, 0.0, 0.0, 2.0]})
+    with pytest.raises(gpupif.InputError, match=r"lacks 2 of the table's 4 rows, the first row 2 \(from 0\)"):
+        gpupif.score(cut(table, []), "cig", population=cut(table[["age"]].head(2), []), weights="people").cig.compute()
+
+
 BAD = {
     "no column": (CENSUS[["age"]], {}, ["population", "no column 'region'"]),
     "no table": ([1], {}, ["population", "list"]),

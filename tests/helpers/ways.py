@@ -117,6 +117,20 @@ def in_memory(table: pd.DataFrame, measures: Any, _: Pieces, device: str = "cpu"
         return outcome(scores.to_arrow().to_pandas(ignore_metadata=True), scores)
 
 
+def from_file(table: pd.DataFrame, measures: Any, _: Pieces, **options: Any) -> Outcome:
+    """Written to a Parquet file, and scored in memory from there: scores stay with distinct rows at first."""
+    with tempfile.TemporaryDirectory() as place:
+
+        def write(name: str, rows: pd.DataFrame) -> Path:
+            rows.to_parquet(Path(place) / f"{name}.parquet", index=False)
+            return Path(place) / f"{name}.parquet"
+
+        options = with_population(options, lambda people: write("people", people))
+        with gpupif.config(device="cpu"):
+            scores = gpupif.score(write("in", table), measures, **options)
+        return outcome(scores.to_arrow().to_pandas(ignore_metadata=True), scores)
+
+
 def in_files(table: pd.DataFrame, measures: Any, pieces: Pieces, **options: Any) -> Outcome:
     """Written to Parquet files, scored with next to no memory to a folder, and read from there."""
     with tempfile.TemporaryDirectory() as place:
@@ -158,11 +172,13 @@ def on_device(table: pd.DataFrame, measures: Any, pieces: Pieces, **options: Any
 
 
 MEMORY = Way("memory", in_memory)
+FILE = Way("file", from_file)
 FILES = Way("files", in_files)
 DASK = Way("dask", on_dask)
 DEVICE = Way("device", on_device)
 # Those beside the first, whose bits all others have to give, as parameters of tests.
-OTHERS = [pytest.param(FILES, id=FILES.name), pytest.param(DASK, id=DASK.name, marks=pytest.mark.dask)]
+OTHERS = [pytest.param(way, id=way.name) for way in (FILE, FILES)]
+OTHERS.append(pytest.param(DASK, id=DASK.name, marks=pytest.mark.dask))
 if WITHOUT_GPU or cuda_status().usable:
     OTHERS.append(pytest.param(DEVICE, id=DEVICE.name, marks=pytest.mark.gpu))
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpupif.io import parquet_pages
 from gpupif.io.parquet_pages import read_footer
 from gpupif.io.parquet_writer import ParquetWriter
 from gpupif.io.thrift import BYTE, DOUBLE, FALSE, I32, LIST, TRUE, read_struct, write_struct
+from gpupif.utils import repeated
 
 CODECS = ["none", "snappy", "lz4", "zstd"]
 NUMBERS = ["float64", "float32", "int64", "uint64", "int32", "uint32"]
@@ -107,7 +107,7 @@ def test_dictionaries_of_any_size(width):
 
 def test_values_that_begin_to_differ_late():
     """More than a dictionary holds, of which a sample says nothing."""
-    rows = 20 * parquet_pages.SAMPLE
+    rows = 20 * repeated.SAMPLE
     values = np.zeros(rows)
     values[np.arange(rows) % 20 != 0] = np.random.default_rng(0).random(rows - rows // 20)
     file = written(pa.table({"a": values}))

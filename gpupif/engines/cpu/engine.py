@@ -49,8 +49,8 @@ class CpuEngine:
 
     def _score_matching(self, job: Job, targets: Sequence[int], progress: Progress) -> EngineResult:
         with Workers(self.threads) as workers:
-            run = BlockRun(job.on_host().with_ordered_codes(), progress, workers, self.block_rows, CpuScorer())
-            return score_matching(run, targets)
+            job = replace(job.on_host().with_ordered_codes(), scores_on="host")
+            return score_matching(BlockRun(job, progress, workers, self.block_rows, CpuScorer()), targets)
 
     def score_sets(
         self, job: Job, sets: Sequence[KnownSubset], progress: Progress, shares: AnyKnownShares | None = None

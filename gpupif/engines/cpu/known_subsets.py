@@ -203,7 +203,8 @@ class AnyKnownRun(DistinctRun):
         memory = desk.memory_for(combinations, counts.dtype, run.wanted.kinds)
         whole = (np.array([0, combinations]), (0, 1), which)
         kernel = self._kernel._replace(fields=fields)
-        blocks.score_blocks((keys, counts, hashes), *whole, kernel, run.wanted, memory, tuple(cohorts), out)
+        ends = np.zeros(len(which), np.int64)
+        blocks.score_blocks((keys, counts, hashes), *whole, kernel, run.wanted, memory, tuple(cohorts), ends, out)
         scores = np.empty((len(which), pairs, combinations, 2))
         for target, places in enumerate(out.places):
             take_pairs(out.scores[target], np.array(run.slots), places, scores[target])

@@ -94,7 +94,8 @@ class CpuScorer:
             rows_here = int(part.offsets[last] - part.offsets[first])
             cohort_sizes = CohortSizes.of(len(targets.columns), run.results.total, rows_here)
             place = (part.offsets, (first, last), targets.which)
-            kernels.score_blocks(rows, *place, targets.kernel, run.wanted, memory, tuple(cohort_sizes), out)
+            ends = np.full(len(targets.columns), part.offsets[first])
+            kernels.score_blocks(rows, *place, targets.kernel, run.wanted, memory, tuple(cohort_sizes), ends, out)
             return cohort_sizes
 
         return run.workers.run(score, blocks.tasks)

@@ -19,9 +19,9 @@ from ...rows.partition import Rows
 from ...rows.threads import TASKS_PER_THREAD, Workers
 from ..base import EngineResult
 from ..block_run import BlockRun
-from ..block_scoring import collapse_job, project, row_index
-from ..cohort_scores import spread_scores
+from ..block_scoring import collapse_job, places_in, project
 from ..kernel_inputs import kernel_values
+from ..shared_scores import TargetScores
 from ..wildcards import WildcardColumns, set_target_weight
 
 # Keys scored at once are so few that their links to all patterns are at most so many.
@@ -65,7 +65,7 @@ def _score(run: BlockRun, table: Distinct, layout: KeyLayout, column: int) -> No
 
     workers.run(score, _tasks(segments, known.offsets, workers.threads))
     set_target_weight(run.results, column, np.sort(losses))
-    spread_scores(run, scores, row_index(run, order, table.number), column)
+    run.put(column, TargetScores(scores, places_in(order, workers), table.number))
     run.progress.advance(job.rows)
 
 

@@ -1,0 +1,127 @@
+"""Scores that stand once for all rows which have the same: brought to rows at once, or when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpupif.kernels import spread
+
+from ..rows.threads import Workers
+
+# Measures that are brought to rows at a time.
+AT_ONCE = 20
+
+
+class TargetScores(NamedTuple):
+    """Scores of one target (places, what is scored), before weighting: those of row i stand at places[number[i]]."""
+
+    scores: npt.NDArray[np.float64]
+    places: npt.NDArray[Any]
+    number: npt.NDArray[Any]
+
+
+class Taken(NamedTuple):
+    """What is taken of scores: that at `slot` of what is scored, times `factor`, as numbers of type `dtype`."""
+
+    slot: int
+    factor: float
+    dtype: np.dtype[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class SharedScores:
+    """One measure's scores of all rows, as an array (targets, rows) whose rows are made when they are asked for.
+
+    found: by target; taken: what of that. dtype: of the scores.
+    """
+
+    found: Sequence[TargetScores]
+    taken: Sequence[Taken]
+    dtype: np.dtype[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(targets, rows)."""
+        return len(self.found), len(self.found[0].number)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def all_rows(self) -> npt.NDArray[Any]:
+        """The array."""
+        with Workers() as workers:
+            return take_rows({"": self}, 0, self.shape[1], workers)[""]  # type: ignore[no-any-return]
+
+
+def take_rows(arrays: Mapping[str, Any], start: int, stop: int, workers: Workers) -> dict[str, Any]:
+    """The rows start to stop of scores (targets, rows) of one shape by name, all in one go."""
+    size = stop - start
+    made = {
+        name: np.empty((len(array), size), array.dtype) if isinstance(array, SharedScores) else array[:, start:stop]
+        for name, array in arrays.items()
+    }
+    shared = {name: array for name, array in arrays.items() if isinstance(array, SharedScores)}
+    targets = len(next(iter(shared.values()))) if shared else 0
+
+    def take(target: int, first: int, last: int) -> None:
+        outs = {name: made[name][target, first:last] for name in shared}
+        _put_target(shared, target, start + first, outs)
+
+    workers.run(take, [(target, *edges) for target in range(targets) for edges in workers.ranges(size)])
+    return made
+
+
+def take_target(arrays: Mapping[str, Any], target: int, start: int, stop: int) -> dict[str, Any]:
+    """As `take_rows`, of one target, in the calling thread."""
+    shared = {name: array for name, array in arrays.items() if isinstance(array, SharedScores)}
+    made = {name: np.empty(stop - start, array.dtype) for name, array in shared.items()}
+    _put_target(shared, target, start, made)
+    return {name: made[name] if name in made else array[target, start:stop] for name, array in arrays.items()}
+
+
+def _put_target(
+    shared: Mapping[str, SharedScores], target: int, start: int, outs: Mapping[str, npt.NDArray[Any]]
+) -> None:
+    """Fill arrays by name with the scores of one target from row `start` on."""
+    for _, names in groupby(shared, lambda name: id(shared[name].found[target])):
+        several = list(names)
+        put_rows(
+            shared[several[0]].found[target],
+            [shared[name].taken[target] for name in several],
+            start,
+            [outs[name] for name in several],
+        )
+
+
+def put_rows(found: TargetScores, taken: Sequence[Taken], start: int, outs: Sequence[npt.NDArray[Any]]) -> None:
+    """Fill arrays of one length with scores of the rows from `start` on, each with what is taken for it."""
+    number = found.number[start : start + (len(outs[0]) if outs else 0)]
+    where = number, found.places, np.empty(spread.CHUNK, found.places.dtype)
+    for types, several in _by_type(taken):
+        slots = tuple(np.array([taken[k].slot for k in some], np.int64) for some in several)
+        factors = np.array([taken[k].factor for some in several for k in some])
+        arrays = (_padded([outs[k] for k in some], kind) for kind, some in zip(types, several, strict=True))
+        spread.spread(found.scores, slots, factors, where, *arrays)
+
+
+def _by_type(taken: Sequence[Taken]) -> Iterator[tuple[tuple[Any, Any], tuple[list[int], list[int]]]]:
+    """What is taken, by place, a few at a time: as floats of the first type of these, and as one other type."""
+    first = next((one.dtype for one in taken if one.dtype.kind == "f"), np.dtype(np.float64))
+    mine = [place for place, one in enumerate(taken) if one.dtype == first]
+    for kind in sorted({one.dtype for one in taken} - {first}, key=str) or [np.dtype(np.int64)]:
+        several = mine + [place for place, one in enumerate(taken) if one.dtype == kind]
+        for start in range(0, len(several), AT_ONCE):
+            some = several[start : start + AT_ONCE]
+            yield (first, kind), ([k for k in some if k in mine], [k for k in some if k not in mine])
+        mine = []
+
+
+def _padded(outs: Sequence[npt.NDArray[Any]], dtype: Any) -> tuple[npt.NDArray[Any], ...]:
+    """As many as kernels take."""
+    return (*outs, *(np.empty(0, dtype) for _ in range(AT_ONCE - len(outs))))

@@ -1,0 +1,82 @@
+"""Scores that stand once for rows which have the same: any cut of the rows gives what all of them are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpupif
+from gpupif.engines.shared_scores import AT_ONCE, SharedScores, Taken, TargetScores, put_rows, take_rows, take_target
+from gpupif.rows.threads import Workers
+
+ROWS = 5000
+
+
+def shared(kinds, targets=2, factor=3.0):
+    """Scores of each kind, and as arrays of all rows what they are by definition."""
+    random = np.random.default_rng(1)
+    found, arrays = [], {}
+    for _ in range(targets):
+        scores = random.integers(0, 2**20, (40, len(kinds))).astype(float)
+        found.append(
+            TargetScores(scores, random.integers(0, 40, 70, np.uint32), random.integers(0, 70, ROWS, np.uint32))
+        )
+    made = {}
+    for slot, kind in enumerate(kinds):
+        name, own = f"{slot} {kind}", np.dtype(kind)
+        made[name] = SharedScores(found, [Taken(slot, factor, own)] * targets, own)
+        arrays[name] = np.array([one.scores[one.places[one.number], slot] * factor for one in found]).astype(own)
+    return made, arrays
+
+
+def assert_same(found, expected):
+    assert list(found) == list(expected)
+    for name, array in expected.items():
+        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(found[name], array)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(st.sampled_from(["float32", "float64", "int64"]), min_size=1, max_size=2 * AT_ONCE + 3),
+    st.integers(0, ROWS - 1),
+    st.integers(1, ROWS),
+)
+def test_any_rows_of_any_measures(kinds, start, size):
+    made, arrays = shared(kinds)
+    stop = min(ROWS, start + size)
+    with Workers(2) as workers:
+        assert_same(
+            take_rows(made, start, stop, workers), {name: array[:, start:stop] for name, array in arrays.items()}
+        )
+    assert_same(take_target(made, 1, start, stop), {name: array[1, start:stop] for name, array in arrays.items()})
+
+
+def test_beside_arrays():
+    made, arrays = shared(["float64"])
+    both, (name,) = made | {"array": np.arange(2 * ROWS).reshape(2, ROWS)}, made
+    with Workers(1) as workers:
+        assert_same(take_rows(both, 7, 9, workers), {name: arrays[name][:, 7:9], "array": both["array"][:, 7:9]})
+    assert_same(take_target(both, 0, 7, 9), {name: arrays[name][0, 7:9], "array": np.array([7, 8])})
+
+
+def test_no_scores_at_all():
+    put_rows(shared(["float64"])[0]["0 float64"].found[0], [], 0, [])
+
+
+def test_scores_of_a_file_are_shared_until_they_are_asked_for(tmp_path):
+    table = gpupif.datasets.census(300, columns=3, seed=1)
+    table.to_parquet(tmp_path / "in.parquet")
+    scores = gpupif.score(tmp_path / "in.parquet", ["cig", "wcig"])
+    held = scores._backing._values
+    assert all(isinstance(array, SharedScores) for array in held.values())
+    expected = gpupif.score(table, ["cig", "wcig"])
+    scores.to_parquet(tmp_path / "out.parquet")
+    scores.summary()
+    assert all(isinstance(array, SharedScores) for array in held.values())
+    np.testing.assert_array_equal(scores.cig.to_numpy(), expected.cig.to_numpy())
+    assert isinstance(held["cig"], np.ndarray)
+    with pytest.raises(ValueError, match="read-only"):
+        scores.array("cig")[:] = 0
